@@ -1,0 +1,23 @@
+"""What the driver and the tasks pass around instead of data: the handle of a block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BlockHandle:
+    """A stored, encoded, immutable part of a table: where it is and what it holds.
+
+    1. `block_id` is unique and never reused; the file is named after it.
+    2. `memory_path` is the place in shared memory (or the local folder after eviction);
+       `durable_path` the copy in the warehouse, where there is one. A reader tries them in this order.
+    3. `column_bytes` are the encoded bytes by column, for placement and EXPLAIN.
+    """
+
+    block_id: str
+    num_rows: int
+    size_bytes: int
+    memory_path: str
+    durable_path: str | None
+    column_bytes: tuple[tuple[str, int], ...]

@@ -1,0 +1,1 @@
+"""Tables and their metadata: an embedded transactional store under the warehouse folder."""

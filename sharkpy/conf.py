@@ -1,0 +1,137 @@
+"""Settings: one literal table of what the engine reads, and the values of a session (SPEC H9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from sharkpy.errors import ConfigurationError
+
+T = TypeVar("T", int, float, bool, str)
+
+_SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T]):
+    """A key with its default and meaning. The default's type is the setting's type; sizes take k, m, g."""
+
+    key: str
+    default: T
+    doc: str
+
+    def parse(self, text: str) -> T:
+        value: int | float | bool | str
+        try:
+            match self.default:
+                case bool():
+                    value = {"true": True, "1": True, "false": False, "0": False}[text.strip().lower()]
+                case int():
+                    value = _parse_size(text)
+                case float():
+                    value = float(text)
+                case _:
+                    value = text
+        except (KeyError, ValueError):
+            kind = type(self.default).__name__
+            raise ConfigurationError(f'"{text}" is not a value of {self.key} ({kind})', sqlstate="22023") from None
+        return value
+
+
+def _parse_size(text: str) -> int:
+    lowered = text.strip().lower().removesuffix("b")
+    if lowered and lowered[-1] in _SUFFIXES:
+        return int(float(lowered[:-1]) * _SUFFIXES[lowered[-1]])
+    return int(lowered)
+
+
+WAREHOUSE = Setting("shark.warehouse.dir", "", "Folder of the catalog and of managed tables.")
+MASTER = Setting("shark.master", "local[*]", "Spark master.")
+STORE_MEMORY_LIMIT = Setting(
+    "shark.store.memory.limit", 0, "Bytes of blocks kept in shared memory; 0: a third of the machine's memory."
+)
+STORE_SHM_DIR = Setting("shark.store.shm.dir", "/dev/shm", "Folder in shared memory where blocks live.")
+STORE_LOCAL_DIR = Setting("shark.store.local.dir", "", "Folder for blocks evicted from memory; empty: in the warehouse.")
+BLOCK_ROWS = Setting("shark.block.rows", 1_000_000, "Rows that loading aims at for a block.")
+BLOCK_BYTES = Setting("shark.block.bytes", 256 << 20, "Uncompressed bytes at which loading closes a block early.")
+FORCE_ENCODING = Setting("shark.test.encoding", "", "Encoding forced on every column it applies to (tests).")
+PRUNING = Setting("shark.pruning", True, "Skip blocks by their statistics.")
+STATISTICS_ANSWERS = Setting("shark.statistics.answers", True, "Answer count, min and max from statistics alone.")
+CACHE_CHECK_NAME = Setting("shark.cache.flag.checkTableName", True, "A table named *_cached is cached in memory.")
+DRIVER_PLACEMENT = Setting("shark.placement.driver", True, "Run small local stages in the driver's process.")
+DRIVER_PLACEMENT_BYTES = Setting(
+    "shark.placement.driver.max.bytes", 1 << 30, "Scanned encoded bytes up to which a query runs in the driver."
+)
+BROADCAST_BYTES = Setting("shark.join.broadcast.max.bytes", 32 << 20, "Measured build side bytes up to which a join broadcasts.")
+FORCE_JOIN = Setting("shark.test.join", "", "broadcast or shuffle: forced join distribution (tests).")
+EXCHANGE_BUCKETS = Setting("shark.exchange.buckets", 0, "Buckets of a hash exchange; 0: from the default parallelism.")
+SPLIT_BYTES = Setting("shark.source.split.bytes", 64 << 20, "Bytes of a file split.")
+RESULT_BATCH_ROWS = Setting("shark.result.batch.rows", 65_536, "Rows of a batch of a result.")
+DEFAULT_FORMAT = Setting("hive.default.fileformat", "Parquet", "Format of a table created without STORED AS.")
+
+SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ...] = (
+    WAREHOUSE,
+    MASTER,
+    STORE_MEMORY_LIMIT,
+    STORE_SHM_DIR,
+    STORE_LOCAL_DIR,
+    BLOCK_ROWS,
+    BLOCK_BYTES,
+    FORCE_ENCODING,
+    PRUNING,
+    STATISTICS_ANSWERS,
+    CACHE_CHECK_NAME,
+    DRIVER_PLACEMENT,
+    DRIVER_PLACEMENT_BYTES,
+    BROADCAST_BYTES,
+    FORCE_JOIN,
+    EXCHANGE_BUCKETS,
+    SPLIT_BYTES,
+    RESULT_BATCH_ROWS,
+    DEFAULT_FORMAT,
+)
+
+_BY_KEY = {setting.key.lower(): setting for setting in SETTINGS}
+
+
+class Conf(Mapping[str, str]):
+    """The texts that a session has set, over the defaults. Unknown keys are kept, not refused."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        self._values: dict[str, str] = {}
+        for key, value in (values or {}).items():
+            self.set(key, value)
+
+    def set(self, key: str, value: str) -> None:
+        """ConfigurationError where a known setting cannot hold the value."""
+        if setting := _BY_KEY.get(key.lower()):
+            setting.parse(value)
+            key = setting.key
+        self._values[key] = value
+
+    def reset(self, key: str | None = None) -> None:
+        if key is None:
+            self._values.clear()
+        else:
+            self._values.pop(_BY_KEY[key.lower()].key if key.lower() in _BY_KEY else key, None)
+
+    def value(self, setting: Setting[T]) -> T:
+        text = self._values.get(setting.key)
+        return setting.default if text is None else setting.parse(text)
+
+    def __getitem__(self, key: str) -> str:
+        """The text of `key`: as set, else the default; KeyError where it is neither."""
+        setting = _BY_KEY.get(key.lower())
+        name = setting.key if setting else key
+        if name in self._values:
+            return self._values[name]
+        if setting is None:
+            raise KeyError(key)
+        return str(setting.default).lower() if isinstance(setting.default, bool) else str(setting.default)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from dict.fromkeys([*(setting.key for setting in SETTINGS), *self._values])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

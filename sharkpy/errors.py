@@ -1,0 +1,143 @@
+"""Errors by phase and fault; each carries one readable line, a SQLSTATE and, where known, its place in the text."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SharkError(Exception):
+    """Base of every error a user can see.
+
+    `message` states the fact and quotes names; `hint` says what to do; `line`/`column` are 1-based
+    places in the statement's text.
+    """
+
+    sqlstate = "HY000"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        sqlstate: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.line = line
+        self.column = column
+        if sqlstate is not None:
+            self.sqlstate = sqlstate
+
+    def __str__(self) -> str:
+        place = f" (line {self.line}, column {self.column})" if self.line is not None else ""
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{self.message}{place}{hint} [SQLSTATE {self.sqlstate}]"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        state = {name: getattr(self, name) for name in ("hint", "sqlstate", "line", "column")}
+        return (_rebuild, (type(self), self.message, state))
+
+
+def _rebuild(kind: type[SharkError], message: str, state: dict[str, object]) -> SharkError:
+    return kind(message, **state)  # type: ignore[arg-type]
+
+
+class ParseError(SharkError):
+    """The text is not a statement of the language."""
+
+    sqlstate = "42601"
+
+
+class BindError(SharkError):
+    """The statement is well formed but does not fit the catalog or the types."""
+
+    sqlstate = "42000"
+
+
+class TableNotFoundError(BindError):
+    sqlstate = "42S02"
+
+
+class TableExistsError(BindError):
+    sqlstate = "42S01"
+
+
+class DatabaseNotFoundError(BindError):
+    sqlstate = "3F000"
+
+
+class ColumnNotFoundError(BindError):
+    sqlstate = "42703"
+
+
+class AmbiguousColumnError(BindError):
+    sqlstate = "42702"
+
+
+class FunctionNotFoundError(BindError):
+    sqlstate = "42883"
+
+
+class TypeMismatchError(BindError):
+    sqlstate = "42804"
+
+
+class ColumnCountError(BindError):
+    sqlstate = "21S01"
+
+
+class UnsupportedError(SharkError):
+    """A construct that the engine knows and does not carry out; the message names it."""
+
+    sqlstate = "0A000"
+
+
+class ConfigurationError(SharkError):
+    """A setting, path or environment that cannot work."""
+
+    sqlstate = "F0000"
+
+
+class ExecutionError(SharkError):
+    """A failure while a plan was running."""
+
+    sqlstate = "58000"
+
+
+class SourceError(ExecutionError):
+    """A file that is missing, unreadable or not in its format."""
+
+    sqlstate = "58030"
+
+
+class CorruptionError(ExecutionError):
+    """Stored data whose checksum or structure is wrong; it was not read."""
+
+    sqlstate = "XX001"
+
+
+class ResourceError(ExecutionError):
+    """Out of disk, memory or a configured limit."""
+
+    sqlstate = "53000"
+
+
+class CancelledError(ExecutionError):
+    sqlstate = "57014"
+
+
+class InternalError(SharkError):
+    """A broken invariant of the engine itself."""
+
+    sqlstate = "XX000"
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
+    """A hint naming the candidate closest to `name`, or None."""
+    lowered = {candidate.lower(): candidate for candidate in candidates}
+    close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
+    return f'did you mean "{lowered[close[0]]}"?' if close else None

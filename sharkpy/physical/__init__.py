@@ -1,0 +1,1 @@
+"""Physical operators, the planner, and lowering to the executors."""

@@ -1,0 +1,1 @@
+"""Files to columns and back: text, Parquet, ORC, JSON."""

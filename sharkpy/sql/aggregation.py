@@ -1,0 +1,130 @@
+"""Splits a grouped query into an Aggregate and what is computed from its columns above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sharkpy.expr import (
+    SUBQUERIES,
+    AggregateCall,
+    Alias,
+    Call,
+    ColumnRef,
+    Expr,
+    Literal,
+    column_ids,
+    substitute,
+)
+from sharkpy.logical import Aggregate, Expand, LogicalPlan
+from sharkpy.sql.bind_function import GROUPING
+from sharkpy.sql.bind_name import GROUPING_ID
+from sharkpy.types import BIGINT, BOOLEAN, INT
+
+Fail = Callable[[str], Exception]
+
+
+@dataclass(slots=True)
+class Aggregation:
+    """The Aggregate of one SELECT, growing with the aggregate calls that its expressions use.
+
+    1. `rewrite` each expression of SELECT, HAVING and ORDER BY: it then refers to the Aggregate's columns only.
+    2. `plan` when all are rewritten.
+    """
+
+    child: LogicalPlan
+    groups: Sequence[tuple[str, Expr]]
+    sets: Sequence[frozenset[int]] | None
+    new_column: Callable[[str, object], ColumnRef]
+    fail: Fail
+    _aggregates: dict[Expr, Alias] = field(default_factory=dict)
+    _group_items: list[Alias | ColumnRef] = field(default_factory=list)
+    _replacements: dict[Expr, Expr] = field(default_factory=dict)
+    _grouping_id: ColumnRef | None = None
+
+    def __post_init__(self) -> None:
+        own = self.child.output_ids
+        for name, expr in self.groups:
+            # A column of an outer query gets an id of its own here, or it would count as produced.
+            if self.sets is None and isinstance(expr, ColumnRef) and expr.column_id in own:
+                self._group_items.append(expr)
+                continue
+            column = self.new_column(name, expr.dtype)
+            self._group_items.append(Alias(expr, column.column_id, name) if self.sets is None else column)
+            self._replacements[expr] = column
+        if self.sets is not None:
+            self._grouping_id = self.new_column(GROUPING_ID, BIGINT)
+
+    @property
+    def _group_columns(self) -> list[ColumnRef]:
+        return [item.ref if isinstance(item, Alias) else item for item in self._group_items]
+
+    def rewrite(self, expr: Expr) -> Expr:
+        """`expr` over the columns of the Aggregate; fails where it uses a column that is not grouped."""
+        rewritten = self._rewrite(expr)
+        grouped = {column.column_id for column in self._group_columns}
+        names = {column.column_id: column.name for column in self.child.output}
+        for column_id in sorted(column_ids(rewritten)):
+            if column_id in names and column_id not in grouped:
+                raise self.fail(names[column_id])
+        return rewritten
+
+    def _rewrite(self, expr: Expr) -> Expr:
+        if (replacement := self._replacements.get(expr)) is not None:
+            return replacement
+        match expr:
+            case AggregateCall(function) if function in (GROUPING, GROUPING_ID):
+                return self._grouping(expr)
+            case AggregateCall():
+                return self._aggregate(expr)
+        if isinstance(expr, SUBQUERIES):
+            columns = {e.column_id: column for e, column in self._replacements.items() if isinstance(e, ColumnRef)}
+            expr = substitute(expr, columns)
+        return expr.map_children(self._rewrite)
+
+    def _aggregate(self, call: AggregateCall) -> ColumnRef:
+        alias = self._aggregates.get(call)
+        if alias is None:
+            column = self.new_column(call.function, call.dtype)
+            alias = self._aggregates[call] = Alias(call, column.column_id, column.name)
+        return alias.ref
+
+    def _grouping(self, call: AggregateCall) -> Expr:
+        """grouping__id: a bit per grouping expression, the first the highest, set where it is aggregated away."""
+        if self._grouping_id is None or self.sets is None:
+            # Without grouping sets nothing is aggregated away.
+            return Literal(0, call.dtype)
+        if call.function == GROUPING_ID:
+            return self._grouping_id
+        exprs = [expr for _, expr in self.groups]
+        if call.args[0] not in exprs:
+            raise self.fail(str(call.args[0]))
+        index = exprs.index(call.args[0])
+        ids = [Literal(self._id_of(chosen), BIGINT) for chosen in self.sets if index not in chosen]
+        if not ids:
+            return Literal(0, INT)
+        is_away = Call("in", (self._grouping_id, *ids), BOOLEAN)
+        return Call("case_when", (is_away, Literal(1, INT), Literal(0, INT)), INT)
+
+    def _id_of(self, chosen: frozenset[int]) -> int:
+        count = len(self.groups)
+        return sum(1 << (count - 1 - index) for index in range(count) if index not in chosen)
+
+    def plan(self) -> Aggregate:
+        aggregates = tuple(self._aggregates.values())
+        if self.sets is None or self._grouping_id is None:
+            return Aggregate(self.child, tuple(self._group_items), aggregates)
+        columns = (*self.child.output, *self._group_columns, self._grouping_id)
+        projections = tuple(
+            (
+                *self.child.output,
+                *(
+                    expr if index in chosen else Literal(None, expr.dtype)
+                    for index, (_, expr) in enumerate(self.groups)
+                ),
+                Literal(self._id_of(chosen), BIGINT),
+            )
+            for chosen in self.sets
+        )
+        expand = Expand(self.child, columns, projections)
+        return Aggregate(expand, (*self._group_columns, self._grouping_id), aggregates)

@@ -1,0 +1,117 @@
+"""Literals, their negation, and casts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sharkpy.errors import ParseError, SharkError, TypeMismatchError
+from sharkpy.expr import Expr, Literal, string_literal
+from sharkpy.sql import literals
+from sharkpy.sql.bind_function import call_scalar
+from sharkpy.sql.coercion import cast
+from sharkpy.types import (
+    BOOLEAN,
+    NULL,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+    is_interval,
+    is_nested,
+    is_string,
+    parse_type,
+)
+
+if TYPE_CHECKING:
+    from sharkpy.sql.expr_binder import ExprBinder
+
+
+def bind_literal(binder: ExprBinder, node: exp.Expr) -> Expr:
+    if node.args.get("is_string"):
+        return string_literal(node.this)
+    return _at(binder, node, lambda: literals.number_literal(node.this))
+
+
+def _at(binder: ExprBinder, node: exp.Expr, make: object) -> Literal:
+    """A literal made by `make`, its errors given the place of `node`."""
+    try:
+        return make()  # type: ignore[operator,no-any-return]
+    except SharkError as error:
+        placed = binder.context.error(error.message, node, type(error), error.hint)
+        placed.sqlstate = error.sqlstate
+        raise placed from None
+
+
+def bind_null(_binder: ExprBinder, _node: exp.Expr) -> Expr:
+    return Literal(None, NULL)
+
+
+def bind_boolean(_binder: ExprBinder, node: exp.Expr) -> Expr:
+    return Literal(bool(node.this), BOOLEAN)
+
+
+def bind_interval(binder: ExprBinder, node: exp.Expr) -> Expr:
+    value, unit = node.this, node.args["unit"].name
+    sign = ""
+    while isinstance(value, (exp.Neg, exp.Paren)):
+        sign = ("" if sign else "-") if isinstance(value, exp.Neg) else sign
+        value = value.this
+    if not isinstance(value, exp.Literal):
+        raise binder.context.unsupported("INTERVAL of an expression that is not a literal", node)
+    return _at(binder, value, lambda: literals.interval_literal(sign + value.this, unit))
+
+
+def bind_negation(binder: ExprBinder, node: exp.Expr) -> Expr:
+    operand = binder.bind(node.this)
+    if isinstance(operand, Literal) and (negated := literals.negated(operand)):
+        return negated
+    return call_scalar(binder, "negate", (operand,), node)
+
+
+def bind_cast(binder: ExprBinder, node: exp.Expr) -> Expr:
+    target, value = node.args["to"], node.this
+    if isinstance(target, exp.DataType):
+        return _typed_literal(binder, node, target)
+    if target.name.startswith("#"):
+        return _at(binder, value, lambda: literals.suffixed_literal(value.this, target.name[1:]))
+    expr = binder.bind(value)
+    try:
+        dtype = parse_type(target.name)
+    except ParseError as error:
+        raise binder.context.error(error.message, target, ParseError, error.hint) from None
+    return cast_checked(binder, expr, dtype, node)
+
+
+def cast_checked(binder: ExprBinder, expr: Expr, target: DataType, node: exp.Expr) -> Expr:
+    """CAST; TypeMismatchError where it is not defined between the types."""
+    if not castable(expr.dtype, target):
+        message = f"{expr} is {expr.dtype} and cannot be cast to {target}"
+        raise binder.context.error(message, node, TypeMismatchError)
+    return cast(expr, target)
+
+
+def _typed_literal(binder: ExprBinder, node: exp.Expr, target: exp.DataType) -> Expr:
+    """`date '…'` and `timestamp '…'`."""
+    makers = {exp.DType.DATE: literals.date_literal, exp.DType.TIMESTAMP: literals.timestamp_literal}
+    maker = makers.get(target.this)
+    if maker is None or not isinstance(node.this, exp.Literal):
+        raise binder.context.unsupported(f"a literal of type {target.this.value}", node)
+    return _at(binder, node.this, lambda: maker(node.this.this))
+
+
+def castable(source: DataType, target: DataType) -> bool:
+    """Whether CAST is defined between the types; values that do not fit become NULL."""
+    if source in (target, NULL):
+        return True
+    match source, target:
+        case ArrayType(one), ArrayType(other):
+            return castable(one, other)
+        case MapType(key, value), MapType(other_key, other_value):
+            return castable(key, other_key) and castable(value, other_value)
+        case StructType(_, types), StructType(_, other_types):
+            return len(types) == len(other_types) and all(map(castable, types, other_types))
+    if is_nested(source):
+        return is_string(target)
+    return not (is_nested(target) or target == NULL or is_interval(source) or is_interval(target))

@@ -1,0 +1,148 @@
+"""Statements that are not queries: which words begin which, and what their binders share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sharkpy.catalog.model import Table
+from sharkpy.commands import Command
+from sharkpy.errors import BindError, SharkError, UnsupportedError
+from sharkpy.logical import LogicalPlan
+from sharkpy.sql.context import Context
+from sharkpy.sql.parser import parse_query, place
+from sharkpy.sql.token_reader import TokenReader
+
+
+@dataclass(frozen=True, slots=True)
+class CommandBinder:
+    """A statement being read: its tokens and the context that its names are looked up in."""
+
+    context: Context
+    reader: TokenReader
+
+    def query(self, tokens: list[Token] | None = None) -> LogicalPlan:
+        """The rest of the statement (or `tokens`) as a bound query."""
+        tree = self.query_tree(tokens)
+        return self.context.bind_query(tree, self.context, None)
+
+    def query_tree(self, tokens: list[Token] | None = None) -> exp.Expr:
+        reader = self.reader
+        if tokens is None:
+            if reader.current is None:
+                raise reader.error("a query expected")
+            tokens, reader.position = reader.rest, len(reader.tokens)
+        return parse_query(reader.text, tokens)
+
+    def name(self) -> tuple[str, str, Token]:
+        """A table's database, name and first token."""
+        token = self.reader.current
+        database, name = self.reader.qualified_name()
+        if database is not None and self.reader.match("."):
+            raise self.reader.error("at most database.table expected")
+        assert token is not None  # qualified_name took it
+        return database or self.context.database, name, token
+
+    def new_name(self) -> tuple[str, str]:
+        """The database and name of a table to be made; the database must exist."""
+        database, name, token = self.name()
+        with self.place_of(token):
+            self.context.catalog.database(database)
+        return database, name
+
+    def table(self) -> Table:
+        """A table or view that exists."""
+        database, name, token = self.name()
+        with self.place_of(token):
+            return self.context.catalog.table(database, name)
+
+    def base_table(self, action: str) -> Table:
+        """A table that exists and is no view."""
+        token = self.reader.current
+        table = self.table()
+        if table.is_view:
+            raise self.error(f"{table.qualified_name} is a view: {action} needs a table", token, sqlstate="42809")
+        return table
+
+    def optional_table(self) -> Table | None:
+        database, name, _ = self.name()
+        return self.context.catalog.find_table(database, name)
+
+    def error(
+        self,
+        message: str,
+        token: Token | None,
+        kind: type[SharkError] = BindError,
+        hint: str | None = None,
+        sqlstate: str | None = None,
+    ) -> SharkError:
+        line, column = place(self.reader.text, token.start) if token is not None else (None, None)
+        return kind(message, hint=hint, sqlstate=sqlstate, line=line, column=column)
+
+    def place_of(self, token: Token) -> _Placed:
+        return _Placed(self.reader.text, token)
+
+
+class _Placed:
+    """Gives errors of the catalog, which have no place, the place of the token that caused them."""
+
+    def __init__(self, text: str, token: Token) -> None:
+        self.text, self.token = text, token
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, SharkError) and error.line is None:
+            error.line, error.column = place(self.text, self.token.start)
+
+
+CommandHandler = Callable[[CommandBinder], Command]
+QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(", "TABLE", "MAP", "REDUCE")
+
+_UNSUPPORTED_WORDS = (
+    "ABORT",
+    "ADD",
+    "ANALYZE",
+    "COMMIT",
+    "DELETE",
+    "DFS",
+    "EXPORT",
+    "GRANT",
+    "IMPORT",
+    "KILL",
+    "LIST",
+    "LOCK",
+    "MERGE",
+    "MSCK",
+    "REFRESH",
+    "RELOAD",
+    "REPL",
+    "REVOKE",
+    "ROLLBACK",
+    "START",
+    "UNLOCK",
+    "UPDATE",
+    "MAP",
+    "REDUCE",
+    "TABLE",
+)
+
+
+def unsupported_statement(reader: TokenReader) -> UnsupportedError | None:
+    """The error for a statement of HiveQL that is known and not carried out; None for other words."""
+    word = reader.word().split(" ")[0]
+    return reader.unsupported(f"the statement {word}") if word in _UNSUPPORTED_WORDS else None
+
+
+def find_insert(tokens: list[Token]) -> int | None:
+    """The index of an INSERT outside of parentheses: `WITH … INSERT`, `FROM … INSERT`."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth == 0 and token.token_type == TokenType.INSERT:
+            return index
+    return None

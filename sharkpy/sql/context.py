@@ -1,0 +1,110 @@
+"""What binding a statement needs to know, and how it reports errors at their place in the text."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sqlglot import exp
+
+from sharkpy.catalog.model import Database, Table
+from sharkpy.conf import Conf
+from sharkpy.errors import BindError, SharkError, UnsupportedError
+from sharkpy.expr import ColumnRef
+from sharkpy.logical import LogicalPlan
+from sharkpy.sql.parser import place
+from sharkpy.types import DataType
+
+if TYPE_CHECKING:
+    from sharkpy.sql.scope import Scope
+
+
+# Labels of columns in messages lose the id that plans print.
+_COLUMN_ID = re.compile(r"(?<=\w)#\d+")
+_CONSTRUCTS = {
+    "sample": "TABLESAMPLE",
+    "pivots": "PIVOT",
+    "on": "DISTINCT ON",
+    "kind": "SELECT AS STRUCT",
+    "order": "ORDER BY here",
+    "limit": "LIMIT here",
+    "limit_options": "LIMIT with PERCENT or TIES",
+    "except_": "* EXCEPT",
+    "replace": "* REPLACE",
+    "rename": "* RENAME",
+    "exclude": "EXCLUDE in a window frame",
+}
+
+
+class CatalogReader(Protocol):
+    """The part of the catalog that binding reads. Names are lower case."""
+
+    def table(self, database: str, name: str) -> Table:
+        """TableNotFoundError, with a hint, where there is none."""
+
+    def find_table(self, database: str, name: str) -> Table | None: ...
+
+    def database(self, name: str) -> Database:
+        """DatabaseNotFoundError where there is none."""
+
+    def table_names(self, database: str) -> Iterable[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """A WITH query: its tree, its column names if given, and the context it was written in."""
+
+    name: str
+    query: exp.Expr
+    column_names: tuple[str, ...]
+    context: Context
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a query is bound. Column ids come from `ids`, one counter for the whole statement."""
+
+    catalog: CatalogReader
+    conf: Conf
+    database: str
+    text: str
+    ids: Iterator[int]
+    bind_query: Callable[[exp.Expr, Context, Scope | None], LogicalPlan]
+    ctes: Mapping[str, Cte] = dataclasses.field(default_factory=dict)
+    views: tuple[str, ...] = ()
+
+    def column(self, name: str, dtype: DataType) -> ColumnRef:
+        """A new column of this statement."""
+        return ColumnRef(next(self.ids), name, dtype)
+
+    def error(
+        self,
+        message: str,
+        node: exp.Expr | None,
+        kind: type[SharkError] = BindError,
+        hint: str | None = None,
+        sqlstate: str | None = None,
+    ) -> SharkError:
+        """An error at the place of `node`."""
+        offset = node_offset(node) if node is not None else None
+        line, column = place(self.text, offset) if offset is not None else (None, None)
+        return kind(_COLUMN_ID.sub("", message), hint=hint, sqlstate=sqlstate, line=line, column=column)
+
+    def unsupported(self, construct: str, node: exp.Expr | None) -> SharkError:
+        return self.error(f"{construct} is not supported", node, UnsupportedError)
+
+    def only(self, node: exp.Expr, *allowed: str) -> None:
+        """UnsupportedError where `node` has a part that the binder does not know."""
+        for key, value in node.args.items():
+            if value and key not in allowed:
+                name = _CONSTRUCTS.get(key) or f"{key.strip('_').replace('_', ' ').upper()} in {node.key.upper()}"
+                raise self.unsupported(name, value if isinstance(value, exp.Expr) else node)
+
+
+def node_offset(node: exp.Expr) -> int | None:
+    """The offset in the text of the first thing written in `node` whose place is known."""
+    offsets = [item._meta["start"] for item in node.walk() if item._meta and "start" in item._meta]
+    return min(offsets, default=None)

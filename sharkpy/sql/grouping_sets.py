@@ -1,0 +1,62 @@
+"""GROUPING SETS, CUBE and ROLLUP as a list of sets of grouping expressions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+Sets = list[list[exp.Expr]]
+
+
+def grouping_sets(group: exp.Expr) -> tuple[list[exp.Expr], Sets | None]:
+    """The grouping expressions in order, and the sets of them to group by; None where there is only one set.
+
+    Several constructs in one GROUP BY multiply: every set of one with every set of the others.
+    """
+    factors = [_sets_of(item) for item in group.expressions]
+    plain = [item for item in group.expressions if not isinstance(item, (exp.Rollup, exp.Cube, exp.GroupingSets))]
+    suffixes = [item for key in ("grouping_sets", "rollup", "cube") for item in group.args.get(key) or []]
+    if suffixes:
+        # GROUP BY a, b WITH ROLLUP and GROUP BY a, b GROUPING SETS (…): the list only names the columns.
+        suffix = suffixes[0]
+        if isinstance(suffix, exp.Rollup):
+            return plain, _prefixes([[item] for item in plain])
+        if isinstance(suffix, exp.Cube):
+            return plain, _subsets([[item] for item in plain])
+        return plain, _sets_of(suffix)
+    if len(plain) == len(group.expressions):
+        return plain, None
+    sets: Sets = [list(itertools.chain(*choice)) for choice in itertools.product(*factors)]
+    return list(itertools.chain(*map(_members, group.expressions))), sets
+
+
+def _members(node: exp.Expr) -> list[exp.Expr]:
+    """The expressions that a construct mentions, in order; repeated ones are dropped later, when bound."""
+    if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)):
+        return [member for item in node.expressions for member in _members(item)]
+    return [node.this if isinstance(node, exp.Paren) else node]
+
+
+def _sets_of(node: exp.Expr) -> Sets:
+    match node:
+        case exp.Rollup():
+            return _prefixes([_members(item) for item in node.expressions])
+        case exp.Cube():
+            return _subsets([_members(item) for item in node.expressions])
+        case exp.GroupingSets():
+            return [chosen for item in node.expressions for chosen in _sets_of(item)]
+    return [_members(node)]
+
+
+def _prefixes(items: Sequence[list[exp.Expr]]) -> Sets:
+    return [list(itertools.chain(*items[:count])) for count in range(len(items), -1, -1)]
+
+
+def _subsets(items: Sequence[list[exp.Expr]]) -> Sets:
+    return [
+        list(itertools.chain(*chosen))
+        for count in range(len(items), -1, -1)
+        for chosen in itertools.combinations(items, count)
+    ]

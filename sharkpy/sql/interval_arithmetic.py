@@ -1,0 +1,72 @@
+"""Dates and timestamps plus or minus intervals."""
+
+from __future__ import annotations
+
+from sharkpy.expr import Call, Expr, Literal
+from sharkpy.sql.coercion import cast
+from sharkpy.sql.literals import shifted
+from sharkpy.types import (
+    DATE,
+    INT,
+    INTEGER_TYPES,
+    INTERVAL_DAY_TIME,
+    INTERVAL_YEAR_MONTH,
+    TIMESTAMP,
+    is_interval,
+    is_string,
+)
+
+_DAY = 86_400_000_000
+
+
+def interval_arithmetic(function: str, left: Expr, right: Expr) -> Expr | None:
+    """An arithmetic operator with an interval on a side; None where it is not defined.
+
+    DATE with months or whole days stays DATE; with a time of day it becomes TIMESTAMP.
+    """
+    if is_interval(left.dtype) and is_interval(right.dtype):
+        return _combine(function, left, right)
+    if is_interval(left.dtype):
+        if function == "multiply":
+            return _scale(left, right)
+        return interval_arithmetic(function, right, left) if function == "add" else None
+    if function == "multiply":
+        return _scale(right, left)
+    if function not in ("add", "subtract"):
+        return None
+    return _shift(function, left, right)
+
+
+def _shift(function: str, moment: Expr, interval: Expr) -> Expr | None:
+    if is_string(moment.dtype):
+        moment = cast(moment, DATE if interval.dtype == INTERVAL_YEAR_MONTH else TIMESTAMP)
+    if moment.dtype not in (DATE, TIMESTAMP):
+        return None
+    if isinstance(moment, Literal) and isinstance(interval, Literal):
+        sign = 1 if function == "add" else -1
+        if folded := shifted(moment, interval, sign):
+            return folded
+    if moment.dtype == DATE and interval.dtype == INTERVAL_DAY_TIME:
+        if isinstance(interval, Literal) and isinstance(interval.value, int) and interval.value % _DAY == 0:
+            days = Literal(interval.value // _DAY, INT)
+            return Call("date_add" if function == "add" else "date_sub", (moment, days), DATE)
+        moment = cast(moment, TIMESTAMP)
+    return Call(function, (moment, interval), moment.dtype)
+
+
+def _combine(function: str, left: Expr, right: Expr) -> Expr | None:
+    """The sum or difference of two interval literals of one kind."""
+    match left, right:
+        case Literal(int() as one, left_type), Literal(int() as other, right_type) if left_type == right_type:
+            if function == "add":
+                return Literal(one + other, left_type)
+            if function == "subtract":
+                return Literal(one - other, left_type)
+    return None
+
+
+def _scale(interval: Expr, factor: Expr) -> Expr | None:
+    match interval, factor:
+        case Literal(int() as amount), Literal(int() as times) if factor.dtype in INTEGER_TYPES:
+            return Literal(amount * times, interval.dtype)
+    return None

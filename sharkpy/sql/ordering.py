@@ -1,0 +1,75 @@
+"""ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY: their keys, and the operators they become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sharkpy.expr import Expr, Literal, SortKey
+from sharkpy.logical import Distribute, LogicalPlan, Sort
+from sharkpy.sql.bind_window import bind_sort_key
+from sharkpy.sql.expr_binder import ExprBinder
+from sharkpy.types import MapType
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """Bound keys of the clauses that order and distribute the result."""
+
+    sort: tuple[SortKey, ...] = ()
+    is_global: bool = True
+    distribute: tuple[Expr, ...] = ()
+
+    @property
+    def exprs(self) -> tuple[Expr, ...]:
+        return (*(key.expr for key in self.sort), *self.distribute)
+
+
+def bind_ordering(select: exp.Expr, binder: ExprBinder, outputs: Sequence[Expr]) -> Ordering:
+    parts = {
+        key: select.args[key].expressions for key in ("order", "sort", "cluster", "distribute") if select.args.get(key)
+    }
+    if len(parts) > 1 and set(parts) != {"sort", "distribute"}:
+        words = " and ".join(f"{key.upper()} BY" for key in parts)
+        raise binder.context.error(f"{words} cannot be combined", select.args[next(iter(parts))])
+    distribute = [node.this for node in parts.get("distribute") or parts.get("cluster") or ()]
+    sort = parts.get("order") or parts.get("sort") or parts.get("cluster") or ()
+    return Ordering(
+        tuple(_bind_order_key(binder, node, outputs) for node in sort),
+        "order" in parts,
+        tuple(position_item(binder, node, outputs) or binder.bind(node) for node in distribute),
+    )
+
+
+def _bind_order_key(binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr]) -> SortKey:
+    if (expr := position_item(binder, node.this, outputs)) is not None:
+        key = SortKey(expr, not node.args.get("desc"), bool(node.args.get("nulls_first")))
+    else:
+        key = bind_sort_key(binder, node)
+    if isinstance(key.expr.dtype, MapType):
+        raise binder.context.error(f"{key.expr.dtype} has no order", node)
+    return key
+
+
+def position_item(binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr]) -> Expr | None:
+    """The select item at a position written as a number; None where `node` is none."""
+    if not isinstance(node, exp.Literal) or node.args.get("is_string") or not node.this.isdigit():
+        return None
+    position = int(node.this)
+    if not 1 <= position <= len(outputs):
+        message = f"{binder.clause.name} position {position} is not in the select list of {len(outputs)} columns"
+        raise binder.context.error(message, node)
+    return outputs[position - 1]
+
+
+def order(plan: LogicalPlan, ordering: Ordering, keys: Sequence[Expr]) -> LogicalPlan:
+    """Distribute and Sort by `keys`, the ordering's expressions over the columns of `plan`."""
+    count = len(ordering.sort)
+    if ordering.distribute:
+        plan = Distribute(plan, tuple(keys[count:]))
+    sort = tuple(replace(key, expr=expr) for key, expr in zip(ordering.sort, keys[:count], strict=True))
+    # Sorting by a constant changes nothing.
+    sort = tuple(key for key in sort if not isinstance(key.expr, Literal))
+    return Sort(plan, sort, ordering.is_global) if sort else plan

@@ -1,0 +1,88 @@
+"""The columns that names can mean at a place in a query, and how a dotted name finds its column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sharkpy.expr import ColumnRef, Expr
+from sharkpy.types import is_nested
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeColumn:
+    """A column that can be named. Those with `qualified_only` are hidden behind a merged one (USING)."""
+
+    relation: str | None
+    database: str | None
+    name: str
+    expr: Expr
+    qualified_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a dotted name found: candidate columns (several: ambiguous) and the field names left over."""
+
+    columns: tuple[ScopeColumn, ...]
+    fields: tuple[str, ...]
+
+
+class Scope:
+    """Columns in the order of `*`. A name not found here is looked up in `parent`, the outer query."""
+
+    __slots__ = ("_by_name", "_relations", "columns", "parent")
+
+    def __init__(self, columns: Sequence[ScopeColumn], parent: Scope | None = None) -> None:
+        self.columns = tuple(columns)
+        self.parent = parent
+        self._by_name: dict[str, list[ScopeColumn]] = {}
+        self._relations: set[str | None] = {column.relation for column in columns}
+        for column in self.columns:
+            self._by_name.setdefault(column.name, []).append(column)
+
+    def __add__(self, other: Scope) -> Scope:
+        return Scope(self.columns + other.columns, self.parent)
+
+    @property
+    def relations(self) -> set[str]:
+        return {name for name in self._relations if name}
+
+    def relation_columns(self, relation: str, database: str | None = None) -> list[ScopeColumn]:
+        return [
+            column for column in self.columns if column.relation == relation and database in (None, column.database)
+        ]
+
+    def find(self, parts: Sequence[str]) -> Resolved | None:
+        """What `parts` mean here (outer queries not included): [database.]table.column.field… or column.field…"""
+        if len(parts) > 2 and (found := self._qualified(parts[2], parts[1], parts[0])):
+            return Resolved(found, tuple(parts[3:]))
+        if len(parts) > 1 and (found := self._qualified(parts[1], parts[0], None)):
+            return Resolved(found, tuple(parts[2:]))
+        found = tuple(column for column in self._by_name.get(parts[0], ()) if not column.qualified_only)
+        if len(parts) > 1 and parts[0] in self._relations:
+            # The name of a relation and of a column: a field of the column is meant only if it can have one.
+            found = tuple(column for column in found if is_nested(column.expr.dtype))
+        return Resolved(found, tuple(parts[1:])) if found else None
+
+    def _qualified(self, name: str, relation: str, database: str | None) -> tuple[ScopeColumn, ...]:
+        if relation not in self._relations:
+            return ()
+        return tuple(
+            column
+            for column in self._by_name.get(name, ())
+            if column.relation == relation and database in (None, column.database)
+        )
+
+    def chain(self) -> Iterable[Scope]:
+        """This scope and those of the outer queries, innermost first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+
+def relation_scope(
+    relation: str | None, database: str | None, columns: Sequence[ColumnRef], parent: Scope | None
+) -> Scope:
+    return Scope([ScopeColumn(relation, database, column.name, column) for column in columns], parent)

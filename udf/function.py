@@ -14,7 +14,13 @@ TypeRule = Callable[[Sequence[DataType]], Sequence[DataType] | None]
 ResultRule = Callable[[Sequence[DataType]], DataType]
 """Argument types after casting -> the type of the result."""
 Lowering = str | Callable[[SqlArguments, Sequence[DataType], DataType], str]
-"""DuckDB SQL: a template over {0}, {1}, {args}, or a function of (argument SQL, argument types, result type)."""
+"""DuckDB SQL: a template over {0}, {1}, {args}, or a function of (argument SQL, argument types, result type).
+
+`udf.lower` renders it. In aggregates the template also has {distinct} (before the arguments) and {over}
+(behind each DuckDB aggregate: a FILTER or OVER clause); functions write `udf.lower`'s DISTINCT and OVER.
+"""
+LiteralResultRule = Callable[[Sequence[DataType], Sequence[object]], DataType]
+"""(argument types after casting, Python values of the literal arguments and None for the others) -> result type."""
 
 
 class NullPolicy(Enum):
@@ -28,6 +34,10 @@ class ScalarFunction:
     """One scalar function or operator. `macros`/`kernels` it needs are named in its lowering.
 
     `is_deterministic` False (rand, uuid, current_timestamp …) forbids folding and duplication.
+    `unchecked`, where given, is a cheaper form that is right only where value ranges prove that no step
+    leaves the result type's storage; its DuckDB type may be narrower than the result's (DECIMAL(18, s) for
+    DECIMAL(32, s)), so that a cast to the result type is needed where the type itself matters.
+    `literal_result`, where given, replaces `result` where the type depends on literal arguments.
     """
 
     name: str
@@ -38,6 +48,8 @@ class ScalarFunction:
     is_deterministic: bool = True
     doc: str = ""
     example: str = ""
+    unchecked: Lowering | None = None
+    literal_result: LiteralResultRule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,7 @@ class TableFunction:
 
     `columns` gives the names and types of the result; `lowering` a DuckDB expression of type
     LIST(STRUCT(c0 …, c1 …)) per row: the lowering of Generate unnests it. A NULL or empty list gives no row.
+    `literal_columns`, where given, replaces `columns` where the result depends on literal arguments (stack).
     """
 
     name: str
@@ -91,3 +104,4 @@ class TableFunction:
     lowering: Lowering
     doc: str = ""
     example: str = ""
+    literal_columns: Callable[[Sequence[DataType], Sequence[object]], Sequence[tuple[str, DataType]]] | None = None

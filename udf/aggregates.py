@@ -1,0 +1,411 @@
+"""Aggregates, as one step and as partial states that merge to the same answer.
+
+Arguments that are NULL are ignored throughout, so a FILTER may also be given as CASE WHEN … THEN argument END.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sharkpy.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTEGER_TYPES,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    bounded_decimal,
+    is_numeric,
+)
+from sharkpy.udf import decimals
+from sharkpy.udf.function import AggregateFunction, Lowering
+from sharkpy.udf.lower import DISTINCT, OVER
+from sharkpy.udf.signatures import Types, anything, converts, integer_or_double, numeric, returns, same_as, takes
+from sharkpy.udf.types_duckdb import duckdb_type
+
+_WIDE = DecimalType(38, 0)
+
+
+def _count(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    if len(args) <= 1:
+        return f"count({DISTINCT}{args[0]}){OVER}" if args else f"count(*){OVER}"
+    known = " AND ".join(f"{arg} IS NOT NULL" for arg in args)
+    return f"count({DISTINCT}CASE WHEN {known} THEN ({', '.join(args)}) END){OVER}"
+
+
+def _sum_state(types: Types) -> Sequence[DataType]:
+    match types[0]:
+        case DecimalType(_, scale):
+            return (DecimalType(38, scale),)
+    return (_WIDE,) if types[0] in INTEGER_TYPES else (DOUBLE,)
+
+
+def _sum_partial(args: Sequence[str], types: Types, _result: DataType) -> str:
+    if types[0] in INTEGER_TYPES:
+        return f"CAST(sum({DISTINCT}{args[0]}){OVER} AS DECIMAL(38,0))"
+    return f"sum({DISTINCT}{args[0]}){OVER}"
+
+
+def _sum_finish(args: Sequence[str], _types: Types, result: DataType) -> str:
+    if result == BIGINT:
+        return f"shark_wrap_bigint({args[0]})"
+    return f"TRY_CAST({args[0]} AS {duckdb_type(result)})" if isinstance(result, DecimalType) else args[0]
+
+
+def _sum(args: Sequence[str], types: Types, result: DataType) -> str:
+    return _sum_finish([f"sum({DISTINCT}{args[0]}){OVER}"], types, result)
+
+
+def _average_type(types: Types) -> DataType:
+    match types[0]:
+        case DecimalType(precision, scale):
+            return bounded_decimal(precision + 4, scale + 4)
+    return DOUBLE
+
+
+def _average_finish(args: Sequence[str], types: Types, result: DataType) -> str:
+    total, rows = args
+    if not isinstance(types[0], DecimalType) or not isinstance(result, DecimalType):
+        return f"(CAST({total} AS DOUBLE) / nullif({rows}, 0))"
+    state = DecimalType(min(38, types[0].precision + 10), types[0].scale)
+    if state.precision + state.scale > 38 or state.precision + result.scale - state.scale > 37:
+        return decimals.kernel("/", total, rows, result)
+    digits = f"{decimals.unscaled(total, DecimalType(38, state.scale))} * 1{'0' * (result.scale - state.scale)}"
+    return decimals.scaled(f"shark_divide_half_up({digits}, CAST({rows} AS HUGEINT))", result)
+
+
+def _average(args: Sequence[str], types: Types, result: DataType) -> str:
+    total, rows = f"sum({DISTINCT}{args[0]}){OVER}", f"count({DISTINCT}{args[0]}){OVER}"
+    return _average_finish([total, rows], types, result)
+
+
+def _extreme(name: str, doc: str) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        lambda types: types if len(types) == 1 and not isinstance(types[0], MapType) else None,
+        same_as(0),
+        f"{name}({{0}}){{over}}",
+        partials=(f"{name}({{0}}){{over}}",),
+        partial_types=lambda types: types,
+        merges=(f"{name}({{0}})",),
+        ignores_distinct=True,
+        doc=doc,
+        example=f"{name}(x)",
+    )
+
+
+_MOMENTS = "struct_pack(n := {0}, m := {1}, s := {2})"
+_CHAN = (
+    "lambda a, b: struct_pack(n := a.n + b.n, m := a.m + (b.m - a.m) * b.n / (a.n + b.n),"
+    " s := a.s + b.s + (b.m - a.m) * (b.m - a.m) * a.n * b.n / (a.n + b.n))"
+)
+
+
+def _merged(pack: str, step: str, field: str) -> str:
+    return f"list_reduce(list({pack}) FILTER (WHERE {{0}} > 0), {step}).{field}"
+
+
+def _variance(name: str, complete: str, finish: str, doc: str) -> AggregateFunction:
+    """By count, mean and sum of squared distances (Chan, Golub, LeVeque 1979)."""
+    return AggregateFunction(
+        name,
+        takes(DOUBLE),
+        returns(DOUBLE),
+        complete,
+        partials=("CAST(count({0}){over} AS DOUBLE)", "avg({0}){over}", "var_pop({0}){over} * count({0}){over}"),
+        partial_types=lambda _types: (DOUBLE, DOUBLE, DOUBLE),
+        merges=("sum({0})", _merged(_MOMENTS, _CHAN, "m"), _merged(_MOMENTS, _CHAN, "s")),
+        finish=finish,
+        doc=doc,
+        example=f"{name}(x)",
+    )
+
+
+_PAIRS = "struct_pack(n := {0}, x := {1}, y := {2}, c := {3}, p := {4}, q := {5})"
+_CHAN_PAIRS = (
+    "lambda a, b: struct_pack(n := a.n + b.n, x := a.x + (b.x - a.x) * b.n / (a.n + b.n),"
+    " y := a.y + (b.y - a.y) * b.n / (a.n + b.n),"
+    " c := a.c + b.c + (b.x - a.x) * (b.y - a.y) * a.n * b.n / (a.n + b.n),"
+    " p := a.p + b.p + (b.x - a.x) * (b.x - a.x) * a.n * b.n / (a.n + b.n),"
+    " q := a.q + b.q + (b.y - a.y) * (b.y - a.y) * a.n * b.n / (a.n + b.n))"
+)
+
+
+def _covariance(name: str, complete: str, finish: str, doc: str) -> AggregateFunction:
+    rows = "regr_count({1}, {0}){over}"
+    return AggregateFunction(
+        name,
+        takes(DOUBLE, DOUBLE),
+        returns(DOUBLE),
+        complete,
+        partials=(
+            f"CAST({rows} AS DOUBLE)",
+            "regr_avgx({1}, {0}){over}",
+            "regr_avgy({1}, {0}){over}",
+            f"covar_pop({{0}}, {{1}}){{over}} * {rows}",
+            "regr_sxx({1}, {0}){over}",
+            "regr_syy({1}, {0}){over}",
+        ),
+        partial_types=lambda _types: (DOUBLE,) * 6,
+        merges=("sum({0})", *(_merged(_PAIRS, _CHAN_PAIRS, part) for part in "xycpq")),
+        finish=finish,
+        doc=doc,
+        example=f"{name}(x, y)",
+    )
+
+
+def _boolean(name: str, function: str, doc: str) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        takes(BOOLEAN),
+        returns(BOOLEAN),
+        f"{function}({{0}}){{over}}",
+        partials=(f"{function}({{0}}){{over}}",),
+        partial_types=lambda _types: (BOOLEAN,),
+        merges=(f"{function}({{0}})",),
+        ignores_distinct=True,
+        doc=doc,
+        example=f"{name}(x > 1)",
+    )
+
+
+def _bits(name: str) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        lambda types: types if len(types) == 1 and types[0] in INTEGER_TYPES else None,
+        same_as(0),
+        f"{name}({{0}}){{over}}",
+        partials=(f"{name}({{0}}){{over}}",),
+        partial_types=lambda types: types,
+        merges=(f"{name}({{0}})",),
+        doc=f"{name} of all values",
+        example=f"{name}(x)",
+    )
+
+
+def _position(name: str, function: str, doc: str) -> AggregateFunction:
+    """First or last row of an unordered group: any row's value; with a second TRUE, any that is not NULL."""
+
+    def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
+        if len(args) == 2 and args[1] == "true":
+            return f"any_value({args[0]}){OVER}"
+        return f"{function}({args[0]}){OVER}"
+
+    return AggregateFunction(
+        name,
+        lambda types: types if len(types) == 1 or (len(types) == 2 and types[1] == BOOLEAN) else None,
+        same_as(0),
+        lower,
+        doc=doc,
+        example=f"{name}(x)",
+    )
+
+
+def _collect(function: Callable[[str], str]) -> Lowering:
+    def lower(args: Sequence[str], _types: Types, result: DataType) -> str:
+        return f"coalesce({function(args[0])}, CAST([] AS {duckdb_type(result)}))"
+
+    return lower
+
+
+def _list_of(sql: str) -> str:
+    return f"list_filter(list({DISTINCT}{sql}){OVER}, lambda one: one IS NOT NULL)"
+
+
+def _set_of(sql: str) -> str:
+    return f"list_filter(list(DISTINCT {sql}){OVER}, lambda one: one IS NOT NULL)"
+
+
+def _element(types: Types) -> DataType:
+    return ArrayType(types[0])
+
+
+def _percentile_arguments(value: DataType) -> Callable[[Types], Types | None]:
+    def rule(types: Types) -> Types | None:
+        if not 2 <= len(types) <= 3 or not converts(types[0], value):
+            return None
+        wanted = types[1]
+        fraction: DataType = ArrayType(DOUBLE) if isinstance(wanted, ArrayType) else DOUBLE
+        kept = types[0] if is_numeric(types[0]) and value == DOUBLE else value
+        return (kept, fraction, *types[2:])
+
+    return rule
+
+
+def _percentile_type(types: Types) -> DataType:
+    return ArrayType(DOUBLE) if isinstance(types[1], ArrayType) else DOUBLE
+
+
+def _approximate_type(types: Types) -> DataType:
+    return ArrayType(types[0]) if isinstance(types[1], ArrayType) else types[0]
+
+
+def _percentile(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    return f"quantile_cont({DISTINCT}CAST({args[0]} AS DOUBLE), {args[1]}){OVER}"
+
+
+def _approximate_percentile(args: Sequence[str], _types: Types, result: DataType) -> str:
+    return f"CAST(quantile_disc({args[0]}, {args[1]}){OVER} AS {duckdb_type(result)})"
+
+
+def _by(name: str, function: str) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        anything(2, 2),
+        same_as(0),
+        f"{function}({{0}}, {{1}}){{over}}",
+        doc=f"the first argument where the second is {name[:3]}imal",
+        example=f"{name}(x, y)",
+    )
+
+
+_ARRAY_STATE: Callable[[Types], Sequence[DataType]] = lambda types: (ArrayType(types[0]),)  # noqa: E731 - a row's field
+
+_ROOT_POP = "sqrt({2} / nullif({0}, 0))"
+_ROOT_SAMPLE = "CASE WHEN {0} > 1 THEN sqrt({2} / ({0} - 1)) END"
+
+AGGREGATES = (
+    AggregateFunction(
+        "count",
+        anything(),
+        returns(BIGINT),
+        _count,
+        partials=(_count,),
+        partial_types=lambda _types: (BIGINT,),
+        merges=("CAST(sum({0}) AS BIGINT)",),
+        finish="coalesce({0}, 0)",
+        doc="rows, or rows where no argument is NULL",
+        example="count(x)",
+    ),
+    AggregateFunction(
+        "sum",
+        numeric,
+        integer_or_double,
+        _sum,
+        partials=(_sum_partial,),
+        partial_types=_sum_state,
+        merges=("sum({0})",),
+        finish=_sum_finish,
+        doc="sum: BIGINT of integers (wraps), DECIMAL with ten more digits, else DOUBLE",
+        example="sum(x)",
+    ),
+    AggregateFunction(
+        "avg",
+        numeric,
+        _average_type,
+        _average,
+        partials=(_sum_partial, "count({0}){over}"),
+        partial_types=lambda types: (*_sum_state(types), BIGINT),
+        merges=("sum({0})", "CAST(sum({1}) AS BIGINT)"),
+        finish=_average_finish,
+        doc="mean: DOUBLE, or DECIMAL with four more digits",
+        example="avg(x)",
+    ),
+    _extreme("min", "the least value"),
+    _extreme("max", "the greatest value"),
+    _variance("var_pop", "var_pop({distinct}{0}){over}", "({2} / nullif({0}, 0))", "variance of a population"),
+    _variance(
+        "var_samp",
+        "var_samp({distinct}{0}){over}",
+        "CASE WHEN {0} > 1 THEN {2} / ({0} - 1) END",
+        "variance of a sample",
+    ),
+    _variance("stddev_pop", "stddev_pop({distinct}{0}){over}", _ROOT_POP, "standard deviation of a population"),
+    _variance("stddev_samp", "stddev_samp({distinct}{0}){over}", _ROOT_SAMPLE, "standard deviation of a sample"),
+    _covariance("covar_pop", "covar_pop({0}, {1}){over}", "({3} / nullif({0}, 0))", "covariance of a population"),
+    _covariance(
+        "covar_samp",
+        "covar_samp({0}, {1}){over}",
+        "CASE WHEN {0} > 1 THEN {3} / ({0} - 1) END",
+        "covariance of a sample",
+    ),
+    _covariance(
+        "corr",
+        "CASE WHEN regr_count({1}, {0}){over} > 1 THEN corr({0}, {1}){over} END",
+        "CASE WHEN {0} > 1 THEN {3} / sqrt({4} * {5}) END",
+        "Pearson's correlation; NULL for fewer than two rows",
+    ),
+    AggregateFunction(
+        "collect_list",
+        anything(1, 1),
+        _element,
+        _collect(_list_of),
+        partials=(_collect(_list_of),),
+        partial_types=_ARRAY_STATE,
+        merges=("flatten(list({0}))",),
+        doc="array of the values",
+        example="sort_array(collect_list(x))",
+    ),
+    AggregateFunction(
+        "collect_set",
+        anything(1, 1),
+        _element,
+        _collect(_set_of),
+        partials=(_collect(_set_of),),
+        partial_types=_ARRAY_STATE,
+        merges=("list_distinct(flatten(list({0})))",),
+        ignores_distinct=True,
+        doc="array of the distinct values",
+        example="sort_array(collect_set(x))",
+    ),
+    AggregateFunction(
+        "percentile",
+        _percentile_arguments(DOUBLE),
+        _percentile_type,
+        _percentile,
+        doc="exact percentile, interpolated",
+        example="percentile(x, 0.5)",
+    ),
+    AggregateFunction(
+        "percentile_approx",
+        _percentile_arguments(DOUBLE),
+        _approximate_type,
+        _approximate_percentile,
+        doc="percentile as one of the values (computed exactly)",
+        example="percentile_approx(x, 0.5)",
+    ),
+    AggregateFunction(
+        "approx_count_distinct",
+        lambda types: types[:1] if 1 <= len(types) <= 2 else None,
+        returns(BIGINT),
+        "approx_count_distinct({0}){over}",
+        ignores_distinct=True,
+        doc="estimated number of distinct values",
+        example="approx_count_distinct(x)",
+    ),
+    _position("first", "first", "the value of the first row"),
+    _position("last", "last", "the value of the last row"),
+    _position("any_value", "any_value", "some value"),
+    _boolean("bool_and", "bool_and", "whether all are true"),
+    _boolean("bool_or", "bool_or", "whether some are true"),
+    _bits("bit_and"),
+    _bits("bit_or"),
+    _bits("bit_xor"),
+    AggregateFunction(
+        "count_if",
+        takes(BOOLEAN),
+        returns(BIGINT),
+        "count(CASE WHEN {0} THEN 1 END){over}",
+        partials=("count(CASE WHEN {0} THEN 1 END){over}",),
+        partial_types=lambda _types: (BIGINT,),
+        merges=("CAST(sum({0}) AS BIGINT)",),
+        finish="coalesce({0}, 0)",
+        doc="rows where true",
+        example="count_if(x > 1)",
+    ),
+    _by("max_by", "arg_max"),
+    _by("min_by", "arg_min"),
+    *(
+        AggregateFunction(
+            name,
+            takes(DOUBLE, DOUBLE),
+            returns(BIGINT if name == "regr_count" else DOUBLE),
+            f"{name}({{0}}, {{1}}){{over}}",
+            doc="linear regression of the first on the second argument",
+            example=f"{name}(x, y)",
+        )
+        for name in ("regr_count", "regr_slope", "regr_intercept", "regr_r2", "regr_avgx", "regr_avgy")
+    ),
+)

@@ -1,0 +1,124 @@
+"""Functions that choose among their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.types import BINARY, BOOLEAN, STRING, DataType, common_type
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.signatures import Types, all_common, anything, comparable, converts, returns, same_as, takes
+
+
+def _if_arguments(types: Types) -> Types | None:
+    """A condition and two values of a common type."""
+    if len(types) != 3 or not converts(types[0], BOOLEAN):
+        return None
+    target = common_type(types[1], types[2])
+    return None if target is None else (BOOLEAN, target, target)
+
+
+def _nvl2_arguments(types: Types) -> Types | None:
+    if len(types) != 3:
+        return None
+    target = common_type(types[1], types[2])
+    return None if target is None else (types[0], target, target)
+
+
+def _decode_arguments(types: Types) -> Types | None:
+    """decode(binary, charset) or decode(value, search, result, …, default)."""
+    if len(types) < 3:
+        return takes(BINARY, STRING)(types)
+    results = [types[index] for index in range(2, len(types), 2)] + ([types[-1]] if len(types) % 2 == 0 else [])
+    searches = [types[0], *(types[index] for index in range(1, len(types) - 1, 2))]
+    key, value = comparable(1)(searches), all_common()(results)
+    if key is None or value is None:
+        return None
+    wanted = [key[0], *(key[0] if index % 2 == 1 else value[0] for index in range(1, len(types)))]
+    if len(types) % 2 == 0:
+        wanted[-1] = value[0]
+    return wanted
+
+
+def _decode(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    if len(args) == 2:
+        return f"decode({args[0]}, 'replace')"
+    branches = " ".join(
+        f"WHEN {args[0]} IS NOT DISTINCT FROM {args[index]} THEN {args[index + 1]}"
+        for index in range(1, len(args) - 1, 2)
+    )
+    default = f" ELSE {args[-1]}" if len(args) % 2 == 0 else ""
+    return f"CASE {branches}{default} END"
+
+
+CONDITIONAL_FUNCTIONS = (
+    ScalarFunction(
+        "if",
+        _if_arguments,
+        same_as(1),
+        "CASE WHEN {0} THEN {1} ELSE {2} END",
+        NullPolicy.CUSTOM,
+        doc="the second argument where the first is true, else the third",
+        example="if(1 = 1, 'a', 'b')",
+    ),
+    ScalarFunction(
+        "coalesce",
+        all_common(1),
+        same_as(0),
+        "coalesce({args})",
+        NullPolicy.CUSTOM,
+        doc="the first argument that is not NULL",
+        example="coalesce(NULL, 2, 3)",
+    ),
+    ScalarFunction(
+        "nvl",
+        all_common(2, 2),
+        same_as(0),
+        "coalesce({0}, {1})",
+        NullPolicy.CUSTOM,
+        doc="the first argument, or the second where it is NULL",
+        example="nvl(NULL, 'x')",
+    ),
+    ScalarFunction(
+        "nvl2",
+        _nvl2_arguments,
+        same_as(1),
+        "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END",
+        NullPolicy.CUSTOM,
+        doc="the second argument where the first is not NULL, else the third",
+        example="nvl2(NULL, 1, 2)",
+    ),
+    ScalarFunction(
+        "nullif",
+        comparable(2, 2),
+        same_as(0),
+        "nullif({0}, {1})",
+        NullPolicy.CUSTOM,
+        doc="NULL where both are equal, else the first",
+        example="nullif(1, 2)",
+    ),
+    ScalarFunction(
+        "decode",
+        _decode_arguments,
+        lambda types: types[2] if len(types) > 2 else STRING,
+        _decode,
+        NullPolicy.CUSTOM,
+        doc="text of UTF-8 bytes; or the result behind the first equal search value, else the default",
+        example="decode(2, 1, 'a', 2, 'b', 'c')",
+    ),
+    ScalarFunction(
+        "assert_true",
+        lambda types: types if len(types) == 1 and types[0] == BOOLEAN else None,
+        returns(BOOLEAN),
+        "CASE WHEN {0} THEN CAST(NULL AS BOOLEAN) ELSE CAST(error('assert_true(): assertion failed') AS BOOLEAN) END",
+        NullPolicy.CUSTOM,
+        is_deterministic=False,
+        doc="an error unless true",
+        example="assert_true(1 = 1)",
+    ),
+    ScalarFunction(
+        "is_true", anything(1, 1), returns(BOOLEAN), "({0} IS TRUE)", NullPolicy.CUSTOM, doc="a IS TRUE", example=""
+    ),
+    ScalarFunction(
+        "is_false", anything(1, 1), returns(BOOLEAN), "({0} IS FALSE)", NullPolicy.CUSTOM, doc="a IS FALSE", example=""
+    ),
+)

@@ -1,0 +1,220 @@
+"""Java's date and time patterns: as DuckDB's strftime formats where these can say them, else by a kernel."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from functools import lru_cache
+
+from sharkpy.errors import BindError
+
+_STRFTIME = {
+    "yyyy": "%Y",
+    "y": "%Y",
+    "uuuu": "%Y",
+    "yy": "%y",
+    "MMMM": "%B",
+    "LLLL": "%B",
+    "MMM": "%b",
+    "LLL": "%b",
+    "MM": "%m",
+    "M": "%-m",
+    "LL": "%m",
+    "L": "%-m",
+    "dd": "%d",
+    "d": "%-d",
+    "HH": "%H",
+    "H": "%-H",
+    "hh": "%I",
+    "h": "%-I",
+    "mm": "%M",
+    "m": "%-M",
+    "ss": "%S",
+    "s": "%-S",
+    "SSS": "%g",
+    "SSSSSS": "%f",
+    "a": "%p",
+    "EEEE": "%A",
+    "EEE": "%a",
+    "EE": "%a",
+    "E": "%a",
+    "DDD": "%j",
+    "D": "%-j",
+}
+_PARSE_WIDTH = {"yyyy": r"[+-]?\d{4,}", "yy": r"\d{2}", "y": r"[+-]?\d+", "uuuu": r"[+-]?\d{4,}"}
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+
+
+@lru_cache(maxsize=256)
+def tokens(pattern: str) -> tuple[tuple[str, bool], ...]:
+    """The pattern's parts: (text, whether it is a run of one pattern letter)."""
+    parts: list[tuple[str, bool]] = []
+    position = 0
+    while position < len(pattern):
+        char = pattern[position]
+        if char == "'":
+            quoted = re.compile(r"'((?:[^']|'')*)'").match(pattern, position)
+            if quoted is None:
+                raise BindError(f'"{pattern}" is not a date pattern: unclosed quote', sqlstate="22007")
+            parts.append((quoted.group(1).replace("''", "'") or "'", False))
+            position = quoted.end()
+        elif char.isascii() and char.isalpha():
+            end = position
+            while end < len(pattern) and pattern[end] == char:
+                end += 1
+            parts.append((pattern[position:end], True))
+            position = end
+        else:
+            parts.append((char, False))
+            position += 1
+    return tuple(parts)
+
+
+def to_strftime(pattern: str) -> str | None:
+    """DuckDB's format for a Java pattern, or None where it has a letter that strftime lacks."""
+    parts = []
+    for text, is_field in tokens(pattern):
+        if not is_field:
+            parts.append(text.replace("%", "%%"))
+        elif text in _STRFTIME:
+            parts.append(_STRFTIME[text])
+        else:
+            return None
+    return "".join(parts)
+
+
+def format_time(value: datetime.datetime, pattern: str) -> str:
+    """`value` in a Java pattern; BindError for a letter that is unknown."""
+    return "".join(_field(value, text) if is_field else text for text, is_field in tokens(pattern))
+
+
+def _field(value: datetime.datetime, text: str) -> str:
+    letter, width = text[0], len(text)
+    match letter:
+        case "y" | "u" if letter == "y" or width > 1:
+            return f"{value.year % 100:02d}" if width == 2 else f"{value.year:0{width}d}"
+        case "u":
+            return str(value.isoweekday())
+        case "Y":
+            return f"{value.isocalendar().year:0{width}d}"
+        case "M" | "L":
+            name = _MONTHS[value.month - 1]
+            return name if width >= 4 else name[:3] if width == 3 else f"{value.month:0{width}d}"
+        case "E":
+            name = _DAYS[value.weekday()]
+            return name if width >= 4 else name[:3]
+        case "a":
+            return "AM" if value.hour < 12 else "PM"
+        case "S":
+            return f"{value.microsecond:06d}"[:width].ljust(width, "0")
+        case "G":
+            return "AD"
+        case "z" | "v":
+            return "UTC"
+        case "Z" | "x":
+            return "+0000"
+        case "X":
+            return "Z"
+    numbers = {
+        "d": value.day,
+        "D": value.timetuple().tm_yday,
+        "H": value.hour,
+        "k": value.hour or 24,
+        "K": value.hour % 12,
+        "h": value.hour % 12 or 12,
+        "m": value.minute,
+        "s": value.second,
+        "w": value.isocalendar().week,
+        "Q": (value.month - 1) // 3 + 1,
+        "q": (value.month - 1) // 3 + 1,
+    }
+    if letter not in numbers:
+        raise BindError(f'unknown letter "{letter}" in a date pattern', sqlstate="22007")
+    return f"{numbers[letter]:0{width}d}"
+
+
+@lru_cache(maxsize=256)
+def _parser(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    parts, letters = [], []
+    fields = tokens(pattern)
+    for index, (text, is_field) in enumerate(fields):
+        if not is_field:
+            parts.append(re.escape(text))
+            continue
+        adjacent = index + 1 < len(fields) and fields[index + 1][1]
+        letters.append(text)
+        parts.append(f"({_field_pattern(text, adjacent)})")
+    return re.compile(r"\s*" + "".join(parts), re.IGNORECASE), tuple(letters)
+
+
+def _field_pattern(text: str, adjacent: bool) -> str:
+    letter, width = text[0], len(text)
+    if letter in "ML" and width >= 3:
+        return "|".join(_MONTHS) + "|" + "|".join(name[:3] for name in _MONTHS)
+    if letter == "E":
+        return "|".join(_DAYS) + "|" + "|".join(name[:3] for name in _DAYS)
+    if letter == "a":
+        return "AM|PM"
+    if letter in "zZXxv":
+        return r"Z|UTC|GMT|[+-]\d{2}:?\d{2}"
+    if letter == "S":
+        return r"\d{1,9}"
+    if adjacent:
+        return rf"\d{{{width}}}"
+    return _PARSE_WIDTH.get(text, r"\d{1,2}" if letter != "D" else r"\d{1,3}")
+
+
+def parse_time(text: str, pattern: str) -> datetime.datetime | None:
+    """The time that `text` says in a Java pattern, or None where it does not fit."""
+    expression, letters = _parser(pattern)
+    match = expression.fullmatch(text.rstrip())
+    if match is None:
+        return None
+    found = dict(zip((letter[0] for letter in letters), match.groups(), strict=True))
+    try:
+        return _assemble(found, {letter[0]: letter for letter in letters})
+    except ValueError:
+        return None
+
+
+def _assemble(found: dict[str, str], letters: dict[str, str]) -> datetime.datetime:
+    year = int(found.get("y") or found.get("u") or found.get("Y") or 1970)
+    if letters.get("y") == "yy":
+        year += 2000 if year < 70 else 1900
+    month_text = found.get("M") or found.get("L") or "1"
+    month = int(month_text) if month_text.isdigit() else _month_number(month_text)
+    hour = int(found.get("H") or 0) or int(found.get("k") or 0) % 24 or int(found.get("K") or 0)
+    if "h" in found:
+        hour = int(found["h"]) % 12
+    if found.get("a", "").upper() == "PM":
+        hour += 12
+    micros = int((found.get("S") or "0").ljust(6, "0")[:6])
+    value = datetime.datetime(
+        year, month, int(found.get("d") or 1), hour, int(found.get("m") or 0), int(found.get("s") or 0), micros
+    )
+    if "D" in found:
+        value = value.replace(month=1, day=1) + datetime.timedelta(days=int(found["D"]) - 1)
+    zone = next((found[letter] for letter in "zZXx" if letter in found), "")
+    offset = re.fullmatch(r"([+-])(\d{2}):?(\d{2})", zone)
+    if offset:
+        shift = datetime.timedelta(hours=int(offset.group(2)), minutes=int(offset.group(3)))
+        value = value - shift if offset.group(1) == "+" else value + shift
+    return value
+
+
+def _month_number(text: str) -> int:
+    return next(index for index, name in enumerate(_MONTHS, 1) if name[:3].lower() == text[:3].lower())

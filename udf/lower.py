@@ -1,0 +1,90 @@
+"""Renders the lowerings of registry rows to DuckDB SQL; every caller goes through these functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.types import DataType
+from sharkpy.udf.function import AggregateFunction, Lowering, ScalarFunction, TableFunction, WindowFunction
+
+DISTINCT = "/*distinct*/ "
+OVER = "/*over*/"
+NULLS = "/*nulls*/"
+
+
+def render(lowering: Lowering, args: Sequence[str], types: Sequence[DataType], result: DataType) -> str:
+    """SQL of a lowering without the marks of aggregates."""
+    if isinstance(lowering, str):
+        return lowering.format(*args, args=", ".join(args))
+    return lowering(args, types, result)
+
+
+def lower_scalar(
+    row: ScalarFunction, args: Sequence[str], types: Sequence[DataType], result: DataType, *, unchecked: bool = False
+) -> str:
+    """SQL of a scalar call; arguments already have `types`. `unchecked` takes the cheap form where there is one."""
+    lowering = row.unchecked if unchecked and row.unchecked is not None else row.lowering
+    return render(lowering, args, types, result)
+
+
+def render_aggregate(
+    lowering: Lowering,
+    args: Sequence[str],
+    types: Sequence[DataType],
+    result: DataType,
+    *,
+    distinct: bool = False,
+    over: str = "",
+) -> str:
+    """SQL of an aggregate lowering. `over` is put behind each DuckDB aggregate: ` FILTER (…)` and/or ` OVER (…)`."""
+    word = "DISTINCT " if distinct else ""
+    if isinstance(lowering, str):
+        return lowering.format(*args, args=", ".join(args), distinct=word, over=over)
+    return lowering(args, types, result).replace(DISTINCT, word).replace(OVER, over)
+
+
+def lower_complete(
+    row: AggregateFunction,
+    args: Sequence[str],
+    types: Sequence[DataType],
+    result: DataType,
+    *,
+    distinct: bool = False,
+    over: str = "",
+) -> str:
+    """SQL of the aggregate in one step; as a window function with `over` = ` OVER (…)`."""
+    return render_aggregate(
+        row.complete, args, types, result, distinct=distinct and not row.ignores_distinct, over=over
+    )
+
+
+def lower_partials(
+    row: AggregateFunction, args: Sequence[str], types: Sequence[DataType], result: DataType, *, over: str = ""
+) -> tuple[str, ...]:
+    """SQL of the aggregates that make each state column."""
+    return tuple(render_aggregate(partial, args, types, result, over=over) for partial in row.partials)
+
+
+def lower_merges(row: AggregateFunction, states: Sequence[str]) -> tuple[str, ...]:
+    """SQL of the aggregates that merge state columns, one for each."""
+    return tuple(merge.format(*states, distinct="", over="") for merge in row.merges)
+
+
+def lower_finish(row: AggregateFunction, states: Sequence[str], types: Sequence[DataType], result: DataType) -> str:
+    """SQL of the result over merged state columns; `types` are the types of the aggregate's arguments."""
+    return render(row.finish, states, types, result)
+
+
+def lower_window(
+    row: WindowFunction, args: Sequence[str], types: Sequence[DataType], result: DataType, *, over: str, nulls: str = ""
+) -> str:
+    """SQL of a pure window function; `over` = ` OVER (…)`, `nulls` = ` IGNORE NULLS` or empty."""
+    text = render(row.lowering, args, types, result)
+    return text.replace(NULLS, nulls).replace(OVER, over)
+
+
+def lower_table(row: TableFunction, args: Sequence[str], types: Sequence[DataType]) -> str:
+    """SQL of a generator: LIST(STRUCT(c0 …, c1 …))."""
+    from sharkpy.types import NULL
+
+    return render(row.lowering, args, types, NULL)

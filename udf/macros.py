@@ -1,0 +1,97 @@
+"""SQL macros that lowerings share: pure DuckDB SQL, so that calls stay in its vectorised paths."""
+
+from __future__ import annotations
+
+MACROS: dict[str, str] = {
+    "shark_wrap_bigint(x)": (
+        "CAST(((CAST(x AS HUGEINT) + 9223372036854775808::HUGEINT) & 18446744073709551615::HUGEINT)"
+        " - 9223372036854775808::HUGEINT AS BIGINT)"
+    ),
+    "shark_double_to_bigint(x)": (
+        "CASE WHEN isnan(x) THEN 0::BIGINT WHEN x >= 9223372036854775807 THEN 9223372036854775807::BIGINT"
+        " WHEN x <= -9223372036854775808 THEN (-9223372036854775808)::BIGINT ELSE CAST(trunc(x) AS BIGINT) END"
+    ),
+    "shark_double_to_int(x)": (
+        "CASE WHEN isnan(x) THEN 0::INTEGER WHEN x >= 2147483647 THEN 2147483647::INTEGER"
+        " WHEN x <= -2147483648 THEN (-2147483648)::INTEGER ELSE CAST(trunc(x) AS INTEGER) END"
+    ),
+    "shark_double_to_float(x)": (
+        "coalesce(TRY_CAST(x AS FLOAT), CASE WHEN x > 0 THEN CAST('inf' AS FLOAT)"
+        " WHEN x < 0 THEN CAST('-inf' AS FLOAT) END)"
+    ),
+    "shark_double_text(x)": (
+        "CASE WHEN x = 0 OR (abs(x) >= 1e-3 AND abs(x) < 1e7) THEN CAST(x AS VARCHAR)"
+        " ELSE shark_double_text_kernel(x) END"
+    ),
+    "shark_float_text(x)": (
+        "CASE WHEN x = 0 OR (abs(x) >= 1e-3 AND abs(x) < 1e7) THEN CAST(x AS VARCHAR)"
+        " ELSE shark_float_text_kernel(CAST(x AS DOUBLE)) END"
+    ),
+    # One division: 128-bit division is by far the dearest step. Needs 2 * abs(n) + abs(d) < 2 ** 127.
+    "shark_divide_half_up(n, d)": "((2 * n + CASE WHEN (n < 0) = (d < 0) THEN d ELSE -d END) // (2 * d))",
+    "shark_like_pattern(p)": r"regexp_replace(p, '\\([^_%\\]|$)', '\\\\\1', 'g')",
+    "shark_month_interval_text(x)": (
+        "CASE WHEN x < 0 THEN '-' ELSE '' END || CAST(abs(x) // 12 AS VARCHAR) || '-' || CAST(abs(x) % 12 AS VARCHAR)"
+    ),
+    "shark_day_interval_text(x)": (
+        "CASE WHEN x < 0 THEN '-' ELSE '' END || CAST(abs(x) // 86400000000 AS VARCHAR) || ' ' ||"
+        " lpad(CAST(abs(x) // 3600000000 % 24 AS VARCHAR), 2, '0') || ':' ||"
+        " lpad(CAST(abs(x) // 60000000 % 60 AS VARCHAR), 2, '0') || ':' ||"
+        " lpad(CAST(abs(x) // 1000000 % 60 AS VARCHAR), 2, '0') || '.' ||"
+        " rpad(lpad(CAST(abs(x) % 1000000 AS VARCHAR), 6, '0'), 9, '0')"
+    ),
+    "shark_substr(s, p, n)": (
+        "CASE WHEN n <= 0 OR abs(CAST(p AS BIGINT)) > length(s) THEN CASE WHEN s IS NOT NULL AND p IS NOT NULL"
+        " AND n IS NOT NULL THEN '' END ELSE substr(s, CASE WHEN p = 0 THEN 1 ELSE p END, n) END"
+    ),
+    "shark_substr_blob(s, p, n)": (
+        "CASE WHEN n <= 0 OR abs(CAST(p AS BIGINT)) > octet_length(s) THEN CASE WHEN s IS NOT NULL AND p IS NOT NULL"
+        " AND n IS NOT NULL THEN ''::BLOB END ELSE unhex(substr(hex(s), 1 + 2 * CAST("
+        "CASE WHEN p > 0 THEN p - 1 WHEN p = 0 THEN 0 ELSE octet_length(s) + p END AS BIGINT), 2 * n)) END"
+    ),
+    "shark_pad_left(s, n, p)": (
+        "CASE WHEN n <= length(s) OR p = '' THEN left(s, greatest(n, 0)) ELSE lpad(s, n, p) END"
+    ),
+    "shark_pad_right(s, n, p)": (
+        "CASE WHEN n <= length(s) OR p = '' THEN left(s, greatest(n, 0)) ELSE rpad(s, n, p) END"
+    ),
+    "shark_locate(needle, s, p)": (
+        "CASE WHEN p <= 0 THEN 0 WHEN p > length(s) + 1 THEN 0 WHEN strpos(substr(s, p), needle) = 0 THEN 0"
+        " ELSE strpos(substr(s, p), needle) + p - 1 END"
+    ),
+    "shark_months_between(a, b)": (
+        "CASE WHEN day(a) = day(b) OR (day(a) = day(last_day(a)) AND day(b) = day(last_day(b)))"
+        " THEN CAST((year(a) - year(b)) * 12 + month(a) - month(b) AS DOUBLE)"
+        " ELSE (year(a) - year(b)) * 12 + month(a) - month(b) + ((day(a) - day(b)) * 86400.0e0"
+        " + (epoch_us(a) - epoch_us(date_trunc('day', a)) - epoch_us(b) + epoch_us(date_trunc('day', b))) // 1000000)"
+        " / 2678400.0e0 END"
+    ),
+    "shark_weekday_number(s)": (
+        "list_position(['SU','MO','TU','WE','TH','FR','SA'], CASE WHEN regexp_full_match(upper(s),"
+        " 'SU|SUN|SUNDAY|MO|MON|MONDAY|TU|TUE|TUESDAY|WE|WED|WEDNESDAY|TH|THU|THURSDAY|FR|FRI|FRIDAY|SA|SAT|SATURDAY')"
+        " THEN upper(left(s, 2)) END)"
+    ),
+    "shark_next_day(d, s)": (
+        "CAST(d + CAST((shark_weekday_number(s) - 1 - dayofweek(d) + 6) % 7 + 1 AS INTEGER) AS DATE)"
+    ),
+    "shark_add_months(d, n)": (
+        "CAST(CASE WHEN d = last_day(d) THEN last_day(d + to_months(n)) ELSE d + to_months(n) END AS DATE)"
+    ),
+    "shark_trunc_date(d, u)": (
+        "CASE WHEN upper(u) IN ('YEAR','YYYY','YY') THEN CAST(date_trunc('year', d) AS DATE)"
+        " WHEN upper(u) IN ('MONTH','MON','MM') THEN CAST(date_trunc('month', d) AS DATE)"
+        " WHEN upper(u) IN ('QUARTER','Q') THEN CAST(date_trunc('quarter', d) AS DATE)"
+        " WHEN upper(u) = 'WEEK' THEN CAST(date_trunc('week', d) AS DATE) END"
+    ),
+    "shark_json(s)": "CASE WHEN json_valid(s) THEN s END",
+    "shark_hash_bigint(x)": (
+        "CAST(((xor(CAST(x AS HUGEINT) & 18446744073709551615::HUGEINT,"
+        " (CAST(x AS HUGEINT) & 18446744073709551615::HUGEINT) >> 32) + 2147483648) & 4294967295)"
+        " - 2147483648 AS INTEGER)"
+    ),
+    "shark_has(l, x)": "len(list_filter(l, lambda other: other IS NOT DISTINCT FROM x)) > 0",
+    "shark_array_distinct(l)": (
+        "list_filter(l, lambda element, pos: pos = 1 OR"
+        " len(list_filter(l[:pos - 1], lambda other: other IS NOT DISTINCT FROM element)) = 0)"
+    ),
+}

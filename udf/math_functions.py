@@ -1,0 +1,333 @@
+"""Mathematical functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sharkpy.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INT,
+    INTEGER_TYPES,
+    STRING,
+    DataType,
+    DecimalType,
+    bounded_decimal,
+    is_numeric,
+    is_string,
+)
+from sharkpy.udf.casts import wrap_integer
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.literals import integer_value
+from sharkpy.udf.operators import OPERATORS
+from sharkpy.udf.signatures import Types, all_common, converts, first_of, numeric, returns, same_as, takes
+from sharkpy.udf.types_duckdb import duckdb_type
+
+
+def _double(name: str, lowering: str, doc: str, example: str = "") -> ScalarFunction:
+    return ScalarFunction(name, takes(DOUBLE), returns(DOUBLE), lowering, doc=doc, example=example or f"{name}(0.5)")
+
+
+def _log(name: str, function: str) -> ScalarFunction:
+    lowering = f"CASE WHEN {{0}} > 0 THEN {function}({{0}}) END"
+    return ScalarFunction(
+        name,
+        takes(DOUBLE),
+        returns(DOUBLE),
+        lowering,
+        NullPolicy.CUSTOM,
+        doc=f"{name} of a; NULL unless a > 0",
+        example=f"{name}(8.0)",
+    )
+
+
+def _round_arguments(types: Types) -> Types | None:
+    if not 1 <= len(types) <= 2 or not (is_numeric(types[0]) or converts(types[0], DOUBLE)):
+        return None
+    if len(types) == 2 and not converts(types[1], INT):
+        return None
+    value = types[0] if is_numeric(types[0]) else DOUBLE
+    return (value, INT)[: len(types)]
+
+
+def _round_literal(types: Types, values: Sequence[object]) -> DataType:
+    dtype = types[0]
+    if not isinstance(dtype, DecimalType):
+        return dtype
+    places = int(str(values[1])) if len(values) > 1 and values[1] is not None else 0
+    digits = dtype.precision - dtype.scale + 1
+    if places < 0:
+        return bounded_decimal(max(digits, -places + 1), 0)
+    scale = min(dtype.scale, places)
+    return bounded_decimal(digits + scale, scale)
+
+
+def _round_result(types: Types) -> DataType:
+    if len(types) == 1:
+        return _round_literal(types, ())
+    dtype = types[0]
+    return bounded_decimal(dtype.precision + 1, dtype.scale) if isinstance(dtype, DecimalType) else dtype
+
+
+def _round(rounding: str) -> Callable[[Sequence[str], Types, DataType], str]:
+    """HALF_UP (`round`) or HALF_EVEN (`roundbankers`) at the given place."""
+
+    def lower(args: Sequence[str], types: Types, result: DataType) -> str:
+        places = args[1] if len(args) > 1 else "0"
+        dtype = types[0]
+        if dtype in INTEGER_TYPES:
+            constant = integer_value(places)
+            if constant is not None and constant >= 0:
+                return args[0]
+            whole = f"TRY_CAST({args[0]} AS DECIMAL(38,0))"
+            return f"TRY_CAST({rounding}({whole}, least({places}, 0)) AS {duckdb_type(result)})"
+        if dtype in (FLOAT, DOUBLE):
+            return _round_floating(rounding, args[0], places, result)
+        return f"TRY_CAST({rounding}({args[0]}, {places}) AS {duckdb_type(result)})"
+
+    return lower
+
+
+def _round_floating(rounding: str, sql: str, places: str, result: DataType) -> str:
+    """By the shortest decimal text, as BigDecimal.valueOf does: round(1.005, 2) is 1.01."""
+    constant = integer_value(places)
+    name = duckdb_type(result)
+    if constant is None or not 0 <= constant <= 18:
+        return f"CAST({rounding}(CAST({sql} AS DOUBLE), {places}) AS {name})"
+    text = f"CAST({sql} AS VARCHAR)"
+    if rounding == "round":
+        exact = f"TRY_CAST({text} AS DECIMAL(38,{constant}))"
+    else:
+        exact = f"{rounding}(TRY_CAST({text} AS DECIMAL(38,{min(constant + 15, 30)})), {constant})"
+    return f"coalesce(CAST({exact} AS {name}), {sql})"
+
+
+def _whole_type(types: Types) -> DataType:
+    match types[0]:
+        case DecimalType(precision, scale):
+            return bounded_decimal(max(precision - scale + 1, 1), 0)
+    return BIGINT
+
+
+def _whole(function: str) -> Callable[[Sequence[str], Types, DataType], str]:
+    def lower(args: Sequence[str], types: Types, result: DataType) -> str:
+        if types[0] in INTEGER_TYPES:
+            return f"CAST({args[0]} AS BIGINT)"
+        if isinstance(types[0], DecimalType):
+            return f"CAST({function}({args[0]}) AS {duckdb_type(result)})"
+        return f"shark_double_to_bigint({function}({args[0]}))"
+
+    return lower
+
+
+def _absolute(args: Sequence[str], _types: Types, result: DataType) -> str:
+    if result in INTEGER_TYPES:
+        wide = "HUGEINT" if result == BIGINT else "BIGINT"
+        return wrap_integer(f"abs(CAST({args[0]} AS {wide}))", result)
+    return f"abs({args[0]})"
+
+
+def _numbers(types: Types) -> Types | None:
+    return next(row.arguments(types) for row in OPERATORS if row.name == "mod")
+
+
+def _remainder_type(types: Types) -> DataType:
+    return next(row.result(types) for row in OPERATORS if row.name == "mod")
+
+
+def _pmod(args: Sequence[str], _types: Types, result: DataType) -> str:
+    if result in INTEGER_TYPES:
+        left, right = f"CAST({args[0]} AS {'HUGEINT' if result == BIGINT else 'BIGINT'})", args[1]
+        divisor = integer_value(right)
+        if divisor is not None and divisor > 0:
+            rest = f"{args[0]} % {right}"
+            return f"CAST(CASE WHEN {rest} < 0 THEN {rest} + {right} ELSE {rest} END AS {duckdb_type(result)})"
+        return f"CAST((({left} % {right}) + {right}) % {right} AS {duckdb_type(result)})"
+    right = args[1] if isinstance(result, DecimalType) else f"nullif({args[1]}, 0)"
+    return f"CAST((({args[0]} % {right}) + {right}) % {right} AS {duckdb_type(result)})"
+
+
+def _hex(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    return f"upper(hex({args[0]}))"
+
+
+def _extreme(function: str) -> Callable[[Sequence[str], Types, DataType], str]:
+    """NULL if any argument is NULL."""
+
+    def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
+        known = " AND ".join(f"{arg} IS NOT NULL" for arg in args)
+        return f"CASE WHEN {known} THEN {function}({', '.join(args)}) END"
+
+    return lower
+
+
+def _random(_args: Sequence[str], _types: Types, _result: DataType) -> str:
+    return "random()"
+
+
+MATH_FUNCTIONS = (
+    ScalarFunction(
+        "round",
+        _round_arguments,
+        _round_result,
+        _round("round"),
+        doc="rounded half away from zero to so many places",
+        example="round(2.5, 0)",
+        literal_result=_round_literal,
+    ),
+    ScalarFunction(
+        "bround",
+        _round_arguments,
+        _round_result,
+        _round("roundbankers"),
+        doc="rounded half to even",
+        example="bround(2.5, 0)",
+        literal_result=_round_literal,
+    ),
+    ScalarFunction("floor", numeric, _whole_type, _whole("floor"), doc="largest integer <= a", example="floor(-1.5)"),
+    ScalarFunction("ceil", numeric, _whole_type, _whole("ceil"), doc="smallest integer >= a", example="ceil(1.2)"),
+    ScalarFunction(
+        "abs", numeric, same_as(0), _absolute, doc="absolute value", example="abs(-3)", unchecked="abs({0})"
+    ),
+    ScalarFunction(
+        "sign",
+        numeric,
+        returns(DOUBLE),
+        "CAST(sign({0}) AS DOUBLE)",
+        doc="-1.0, 0.0 or 1.0",
+        example="sign(-3)",
+    ),
+    ScalarFunction("pmod", _numbers, _remainder_type, _pmod, doc="the positive remainder", example="pmod(-7, 3)"),
+    _double("sqrt", "sqrt({0})", "square root; NaN below zero", "sqrt(16.0)"),
+    _double("cbrt", "cbrt({0})", "cube root", "cbrt(27.0)"),
+    _double("exp", "exp({0})", "e to the power of a", "exp(1.0)"),
+    _log("ln", "ln"),
+    _log("log2", "log2"),
+    _log("log10", "log10"),
+    ScalarFunction(
+        "log",
+        first_of(takes(DOUBLE), takes(DOUBLE, DOUBLE)),
+        returns(DOUBLE),
+        lambda args, _types, _result: (
+            f"CASE WHEN {args[0]} > 0 THEN ln({args[0]}) END"
+            if len(args) == 1
+            else f"CASE WHEN {args[0]} > 0 AND {args[1]} > 0 THEN ln({args[1]}) / ln({args[0]}) END"
+        ),
+        NullPolicy.CUSTOM,
+        doc="natural logarithm, or to the given base",
+        example="log(2, 8)",
+    ),
+    _double("log1p", "CASE WHEN {0} > -1 THEN ln(1 + {0}) END", "ln(1 + a)"),
+    _double("expm1", "(exp({0}) - 1)", "exp(a) - 1"),
+    ScalarFunction(
+        "pow", takes(DOUBLE, DOUBLE), returns(DOUBLE), "pow({0}, {1})", doc="a to the power of b", example="pow(2, 10)"
+    ),
+    _double("sin", "sin({0})", "sine"),
+    _double("cos", "cos({0})", "cosine"),
+    _double("tan", "tan({0})", "tangent"),
+    _double("cot", "cot({0})", "cotangent"),
+    _double("asin", "CASE WHEN abs({0}) <= 1 THEN asin({0}) ELSE {0} * CAST('nan' AS DOUBLE) END", "arc sine"),
+    _double("acos", "CASE WHEN abs({0}) <= 1 THEN acos({0}) ELSE {0} * CAST('nan' AS DOUBLE) END", "arc cosine"),
+    _double("atan", "atan({0})", "arc tangent"),
+    _double("sinh", "sinh({0})", "hyperbolic sine"),
+    _double("cosh", "cosh({0})", "hyperbolic cosine"),
+    _double("tanh", "tanh({0})", "hyperbolic tangent"),
+    _double("degrees", "degrees({0})", "radians to degrees"),
+    _double("radians", "radians({0})", "degrees to radians"),
+    ScalarFunction(
+        "atan2", takes(DOUBLE, DOUBLE), returns(DOUBLE), "atan2({0}, {1})", doc="angle of (b, a)", example="atan2(1, 1)"
+    ),
+    ScalarFunction("pi", takes(), returns(DOUBLE), "pi()", doc="3.14159…", example="pi()"),
+    ScalarFunction("e", takes(), returns(DOUBLE), "exp(1.0e0)", doc="2.71828…", example="e()"),
+    ScalarFunction(
+        "hypot",
+        takes(DOUBLE, DOUBLE),
+        returns(DOUBLE),
+        "sqrt({0} * {0} + {1} * {1})",
+        doc="sqrt(a² + b²)",
+        example="hypot(3, 4)",
+    ),
+    ScalarFunction(
+        "factorial",
+        takes(INT),
+        returns(BIGINT),
+        "CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(factorial({0}) AS BIGINT) END",
+        NullPolicy.CUSTOM,
+        doc="a!; NULL outside 0..20",
+        example="factorial(5)",
+    ),
+    ScalarFunction(
+        "bin",
+        takes(BIGINT),
+        returns(STRING),
+        "bin({0})",
+        doc="binary digits, two's complement of 64 bits",
+        example="bin(13)",
+    ),
+    ScalarFunction(
+        "hex",
+        lambda types: (
+            None
+            if len(types) != 1
+            else types
+            if str(types[0]) == "binary" or is_string(types[0])
+            else (BIGINT,)
+            if converts(types[0], BIGINT)
+            else None
+        ),
+        returns(STRING),
+        _hex,
+        doc="hexadecimal digits of a number, string or binary",
+        example="hex(255)",
+    ),
+    ScalarFunction(
+        "conv",
+        takes(STRING, INT, INT),
+        returns(STRING),
+        "shark_conv({0}, {1}, {2})",
+        doc="number from one base to another",
+        example="conv('ff', 16, 10)",
+    ),
+    ScalarFunction(
+        "greatest",
+        all_common(2),
+        same_as(0),
+        _extreme("greatest"),
+        doc="the greatest; NULL if any is NULL",
+        example="greatest(1, 3, 2)",
+    ),
+    ScalarFunction(
+        "least",
+        all_common(2),
+        same_as(0),
+        _extreme("least"),
+        doc="the least; NULL if any is NULL",
+        example="least(1, 3, 2)",
+    ),
+    ScalarFunction(
+        "rand",
+        takes(BIGINT, optional=1),
+        returns(DOUBLE),
+        _random,
+        NullPolicy.CUSTOM,
+        is_deterministic=False,
+        doc="a random number from 0 to 1",
+        example="rand() >= 0",
+    ),
+    ScalarFunction(
+        "width_bucket",
+        takes(DOUBLE, DOUBLE, DOUBLE, INT),
+        returns(INT),
+        "CASE WHEN {3} <= 0 OR {1} = {2} THEN NULL WHEN ({0} < {1}) = ({1} < {2}) AND {0} <> {1} THEN 0"
+        " WHEN abs({0} - {1}) >= abs({2} - {1}) THEN {3} + 1"
+        " ELSE CAST(floor(({0} - {1}) * {3} / ({2} - {1})) AS INTEGER) + 1 END",
+        NullPolicy.CUSTOM,
+        doc="number of the bucket of an equi-width histogram",
+        example="width_bucket(5.3, 0.2, 10.6, 5)",
+    ),
+    ScalarFunction(
+        "isnan", takes(DOUBLE), returns(BOOLEAN), "isnan({0})", doc="whether a is NaN", example="isnan(1.0)"
+    ),
+)

@@ -1,0 +1,458 @@
+"""String and binary functions. Positions count characters from 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    is_numeric,
+    is_string,
+)
+from sharkpy.udf.casts import lower_cast
+from sharkpy.udf.collection_functions import map_of_entries
+from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
+from sharkpy.udf.literals import integer_value
+from sharkpy.udf.patterns import (
+    lower_regexp_extract,
+    lower_regexp_extract_all,
+    lower_regexp_replace,
+    lower_rlike,
+    lower_split,
+)
+from sharkpy.udf.signatures import Types, converts, returns, same_as, takes
+
+
+def _text(name: str, lowering: Lowering, doc: str, example: str, *more: DataType, optional: int = 0) -> ScalarFunction:
+    """A function of a string and more arguments to a string."""
+    return ScalarFunction(
+        name, takes(STRING, *more, optional=optional), returns(STRING), lowering, doc=doc, example=example
+    )
+
+
+def _concat_arguments(types: Types) -> Types | None:
+    if not types:
+        return None
+    if all(dtype == BINARY for dtype in types):
+        return types
+    if all(isinstance(dtype, ArrayType) for dtype in types):
+        return types if len(set(types)) == 1 else None
+    return [STRING] * len(types) if all(converts(dtype, STRING) for dtype in types) else None
+
+
+def _concat_ws_arguments(types: Types) -> Types | None:
+    if not types or not converts(types[0], STRING):
+        return None
+    wanted: list[DataType] = [STRING]
+    for dtype in types[1:]:
+        if isinstance(dtype, ArrayType):
+            wanted.append(ArrayType(STRING))
+        elif converts(dtype, STRING):
+            wanted.append(STRING)
+        else:
+            return None
+    return wanted
+
+
+def _concat_ws(args: Sequence[str], types: Types, _result: DataType) -> str:
+    if len(args) == 1:
+        return f"CASE WHEN {args[0]} IS NOT NULL THEN '' END"
+    parts = []
+    for arg, dtype in zip(args[1:], types[1:], strict=True):
+        is_list = isinstance(dtype, ArrayType)
+        parts.append(f"array_to_string(list_filter({arg}, lambda ws: ws IS NOT NULL), {args[0]})" if is_list else arg)
+    return f"CASE WHEN {args[0]} IS NOT NULL THEN concat_ws({args[0]}, {', '.join(parts)}) END"
+
+
+def _substr_arguments(types: Types) -> Types | None:
+    if not 2 <= len(types) <= 3 or not all(converts(dtype, INT) for dtype in types[1:]):
+        return None
+    first = BINARY if types[0] == BINARY else STRING
+    return (first, INT, INT)[: len(types)] if converts(types[0], first) else None
+
+
+def _substr(args: Sequence[str], types: Types, _result: DataType) -> str:
+    length_sql = args[2] if len(args) > 2 else "2147483647"
+    if types[0] == BINARY:
+        return f"shark_substr_blob({args[0]}, {args[1]}, {length_sql})"
+    start, length = integer_value(args[1]), integer_value(length_sql)
+    if start is not None and start >= 0 and length is not None and length >= 0:
+        return f"substr({args[0]}, {max(start, 1)}" + (f", {length})" if len(args) > 2 else ")")
+    return f"shark_substr({args[0]}, {args[1]}, {length_sql})"
+
+
+def _trim(function: str) -> Lowering:
+    def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
+        return f"{function}({args[0]}, {args[1] if len(args) > 1 else chr(39) + ' ' + chr(39)})"
+
+    return lower
+
+
+def _length_arguments(types: Types) -> Types | None:
+    if len(types) != 1:
+        return None
+    return types if types[0] == BINARY else takes(STRING)(types)
+
+
+def _length(args: Sequence[str], types: Types, _result: DataType) -> str:
+    return f"CAST({'octet_length' if types[0] == BINARY else 'length'}({args[0]}) AS INTEGER)"
+
+
+def _text_or_binary(types: Types) -> Types | None:
+    if not types:
+        return None
+    return types if types[0] == BINARY else (STRING, *types[1:]) if converts(types[0], STRING) else None
+
+
+def _digest(name: str) -> Lowering:
+    return lambda args, _types, _result: f"{name}({args[0]})"
+
+
+def _blob(sql: str, dtype: DataType) -> str:
+    return sql if dtype == BINARY else f"encode({sql})"
+
+
+def _translate(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    return f"translate({args[0]}, {args[1]}, {args[2]})"
+
+
+def _pad(side: str) -> Lowering:
+    def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
+        padding = args[2] if len(args) > 2 else "' '"
+        return f"shark_pad_{side}({args[0]}, {args[1]}, {padding})"
+
+    return lower
+
+
+def _str_to_map(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    """Pairs of key and value; a later pair with the same key wins, a key without delimiter has NULL."""
+    pairs = args[1] if len(args) > 1 else "','"
+    values = args[2] if len(args) > 2 else "':'"
+    entries = (
+        f"list_transform(string_split({args[0]}, {pairs}), lambda pair:"
+        f" struct_pack(k := string_split(pair, {values})[1],"
+        f" v := CASE WHEN contains(pair, {values}) THEN substr(pair, strpos(pair, {values}) + length({values})) END))"
+    )
+    return map_of_entries(entries)
+
+
+def _format_number(args: Sequence[str], types: Types, _result: DataType) -> str:
+    text = f"CAST({args[0]} AS VARCHAR)" if types[0] != DOUBLE else f"shark_double_text({args[0]})"
+    return f"shark_format_number({text}, {args[1]})"
+
+
+def _format_number_arguments(types: Types) -> Types | None:
+    if len(types) != 2 or not is_numeric(types[0]) or not converts(types[1], INT):
+        return None
+    keeps = isinstance(types[0], DecimalType) or (types[0] != DOUBLE and str(types[0]) != "float")
+    return (types[0] if keeps else DOUBLE, INT)
+
+
+def _printf_arguments(types: Types) -> Types | None:
+    if not 1 <= len(types) <= 9 or not is_string(types[0]) or any(isinstance(t, (ArrayType, MapType)) for t in types):
+        return None
+    return types
+
+
+def _printf(args: Sequence[str], types: Types, _result: DataType) -> str:
+    if len(args) == 1:
+        return f"shark_printf1({args[0]}, '')"
+    texts = [
+        f"coalesce({lower_cast(arg, dtype, STRING)}, 'null')" for arg, dtype in zip(args[1:], types[1:], strict=True)
+    ]
+    return f"shark_printf{len(texts)}({', '.join([args[0], *texts])})"
+
+
+def _elt(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    branches = " ".join(f"WHEN {index} THEN {arg}" for index, arg in enumerate(args[1:], 1))
+    return f"CASE {args[0]} {branches} END"
+
+
+_EXTRACT = takes(STRING, STRING, INT, optional=1)
+
+STRING_FUNCTIONS = (
+    ScalarFunction(
+        "concat",
+        _concat_arguments,
+        same_as(0),
+        lambda args, _types, _result: "(" + " || ".join(args) + ")",
+        doc="joined strings, binaries or arrays; NULL if any is NULL",
+        example="concat('a', 1)",
+    ),
+    ScalarFunction(
+        "concat_ws",
+        _concat_ws_arguments,
+        returns(STRING),
+        _concat_ws,
+        NullPolicy.CUSTOM,
+        doc="strings and arrays of strings joined by the first argument, NULLs left out",
+        example="concat_ws('-', 'a', NULL, 'b')",
+    ),
+    ScalarFunction(
+        "substr",
+        _substr_arguments,
+        same_as(0),
+        _substr,
+        doc="part from a position, counted from the end where negative; 0 counts as 1",
+        example="substr('hello', -3, 2)",
+    ),
+    ScalarFunction(
+        "substring_index",
+        takes(STRING, STRING, INT),
+        returns(STRING),
+        "CASE WHEN {2} > 0 THEN array_to_string(string_split({0}, {1})[1:{2}], {1})"
+        " WHEN {2} < 0 THEN array_to_string("
+        "string_split({0}, {1})[greatest(len(string_split({0}, {1})) + {2} + 1, 1):], {1})"
+        " WHEN {2} = 0 AND {0} IS NOT NULL AND {1} IS NOT NULL THEN '' END",
+        NullPolicy.CUSTOM,
+        doc="the part before so many delimiters; behind them where negative",
+        example="substring_index('a.b.c', '.', 2)",
+    ),
+    ScalarFunction(
+        "length",
+        _length_arguments,
+        returns(INT),
+        _length,
+        doc="characters, or bytes of a binary",
+        example="length('abc')",
+    ),
+    ScalarFunction(
+        "octet_length",
+        _length_arguments,
+        returns(INT),
+        lambda args, types, _result: (
+            f"CAST({'octet_length' if types[0] == BINARY else 'strlen'}({args[0]}) AS INTEGER)"
+        ),
+        doc="bytes in UTF-8",
+        example="octet_length('abc')",
+    ),
+    _text("upper", "upper({0})", "in upper case", "upper('aB')"),
+    _text("lower", "lower({0})", "in lower case", "lower('aB')"),
+    _text("initcap", "shark_initcap({0})", "each word with a capital", "initcap('hello world')"),
+    _text("trim", _trim("trim"), "without spaces at both ends", "trim(' a ')", STRING, optional=1),
+    _text("ltrim", _trim("ltrim"), "without spaces at the start", "ltrim(' a')", STRING, optional=1),
+    _text("rtrim", _trim("rtrim"), "without spaces at the end", "rtrim('a ')", STRING, optional=1),
+    _text("reverse", "reverse({0})", "backwards", "reverse('abc')"),
+    _text("repeat", "repeat({0}, greatest({1}, 0))", "so many times", "repeat('ab', 2)", INT),
+    ScalarFunction(
+        "space", takes(INT), returns(STRING), "repeat(' ', greatest({0}, 0))", doc="so many spaces", example="space(2)"
+    ),
+    _text("lpad", _pad("left"), "padded or cut to a length", "lpad('5', 3, '0')", INT, STRING, optional=1),
+    _text("rpad", _pad("right"), "padded or cut to a length", "rpad('5', 3, '0')", INT, STRING, optional=1),
+    _text("left", "left({0}, greatest({1}, 0))", "the first characters", "left('abc', 2)", INT),
+    _text("right", "right({0}, greatest({1}, 0))", "the last characters", "right('abc', 2)", INT),
+    _text("replace", "replace({0}, {1}, {2})", "every occurrence replaced", "replace('abc', 'b', 'x')", STRING, STRING),
+    _text(
+        "translate",
+        _translate,
+        "each character of the second argument replaced by that of the third, or dropped",
+        "translate('abc', 'ab', 'x')",
+        STRING,
+        STRING,
+    ),
+    ScalarFunction(
+        "instr",
+        takes(STRING, STRING),
+        returns(INT),
+        "CAST(strpos({0}, {1}) AS INTEGER)",
+        doc="position of a string in the first; 0 where absent",
+        example="instr('hello', 'l')",
+    ),
+    ScalarFunction(
+        "locate",
+        takes(STRING, STRING, INT, optional=1),
+        returns(INT),
+        lambda args, _types, _result: (
+            f"CAST(strpos({args[1]}, {args[0]}) AS INTEGER)"
+            if len(args) == 2
+            else f"CAST(shark_locate({args[0]}, {args[1]}, {args[2]}) AS INTEGER)"
+        ),
+        doc="position of the first argument in the second, from a position on",
+        example="locate('l', 'hello', 4)",
+    ),
+    ScalarFunction(
+        "find_in_set",
+        takes(STRING, STRING),
+        returns(INT),
+        "CASE WHEN contains({0}, ',') THEN 0 ELSE CAST(coalesce(list_position(string_split({1}, ','), {0}),"
+        " CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN 0 END) AS INTEGER) END",
+        NullPolicy.CUSTOM,
+        doc="position in a list separated by commas; 0 where absent",
+        example="find_in_set('b', 'a,b')",
+    ),
+    ScalarFunction(
+        "ascii",
+        takes(STRING),
+        returns(INT),
+        "ascii({0})",
+        doc="code point of the first character; 0 for an empty string",
+        example="ascii('A')",
+    ),
+    ScalarFunction(
+        "chr",
+        takes(BIGINT),
+        returns(STRING),
+        "CASE WHEN {0} < 0 THEN '' ELSE chr(CAST({0} % 256 AS INTEGER)) END",
+        doc="character of a code modulo 256",
+        example="chr(65)",
+    ),
+    _text("soundex", "shark_soundex({0})", "American Soundex code", "soundex('Miller')"),
+    ScalarFunction(
+        "levenshtein",
+        takes(STRING, STRING),
+        returns(INT),
+        "CAST(levenshtein({0}, {1}) AS INTEGER)",
+        doc="edit distance",
+        example="levenshtein('kitten', 'sitting')",
+    ),
+    _text(
+        "regexp_replace",
+        lower_regexp_replace,
+        "every match of a Java regular expression replaced; $1 names a group",
+        "regexp_replace('100-200', '(\\\\d+)', 'num')",
+        STRING,
+        STRING,
+    ),
+    ScalarFunction(
+        "regexp_extract",
+        _EXTRACT,
+        returns(STRING),
+        lower_regexp_extract,
+        doc="a group (default 1) of the first match; '' where there is none",
+        example="regexp_extract('100-200', '(\\\\d+)-(\\\\d+)', 2)",
+    ),
+    ScalarFunction(
+        "regexp_extract_all",
+        _EXTRACT,
+        returns(ArrayType(STRING)),
+        lower_regexp_extract_all,
+        doc="a group (default 1) of every match",
+        example="regexp_extract_all('1a2b', '(\\\\d)', 1)",
+    ),
+    ScalarFunction(
+        "regexp_like",
+        takes(STRING, STRING),
+        returns(BOOLEAN),
+        lower_rlike,
+        doc="whether a part matches",
+        example="regexp_like('abc', 'b')",
+    ),
+    ScalarFunction(
+        "split",
+        takes(STRING, STRING, INT, optional=1),
+        returns(ArrayType(STRING)),
+        lower_split,
+        doc="parts between matches of a regular expression",
+        example="split('a,b', ',')",
+    ),
+    ScalarFunction(
+        "str_to_map",
+        takes(STRING, STRING, STRING, optional=2),
+        returns(MapType(STRING, STRING)),
+        _str_to_map,
+        doc="map from text; delimiters ',' and ':' by default",
+        example="str_to_map('a:1,b:2')",
+    ),
+    _text("md5", _digest("md5"), "MD5 in hexadecimal digits", "md5('abc')"),
+    ScalarFunction("sha1", _text_or_binary, returns(STRING), "sha1({0})", doc="SHA-1", example="sha1('abc')"),
+    ScalarFunction(
+        "sha2",
+        lambda types: (*base, INT) if len(types) == 2 and (base := _text_or_binary(types[:1])) else None,
+        returns(STRING),
+        lambda args, types, _result: f"shark_sha2({_blob(args[0], types[0])}, {args[1]})",
+        NullPolicy.CUSTOM,
+        doc="SHA-2 of 224, 256, 384 or 512 bits (0: 256)",
+        example="sha2('abc', 256)",
+    ),
+    ScalarFunction(
+        "crc32",
+        _text_or_binary,
+        returns(BIGINT),
+        lambda args, types, _result: f"shark_crc32({_blob(args[0], types[0])})",
+        doc="cyclic redundancy check",
+        example="crc32('abc')",
+    ),
+    ScalarFunction(
+        "base64", takes(BINARY), returns(STRING), "to_base64({0})", doc="Base64 text", example="base64('abc')"
+    ),
+    ScalarFunction(
+        "unbase64", takes(STRING), returns(BINARY), "shark_unbase64({0})", doc="from Base64", example="unbase64('YWJj')"
+    ),
+    ScalarFunction(
+        "unhex", takes(STRING), returns(BINARY), "shark_unhex({0})", doc="from hexadecimal", example="unhex('616263')"
+    ),
+    ScalarFunction(
+        "encode", takes(STRING, STRING), returns(BINARY), "encode({0})", doc="in UTF-8", example="encode('a', 'UTF-8')"
+    ),
+    ScalarFunction(
+        "format_number",
+        _format_number_arguments,
+        returns(STRING),
+        _format_number,
+        doc="with commas and so many decimals",
+        example="format_number(12345.678, 2)",
+    ),
+    ScalarFunction(
+        "printf",
+        _printf_arguments,
+        returns(STRING),
+        _printf,
+        NullPolicy.CUSTOM,
+        doc="text in the manner of java.util.Formatter",
+        example="printf('%d-%s', 1, 'a')",
+    ),
+    ScalarFunction(
+        "elt",
+        lambda types: (
+            [INT] + [STRING] * (len(types) - 1)
+            if len(types) >= 2 and converts(types[0], INT) and all(converts(t, STRING) for t in types[1:])
+            else None
+        ),
+        returns(STRING),
+        _elt,
+        NullPolicy.CUSTOM,
+        doc="the argument at a position",
+        example="elt(2, 'a', 'b')",
+    ),
+    ScalarFunction(
+        "startswith",
+        takes(STRING, STRING),
+        returns(BOOLEAN),
+        "starts_with({0}, {1})",
+        doc="whether it begins so",
+        example="startswith('abc', 'ab')",
+    ),
+    ScalarFunction(
+        "endswith",
+        takes(STRING, STRING),
+        returns(BOOLEAN),
+        "ends_with({0}, {1})",
+        doc="whether it ends so",
+        example="endswith('abc', 'bc')",
+    ),
+    ScalarFunction(
+        "contains",
+        takes(STRING, STRING),
+        returns(BOOLEAN),
+        "contains({0}, {1})",
+        doc="whether it contains",
+        example="contains('abc', 'b')",
+    ),
+    ScalarFunction(
+        "ilike",
+        takes(STRING, STRING),
+        returns(BOOLEAN),
+        "({0} ILIKE {1})",
+        doc="LIKE without regard to case",
+        example="ilike('ABC', 'a%')",
+    ),
+)

@@ -1,0 +1,181 @@
+"""Generators for LATERAL VIEW: each row gives LIST(STRUCT(c0 …, c1 …))."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.errors import BindError, InternalError
+from sharkpy.types import INT, STRING, ArrayType, DataType, MapType, StructType, common_type
+from sharkpy.udf.function import TableFunction
+from sharkpy.udf.json_functions import lower_get_json_object
+from sharkpy.udf.literals import quote_string, string_value
+from sharkpy.udf.signatures import Types, converts, kind_of, takes
+
+Columns = Sequence[tuple[str, DataType]]
+
+
+def _explode_columns(types: Types) -> Columns:
+    match types[0]:
+        case ArrayType(element):
+            return (("col", element),)
+        case MapType(key, value):
+            return (("key", key), ("value", value))
+    raise InternalError(f"explode of {types[0]}")
+
+
+def _explode(args: Sequence[str], types: Types, _result: DataType) -> str:
+    if isinstance(types[0], MapType):
+        return f"list_transform(map_entries({args[0]}), lambda row: struct_pack(c0 := row.key, c1 := row.value))"
+    return f"list_transform({args[0]}, lambda row: struct_pack(c0 := row))"
+
+
+def _posexplode(args: Sequence[str], types: Types, _result: DataType) -> str:
+    position = "CAST(pos - 1 AS INTEGER)"
+    if isinstance(types[0], MapType):
+        pack = f"struct_pack(c0 := {position}, c1 := row.key, c2 := row.value)"
+        return f"list_transform(map_entries({args[0]}), lambda row, pos: {pack})"
+    return f"list_transform({args[0]}, lambda row, pos: struct_pack(c0 := {position}, c1 := row))"
+
+
+def _posexplode_columns(types: Types) -> Columns:
+    values = [("val", dtype) if name == "col" else (name, dtype) for name, dtype in _explode_columns(types)]
+    return (("pos", INT), *values)
+
+
+def _inline_arguments(types: Types) -> Types | None:
+    match types:
+        case [ArrayType(StructType())]:
+            return types
+    return None
+
+
+def _inline_columns(types: Types) -> Columns:
+    match types[0]:
+        case ArrayType(StructType(names, fields)):
+            return tuple(zip(names, fields, strict=True))
+    raise InternalError(f"inline of {types[0]}")
+
+
+def _inline(args: Sequence[str], types: Types, _result: DataType) -> str:
+    names = [name for name, _ in _inline_columns(types)]
+    fields = ", ".join(f"c{i} := struct_extract(row, {quote_string(name)})" for i, name in enumerate(names))
+    return f"list_transform({args[0]}, lambda row: struct_pack({fields}))"
+
+
+def _stack_arguments(types: Types) -> Types | None:
+    return types if len(types) >= 2 and converts(types[0], INT) else None
+
+
+def _stack_columns(_types: Types) -> Columns:
+    raise InternalError("the columns of stack need its number of rows: literal_columns")
+
+
+def _stack_literal_columns(types: Types, values: Sequence[object]) -> Columns:
+    if not isinstance(values[0], int) or values[0] < 1:
+        raise BindError("stack: its first argument must be a constant number of rows")
+    width = -(-(len(types) - 1) // values[0])
+    columns = []
+    for index in range(width):
+        dtype: DataType | None = types[1 + index]
+        for other in types[1 + index :: width]:
+            dtype = common_type(dtype, other) if dtype is not None else None
+        if dtype is None:
+            raise BindError(f"stack: the types of column {index} do not go together")
+        columns.append((f"col{index}", dtype))
+    return tuple(columns)
+
+
+def _stack(args: Sequence[str], types: Types, _result: DataType) -> str:
+    from sharkpy.udf.casts import lower_cast
+    from sharkpy.udf.literals import integer_value
+
+    rows = integer_value(args[0])
+    columns = _stack_literal_columns(types, [rows])
+    width = len(columns)
+    packs = []
+    for start in range(1, len(args), width):
+        cells = []
+        for index, (_, dtype) in enumerate(columns):
+            inside = start + index < len(args)
+            cell = lower_cast(args[start + index], types[start + index], dtype) if inside else "NULL"
+            cells.append(f"c{index} := {cell}")
+        packs.append(f"struct_pack({', '.join(cells)})")
+    return f"[{', '.join(packs)}]"
+
+
+def _strings(names: Sequence[str]) -> Columns:
+    return tuple((name, STRING) for name in names)
+
+
+def _numbered(types: Types) -> Columns:
+    return _strings([f"c{index}" for index in range(len(types) - 1)])
+
+
+def _json_tuple(args: Sequence[str], types: Types, _result: DataType) -> str:
+    fields = []
+    for index, key in enumerate(args[1:]):
+        name = string_value(key)
+        path = f"('$.' || {key})" if name is None else quote_string(f"$.{name}")
+        fields.append(f"c{index} := {lower_get_json_object([args[0], path], types, STRING)}")
+    return f"[struct_pack({', '.join(fields)})]"
+
+
+def _parse_url_tuple(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    fields = []
+    for index, part in enumerate(args[1:]):
+        name, key = f"split_part({part}, ':', 1)", f"split_part({part}, ':', 2)"
+        fields.append(f"c{index} := shark_parse_url({args[0]}, {name}, {key})")
+    return f"[struct_pack({', '.join(fields)})]"
+
+
+TABLE_FUNCTIONS = (
+    TableFunction(
+        "explode",
+        kind_of(ArrayType, MapType),
+        _explode_columns,
+        _explode,
+        doc="a row for each element or entry",
+        example="explode(array(1, 2))",
+    ),
+    TableFunction(
+        "posexplode",
+        kind_of(ArrayType, MapType),
+        _posexplode_columns,
+        _posexplode,
+        doc="a row for each element, with its position from 0",
+        example="posexplode(array('a', 'b'))",
+    ),
+    TableFunction(
+        "inline",
+        _inline_arguments,
+        _inline_columns,
+        _inline,
+        doc="a row for each struct of an array",
+        example="inline(array(struct(1, 'a')))",
+    ),
+    TableFunction(
+        "stack",
+        _stack_arguments,
+        _stack_columns,
+        _stack,
+        doc="the values in so many rows",
+        example="stack(2, 1, 'a', 2, 'b')",
+        literal_columns=_stack_literal_columns,
+    ),
+    TableFunction(
+        "json_tuple",
+        takes(STRING, STRING, repeat=True),
+        _numbered,
+        _json_tuple,
+        doc="values of the keys of a JSON object",
+        example="json_tuple('{\"a\": 1}', 'a')",
+    ),
+    TableFunction(
+        "parse_url_tuple",
+        takes(STRING, STRING, repeat=True),
+        _numbered,
+        _parse_url_tuple,
+        doc="parts of a URL, QUERY:key among them",
+        example="parse_url_tuple('http://a/b', 'HOST', 'PATH')",
+    ),
+)

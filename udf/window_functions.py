@@ -1,0 +1,90 @@
+"""Pure window functions. Lowerings carry NULLS (for IGNORE NULLS) and OVER as marks; see udf.lower."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.types import BIGINT, BOOLEAN, DOUBLE, INT, DataType, common_type
+from sharkpy.udf.function import Lowering, WindowFunction
+from sharkpy.udf.lower import NULLS, OVER
+from sharkpy.udf.signatures import Types, converts, returns, same_as, takes
+
+
+def _rank(name: str, result: DataType, doc: str) -> WindowFunction:
+    kind = "INTEGER" if result == INT else "DOUBLE"
+    return WindowFunction(
+        name, takes(), returns(result), f"CAST({name}(){OVER} AS {kind})", doc=doc, example=f"{name}()"
+    )
+
+
+def _shift_arguments(types: Types) -> Types | None:
+    """A value, a number of rows, a default."""
+    if not 1 <= len(types) <= 3 or (len(types) > 1 and not converts(types[1], BIGINT)):
+        return None
+    if len(types) < 3:
+        return (types[0], BIGINT)[: len(types)]
+    target = common_type(types[0], types[2])
+    return None if target is None else (target, BIGINT, target)
+
+
+def _shift(name: str) -> Lowering:
+    return lambda args, _types, _result: f"{name}({', '.join(args)}{NULLS}){OVER}"
+
+
+def _edge_arguments(types: Types) -> Types | None:
+    """A value, and whether NULLs are skipped."""
+    return types if len(types) == 1 or (len(types) == 2 and types[1] == BOOLEAN) else None
+
+
+def _edge(name: str) -> Lowering:
+    def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
+        nulls = " IGNORE NULLS" if len(args) == 2 and args[1] == "true" else NULLS
+        return f"{name}({args[0]}{nulls}){OVER}"
+
+    return lower
+
+
+WINDOW_FUNCTIONS = (
+    _rank("row_number", INT, "number of the row, from 1"),
+    _rank("rank", INT, "rank with gaps after ties"),
+    _rank("dense_rank", INT, "rank without gaps"),
+    _rank("percent_rank", DOUBLE, "(rank - 1) / (rows - 1)"),
+    _rank("cume_dist", DOUBLE, "share of rows up to this one"),
+    WindowFunction(
+        "ntile",
+        takes(INT),
+        returns(INT),
+        f"CAST(ntile({{0}}){OVER} AS INTEGER)",
+        doc="number of the bucket of so many equal ones",
+        example="ntile(2)",
+    ),
+    WindowFunction("lead", _shift_arguments, same_as(0), _shift("lead"), doc="a later row's value", example="lead(x)"),
+    WindowFunction("lag", _shift_arguments, same_as(0), _shift("lag"), doc="an earlier row's value", example="lag(x)"),
+    WindowFunction(
+        "first_value",
+        _edge_arguments,
+        same_as(0),
+        _edge("first_value"),
+        takes_frame=True,
+        doc="the first value of the frame",
+        example="first_value(x)",
+    ),
+    WindowFunction(
+        "last_value",
+        _edge_arguments,
+        same_as(0),
+        _edge("last_value"),
+        takes_frame=True,
+        doc="the last value of the frame",
+        example="last_value(x)",
+    ),
+    WindowFunction(
+        "nth_value",
+        lambda types: (types[0], BIGINT) if len(types) == 2 and converts(types[1], BIGINT) else None,
+        same_as(0),
+        f"nth_value({{0}}, {{1}}{NULLS}){OVER}",
+        takes_frame=True,
+        doc="the value of a row of the frame, by number",
+        example="nth_value(x, 2)",
+    ),
+)

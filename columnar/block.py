@@ -1,0 +1,171 @@
+"""Blocks: an immutable part of a table, encoded column by column, read from a mapped file without a copy."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+
+from sharkpy.columnar import block_file, encodings
+from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics, column_statistics
+from sharkpy.columnar.encoded_column import DictionaryForm, EncodedColumn, ScanForm
+from sharkpy.columnar.profile import ColumnProfile
+from sharkpy.errors import CorruptionError, ResourceError
+from sharkpy.types import DataType, Schema, to_arrow
+
+# Offsets of strings are 32-bit.
+_MAX_COLUMN_BYTES = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBlock:
+    """A block ready to be written: the bytes of its file, and what they hold."""
+
+    content: pa.Buffer
+    statistics: BlockStatistics
+    encodings: tuple[tuple[str, str], ...]
+
+    @property
+    def num_rows(self) -> int:
+        return self.statistics.num_rows
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self.content.size)
+
+
+def encode_block(table: pa.Table, schema: Schema, *, force_encoding: str = "") -> EncodedBlock:
+    """Encode the columns of `schema` from `table` (same names), with statistics, in one pass.
+
+    Columns are cast to their logical Arrow types where they differ. ResourceError where a column is too large
+    for one block (2 GiB of strings).
+    """
+    columns: dict[str, EncodedColumn] = {}
+    statistics: list[tuple[str, ColumnStatistics]] = []
+    for field in schema:
+        array = logical_array(table.column(field.name), field.dtype, field.name)
+        columns[field.name], stats = _encode_column(array, field.dtype, force_encoding)
+        statistics.append((field.name, stats))
+    block_statistics = BlockStatistics(table.num_rows, tuple(statistics))
+    content = block_file.serialize(columns, block_statistics)
+    return EncodedBlock(content, block_statistics, tuple((name, c.encoding) for name, c in columns.items()))
+
+
+def _encode_column(array: pa.Array[Any], dtype: DataType, force: str) -> tuple[EncodedColumn, ColumnStatistics]:
+    profile = ColumnProfile(array, dtype)
+    encoded = encodings.encode(profile, force)
+    return encoded, column_statistics(profile, encoded.size_bytes)
+
+
+def logical_array(column: pa.ChunkedArray[Any] | pa.Array[Any], dtype: DataType, name: str) -> pa.Array[Any]:
+    """One array of the logical type."""
+    target = to_arrow(dtype)
+    if column.type != target:
+        if pa.types.is_integer(column.type) and pa.types.is_decimal(target):
+            # Arrow refuses integers of a type wider than the decimal, whatever their values.
+            column = column.cast(pa.decimal128(38, target.scale))
+        column = column.cast(target)
+    if isinstance(column, pa.ChunkedArray):
+        if column.num_chunks == 1:
+            return cast("pa.Array[Any]", column.chunk(0))
+        if column.nbytes >= _MAX_COLUMN_BYTES:
+            raise ResourceError(f'column "{name}" is too large for one block', hint="lower shark.block.rows")
+        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], target)
+    return column
+
+
+class Block:
+    """A mapped block. Safe to use from several threads.
+
+    1. The file's own structure is verified when it is opened, each column once, when it is first read.
+    2. CorruptionError names the block and the column; damaged bytes are never decoded.
+    3. What is read may refer to the mapped file: it stays valid after the file is removed.
+    """
+
+    def __init__(self, path: str, content: block_file.BlockContent, verify: bool) -> None:
+        self.path = path
+        self._content = content
+        self._unverified = set(content.columns) if verify else set()
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, path: str, verify: bool = True) -> Block:
+        """Map the file at `path`; FileNotFoundError where there is none."""
+        try:
+            with pa.memory_map(path, "r") as mapped:
+                buffer = mapped.read_buffer(mapped.size())
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise _corrupt(path, str(error)) from None
+        return cls.from_buffer(buffer, path, verify)
+
+    @classmethod
+    def from_buffer(cls, buffer: pa.Buffer, path: str = "<memory>", verify: bool = True) -> Block:
+        try:
+            block_file.verify_outer(buffer)
+            content = block_file.parse(buffer)
+        except (ValueError, pa.ArrowException) as error:
+            raise _corrupt(path, str(error)) from None
+        return cls(path, content, verify)
+
+    @property
+    def num_rows(self) -> int:
+        return self._content.num_rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._content.columns)
+
+    @property
+    def statistics(self) -> BlockStatistics:
+        return self._content.statistics
+
+    def encodings(self) -> dict[str, str]:
+        """The codec of each column."""
+        return {name: column.encoded.encoding for name, column in self._content.columns.items()}
+
+    def read(self, names: Iterable[str], *, decoded: bool = False) -> pa.Table:
+        """Columns in their logical types; strings may come as Arrow dictionaries unless `decoded`."""
+        names = list(names)
+        arrays = [self._decode(name) if decoded else self._values(name) for name in names]
+        if not names:
+            return pa.table({"": pa.nulls(self.num_rows)}).select([])
+        return pa.Table.from_arrays(arrays, names=names)
+
+    def scan_forms(self, names: Iterable[str]) -> dict[str, ScanForm]:
+        """Columns in the cheapest form to scan."""
+        return {name: encodings.scan_form(self._column(name)) for name in names}
+
+    def verify(self) -> None:
+        """Verify every column now."""
+        for name in self.names:
+            self._column(name)
+
+    def _decode(self, name: str) -> pa.Array[Any]:
+        return encodings.decode(self._column(name))
+
+    def _values(self, name: str) -> pa.Array[Any]:
+        column = self._column(name)
+        if column.encoding in ("dictionary", "constant"):
+            form = encodings.scan_form(column)
+            return form.array if isinstance(form, DictionaryForm) else encodings.decode(column)
+        return encodings.decode(column)
+
+    def _column(self, name: str) -> EncodedColumn:
+        stored = self._content.columns[name]
+        if name in self._unverified:
+            with self._lock:
+                if name in self._unverified and block_file.checksum(stored.encoded) != stored.checksum:
+                    raise _corrupt(self.path, f'column "{name}" does not match its checksum')
+                self._unverified.discard(name)
+        return stored.encoded
+
+
+def _corrupt(path: str, fact: str) -> CorruptionError:
+    name = Path(path).name.removesuffix(".arrow")
+    return CorruptionError(f'block "{name}" is damaged: {fact}')

@@ -1,0 +1,100 @@
+"""The blocks that this process keeps mapped between tasks."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from pathlib import Path
+
+from sharkpy.columnar.block import Block
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.errors import CorruptionError
+
+MAX_OPEN_BLOCKS = 512
+
+
+class BlockMissingError(CorruptionError):
+    """A block that is at none of its places: it has to be rebuilt."""
+
+    sqlstate = "58030"
+
+
+_Place = tuple[int, int]
+
+
+class BlockCache:
+    """Mapped blocks by id, least recently used first. A moved block is mapped anew, so that its memory goes free."""
+
+    def __init__(self, limit: int = MAX_OPEN_BLOCKS) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._open: OrderedDict[str, tuple[Block, str, _Place]] = OrderedDict()
+
+    def open(self, handle: BlockHandle) -> Block:
+        """The block, from memory, where it was evicted to, or its durable copy, in this order.
+
+        BlockMissingError where it is nowhere, CorruptionError where every copy's structure is damaged.
+        """
+        with self._lock:
+            found = self._open.get(handle.block_id)
+            if found is not None and _place(found[1]) == found[2]:
+                self._open.move_to_end(handle.block_id)
+                return found[0]
+        block, place = _open_first(handle)
+        with self._lock:
+            self._drop_moved()
+            self._open[handle.block_id] = (block, block.path, place)
+            while len(self._open) > self._limit:
+                self._open.popitem(last=False)
+        return block
+
+    def forget(self, block_id: str) -> None:
+        with self._lock:
+            self._open.pop(block_id, None)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._open.clear()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def _drop_moved(self) -> None:
+        moved = [block_id for block_id, (_, path, place) in self._open.items() if _place(path) != place]
+        for block_id in moved:
+            del self._open[block_id]
+
+
+def _place(path: str) -> _Place | None:
+    try:
+        stat = Path(path).stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
+def _open_first(handle: BlockHandle) -> tuple[Block, _Place]:
+    damage: CorruptionError | None = None
+    for path in (handle.memory_path, handle.durable_path):
+        if not path or (place := _place(path)) is None:
+            continue
+        try:
+            return Block.open(path), place
+        except FileNotFoundError:
+            continue
+        except CorruptionError as error:
+            damage = error
+    raise damage or BlockMissingError(f'block "{handle.block_id}" is missing')
+
+
+_CACHE = BlockCache()
+
+
+def open_block(handle: BlockHandle) -> Block:
+    """The block, mapped once per process and verified once."""
+    return _CACHE.open(handle)
+
+
+def forget_block(block_id: str) -> None:
+    """Unmap a block that is known to be damaged or gone."""
+    _CACHE.forget(block_id)

@@ -1,0 +1,240 @@
+"""The file of a block: an Arrow IPC file of one row, with checksums over every byte that is read.
+
+Each column of the block is a struct column of the file; its fields are the column's parts as large lists, so a
+mapped file gives the parts without a copy. The file's schema metadata holds, as JSON, types, encodings,
+parameters, statistics and an xxh3 checksum of each column's parts. A trailer between the last message and
+Arrow's footer (where readers look at nothing) holds a checksum of all other bytes: header, metadata, footer.
+List offsets and padding are never read.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import xxhash
+
+from sharkpy.columnar import parts
+from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
+from sharkpy.columnar.domain import Domain, DomainValue, domain_of
+from sharkpy.columnar.encoded_column import EncodedColumn
+from sharkpy.errors import CorruptionError
+from sharkpy.types import DataType, parse_type
+
+_KEY = b"sharkpy.block"
+_MAGIC = b"SHKBLK01"
+_TRAILER = struct.Struct("<8sQQQ")
+_ARROW_MAGIC = b"ARROW1"
+_CONTINUATION = b"\xff\xff\xff\xff"
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """A column as it lies in a file; `checksum` is over all its parts in order."""
+
+    encoded: EncodedColumn
+    checksum: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockContent:
+    """What a file says of its block; nothing of the columns' parts has been verified."""
+
+    num_rows: int
+    columns: dict[str, StoredColumn]
+    statistics: BlockStatistics
+
+
+def checksum(column: EncodedColumn) -> int:
+    digest = xxhash.xxh3_64()
+    for _, part in column.flat_parts():
+        if len(part):
+            digest.update(memoryview(parts.buffer(part, 1))[: len(part) * (part.type.bit_width // 8)])
+    return digest.intdigest()
+
+
+def serialize(columns: dict[str, EncodedColumn], statistics: BlockStatistics) -> pa.Buffer:
+    """The bytes of the file."""
+    described = [_describe(name, column, statistics[name]) for name, column in columns.items()]
+    metadata: dict[bytes | str, bytes | str] = {
+        _KEY: json.dumps({"rows": statistics.num_rows, "columns": described}, separators=(",", ":"))
+    }
+    structs = [_struct(column) for column in columns.values()]
+    schema = pa.schema([pa.field(name, s.type) for name, s in zip(columns, structs, strict=True)], metadata=metadata)
+    batch = pa.RecordBatch.from_arrays(structs, schema=schema)
+    total = sum(column.size_bytes for column in columns.values())
+    sink = pa.FixedSizeBufferWriter(space := pa.allocate_buffer(total + _headroom(columns, metadata)))
+    with pa.ipc.new_file(sink, schema) as writer:
+        writer.write_batch(batch)
+    return _seal(space, sink.tell())
+
+
+def _headroom(columns: dict[str, EncodedColumn], metadata: dict[bytes | str, bytes | str]) -> int:
+    num_parts = sum(1 for column in columns.values() for _ in column.flat_parts())
+    return 4096 + 3 * len(metadata[_KEY]) + 1024 * (num_parts + len(columns))
+
+
+def _struct(column: EncodedColumn) -> pa.StructArray:
+    fields, lists = [], []
+    for name, part in column.flat_parts():
+        lists.append(pa.LargeListArray.from_arrays(pa.array([0, len(part)], pa.int64()), part))
+        fields.append(pa.field(name, lists[-1].type))
+    array = pa.StructArray.from_buffers(pa.struct(fields), 1, [None], children=lists)
+    assert isinstance(array, pa.StructArray)
+    return array
+
+
+def _seal(space: pa.Buffer, size: int) -> pa.Buffer:
+    """Put the trailer before Arrow's footer."""
+    data = memoryview(space).cast("B")[:size]
+    (footer_bytes,) = struct.unpack_from("<i", data, size - 10)
+    footer = size - 10 - footer_bytes
+    body = _body_start(data)
+    digest = _outer_digest(data[:body], data[footer:], body, footer)
+    tail = bytes(data[footer:])
+    trailer = _TRAILER.pack(_MAGIC, body, footer, digest)
+    whole = size + len(trailer)
+    data = memoryview(space).cast("B")
+    data[footer : footer + len(trailer)] = trailer
+    data[footer + len(trailer) : whole] = tail
+    return space.slice(0, whole)
+
+
+def _body_start(data: memoryview) -> int:
+    """Where the parts' bytes begin: after the schema's and the batch's messages."""
+    place = 8
+    for _ in range(2):
+        if data[place : place + 4] != _CONTINUATION:
+            raise CorruptionError("a block's messages are damaged")
+        (length,) = struct.unpack_from("<i", data, place + 4)
+        place += 8 + length
+    return place
+
+
+def _outer_digest(head: memoryview, tail: memoryview, body: int, footer: int) -> int:
+    digest = xxhash.xxh3_64(_MAGIC + struct.pack("<QQ", body, footer))
+    digest.update(head)
+    digest.update(tail)
+    return digest.intdigest()
+
+
+def verify_outer(buffer: pa.Buffer) -> None:
+    """ValueError where anything but the columns' parts is damaged or the file is cut."""
+    data = memoryview(buffer).cast("B")
+    size = len(data)
+    if size < 10 + _TRAILER.size or bytes(data[-6:]) != _ARROW_MAGIC:
+        raise ValueError("its end is missing")
+    (footer_bytes,) = struct.unpack_from("<i", data, size - 10)
+    start = size - 10 - footer_bytes
+    if footer_bytes < 0 or start < _TRAILER.size:
+        raise ValueError("its footer is damaged")
+    magic, body, footer, digest = _TRAILER.unpack_from(data, start - _TRAILER.size)
+    if magic != _MAGIC or footer + _TRAILER.size != start or body > footer:
+        raise ValueError("its trailer is damaged")
+    if _outer_digest(data[:body], data[start:], body, footer) != digest:
+        raise ValueError("its metadata does not match its checksum")
+
+
+def parse(buffer: pa.Buffer) -> BlockContent:
+    """The content of a file whose outer bytes are verified."""
+    reader = pa.ipc.open_file(buffer)
+    batch = reader.get_batch(0)
+    described = json.loads(reader.schema.metadata[_KEY])
+    columns: dict[str, StoredColumn] = {}
+    statistics: list[tuple[str, ColumnStatistics]] = []
+    for index, column in enumerate(described["columns"]):
+        dtype, rows = parse_type(column["type"]), described["rows"]
+        stored = batch.column(index)
+        assert isinstance(stored, pa.StructArray)
+        lists = iter(stored.flatten())
+        encoded = _rebuild(column["layout"], lists)
+        columns[column["name"]] = StoredColumn(encoded, column["checksum"])
+        stats = _parse_statistics(column["statistics"], dtype, rows)
+        statistics.append((column["name"], replace(stats, size_bytes=encoded.size_bytes)))
+    return BlockContent(described["rows"], columns, BlockStatistics(described["rows"], tuple(statistics)))
+
+
+def _describe(name: str, column: EncodedColumn, stats: ColumnStatistics) -> Json:
+    return {
+        "name": name,
+        "type": str(column.dtype),
+        "layout": _layout(column),
+        "checksum": checksum(column),
+        "statistics": _statistics_json(stats),
+    }
+
+
+def _layout(column: EncodedColumn) -> Json:
+    return {
+        "encoding": column.encoding,
+        "type": str(column.dtype),
+        "rows": column.num_rows,
+        "params": column.params,
+        "parts": list(column.parts),
+        "children": {name: _layout(child) for name, child in column.children.items()},
+    }
+
+
+def _rebuild(layout: dict[str, object], lists: Iterator[Any]) -> EncodedColumn:
+    names, children, params, rows = layout["parts"], layout["children"], layout["params"], layout["rows"]
+    assert isinstance(names, list)
+    assert isinstance(children, dict)
+    assert isinstance(params, dict)
+    assert isinstance(rows, int)
+    stored = {name: next(lists).values for name in names}
+    return EncodedColumn(
+        str(layout["encoding"]),
+        parse_type(str(layout["type"])),
+        rows,
+        params,
+        stored,
+        {name: _rebuild(child, lists) for name, child in children.items()},
+    )
+
+
+def _statistics_json(stats: ColumnStatistics) -> Json:
+    distinct = None if stats.distinct is None else [_value_json(value) for value in stats.distinct]
+    bounds = [None if value is None else _value_json(value) for value in (stats.low, stats.high)]
+    return {
+        "nulls": stats.null_count,
+        "bounds": bounds,
+        "exact": stats.exact,
+        "nan": stats.has_nan,
+        "distinct": distinct,
+        "ndv": stats.num_distinct,
+    }
+
+
+def _parse_statistics(stored: dict[str, object], dtype: DataType, num_rows: int) -> ColumnStatistics:
+    nulls, bounds, distinct, ndv = stored["nulls"], stored["bounds"], stored["distinct"], stored["ndv"]
+    assert isinstance(nulls, int)
+    assert isinstance(bounds, list)
+    assert isinstance(ndv, int)
+    low, high = (None if value is None else _parse_value(value, dtype) for value in bounds)
+    values = tuple(_parse_value(value, dtype) for value in distinct) if isinstance(distinct, list) else None
+    return ColumnStatistics(dtype, num_rows, nulls, low, high, bool(stored["exact"]), bool(stored["nan"]), values, ndv)
+
+
+def _value_json(value: DomainValue) -> object:
+    match value:
+        case bytes():
+            return value.decode("latin-1")
+        case float():
+            return value.hex()
+    return value
+
+
+def _parse_value(value: object, dtype: DataType) -> DomainValue:
+    match domain_of(dtype), value:
+        case Domain.BYTES, str():
+            return value.encode("latin-1")
+        case Domain.FLOAT, str():
+            return float.fromhex(value)
+        case Domain.INTEGER, int():
+            return value
+    raise ValueError(f"statistics hold {value!r} for {dtype}")

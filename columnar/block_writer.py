@@ -1,0 +1,68 @@
+"""Writing blocks from tasks of any process of the machine, under the store's limit."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharkpy.columnar import store_folder
+from sharkpy.columnar.block import EncodedBlock
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.errors import ResourceError
+
+
+@dataclass(frozen=True, slots=True)
+class BlockWriter:
+    """Puts blocks into a store's folders. Picklable; used in tasks, which may run in other processes.
+
+    1. A block lies in shared memory while the limit has room, else behind a link in the local folder
+       (or in its durable copy): `memory_path` leads to it either way.
+    2. What fails leaves no file behind. ResourceError where neither place has room.
+    """
+
+    memory_dir: str
+    local_dir: str
+    memory_limit: int
+
+    def write(self, encoded: EncodedBlock, durable_dir: str | None = None) -> BlockHandle:
+        """Store a block; with `durable_dir` a synced copy goes there first."""
+        block_id = uuid.uuid4().hex
+        content = memoryview(encoded.content).cast("B")
+        durable_path = None
+        if durable_dir is not None:
+            Path(durable_dir).mkdir(parents=True, exist_ok=True)
+            durable_path = str(Path(durable_dir, block_id + store_folder.SUFFIX))
+            store_folder.write_file(durable_path, content, sync=True)
+        try:
+            memory_path = self._place(block_id, content, durable_path)
+        except Exception:
+            if durable_path is not None:
+                store_folder.remove(durable_path)
+            raise
+        sizes = tuple((name, stats.size_bytes) for name, stats in encoded.statistics.columns)
+        return BlockHandle(block_id, encoded.num_rows, encoded.size_bytes, memory_path, durable_path, sizes)
+
+    def _place(self, block_id: str, content: memoryview, durable_path: str | None) -> str:
+        name = block_id + store_folder.SUFFIX
+        path = str(Path(self.memory_dir, name))
+        try:
+            if self._write_to_memory(block_id, path, content):
+                return path
+            target = durable_path or str(Path(self.local_dir, name))
+            if durable_path is None:
+                store_folder.write_file(target, content)
+            store_folder.link(target, path)
+        except OSError as error:
+            raise store_folder.storage_error(path, error) from None
+        return path
+
+    def _write_to_memory(self, block_id: str, path: str, content: memoryview) -> bool:
+        temporary = store_folder.reserve(self.memory_dir, block_id, len(content), self.memory_limit)
+        if temporary is None:
+            return False
+        try:
+            store_folder.write_file(path, content, temporary=temporary)
+        except ResourceError:
+            return False
+        return True

@@ -1,0 +1,77 @@
+"""How columns are stored: a literal table of codecs, and the choice among them.
+
+To add one: a file with a `CODEC`, and a row here; the round-trip test runs over the table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy.columnar.encoded_column import Codec, EncodedColumn, ScanForm
+from sharkpy.columnar.encodings import (
+    bit_packed,
+    block,
+    boolean,
+    constant,
+    delta,
+    dictionary,
+    narrow,
+    plain,
+    run_length,
+    scaled,
+)
+from sharkpy.columnar.profile import ColumnProfile
+from sharkpy.errors import ConfigurationError, did_you_mean
+
+# Where costs are equal the first wins: those that are scanned as they are stored come before those that are not.
+CODECS: tuple[Codec, ...] = (
+    constant.CODEC,
+    boolean.CODEC,
+    narrow.CODEC,
+    dictionary.CODEC,
+    plain.CODEC,
+    bit_packed.CODEC,
+    run_length.CODEC,
+    delta.CODEC,
+    scaled.CODEC,
+    block.CODEC,
+)
+CODEC_BY_NAME = {codec.name: codec for codec in CODECS}
+_CHEAP_ENOUGH = ("constant", "boolean")
+
+
+def encode(profile: ColumnProfile, force_encoding: str = "") -> EncodedColumn:
+    """The column under the forced codec where it applies, else under the cheapest."""
+    if force_encoding:
+        if force_encoding not in CODEC_BY_NAME:
+            raise ConfigurationError(
+                f'no encoding "{force_encoding}"', hint=did_you_mean(force_encoding, CODEC_BY_NAME), sqlstate="22023"
+            )
+        if (forced := CODEC_BY_NAME[force_encoding].encode(profile)) is not None:
+            return forced
+    for codec in _by_cost(profile):
+        if (encoded := codec.encode(profile)) is not None:
+            return encoded
+    return plain.encode_array(profile.array, profile.dtype)
+
+
+def _by_cost(profile: ColumnProfile) -> list[Codec]:
+    costs: list[tuple[float, Codec]] = []
+    for codec in CODECS:
+        if (cost := codec.estimate(profile)) is not None:
+            if codec.name in _CHEAP_ENOUGH:
+                return [codec]
+            costs.append((cost, codec))
+    return [codec for _, codec in sorted(costs, key=lambda pair: pair[0])]
+
+
+def decode(column: EncodedColumn) -> pa.Array[Any]:
+    """The column's values in the logical Arrow type."""
+    return CODEC_BY_NAME[column.encoding].decode(column)
+
+
+def scan_form(column: EncodedColumn) -> ScanForm:
+    """The cheapest form in which the column can be scanned."""
+    return CODEC_BY_NAME[column.encoding].scan_form(column)

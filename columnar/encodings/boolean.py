@@ -1,0 +1,25 @@
+"""boolean: a bitset, which is what Arrow scans as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sharkpy import types as t
+from sharkpy.columnar.encoded_column import Codec, EncodedColumn
+from sharkpy.columnar.encodings import plain
+from sharkpy.columnar.profile import ColumnProfile
+
+_NAME = "boolean"
+
+
+def _estimate(profile: ColumnProfile) -> float | None:
+    return profile.num_rows / 8 if profile.dtype == t.BOOLEAN else None
+
+
+def _encode(profile: ColumnProfile) -> EncodedColumn | None:
+    if profile.dtype != t.BOOLEAN:
+        return None
+    return replace(plain.encode_array(profile.array, profile.dtype), encoding=_NAME)
+
+
+CODEC = Codec(_NAME, _estimate, _encode, plain.CODEC.decode, plain.CODEC.scan_form)

@@ -1,0 +1,75 @@
+"""dictionary: codes into sorted distinct values; strings with few values, and numbers with few far-apart values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy import types as t
+from sharkpy.columnar import parts
+from sharkpy.columnar.domain import Domain
+from sharkpy.columnar.encoded_column import Codec, Decoded, DictionaryForm, EncodedColumn, ScanForm
+from sharkpy.columnar.encodings import plain
+from sharkpy.columnar.profile import ColumnProfile, build_dictionary
+
+_NAME = "dictionary"
+_NUMBER_WEIGHT = 1.25
+
+
+def _estimate(profile: ColumnProfile) -> float | None:
+    if profile.dtype == t.BOOLEAN or not _may_pay(profile):
+        return None
+    if (found := profile.dictionary) is None:
+        return None
+    codes, values = found
+    weight = 1.0 if profile.domain is Domain.BYTES else _NUMBER_WEIGHT
+    return (codes.nbytes + values.nbytes) * weight
+
+
+def _may_pay(profile: ColumnProfile) -> bool:
+    """Codes of integers narrower than the narrow ones are only possible where a sample repeats a lot."""
+    if profile.integers is None:
+        return True
+    width = profile.codes.itemsize if profile.codes is not None else 8
+    return width > 1 and profile.sample_distinct <= (256 if width == 2 else 2048)
+
+
+def _encode(profile: ColumnProfile) -> EncodedColumn | None:
+    if profile.num_valid == 0 or profile.domain is Domain.NONE or profile.dtype == t.BOOLEAN:
+        return None
+    codes, values = profile.dictionary or build_dictionary(profile.physical)
+    return EncodedColumn(
+        _NAME,
+        profile.dtype,
+        profile.num_rows,
+        parts=parts.validity_part(profile.array) | {"codes": parts.part(codes)},
+        children={"values": plain.encode_array(_logical(values, profile.dtype), profile.dtype)},
+    )
+
+
+def _logical(values: pa.Array[Any], dtype: t.DataType) -> pa.Array[Any]:
+    target = t.to_arrow(dtype)
+    if values.type == target:
+        return values
+    if isinstance(dtype, t.DecimalType):
+        return parts.integers_to_arrow(parts.view(values, "i8"), dtype, None)
+    return values.view(target)
+
+
+def _dictionary_array(column: EncodedColumn) -> pa.DictionaryArray[Any, Any]:
+    codes = column.parts["codes"]
+    indices = pa.Array.from_buffers(codes.type, column.num_rows, [parts.validity_of(column), codes.buffers()[1]])
+    return pa.DictionaryArray.from_arrays(indices, plain.CODEC.decode(column.children["values"]))
+
+
+def _decode(column: EncodedColumn) -> pa.Array[Any]:
+    coded = _dictionary_array(column)
+    return coded.dictionary.take(coded.indices)
+
+
+def _scan_form(column: EncodedColumn) -> ScanForm:
+    return DictionaryForm(_dictionary_array(column)) if t.is_string(column.dtype) else Decoded(_decode(column))
+
+
+CODEC = Codec(_NAME, _estimate, _encode, _decode, _scan_form)

@@ -1,0 +1,85 @@
+"""plain: values as Arrow lays them out, mapped without a copy; nested types as one uncompressed Arrow stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy import types as t
+from sharkpy.columnar import parts
+from sharkpy.columnar.domain import Domain, domain_of
+from sharkpy.columnar.encoded_column import Codec, Decoded, EncodedColumn, ScanForm
+from sharkpy.columnar.profile import ColumnProfile
+
+_NAME = "plain"
+
+
+def encode_array(array: pa.Array[Any], dtype: t.DataType) -> EncodedColumn:
+    """An array of any type; nulls keep their place."""
+    if domain_of(dtype) is Domain.NONE:
+        return EncodedColumn(_NAME, dtype, len(array), parts={"stream": parts.bytes_part(to_stream(array, None))})
+    content = parts.validity_part(array)
+    if domain_of(dtype) is Domain.BYTES:
+        offsets, data = split_bytes(array)
+        content |= {"offsets": parts.part(offsets), "data": parts.bytes_part(data)}
+    elif dtype == t.BOOLEAN:
+        bits = np.packbits(array.fill_null(False).to_numpy(zero_copy_only=False), bitorder="little")
+        content["values"] = parts.part(bits)
+    else:
+        width = array.type.bit_width // 8
+        start = array.offset * width
+        values = parts.buffer(array, 1)
+        content["values"] = parts.bytes_part(values.slice(start, len(array) * width))
+    return EncodedColumn(_NAME, dtype, len(array), parts=content)
+
+
+def split_bytes(array: pa.Array[Any]) -> tuple[np.ndarray[tuple[int], np.dtype[np.int32]], pa.Buffer]:
+    """(offsets from 0, their bytes) of a string or binary array."""
+    if len(array) == 0:
+        return np.zeros(1, np.int32), pa.py_buffer(b"")
+    offsets = np.frombuffer(memoryview(parts.buffer(array, 1)), np.int32)[array.offset : array.offset + len(array) + 1]
+    first, last = int(offsets[0]), int(offsets[-1])
+    data = parts.buffer(array, 2).slice(first, last - first)
+    return (offsets - np.int32(first) if first else offsets), data
+
+
+def to_stream(array: pa.Array[Any], compression: str | None) -> pa.Buffer:
+    """One column as an Arrow IPC stream."""
+    codec = pa.Codec("zstd", 1) if compression else None
+    batch = pa.record_batch([array], names=["value"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def from_stream(stream: pa.Array[Any]) -> pa.Array[Any]:
+    return pa.ipc.open_stream(parts.buffer(stream, 1)).read_next_batch().column(0)
+
+
+def _estimate(profile: ColumnProfile) -> float | None:
+    if profile.domain is Domain.BYTES:
+        return float(profile.array.nbytes)
+    return float(profile.array.nbytes) * 1.001
+
+
+def _encode(profile: ColumnProfile) -> EncodedColumn | None:
+    return encode_array(profile.array, profile.dtype)
+
+
+def _decode(column: EncodedColumn) -> pa.Array[Any]:
+    if "stream" in column.parts:
+        return from_stream(column.parts["stream"])
+    arrow_type = t.to_arrow(column.dtype)
+    names = ("offsets", "data") if "offsets" in column.parts else ("values",)
+    buffers = [parts.buffer(column.parts[name], 1) for name in names]
+    return pa.Array.from_buffers(arrow_type, column.num_rows, [parts.validity_of(column), *buffers])
+
+
+def _scan_form(column: EncodedColumn) -> ScanForm:
+    return Decoded(_decode(column))
+
+
+CODEC = Codec(_NAME, _estimate, _encode, _decode, _scan_form)

@@ -1,0 +1,73 @@
+"""run_length: the lengths of runs of equal values, and one value a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy import types as t
+from sharkpy.columnar import parts
+from sharkpy.columnar.domain import Domain
+from sharkpy.columnar.encoded_column import Codec, Decoded, EncodedColumn, ScanForm
+from sharkpy.columnar.encodings import plain
+from sharkpy.columnar.profile import ColumnProfile, build_dictionary
+
+_NAME = "run_length"
+# Runs are repeated before DuckDB sees them: they have to be few.
+_WEIGHT = 4.0
+
+
+def _estimate(profile: ColumnProfile) -> float | None:
+    if profile.num_rows < 2 or profile.num_valid == 0:
+        return None
+    if profile.integers is not None:
+        width = int(profile.array.type.bit_width // 8)
+        return _WEIGHT * profile.integers.runs * (4 + width)
+    if (keys := _keys(profile, forced=False)) is None:
+        return None
+    runs = int(np.count_nonzero(keys[1:] != keys[:-1])) + 1
+    return _WEIGHT * runs * (4 + profile.array.nbytes / profile.num_rows)
+
+
+def _keys(profile: ColumnProfile, forced: bool) -> parts.Array | None:
+    """Numbers that are equal where neighbouring values are; None where the column does not look like runs."""
+    if profile.integers is not None:
+        return profile.integers.values
+    if profile.domain is Domain.FLOAT:
+        return parts.view(profile.physical, f"i{profile.physical.type.bit_width // 8}")
+    if profile.domain is Domain.NONE or profile.dtype == t.BOOLEAN:
+        return None
+    found = profile.dictionary or (build_dictionary(profile.physical) if forced else None)
+    return found[0] if found else None
+
+
+def _encode(profile: ColumnProfile) -> EncodedColumn | None:
+    if profile.num_valid == 0 or (keys := _keys(profile, forced=True)) is None:
+        return None
+    starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(keys[1:] != keys[:-1]) + 1])
+    lengths = np.diff(np.append(starts, profile.num_rows)).astype(np.uint32)
+    values = plain.encode_array(profile.filled.take(pa.array(starts)), profile.dtype)
+    return EncodedColumn(
+        _NAME,
+        profile.dtype,
+        profile.num_rows,
+        parts=parts.validity_part(profile.array) | {"lengths": parts.part(lengths)},
+        children={"values": values},
+    )
+
+
+def _decode(column: EncodedColumn) -> pa.Array[Any]:
+    values = plain.CODEC.decode(column.children["values"])
+    lengths = parts.numpy(column.parts["lengths"])
+    runs = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
+    indices = pa.Array.from_buffers(pa.uint32(), column.num_rows, [parts.validity_of(column), parts.buffer_of(runs)])
+    return values.take(indices)
+
+
+def _scan_form(column: EncodedColumn) -> ScanForm:
+    return Decoded(_decode(column))
+
+
+CODEC = Codec(_NAME, _estimate, _encode, _decode, _scan_form)

@@ -1,0 +1,254 @@
+"""Compiled loops over NumPy arrays: profiles of integers and floats, narrowing, bit packing, deltas.
+
+Kernels are compiled on first use for each combination of types and kept on disk. None of them checks
+bounds: callers pass arrays of the stated lengths.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import numba
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    compile_with = functools.partial(numba.njit, nogil=True, boundscheck=False, error_model="numpy")
+    compiled: Callable[_P, _R]
+    try:
+        compiled = compile_with(cache=True)(function)
+    except RuntimeError:
+        # No folder to keep compiled code in: compile in every process.
+        compiled = compile_with()(function)
+    return compiled
+
+
+@_kernel
+def profile_integers(values: Array) -> tuple[np.int64, np.int64, np.int64, np.int64, np.int64]:
+    """(min, max, runs, min delta, max delta) of at least one value; deltas wrap at 64 bits."""
+    low = np.int64(values[0])
+    high = low
+    runs = np.int64(1)
+    min_delta = np.int64(0x7FFFFFFFFFFFFFFF)
+    max_delta = np.int64(-0x8000000000000000)
+    for i in range(1, len(values)):
+        value = np.int64(values[i])
+        delta = value - np.int64(values[i - 1])
+        low = min(low, value)
+        high = max(high, value)
+        runs += np.int64(delta != 0)
+        min_delta = min(min_delta, delta)
+        max_delta = max(max_delta, delta)
+    return low, high, runs, min_delta, max_delta
+
+
+@_kernel
+def common_factor(values: Array, base: int) -> np.uint64:
+    """Greatest common divisor of all `value - base`, differences taken as unsigned; 0 where all are zero."""
+    factor = np.uint64(0)
+    for i in range(len(values)):
+        rest = np.uint64(np.int64(values[i])) - np.uint64(np.int64(base))
+        if factor == 0:
+            factor = rest
+            continue
+        if rest % factor != 0:
+            while rest != 0:
+                factor, rest = rest, factor % rest
+            if factor == 1:
+                return np.uint64(1)
+    return factor
+
+
+@_kernel
+def narrow(values: Array, base: int, out: Array) -> None:
+    """out = value - base, in the width of `out`."""
+    for i in range(len(values)):
+        out[i] = np.uint64(np.int64(values[i])) - np.uint64(np.int64(base))
+
+
+@_kernel
+def narrow_factor(values: Array, base: int, factor: int, out: Array) -> None:
+    """out = (value - base) / factor, where factor divides without a rest."""
+    divisor = np.uint64(factor)
+    for i in range(len(values)):
+        out[i] = (np.uint64(np.int64(values[i])) - np.uint64(np.int64(base))) // divisor
+
+
+@_kernel
+def widen(codes: Array, base: int, factor: int, out: Array) -> None:
+    """out = base + factor * code."""
+    for i in range(len(codes)):
+        out[i] = np.int64(base) + np.int64(factor) * np.int64(codes[i])
+
+
+@_kernel
+def split_decimals(pairs: Array, out: Array) -> bool:
+    """out = the low word of 128-bit integers; False where one does not fit 64 bits."""
+    fits = True
+    for i in range(len(out)):
+        low = pairs[2 * i]
+        fits &= pairs[2 * i + 1] == (low >> 63)
+        out[i] = low
+    return fits
+
+
+@_kernel
+def join_decimals(low: Array, pairs: Array) -> None:
+    """128-bit integers from 64-bit ones."""
+    for i in range(len(low)):
+        value = np.int64(low[i])
+        pairs[2 * i] = value
+        pairs[2 * i + 1] = value >> 63
+
+
+@_kernel
+def pack(codes: Array, width: int, lanes: int, words: Array) -> None:
+    """Pack codes, `width` bits each: code `row * lanes + lane` of 64 rows lies `width * row` bits into its lane.
+
+    `words` is zeroed uint64 of `width * lanes`; its word w of a lane is at `w * lanes + lane`, so that packing and
+    unpacking a row are loops over neighbours (the transposed layout of FastLanes, VLDB 2023, with one wide group).
+    """
+    for row in range((len(codes) + lanes - 1) // lanes):
+        bit = row * width
+        shift = np.uint64(bit & 63)
+        part = codes[row * lanes : row * lanes + lanes]
+        low = words[(bit >> 6) * lanes : (bit >> 6) * lanes + len(part)]
+        for lane in range(len(part)):
+            low[lane] |= np.uint64(part[lane]) << shift
+        if (bit & 63) + width > 64:
+            high = words[((bit >> 6) + 1) * lanes : ((bit >> 6) + 1) * lanes + len(part)]
+            left = np.uint64(64) - shift
+            for lane in range(len(part)):
+                high[lane] |= np.uint64(part[lane]) >> left
+
+
+@_kernel
+def unpack(words: Array, width: int, lanes: int, base: int, factor: int, out: Array) -> None:
+    """out = base + factor * code for codes packed by `pack`."""
+    mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - width)
+    for row in range((len(out) + lanes - 1) // lanes):
+        bit = row * width
+        shift = np.uint64(bit & 63)
+        target = out[row * lanes : row * lanes + lanes]
+        low = words[(bit >> 6) * lanes : (bit >> 6) * lanes + len(target)]
+        if (bit & 63) + width <= 64:
+            for lane in range(len(target)):
+                target[lane] = np.int64(base) + np.int64(factor) * np.int64((low[lane] >> shift) & mask)
+        else:
+            high = words[((bit >> 6) + 1) * lanes : ((bit >> 6) + 1) * lanes + len(target)]
+            left = np.uint64(64) - shift
+            for lane in range(len(target)):
+                code = ((low[lane] >> shift) | (high[lane] << left)) & mask
+                target[lane] = np.int64(base) + np.int64(factor) * np.int64(code)
+
+
+@_kernel
+def deltas(values: Array, base: int, out: Array) -> None:
+    """out[i] = values[i] - values[i - 1] - base; out[0] = 0."""
+    out[0] = 0
+    for i in range(1, len(values)):
+        out[i] = np.uint64(np.int64(values[i])) - np.uint64(np.int64(values[i - 1])) - np.uint64(np.int64(base))
+
+
+@_kernel
+def running_sum(codes: Array, first: int, base: int, out: Array) -> None:
+    """Undo `deltas`."""
+    total = np.int64(first)
+    out[0] = total
+    for i in range(1, len(codes)):
+        total += np.int64(base) + np.int64(codes[i])
+        out[i] = total
+
+
+@_kernel
+def presence(codes: Array, seen: Array) -> None:
+    """seen[code] = 1 for every code."""
+    for i in range(len(codes)):
+        seen[codes[i]] = 1
+
+
+@_kernel
+def small_distinct(values: Array, limit: int, out: Array) -> int:
+    """The distinct values, at most `limit` (64), into `out`; -1 where there are more."""
+    slots = np.zeros(256, np.int64)
+    used = np.zeros(256, np.uint8)
+    count = 0
+    for i in range(len(values)):
+        value = np.int64(values[i])
+        slot = np.int64((np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(56))
+        while used[slot] and slots[slot] != value:
+            slot = (slot + 1) & 255
+        if not used[slot]:
+            if count == limit:
+                return -1
+            used[slot] = 1
+            slots[slot] = value
+            out[count] = value
+            count += 1
+    return count
+
+
+@_kernel
+def mark_hashes(values: Array, bits: int, seen: Array) -> int:
+    """Mark each value's hash in a table of 2**bits bytes; the number of marks (linear counting)."""
+    shift = np.uint64(64 - bits)
+    marks = 0
+    for i in range(len(values)):
+        mixed = np.uint64(np.int64(values[i])) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+        slot = mixed >> shift
+        marks += 1 - seen[slot]
+        seen[slot] = 1
+    return marks
+
+
+@_kernel
+def profile_floats(values: Array) -> tuple[float, float, bool]:
+    """(min, max, any NaN), ignoring NaN; (inf, -inf) where all are NaN."""
+    low = np.inf
+    high = -np.inf
+    nan = False
+    for i in range(len(values)):
+        value = np.float64(values[i])
+        nan |= np.isnan(value)
+        low = min(low, value)
+        high = max(high, value)
+    return low, high, nan
+
+
+@_kernel
+def scale_floats(values: Array, power: float, out: Array) -> bool:
+    """out = round(value * power) where value == out / power, bit for bit; False where one is not."""
+    for i in range(len(values)):
+        value = np.float64(values[i])
+        scaled = value * power
+        if not abs(scaled) < 9007199254740992.0:
+            return False
+        whole = np.int64(np.rint(scaled))
+        if np.float64(whole) / power != value or (whole == 0 and np.signbit(value)):
+            return False
+        out[i] = whole
+    return True
+
+
+@_kernel
+def unscale_floats(values: Array, power: float, out: Array) -> None:
+    """Undo `scale_floats`."""
+    for i in range(len(values)):
+        out[i] = np.float64(values[i]) / power
+
+
+@_kernel
+def lengths_to_offsets(lengths: Array, out: Array) -> None:
+    """int32 offsets of an Arrow string array from its lengths; len(out) == len(lengths) + 1."""
+    total = np.int64(0)
+    out[0] = 0
+    for i in range(len(lengths)):
+        total += np.int64(lengths[i])
+        out[i + 1] = total

@@ -1,0 +1,115 @@
+"""Between Arrow arrays, NumPy arrays and the parts of encoded columns, without copies where none is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy import types as t
+from sharkpy.columnar import kernels
+from sharkpy.columnar.encoded_column import EncodedColumn
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_INTEGER_WIDTH: dict[t.DataType, str] = {
+    t.TINYINT: "i1",
+    t.SMALLINT: "i2",
+    t.INT: "i4",
+    t.BIGINT: "i8",
+    t.DATE: "i4",
+    t.TIMESTAMP: "i8",
+    t.INTERVAL_YEAR_MONTH: "i4",
+    t.INTERVAL_DAY_TIME: "i8",
+}
+
+
+def is_integral(dtype: t.DataType) -> bool:
+    """Whether values are integers behind their type (decimals: those that fit 64 bits)."""
+    return dtype in _INTEGER_WIDTH or isinstance(dtype, t.DecimalType)
+
+
+def view(array: pa.Array[Any], dtype: str) -> Array:
+    """The values buffer of a primitive array as NumPy values; null slots hold anything."""
+    stored = array.buffers()[1]
+    values: Array = np.frombuffer(memoryview(stored), dtype=dtype) if stored else np.empty(0, dtype)
+    taken: Array = values[array.offset : array.offset + len(array)]
+    return taken
+
+
+def buffer(array: pa.Array[Any], index: int) -> pa.Buffer:
+    """A buffer of an array; an empty one where Arrow has none."""
+    return array.buffers()[index] or pa.py_buffer(b"")
+
+
+def buffer_of(values: Array) -> pa.Buffer:
+    """The memory of a contiguous array as it is."""
+    return pa.py_buffer(values.data.cast("B") if values.size else b"")
+
+
+def part(values: Array) -> pa.Array[Any]:
+    array: pa.Array[Any] = pa.array(np.ascontiguousarray(values))
+    return array
+
+
+def numpy(part: pa.Array[Any]) -> Array:
+    return view(part, np.dtype(part.type.to_pandas_dtype()).str)
+
+
+def bytes_part(content: pa.Buffer | bytes) -> pa.Array[Any]:
+    """A buffer as uint8 values."""
+    stored = pa.py_buffer(content)
+    return pa.Array.from_buffers(pa.uint8(), stored.size, [None, stored])
+
+
+def validity_part(array: pa.Array[Any]) -> dict[str, pa.Array[Any]]:
+    """The part "validity" of an array, none where it has no nulls."""
+    if array.null_count == 0:
+        return {}
+    valid = array.is_valid()
+    bits = np.frombuffer(memoryview(buffer(valid, 1)), np.uint8)
+    if valid.offset:
+        flags = np.unpackbits(bits, bitorder="little")[valid.offset : valid.offset + len(valid)]
+        bits = np.packbits(flags, bitorder="little")
+    return {"validity": part(bits[: (len(array) + 7) // 8])}
+
+
+def validity_of(column: EncodedColumn) -> pa.Buffer | None:
+    bits = column.parts.get("validity")
+    return None if bits is None else bits.buffers()[1]
+
+
+def integers_of(array: pa.Array[Any], dtype: t.DataType) -> Array | None:
+    """The integers behind an array without nulls; None where a decimal needs more than 64 bits."""
+    if not isinstance(dtype, t.DecimalType):
+        return view(array, _INTEGER_WIDTH[dtype])
+    if len(array) == 0:
+        return np.empty(0, np.int64)
+    pairs = np.frombuffer(memoryview(buffer(array, 1)), np.int64)[2 * array.offset : 2 * (array.offset + len(array))]
+    low = np.empty(len(array), np.int64)
+    return low if kernels.split_decimals(pairs, low) else None
+
+
+def integer_output(num_rows: int, dtype: t.DataType) -> Array:
+    """An empty array to decode integers into."""
+    return np.empty(num_rows, _INTEGER_WIDTH.get(dtype, "i8"))
+
+
+def integers_to_arrow(values: Array, dtype: t.DataType, validity: pa.Buffer | None) -> pa.Array[Any]:
+    """The logical array of decoded integers, taking over `values` where the width is the same."""
+    if isinstance(dtype, t.DecimalType):
+        pairs = np.empty(2 * len(values), np.int64)
+        kernels.join_decimals(values, pairs)
+        values, num_rows = pairs, len(values)
+    else:
+        num_rows = len(values)
+    return pa.Array.from_buffers(t.to_arrow(dtype), num_rows, [validity, buffer_of(values)])
+
+
+def code_width(top: int) -> str | None:
+    """The narrowest unsigned width that holds codes up to `top`; None above 32 bits."""
+    for limit, name in ((1 << 8, "u1"), (1 << 16, "u2"), (1 << 32, "u4")):
+        if top < limit:
+            return name
+    return None

@@ -1,0 +1,195 @@
+"""What loading sees of one column of one block, computed once and shared by statistics, chooser and codecs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sharkpy import types as t
+from sharkpy.columnar import kernels, parts
+from sharkpy.columnar.domain import Domain, domain_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SAMPLE_RUNS = 16
+SAMPLE_RUN_ROWS = 256
+DISTINCT_LIMIT = 64
+_BASE_ZERO = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerProfile:
+    """Extremes and steps of a column's integers; nulls were filled with a valid value."""
+
+    values: Array
+    low: int
+    high: int
+    runs: int
+    min_delta: int
+    max_delta: int
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """value = base + factor * code, codes up to `top`."""
+
+    base: int
+    factor: int
+    top: int
+
+
+class ColumnProfile:
+    """A column in its logical Arrow type with what is known of it. At least one row."""
+
+    def __init__(self, array: pa.Array[Any], dtype: t.DataType) -> None:
+        self.array = array
+        self.dtype = dtype
+        self.num_rows = len(array)
+        self.null_count = array.null_count
+        self.domain = domain_of(dtype)
+
+    @property
+    def num_valid(self) -> int:
+        return self.num_rows - self.null_count
+
+    @cached_property
+    def filled(self) -> pa.Array[Any]:
+        """The array with nulls replaced by a valid value (or as it is, where it has none); not for nested types."""
+        if self.null_count == 0 or self.num_valid == 0 or t.is_nested(self.dtype):
+            return self.array
+        if self.domain is Domain.BYTES:
+            return pc.fill_null(self.array, pa.scalar("" if t.is_string(self.dtype) else b"", self.array.type))
+        return pc.fill_null(self.array, self.array[pc.index(self.array.is_valid(), True).as_py()])
+
+    @cached_property
+    def integers(self) -> IntegerProfile | None:
+        if not parts.is_integral(self.dtype) or self.num_valid == 0:
+            return None
+        values = parts.integers_of(self.filled, self.dtype)
+        if values is None:
+            return None
+        found = kernels.profile_integers(values)
+        low, high, runs, min_delta, max_delta = (int(figure) for figure in found)
+        if high - low >= 1 << 63:
+            min_delta, max_delta = -(1 << 63), (1 << 63) - 1
+        return IntegerProfile(values, low, high, runs, min_delta, max_delta)
+
+    @cached_property
+    def narrowing(self) -> Narrowing | None:
+        """The cheapest base and factor for the integers; base 0 where it costs no width."""
+        integers = self.integers
+        if integers is None:
+            return None
+        spread = integers.high - integers.low
+        factor = 1
+        if spread >= 1 << 8:
+            factor = int(kernels.common_factor(integers.values, integers.low)) or 1
+        if factor >= 1 << 63:
+            factor = 1
+        base, top = integers.low, spread // factor
+        if integers.low >= 0 and integers.low % factor == 0:
+            zero_top = integers.high // factor
+            if parts.code_width(zero_top) == parts.code_width(top):
+                base, top = _BASE_ZERO, zero_top
+        return Narrowing(base, factor, top)
+
+    @cached_property
+    def codes(self) -> Array | None:
+        """The narrow codes; None where they need more than 32 bits."""
+        narrowing, integers = self.narrowing, self.integers
+        if narrowing is None or integers is None or (width := parts.code_width(narrowing.top)) is None:
+            return None
+        out = np.empty(self.num_rows, width)
+        if narrowing.factor == 1:
+            kernels.narrow(integers.values, narrowing.base, out)
+        else:
+            kernels.narrow_factor(integers.values, narrowing.base, narrowing.factor, out)
+        return out
+
+    @cached_property
+    def physical(self) -> pa.Array[Any]:
+        """Values that can be hashed bit for bit: integers behind floats, else the filled array itself."""
+        if self.dtype == t.DOUBLE:
+            return self.filled.view(pa.int64())
+        if self.dtype == t.FLOAT:
+            return self.filled.view(pa.int32())
+        if self.integers is not None and isinstance(self.dtype, t.DecimalType):
+            return pa.array(self.integers.values)
+        return self.filled
+
+    @cached_property
+    def sample(self) -> pa.Array[Any]:
+        """Stretches of neighbouring rows spread over the column."""
+        if self.num_rows <= SAMPLE_RUNS * SAMPLE_RUN_ROWS:
+            return self.physical
+        starts = np.linspace(0, self.num_rows - SAMPLE_RUN_ROWS, SAMPLE_RUNS).astype(np.int64)
+        pieces = [self.physical.slice(int(start), SAMPLE_RUN_ROWS) for start in starts]
+        return pa.concat_arrays(pieces)
+
+    @cached_property
+    def sample_distinct(self) -> int:
+        return int(pc.count_distinct(self.sample).as_py())
+
+    @cached_property
+    def dictionary(self) -> tuple[Array, pa.Array[Any]] | None:
+        """(codes, sorted distinct physical values); None where a sample shows that values hardly repeat."""
+        if self.num_valid == 0 or self.domain is Domain.NONE:
+            return None
+        if self.num_rows > 4096 and self.sample_distinct > len(self.sample) // 2:
+            return None
+        return build_dictionary(self.physical)
+
+    @cached_property
+    def num_distinct(self) -> int:
+        """Distinct valid values: exact while few or hashed whole, else estimated."""
+        if self.num_valid == 0 or self.domain is Domain.NONE:
+            return 0
+        codes = self.codes
+        if codes is not None and codes.itemsize <= 2:
+            return len(self.present_codes)
+        if self.domain is Domain.BYTES or self.integers is None:
+            if self.dictionary is not None:
+                return len(self.dictionary[1])
+            if self.domain is Domain.BYTES or self.physical.type.bit_width not in (32, 64):
+                return self._scaled_sample()
+        keys = codes if codes is not None else parts.view(self.physical, f"i{self.physical.type.bit_width // 8}")
+        return _count_by_hash(keys)
+
+    @cached_property
+    def present_codes(self) -> Array:
+        """The sorted narrow codes that occur; only where codes have at most 16 bits."""
+        codes = self.codes
+        assert codes is not None
+        assert codes.itemsize <= 2
+        seen = np.zeros(1 << (8 * codes.itemsize), np.uint8)
+        kernels.presence(codes, seen)
+        return np.flatnonzero(seen)
+
+    def _scaled_sample(self) -> int:
+        share = self.sample_distinct / max(len(self.sample), 1)
+        return self.sample_distinct if share < 0.5 else max(int(share * self.num_rows), 1)
+
+
+def build_dictionary(values: pa.Array[Any]) -> tuple[Array, pa.Array[Any]]:
+    """(codes, sorted dictionary) of an array without nulls."""
+    encoded = values.dictionary_encode()
+    order = pc.array_sort_indices(encoded.dictionary)
+    rank = np.empty(len(order), parts.code_width(len(order)))
+    rank[order.to_numpy()] = np.arange(len(order), dtype=rank.dtype)
+    codes = rank[parts.view(encoded.indices, "i4")]
+    return codes, encoded.dictionary.take(order)
+
+
+def _count_by_hash(keys: Array) -> int:
+    """Linear counting: exact enough (about 1 %) while distinct values are fewer than the table's slots."""
+    bits = max(10, min(22, (2 * len(keys) - 1).bit_length()))
+    slots = 1 << bits
+    marks = int(kernels.mark_hashes(keys, bits, np.zeros(slots, np.uint8)))
+    if marks >= slots:
+        return len(keys)
+    return min(len(keys), max(marks, round(-slots * float(np.log1p(-marks / slots)))))

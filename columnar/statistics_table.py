@@ -1,0 +1,267 @@
+"""The statistics of all blocks of a table version as NumPy arrays by column, for vectorised pruning and totals."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sharkpy import types as t
+from sharkpy.columnar.bounds import Bounds, ByteBounds, Mask, NumberBounds, concat_bounds, is_whole, word_arrays
+from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
+from sharkpy.columnar.domain import Domain, DomainValue, domain_of, from_domain
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsAnswer:
+    """A value known exactly from statistics; None stands for NULL."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctSets:
+    """Sets of distinct values shared by blocks: block b has set `set_ids[b]`, -1 where it has none.
+
+    Set s holds `codes[offsets[s]:offsets[s + 1]]`, indexes into `values`, which differ from each other.
+    """
+
+    set_ids: Array
+    offsets: Array
+    codes: Array
+    values: tuple[DomainValue, ...]
+
+    def refine(self, per_value: Array, default: Mask) -> Mask:
+        """For blocks that have a set: whether any of its values is marked; for the others `default`."""
+        num_sets = len(self.offsets) - 1
+        if num_sets == 0:
+            return default
+        marks = np.append(per_value[self.codes], False).astype(np.int8)
+        any_marked = np.add.reduceat(marks, self.offsets[:-1], dtype=np.int64) > 0
+        any_marked &= np.diff(self.offsets) > 0
+        chosen: Mask = np.where(self.set_ids >= 0, any_marked[np.maximum(self.set_ids, 0)], default)
+        return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnTable:
+    """The statistics of one column over all blocks."""
+
+    dtype: t.DataType
+    null_counts: Array
+    valid_counts: Array
+    has_nan: Mask
+    exact: Mask
+    bounds: Bounds | None
+    whole_bounds: tuple[tuple[bytes, bytes], ...] | None
+    sets: DistinctSets
+    num_distinct: Array
+    size_bytes: Array
+
+
+class StatisticsTable:
+    """Statistics over the blocks of a table version, in the version's order. Immutable."""
+
+    def __init__(self, rows: Array, columns: dict[str, ColumnTable]) -> None:
+        self.rows = rows
+        self.columns = columns
+
+    @classmethod
+    def of(cls, schema: t.Schema, blocks: Sequence[BlockStatistics]) -> StatisticsTable:
+        """Gather the blocks' statistics; every block has every column of `schema`."""
+        rows = np.array([block.num_rows for block in blocks], np.int64)
+        by_block = [dict(block.columns) for block in blocks]
+        columns = {f.name: column_table(f.dtype, [block[f.name] for block in by_block]) for f in schema}
+        return cls(rows, columns)
+
+    @classmethod
+    def concat(cls, tables: Sequence[StatisticsTable]) -> StatisticsTable:
+        """The blocks of several tables with the same columns, one after the other."""
+        first = tables[0]
+        columns = {name: concat_columns([table.columns[name] for table in tables]) for name in first.columns}
+        return cls(np.concatenate([table.rows for table in tables]), columns)
+
+    def take(self, positions: Array) -> StatisticsTable:
+        """The blocks at `positions` (numbers or a mask)."""
+        positions = np.arange(len(self))[positions]
+        return StatisticsTable(
+            self.rows[positions], {name: take_blocks(column, positions) for name, column in self.columns.items()}
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def count(self) -> int:
+        """Rows in all blocks."""
+        return int(self.rows.sum())
+
+    def count_valid(self, name: str) -> int:
+        """Rows whose column is not null."""
+        return int(self.columns[name].valid_counts.sum())
+
+    def size_bytes(self, name: str) -> int:
+        return int(self.columns[name].size_bytes.sum())
+
+    def minimum(self, name: str) -> StatisticsAnswer | None:
+        """min(column); None where the statistics do not tell it exactly."""
+        return self._extreme(name, least=True)
+
+    def maximum(self, name: str) -> StatisticsAnswer | None:
+        """max(column); None where the statistics do not tell it exactly."""
+        return self._extreme(name, least=False)
+
+    def _extreme(self, name: str, least: bool) -> StatisticsAnswer | None:
+        column = self.columns[name]
+        live = column.valid_counts > 0
+        if not live.any():
+            return StatisticsAnswer(None)
+        if column.bounds is None or (live & (column.has_nan | column.bounds.unknown | ~column.exact)).any():
+            return None
+        value = _extreme_of(column, live, least)
+        try:
+            return StatisticsAnswer(from_domain(value, column.dtype))
+        except OverflowError:
+            return None
+
+    def num_distinct(self, name: str) -> int:
+        """An estimate of the distinct valid values over all blocks."""
+        column = self.columns[name]
+        live = column.valid_counts > 0
+        if not live.any():
+            return 0
+        if (column.sets.set_ids[live] >= 0).all():
+            return len(column.sets.values)
+        counts, valid = column.num_distinct[live], column.valid_counts[live]
+        if counts.sum() > 0.9 * valid.sum():
+            return int(counts.sum())
+        estimate = counts.sum() / _overlap(column, live)
+        return int(max(counts.max(), min(estimate, valid.sum())))
+
+
+def _extreme_of(column: ColumnTable, live: Mask, least: bool) -> DomainValue:
+    if column.whole_bounds is not None:
+        pairs = [column.whole_bounds[index] for index in np.flatnonzero(live)]
+        return min(low for low, _ in pairs) if least else max(high for _, high in pairs)
+    assert isinstance(column.bounds, NumberBounds)
+    found = column.bounds.low[live].min() if least else column.bounds.high[live].max()
+    return found.item()  # type: ignore[no-any-return]
+
+
+def _overlap(column: ColumnTable, live: Mask) -> float:
+    """How many blocks' ranges cover a value on average."""
+    if not isinstance(column.bounds, NumberBounds):
+        return float(live.sum())
+    low, high = column.bounds.low[live].astype(np.float64), column.bounds.high[live].astype(np.float64)
+    spread = float(high.max() - low.min())
+    return max(1.0, float((high - low).sum()) / spread) if spread > 0 and np.isfinite(spread) else float(live.sum())
+
+
+def column_table(dtype: t.DataType, blocks: Sequence[ColumnStatistics]) -> ColumnTable:
+    """One column's statistics, block by block, as arrays."""
+    nulls = np.array([stats.null_count for stats in blocks], np.int64)
+    valid = np.array([stats.num_valid for stats in blocks], np.int64)
+    has_nan = np.array([stats.has_nan for stats in blocks], np.bool_)
+    exact = np.array([stats.exact for stats in blocks], np.bool_)
+    unbounded = np.array([stats.low is None or stats.high is None for stats in blocks], np.bool_)
+    unknown = (unbounded & (valid > 0)) | has_nan
+    bounds, whole = _bounds(dtype, blocks, unknown)
+    return ColumnTable(
+        dtype,
+        nulls,
+        valid,
+        has_nan,
+        exact,
+        bounds,
+        whole,
+        distinct_sets([stats.distinct for stats in blocks]),
+        np.array([stats.num_distinct for stats in blocks], np.int64),
+        np.array([stats.size_bytes for stats in blocks], np.int64),
+    )
+
+
+def _bounds(
+    dtype: t.DataType, blocks: Sequence[ColumnStatistics], unknown: Mask
+) -> tuple[Bounds | None, tuple[tuple[bytes, bytes], ...] | None]:
+    match domain_of(dtype):
+        case Domain.BYTES:
+            lows = [stats.low if isinstance(stats.low, bytes) else b"" for stats in blocks]
+            highs = [stats.high if isinstance(stats.high, bytes) else b"" for stats in blocks]
+            whole = np.array([is_whole(high) for high in highs], np.bool_)
+            return ByteBounds(word_arrays(lows), word_arrays(highs), whole, unknown), tuple(
+                zip(lows, highs, strict=True)
+            )
+        case Domain.NONE:
+            return None, None
+        case domain:
+            kind = np.int64 if domain is Domain.INTEGER else np.float64
+            low = np.array([0 if stats.low is None else stats.low for stats in blocks], kind)
+            high = np.array([0 if stats.high is None else stats.high for stats in blocks], kind)
+            return NumberBounds(low, high, unknown), None
+
+
+def concat_columns(columns: Sequence[ColumnTable]) -> ColumnTable:
+    def join(pick: Callable[[ColumnTable], Array]) -> Array:
+        return np.concatenate([pick(column) for column in columns])
+
+    whole = [column.whole_bounds for column in columns]
+    all_bounds = [column.bounds for column in columns if column.bounds is not None]
+    sets = [block for column in columns for block in sets_by_block(column.sets)]
+    return ColumnTable(
+        columns[0].dtype,
+        join(lambda column: column.null_counts),
+        join(lambda column: column.valid_counts),
+        join(lambda column: column.has_nan),
+        join(lambda column: column.exact),
+        concat_bounds(all_bounds) if all_bounds else None,
+        None if None in whole else tuple(pair for pairs in whole if pairs is not None for pair in pairs),
+        distinct_sets(sets),
+        join(lambda column: column.num_distinct),
+        join(lambda column: column.size_bytes),
+    )
+
+
+def take_blocks(column: ColumnTable, positions: Array) -> ColumnTable:
+    whole = column.whole_bounds
+    sets = sets_by_block(column.sets)
+    return ColumnTable(
+        column.dtype,
+        column.null_counts[positions],
+        column.valid_counts[positions],
+        column.has_nan[positions],
+        column.exact[positions],
+        None if column.bounds is None else column.bounds.take(positions),
+        None if whole is None else tuple(whole[int(index)] for index in positions),
+        distinct_sets([sets[int(index)] for index in positions]),
+        column.num_distinct[positions],
+        column.size_bytes[positions],
+    )
+
+
+def sets_by_block(sets: DistinctSets) -> list[tuple[DomainValue, ...] | None]:
+    """Each block's set."""
+    ends = sets.offsets.tolist()
+    shared = [tuple(sets.values[code] for code in sets.codes[a:b]) for a, b in itertools.pairwise(ends)]
+    return [shared[set_id] if set_id >= 0 else None for set_id in sets.set_ids.tolist()]
+
+
+def distinct_sets(blocks: Sequence[tuple[DomainValue, ...] | None]) -> DistinctSets:
+    """Share equal sets among blocks."""
+    ids: dict[tuple[DomainValue, ...], int] = {}
+    codes: dict[DomainValue, int] = {}
+    flat: list[int] = []
+    ends = [0]
+    set_ids = np.full(len(blocks), -1, np.int32)
+    for index, values in enumerate(blocks):
+        if values is None:
+            continue
+        if values not in ids:
+            ids[values] = len(ids)
+            flat.extend(codes.setdefault(value, len(codes)) for value in values)
+            ends.append(len(flat))
+        set_ids[index] = ids[values]
+    return DistinctSets(set_ids, np.array(ends, np.int64), np.array(flat, np.int64), tuple(codes))

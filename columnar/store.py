@@ -1,0 +1,174 @@
+"""The block store of a session: where its blocks lie, under a hard limit of shared memory."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from sharkpy.columnar import store_folder
+from sharkpy.columnar.block_cache import BlockMissingError, forget_block, open_block
+from sharkpy.columnar.block_writer import BlockWriter
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.store_folder import OwnedFolder, sweep_orphans
+
+__all__ = [
+    "BlockMissingError",
+    "BlockStore",
+    "BlockWriter",
+    "StoreUsage",
+    "forget_block",
+    "open_block",
+    "sweep_orphans",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreUsage:
+    """Bytes in shared memory and in the local folder, and how many blocks the store knows and has evicted."""
+
+    memory_bytes: int
+    local_bytes: int
+    memory_limit: int
+    num_blocks: int
+    num_evicted: int
+
+
+class BlockStore:
+    """Owner of a session's blocks, in the driver. Safe to use from several threads.
+
+    1. Folders of this store under `shm_dir` and `local_dir` die with the process (`sweep_orphans`).
+    2. Blocks in shared memory never exceed `memory_limit` bytes; the least recently used are evicted to the
+       local folder, or to their durable copy, and their handles stay valid.
+    3. Blocks that were written but not adopted are evicted last and removed with the store.
+    """
+
+    def __init__(self, memory_limit: int, shm_dir: str, local_dir: str) -> None:
+        self.memory_limit = memory_limit
+        self._memory = OwnedFolder(shm_dir)
+        try:
+            self._local = OwnedFolder(local_dir)
+        except Exception:
+            self._memory.close()
+            raise
+        self._lock = threading.RLock()
+        self._blocks: OrderedDict[str, BlockHandle] = OrderedDict()
+        self._num_evicted = 0
+
+    @property
+    def memory_dir(self) -> str:
+        return self._memory.path
+
+    @property
+    def local_dir(self) -> str:
+        return self._local.path
+
+    def writer(self) -> BlockWriter:
+        return BlockWriter(self._memory.path, self._local.path, self.memory_limit)
+
+    def adopt(self, handles: Iterable[BlockHandle]) -> None:
+        """Take up blocks that tasks wrote, as the most recently used."""
+        with self._lock:
+            for handle in handles:
+                self._blocks[handle.block_id] = handle
+                self._blocks.move_to_end(handle.block_id)
+
+    def restore(self, handles: Iterable[BlockHandle]) -> tuple[BlockHandle, ...]:
+        """Take up durable blocks of an earlier session: the handles with their places in this store."""
+        restored = []
+        for handle in handles:
+            path = str(Path(self._memory.path, handle.block_id + store_folder.SUFFIX))
+            if handle.durable_path is None:
+                raise BlockMissingError(f'block "{handle.block_id}" has no durable copy')
+            store_folder.link(handle.durable_path, path)
+            restored.append(replace(handle, memory_path=path))
+        self.adopt(restored)
+        return tuple(restored)
+
+    def touch(self, handles: Iterable[BlockHandle]) -> None:
+        """Note that blocks are used now."""
+        with self._lock:
+            for handle in handles:
+                if handle.block_id in self._blocks:
+                    self._blocks.move_to_end(handle.block_id)
+
+    def release(self, block_ids: Iterable[str], *, durable: bool = False) -> None:
+        """Remove blocks; their durable copies only where `durable`. Those who have them mapped read on."""
+        with self._lock:
+            for block_id in block_ids:
+                handle = self._blocks.pop(block_id, None)
+                name = block_id + store_folder.SUFFIX
+                store_folder.remove(str(Path(self._memory.path, name)))
+                store_folder.remove(str(Path(self._local.path, name)))
+                if durable and handle is not None and handle.durable_path is not None:
+                    store_folder.remove(handle.durable_path)
+                forget_block(block_id)
+
+    def enforce_limit(self) -> list[str]:
+        """Evict the least recently used blocks until memory is within its limit; their ids."""
+        return self.make_room(0)
+
+    def make_room(self, size_bytes: int) -> list[str]:
+        """Evict until `size_bytes` more fit, as far as there are blocks to evict.
+
+        ResourceError where the local folder is full; blocks evicted until then stay evicted.
+        """
+        evicted: list[str] = []
+        with self._lock:
+            store_folder.remove_abandoned(self._memory.path)
+            excess = store_folder.used_bytes(self._memory.path) + size_bytes - self.memory_limit
+            for block_id in list(self._blocks):
+                if excess <= 0:
+                    break
+                freed = self._evict(self._blocks[block_id])
+                if freed:
+                    excess -= freed
+                    evicted.append(block_id)
+            self._num_evicted += len(evicted)
+        return evicted
+
+    def is_in_memory(self, handle: BlockHandle) -> bool:
+        path = Path(handle.memory_path)
+        return path.is_file() and not path.is_symlink()
+
+    def usage(self) -> StoreUsage:
+        with self._lock:
+            return StoreUsage(
+                store_folder.used_bytes(self._memory.path),
+                store_folder.used_bytes(self._local.path),
+                self.memory_limit,
+                len(self._blocks),
+                self._num_evicted,
+            )
+
+    def close(self) -> None:
+        """Remove everything that is not durable."""
+        with self._lock:
+            for block_id in self._blocks:
+                forget_block(block_id)
+            self._blocks.clear()
+            self._memory.close()
+            self._local.close()
+
+    def _evict(self, handle: BlockHandle) -> int:
+        """Move a block out of memory; the bytes freed, 0 where it was not there."""
+        path = handle.memory_path
+        if not self.is_in_memory(handle):
+            return 0
+        target = handle.durable_path
+        if target is None or not Path(target).exists():
+            target = str(Path(self._local.path, Path(path).name))
+            store_folder.write_file(target, _mapped(path))
+        store_folder.link(target, path)
+        forget_block(handle.block_id)
+        return handle.size_bytes
+
+
+def _mapped(path: str) -> memoryview:
+    """The bytes of a file, mapped for as long as the view lives."""
+    with pa.memory_map(path, "r") as mapped:
+        return memoryview(mapped.read_buffer(mapped.size())).cast("B")

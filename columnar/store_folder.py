@@ -1,0 +1,187 @@
+"""A session's folder of blocks: named after its owner, locked while the owner lives, limited by what lies in it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from sharkpy.errors import ConfigurationError, ExecutionError, ResourceError
+
+_PREFIX = "sharkpy-store-"
+_FRESH = ".new-"
+_OWNER = "owner"
+_LOCK = "lock"
+SUFFIX = ".arrow"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def process_start(pid: int) -> int | None:
+    """When the process started, in the kernel's ticks since boot; None where it does not run."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in ("Z", "X") else int(fields[19])
+
+
+class OwnedFolder:
+    """A folder under `parent` that belongs to this process until `close`."""
+
+    def __init__(self, parent: str) -> None:
+        pid = os.getpid()
+        name = f"{_PREFIX}{pid}-{process_start(pid) or 0}-{uuid.uuid4().hex[:8]}"
+        fresh = Path(parent, _FRESH + name)
+        try:
+            fresh.mkdir(mode=0o700, parents=True)
+            self._owner = os.open(fresh / _OWNER, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._owner, fcntl.LOCK_EX)
+            (fresh / _LOCK).touch(mode=0o600)
+            self.path = str(Path(parent, name))
+            fresh.rename(self.path)
+        except OSError as error:
+            raise ConfigurationError(f'cannot keep blocks in "{parent}": {error.strerror}') from None
+        self._pid = pid
+
+    def close(self) -> None:
+        """Remove the folder; in a forked child only the lock is let go."""
+        if self._owner < 0:
+            return
+        if os.getpid() == self._pid:
+            shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._owner)
+        self._owner = -1
+
+
+def sweep_orphans(directory: str) -> list[str]:
+    """Remove the folders in `directory` whose owner is dead; the paths that were removed."""
+    removed: list[str] = []
+    with contextlib.suppress(FileNotFoundError):
+        for entry in list(os.scandir(directory)):
+            name = entry.name.removeprefix(_FRESH)
+            if name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False) and _is_orphan(entry.path, name):
+                shutil.rmtree(entry.path, ignore_errors=True)
+                removed.append(entry.path)
+    return removed
+
+
+def _is_orphan(path: str, name: str) -> bool:
+    """Neither does the process of the folder's name run, nor does anyone hold its lock."""
+    try:
+        pid, start = (int(field) for field in name.removeprefix(_PREFIX).split("-")[:2])
+    except ValueError:
+        return False
+    if process_start(pid) == start:
+        return False
+    try:
+        owner = os.open(Path(path, _OWNER), os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(owner)
+    return True
+
+
+@contextlib.contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """Hold the folder's lock, across threads and processes."""
+    descriptor = os.open(Path(folder, _LOCK), os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def used_bytes(folder: str) -> int:
+    """Bytes of the files in the folder, room that writers have taken included; links count nothing."""
+    total = 0
+    for entry in os.scandir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            total += entry.stat(follow_symlinks=False).st_size if entry.is_file(follow_symlinks=False) else 0
+    return total
+
+
+def reserve(folder: str, block_id: str, size: int, limit: int) -> str | None:
+    """A new file of `size` empty bytes that keeps room in the folder; None where the limit leaves none."""
+    with locked(folder):
+        if used_bytes(folder) + size > limit:
+            return None
+        path = Path(folder, f".{block_id}.{os.getpid()}-{process_start(os.getpid())}.tmp")
+        with path.open("xb") as file:
+            file.truncate(size)
+        return str(path)
+
+
+def remove_abandoned(folder: str) -> None:
+    """Remove unfinished files whose writer is dead."""
+    for entry in list(os.scandir(folder)):
+        if not entry.name.endswith(".tmp"):
+            continue
+        pid, _, start = entry.name.split(".")[-2].partition("-")
+        if pid.isdigit() and start.isdigit() and process_start(int(pid)) != int(start):
+            remove(entry.path)
+
+
+def write_file(path: str, content: memoryview, *, temporary: str | None = None, sync: bool = False) -> None:
+    """Make the file appear at `path` whole, or not at all.
+
+    ResourceError where the disk is full; what was written is removed.
+    """
+    target = Path(path)
+    unfinished = Path(temporary) if temporary else target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        with unfinished.open("r+b" if temporary else "xb", buffering=0) as file:
+            _write_all(file.fileno(), content)
+            if sync:
+                os.fsync(file.fileno())
+        unfinished.rename(target)
+        if sync:
+            sync_directory(str(target.parent))
+    except OSError as error:
+        remove(str(unfinished))
+        raise storage_error(path, error) from None
+
+
+def _write_all(descriptor: int, content: memoryview) -> None:
+    place = 0
+    while place < len(content):
+        place += os.write(descriptor, content[place : place + (1 << 28)])
+
+
+def storage_error(path: str, error: OSError) -> ExecutionError:
+    folder = Path(path).parent
+    if error.errno in _NO_SPACE:
+        return ResourceError(f'no space left in "{folder}"', sqlstate="53100")
+    return ExecutionError(f'cannot write "{path}": {error.strerror}', sqlstate="58030")
+
+
+def sync_directory(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: str) -> None:
+    Path(path).unlink(missing_ok=True)
+
+
+def link(target: str, path: str) -> None:
+    """Make `path` a link to `target` in one step, whatever was there."""
+    temporary = Path(f"{path}.{uuid.uuid4().hex[:8]}.link")
+    temporary.symlink_to(Path(target).absolute())
+    temporary.rename(path)

@@ -1,0 +1,251 @@
+"""Versions of a stored table: ordered blocks under a sequence number, published by one atomic step."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from sharkpy.columnar import store_folder
+from sharkpy.columnar.block import Block
+from sharkpy.columnar.column_statistics import BlockStatistics
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.statistics_table import StatisticsTable
+from sharkpy.errors import CorruptionError, ExecutionError
+from sharkpy.types import Field, Schema, parse_type
+
+_FORMAT = 1
+_KEPT_MANIFESTS = 2
+_NAME = re.compile(r"manifest-(\d{12})\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockOrigin:
+    """The source split that a block was made from; it identifies the file's content by size and time."""
+
+    path: str
+    start: int
+    length: int
+    file_bytes: int
+    modified_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedBlock:
+    """A block of a stored version that could not be opened: where it stood, what it was made from, and why."""
+
+    position: int
+    handle: BlockHandle
+    origin: BlockOrigin | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableVersion:
+    """An immutable list of blocks; readers keep the version that they started with.
+
+    1. `statistics` and `origins` (None where a block has no source file) follow the order of `blocks`.
+    2. `damaged` tells which blocks were left out when the version was loaded; `position` counts in the
+       version as published.
+    """
+
+    sequence: int
+    schema: Schema
+    blocks: tuple[BlockHandle, ...]
+    statistics: StatisticsTable
+    origins: tuple[BlockOrigin | None, ...]
+    damaged: tuple[DamagedBlock, ...] = ()
+
+    @property
+    def num_rows(self) -> int:
+        return sum(block.num_rows for block in self.blocks)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(block.size_bytes for block in self.blocks)
+
+    @classmethod
+    def empty(cls, schema: Schema) -> TableVersion:
+        return cls(0, schema, (), StatisticsTable.of(schema, ()), ())
+
+    def append(
+        self,
+        blocks: Sequence[BlockHandle],
+        statistics: Sequence[BlockStatistics],
+        origins: Sequence[BlockOrigin | None] | None = None,
+    ) -> TableVersion:
+        """The next version: these blocks and more behind them."""
+        added = StatisticsTable.of(self.schema, statistics)
+        return TableVersion(
+            self.sequence + 1,
+            self.schema,
+            (*self.blocks, *blocks),
+            StatisticsTable.concat([self.statistics, added]) if self.blocks else added,
+            (*self.origins, *(origins if origins is not None else [None] * len(blocks))),
+        )
+
+    def without(self, block_ids: Iterable[str]) -> TableVersion:
+        """The next version: these blocks but those."""
+        gone = set(block_ids)
+        kept = [index for index, block in enumerate(self.blocks) if block.block_id not in gone]
+        return TableVersion(
+            self.sequence + 1,
+            self.schema,
+            tuple(self.blocks[index] for index in kept),
+            self.statistics.take(np.array(kept, np.int64)),
+            tuple(self.origins[index] for index in kept),
+        )
+
+    def with_blocks(self, blocks: Sequence[BlockHandle]) -> TableVersion:
+        """The same version with its blocks at other places."""
+        return TableVersion(self.sequence, self.schema, tuple(blocks), self.statistics, self.origins, self.damaged)
+
+
+class VersionStore:
+    """The manifests of a table's versions in one folder.
+
+    1. A manifest is written aside, synced, and linked to its name: it is there whole or not at all, and of
+       two writers of one sequence number the second fails.
+    2. Only blocks with a durable copy can be published.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def publish(self, version: TableVersion) -> None:
+        """Make `version` the one that `load` gives. ExecutionError where its sequence number is taken."""
+        text = _manifest_text(version, self.directory)
+        path = self._path(version.sequence)
+        temporary = f"{path}.{os.getpid()}.tmp"
+        try:
+            Path(self.directory).mkdir(parents=True, exist_ok=True)
+            store_folder.write_file(temporary, memoryview(text.encode()), sync=True)
+            path.hardlink_to(temporary)
+            store_folder.sync_directory(self.directory)
+        except FileExistsError:
+            raise ExecutionError(f"version {version.sequence} is already published", sqlstate="40001") from None
+        except OSError as error:
+            raise store_folder.storage_error(str(path), error) from None
+        finally:
+            store_folder.remove(temporary)
+        for sequence in self._sequences()[:-_KEPT_MANIFESTS]:
+            store_folder.remove(str(self._path(sequence)))
+
+    def latest_sequence(self) -> int | None:
+        """The number of the newest manifest, unread."""
+        sequences = self._sequences()
+        return sequences[-1] if sequences else None
+
+    def load(self) -> TableVersion | None:
+        """The newest version whose manifest is whole; blocks that cannot be opened are in its `damaged`.
+
+        None where nothing was published. CorruptionError where no manifest is whole.
+        """
+        damage: CorruptionError | None = None
+        for sequence in reversed(self._sequences()):
+            path = self._path(sequence)
+            try:
+                return _parse_manifest(path.read_text("utf-8", "surrogateescape"), self.directory)
+            except FileNotFoundError:
+                continue
+            except (ValueError, KeyError, TypeError) as error:
+                damage = damage or CorruptionError(f'"{path}" is damaged: {error}')
+        if damage is not None:
+            raise damage
+        return None
+
+    def sweep(self, in_use: Iterable[TableVersion] = ()) -> list[str]:
+        """Remove durable blocks of the folder that neither the newest manifests nor `in_use` refer to.
+
+        Only for the table's only writer, and not while it has blocks written but not yet published.
+        """
+        needed = {block.block_id for version in in_use for block in version.blocks}
+        for sequence in self._sequences():
+            needed.update(block["block_id"] for block in _checked(self._path(sequence).read_text("utf-8"))["blocks"])
+        removed = []
+        for entry in list(os.scandir(self.directory)):
+            block_id = entry.name.removesuffix(store_folder.SUFFIX)
+            if entry.name.endswith(store_folder.SUFFIX) and block_id not in needed:
+                store_folder.remove(entry.path)
+                removed.append(block_id)
+        return removed
+
+    def _path(self, sequence: int) -> Path:
+        return Path(self.directory, f"manifest-{sequence:012}.json")
+
+    def _sequences(self) -> list[int]:
+        try:
+            names = [entry.name for entry in Path(self.directory).iterdir()]
+        except FileNotFoundError:
+            return []
+        return sorted(int(match.group(1)) for name in names if (match := _NAME.fullmatch(name)))
+
+
+def _manifest_text(version: TableVersion, directory: str) -> str:
+    """One line of checksum, one line of JSON."""
+    blocks = []
+    for block, origin in zip(version.blocks, version.origins, strict=True):
+        if block.durable_path is None:
+            raise ExecutionError(f'block "{block.block_id}" has no durable copy to publish')
+        stored = {
+            "block_id": block.block_id,
+            "rows": block.num_rows,
+            "bytes": block.size_bytes,
+            "path": os.path.relpath(block.durable_path, directory),
+            "columns": block.column_bytes,
+            "origin": None if origin is None else asdict(origin),
+        }
+        blocks.append(stored)
+    fields = [[field.name, str(field.dtype), field.comment] for field in version.schema]
+    content = {"format": _FORMAT, "sequence": version.sequence, "schema": fields, "blocks": blocks}
+    text = json.dumps(content, separators=(",", ":"))
+    return f"{xxhash.xxh3_64_hexdigest(text.encode())}\n{text}\n"
+
+
+def _checked(text: str) -> dict[str, Any]:
+    digest, _, content = text.removesuffix("\n").partition("\n")
+    if xxhash.xxh3_64_hexdigest(content.encode("utf-8", "surrogateescape")) != digest:
+        raise ValueError("it does not match its checksum")
+    return json.loads(content)  # type: ignore[no-any-return]
+
+
+def _parse_manifest(text: str, directory: str) -> TableVersion:
+    content = _checked(text)
+    if content["format"] != _FORMAT:
+        raise ValueError(f"its format is {content['format']}, not {_FORMAT}")
+    schema = Schema(tuple(Field(name, parse_type(dtype), comment) for name, dtype, comment in content["schema"]))
+    blocks: list[BlockHandle] = []
+    origins: list[BlockOrigin | None] = []
+    statistics: list[BlockStatistics] = []
+    damaged: list[DamagedBlock] = []
+    for position, stored in enumerate(content["blocks"]):
+        path = os.path.normpath(Path(directory, stored["path"]))
+        sizes = tuple((name, size) for name, size in stored["columns"])
+        handle = BlockHandle(stored["block_id"], stored["rows"], stored["bytes"], "", path, sizes)
+        origin = BlockOrigin(**stored["origin"]) if stored["origin"] else None
+        try:
+            statistics.append(_statistics(path, schema, handle))
+        except (CorruptionError, FileNotFoundError) as error:
+            reason = error.message if isinstance(error, CorruptionError) else f'"{path}" is missing'
+            damaged.append(DamagedBlock(position, handle, origin, reason))
+            continue
+        blocks.append(handle)
+        origins.append(origin)
+    table = StatisticsTable.of(schema, statistics)
+    return TableVersion(content["sequence"], schema, tuple(blocks), table, tuple(origins), tuple(damaged))
+
+
+def _statistics(path: str, schema: Schema, handle: BlockHandle) -> BlockStatistics:
+    """The block's own statistics; CorruptionError where the file is not the block that the manifest means."""
+    block = Block.open(path)
+    types = {name: stats.dtype for name, stats in block.statistics.columns}
+    if block.num_rows != handle.num_rows or any(types.get(field.name) != field.dtype for field in schema):
+        raise CorruptionError(f'block "{handle.block_id}" is not the one of its manifest')
+    return block.statistics

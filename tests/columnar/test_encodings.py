@@ -1,0 +1,133 @@
+"""Every encoding × type × null pattern × length comes back as it went in, through the bytes of a block's file."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sharkpy import types as t
+from sharkpy.columnar import encodings
+from sharkpy.columnar.block import Block, encode_block
+from sharkpy.columnar.encoded_column import Decoded, DictionaryForm, NarrowForm
+from sharkpy.columnar.profile import ColumnProfile
+from sharkpy.errors import ConfigurationError
+from tests.columnar.columns import LENGTHS, NULL_PATTERNS, SHAPES, TYPES, column, same
+
+NAMES = ("", *(codec.name for codec in encodings.CODECS))
+
+
+def round_trip(array: pa.Array, dtype: t.DataType, encoding: str) -> Block:
+    schema = t.Schema((t.Field("x", dtype),))
+    encoded = encode_block(pa.table({"x": array}), schema, force_encoding=encoding)
+    block = Block.from_buffer(encoded.content)
+    read = block.read(["x"], decoded=True).column(0).combine_chunks()
+    read = read.chunk(0) if isinstance(read, pa.ChunkedArray) else read
+    read.validate(full=True)
+    assert same(read, array)
+    assert block.num_rows == len(array)
+    assert block.statistics == encoded.statistics
+    check_forms(block, array, dtype)
+    return block
+
+
+def check_forms(block: Block, array: pa.Array, dtype: t.DataType) -> None:
+    loose = block.read(["x"]).column(0)
+    if isinstance(loose.type, pa.DictionaryType):
+        assert loose.cast(t.to_arrow(dtype)).combine_chunks().equals(array)
+    match block.scan_forms(["x"])["x"]:
+        case Decoded(values):
+            assert same(values, array)
+        case DictionaryForm(values):
+            assert values.cast(array.type).equals(array)
+        case NarrowForm(codes, base, factor, _) as form:
+            integers = [None if code is None else base + factor * code for code in codes.to_pylist()]
+            expected = array.to_pylist()
+            if isinstance(dtype, t.DecimalType):
+                assert integers == [None if v is None else int(v.scaleb(form.scale)) for v in expected]
+            elif dtype == t.DATE:
+                assert integers == array.cast(pa.int32()).to_pylist()
+            elif dtype == t.TIMESTAMP:
+                assert integers == array.cast(pa.int64()).to_pylist()
+            else:
+                assert integers == expected
+
+
+@pytest.mark.parametrize("encoding", NAMES)
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@settings(max_examples=25, deadline=None)
+@given(
+    num_rows=st.sampled_from(LENGTHS[:-1]),
+    nulls=st.sampled_from(NULL_PATTERNS),
+    shape=st.sampled_from(SHAPES),
+    seed=st.integers(0, 1 << 30),
+)
+def test_round_trip(encoding: str, dtype: t.DataType, num_rows: int, nulls: str, shape: str, seed: int) -> None:
+    round_trip(column(dtype, num_rows, nulls, shape, seed), dtype, encoding)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_round_trip_of_many_rows(dtype: t.DataType) -> None:
+    rows = LENGTHS[-1] if not t.is_nested(dtype) else 4097
+    for index, shape in enumerate(SHAPES):
+        array = column(dtype, rows, NULL_PATTERNS[index % 3 * 2 % 5], shape, index)
+        for encoding in ("", NAMES[1 + index % (len(NAMES) - 1)], NAMES[1 + (index + 5) % (len(NAMES) - 1)]):
+            round_trip(array, dtype, encoding)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_slices_keep_their_place(dtype: t.DataType) -> None:
+    array = column(dtype, 300, "some", "wide", 5).slice(13, 201)
+    for encoding in NAMES:
+        round_trip(array, dtype, encoding)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "expected"),
+    [
+        (t.BIGINT, "constant", "constant"),
+        (t.BIGINT, "sorted", "delta"),
+        (t.BIGINT, "runs", "run_length"),
+        (t.BIGINT, "few", "dictionary"),
+        (t.BIGINT, "wide", "plain"),
+        (t.DecimalType(18, 4), "narrow", "bit_packed"),
+        (t.BOOLEAN, "wide", "boolean"),
+        (t.STRING, "few", "dictionary"),
+    ],
+)
+def test_choice(dtype: t.DataType, shape: str, expected: str) -> None:
+    block = round_trip(column(dtype, 20_000, "none", shape, 3), dtype, "")
+    assert block.encodings() == {"x": expected}
+
+
+def test_choice_of_packing_where_it_saves_a_quarter() -> None:
+    values = pa.array([(index * 7919) % 200_000 for index in range(100_000)], pa.int64())
+    assert round_trip(values, t.BIGINT, "").encodings() == {"x": "bit_packed"}
+
+
+def test_choice_of_long_different_texts() -> None:
+    texts = pa.array([f"the parcel {index} was sent by carrier {index * 31} without delay" for index in range(10_000)])
+    assert round_trip(texts, t.STRING, "").encodings() == {"x": "block"}
+
+
+def test_prices_in_doubles_are_scaled() -> None:
+    values = pa.array([index % 5000 / 100 for index in range(70_000)])
+    assert round_trip(values, t.DOUBLE, "").encodings() == {"x": "scaled"}
+
+
+def test_extremes_of_64_bits() -> None:
+    values = pa.array([-(1 << 63), (1 << 63) - 1, 0, -1, None], pa.int64())
+    for encoding in NAMES:
+        round_trip(values, t.BIGINT, encoding)
+
+
+def test_base_zero_and_common_factor() -> None:
+    encoded = encodings.encode(ColumnProfile(pa.array([100, 5000, 300] * 100, pa.int64()), t.BIGINT), "narrow")
+    assert encoded.params == {"base": 0, "factor": 100}
+    assert encoded.parts["codes"].type == pa.uint8()
+
+
+def test_unknown_encoding_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match='no encoding "dictionry"'):
+        encodings.encode(ColumnProfile(pa.array([1]), t.BIGINT), "dictionry")

@@ -1,0 +1,136 @@
+"""Versions are published whole, kept for their readers, and loaded after a restart with what is damaged told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from sharkpy import types as t
+from sharkpy.columnar.block import encode_block
+from sharkpy.columnar.pruning import Compare, prune
+from sharkpy.columnar.store import BlockStore, open_block
+from sharkpy.columnar.version import BlockOrigin, TableVersion, VersionStore
+from sharkpy.errors import CorruptionError, ExecutionError
+
+SCHEMA = t.Schema((t.Field("k", t.BIGINT, "the key"), t.Field("s", t.STRING)))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[BlockStore]:
+    store = BlockStore(1 << 30, str(tmp_path / "shm"), str(tmp_path / "local"))
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def versions(tmp_path: Path) -> VersionStore:
+    return VersionStore(str(tmp_path / "table"))
+
+
+def grow(version: TableVersion, store: BlockStore, directory: str | None, first: int) -> TableVersion:
+    encoded = encode_block(pa.table({"k": range(first, first + 10), "s": [f"v{first}"] * 10}), SCHEMA)
+    handle = store.writer().write(encoded, directory)
+    return version.append([handle], [encoded.statistics], [BlockOrigin("/data/f", first, 10, 99, 1)])
+
+
+def test_publish_and_load(store: BlockStore, versions: VersionStore) -> None:
+    assert versions.load() is None
+    version = TableVersion.empty(SCHEMA)
+    for first in (0, 100, 200):
+        version = grow(version, store, versions.directory, first)
+        versions.publish(version)
+    loaded = versions.load()
+    assert loaded is not None
+    assert (loaded.sequence, loaded.schema, loaded.origins, loaded.damaged) == (3, SCHEMA, version.origins, ())
+    assert [b.block_id for b in loaded.blocks] == [b.block_id for b in version.blocks]
+    assert loaded.num_rows == 30
+    assert prune(loaded.statistics, Compare("k", ">", 150)).tolist() == [False, False, True]
+    assert prune(loaded.statistics, Compare("s", "=", "v100")).tolist() == [False, True, False]
+    restored = loaded.with_blocks(store.restore(loaded.blocks))
+    assert open_block(restored.blocks[2]).read(["k"]).column(0)[0].as_py() == 200
+
+
+def test_readers_keep_their_version(store: BlockStore, versions: VersionStore) -> None:
+    first = grow(TableVersion.empty(SCHEMA), store, versions.directory, 0)
+    second = grow(first, store, versions.directory, 50)
+    third = second.without([first.blocks[0].block_id])
+    assert (first.num_rows, second.num_rows, third.num_rows) == (10, 20, 10)
+    assert (first.sequence, second.sequence, third.sequence) == (1, 2, 3)
+    assert third.statistics.minimum("k").value == 50
+    assert third.blocks == second.blocks[1:]
+
+
+def test_a_sequence_number_is_taken_once(store: BlockStore, versions: VersionStore) -> None:
+    version = grow(TableVersion.empty(SCHEMA), store, versions.directory, 0)
+    versions.publish(version)
+    with pytest.raises(ExecutionError, match="version 1 is already published"):
+        versions.publish(version)
+    assert [name for name in os.listdir(versions.directory) if "tmp" in name] == []
+
+
+def test_blocks_without_durable_copy_are_not_published(store: BlockStore, versions: VersionStore) -> None:
+    with pytest.raises(ExecutionError, match="no durable copy"):
+        versions.publish(grow(TableVersion.empty(SCHEMA), store, None, 0))
+    assert versions.load() is None
+
+
+def test_damaged_and_missing_blocks_are_told(store: BlockStore, versions: VersionStore) -> None:
+    version = TableVersion.empty(SCHEMA)
+    for first in range(4):
+        version = grow(version, store, versions.directory, first * 10)
+    versions.publish(version)
+    Path(version.blocks[1].durable_path).unlink()
+    broken = Path(version.blocks[2].durable_path)
+    broken.write_bytes(broken.read_bytes()[:-1])
+    loaded = versions.load()
+    assert loaded is not None
+    assert [block.block_id for block in loaded.blocks] == [version.blocks[i].block_id for i in (0, 3)]
+    assert [(d.position, d.handle.block_id) for d in loaded.damaged] == [
+        (i, version.blocks[i].block_id) for i in (1, 2)
+    ]
+    assert loaded.damaged[0].origin == version.origins[1]
+    assert "missing" in loaded.damaged[0].reason
+    assert "damaged" in loaded.damaged[1].reason
+    assert len(loaded.statistics) == 2
+
+
+def test_a_swapped_block_is_told(store: BlockStore, versions: VersionStore) -> None:
+    version = grow(TableVersion.empty(SCHEMA), store, versions.directory, 0)
+    versions.publish(version)
+    other = t.Schema((t.Field("k", t.INT), t.Field("s", t.STRING)))
+    wrong = encode_block(pa.table({"k": range(10), "s": ["x"] * 10}), other)
+    Path(version.blocks[0].durable_path).write_bytes(wrong.content)
+    loaded = versions.load()
+    assert loaded is not None
+    assert len(loaded.damaged) == 1
+
+
+def test_a_damaged_manifest_gives_way_to_the_one_before(store: BlockStore, versions: VersionStore) -> None:
+    first = grow(TableVersion.empty(SCHEMA), store, versions.directory, 0)
+    versions.publish(first)
+    versions.publish(grow(first, store, versions.directory, 10))
+    newest, older = sorted(Path(versions.directory).glob("manifest-*"), reverse=True)
+    text = newest.read_bytes()
+    for place in range(0, len(text) - 1, 7):
+        newest.write_bytes(text[:place] + bytes([text[place] ^ 1]) + text[place + 1 :])
+        loaded = versions.load()
+        assert loaded is not None
+        assert loaded.sequence == 1
+    older.write_bytes(b"")
+    with pytest.raises(CorruptionError, match="is damaged"):
+        versions.load()
+
+
+def test_sweep_removes_what_no_version_needs(store: BlockStore, versions: VersionStore) -> None:
+    version = grow(TableVersion.empty(SCHEMA), store, versions.directory, 0)
+    versions.publish(version)
+    stray = grow(version, store, versions.directory, 5)
+    in_use = grow(version, store, versions.directory, 6)
+    assert versions.sweep([in_use]) == [stray.blocks[1].block_id]
+    for sequence in (2, 3):
+        versions.publish(TableVersion(sequence, SCHEMA, (), TableVersion.empty(SCHEMA).statistics, ()))
+    assert sorted(versions.sweep()) == sorted([version.blocks[0].block_id, in_use.blocks[1].block_id])

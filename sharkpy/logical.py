@@ -303,7 +303,6 @@ def free_column_ids(plan: LogicalPlan) -> frozenset[int]:
     used: set[int] = set()
     produced: set[int] = set()
     for node in plan.walk():
-        produced |= node.output_ids
         if isinstance(node, (Scan, Generate, Expand, Values, Union)):
             produced |= {column.column_id for column in node.columns}
         for expr in node.expressions:

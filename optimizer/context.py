@@ -1,0 +1,122 @@
+"""What rules share while one plan is optimised: statistics, settings, fresh ids and memos."""
+
+from __future__ import annotations
+
+from sharkpy.conf import Conf
+from sharkpy.expr import SUBQUERIES, Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.logical import (
+    LEFT_ONLY_JOINS,
+    Aggregate,
+    Expand,
+    Generate,
+    Join,
+    LogicalPlan,
+    Project,
+    Scan,
+    Union,
+    Values,
+    Window,
+)
+from sharkpy.optimizer.functions import is_deterministic_function
+from sharkpy.optimizer.statistics import StatisticsProvider
+from sharkpy.optimizer.traversal import node_expressions, walk_expr, walk_plan
+
+_NO_IDS: frozenset[int] = frozenset()
+
+
+class Context:
+    """Lives for one call of `optimize`.
+
+    Memos are keyed by the identity of immutable nodes, each kept alive beside its entry.
+    """
+
+    def __init__(self, plan: LogicalPlan, statistics: StatisticsProvider, conf: Conf) -> None:
+        self.statistics = statistics
+        self.conf = conf
+        self.folded: dict[int, Expr] = {}
+        self.simplified: dict[int, tuple[Expr, Expr]] = {}
+        self.rows: dict[int, tuple[LogicalPlan, float]] = {}
+        self.sources: dict[int, tuple[LogicalPlan | None, int]] = {}
+        self._root = plan
+        self._last_id: int | None = None
+        self._expr_ids: dict[int, tuple[Expr, frozenset[int]]] = {}
+        self._output_ids: dict[int, tuple[LogicalPlan, frozenset[int]]] = {}
+        self._deterministic: dict[int, tuple[Expr, bool]] = {}
+
+    def fresh_id(self) -> int:
+        """A column id that the statement does not use yet."""
+        if self._last_id is None:
+            self._last_id = max_column_id(self._root)
+        self._last_id += 1
+        return self._last_id
+
+    def ids(self, expr: Expr) -> frozenset[int]:
+        """Ids of the columns used in an expression without subqueries."""
+        if isinstance(expr, ColumnRef):
+            return frozenset((expr.column_id,))
+        entry = self._expr_ids.get(id(expr))
+        if entry is None:
+            entry = self._expr_ids[id(expr)] = (expr, self._compute_ids(expr))
+        return entry[1]
+
+    def _compute_ids(self, expr: Expr) -> frozenset[int]:
+        match expr:
+            case Literal():
+                return _NO_IDS
+            case Cast() | Alias():
+                return self.ids(expr.expr)
+            case Call():
+                found = [self.ids(arg) for arg in expr.args]
+                return found[0].union(*found[1:]) if found else _NO_IDS
+        return _NO_IDS.union(*(self.ids(child) for child in expr.children))
+
+    def is_deterministic(self, expr: Expr) -> bool:
+        """Every evaluation of `expr` over the same row gives the same value."""
+        if isinstance(expr, (ColumnRef, Literal)):
+            return True
+        entry = self._deterministic.get(id(expr))
+        if entry is None:
+            arguments = expr.args if isinstance(expr, Call) else expr.children
+            result = all(map(self.is_deterministic, arguments))
+            if isinstance(expr, Call):
+                result = result and is_deterministic_function(expr.function)
+            entry = self._deterministic[id(expr)] = (expr, result)
+        return entry[1]
+
+    def output_ids(self, plan: LogicalPlan) -> frozenset[int]:
+        entry = self._output_ids.get(id(plan))
+        if entry is None:
+            entry = self._output_ids[id(plan)] = (plan, self._compute_output_ids(plan))
+        return entry[1]
+
+    def _compute_output_ids(self, plan: LogicalPlan) -> frozenset[int]:
+        match plan:
+            case Scan() | Values() | Union() | Expand():
+                return frozenset(column.column_id for column in plan.columns)
+            case Project():
+                return frozenset(item.column_id for item in plan.items)
+            case Aggregate():
+                return frozenset(item.column_id for item in plan.groups + plan.aggregates)
+            case Join():
+                left = self.output_ids(plan.left)
+                return left if plan.kind in LEFT_ONLY_JOINS else left | self.output_ids(plan.right)
+            case Window():
+                return self.output_ids(plan.child).union(item.column_id for item in plan.windows)
+            case Generate():
+                return self.output_ids(plan.child).union(column.column_id for column in plan.columns)
+        return self.output_ids(plan.child)  # type: ignore[attr-defined]
+
+
+def max_column_id(plan: LogicalPlan) -> int:
+    """The largest column id that `plan` produces, subqueries included."""
+    largest = 0
+    for node in walk_plan(plan):
+        if isinstance(node, (Scan, Values, Union, Expand, Generate)):
+            largest = max(largest, *(column.column_id for column in node.columns), 0)
+        for root in node_expressions(node):
+            for expr in walk_expr(root):
+                if isinstance(expr, Alias):
+                    largest = max(largest, expr.column_id)
+                elif isinstance(expr, SUBQUERIES):
+                    largest = max(largest, max_column_id(expr.plan))
+    return largest

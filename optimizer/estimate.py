@@ -1,0 +1,322 @@
+"""Cardinalities: how many rows a plan gives, and what share of rows meets a predicate.
+
+The model is System R's (Selinger et al., "Access Path Selection", SIGMOD 1979, section 4): uniform values,
+independent predicates, the smaller set of keys contained in the larger; with ranges of one column combined.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from decimal import Decimal
+
+from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, PythonValue, conjuncts
+from sharkpy.logical import (
+    Aggregate,
+    Expand,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Project,
+    Scan,
+    Union,
+    Values,
+)
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.statistics import ColumnEstimate
+
+DEFAULT_ROWS = 100_000.0
+"""Rows of a table about which nothing is known."""
+DEFAULT_SELECTIVITY = 1 / 3
+EQUAL_SELECTIVITY = 0.05
+LIKE_SELECTIVITY = 0.1
+HAVING_SELECTIVITY = 0.1
+"""Share of groups that meet a condition on an aggregate."""
+GENERATED_ROWS = 5.0
+
+_UNKNOWN = ColumnEstimate()
+
+
+def estimate_rows(plan: LogicalPlan, context: Context) -> float:
+    """Rows that `plan` gives, at least a fraction of one."""
+    entry = context.rows.get(id(plan))
+    if entry is None:
+        entry = context.rows[id(plan)] = (plan, max(_rows(plan, context), 0.01))
+    return entry[1]
+
+
+def base_rows(plan: Scan, context: Context) -> float:
+    rows = context.statistics.num_rows(plan.table)
+    return DEFAULT_ROWS if rows is None else float(rows)
+
+
+def _rows(plan: LogicalPlan, context: Context) -> float:
+    match plan:
+        case Scan():
+            return base_rows(plan, context) * selectivity(conjuncts(plan.predicate), plan, context)
+        case Values():
+            return float(len(plan.rows))
+        case Filter(child, predicate):
+            return estimate_rows(child, context) * selectivity(conjuncts(predicate), child, context)
+        case Aggregate():
+            return _group_rows(plan, context)
+        case Join():
+            return _join_rows(plan, context)
+        case Expand():
+            return estimate_rows(plan.child, context) * len(plan.projections)
+        case Generate():
+            return estimate_rows(plan.child, context) * GENERATED_ROWS
+        case Limit(child, count):
+            rows = estimate_rows(child, context)
+            return rows if count is None else min(rows, float(count))
+        case Union():
+            return sum(estimate_rows(child, context) for child in plan.inputs)
+    return estimate_rows(plan.child, context)  # type: ignore[attr-defined]
+
+
+def _group_rows(plan: Aggregate, context: Context) -> float:
+    if not plan.groups:
+        return 1.0
+    rows = estimate_rows(plan.child, context)
+    groups = 1.0
+    for item in plan.groups:
+        expr = item.expr if isinstance(item, Alias) else item
+        groups *= distinct_values(expr, plan.child, context)
+        if groups >= rows:
+            return rows
+    return groups
+
+
+def _join_rows(plan: Join, context: Context) -> float:
+    left, right = estimate_rows(plan.left, context), estimate_rows(plan.right, context)
+    terms = conjuncts(plan.condition)
+    if plan.kind in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI):
+        matched = min(1.0, _semi_selectivity(plan, terms, context))
+        return left * (matched if plan.kind is JoinKind.SEMI else max(1.0 - matched, 0.1))
+    if plan.kind is JoinKind.SINGLE:
+        return left
+    rows = left * right
+    for term in terms:
+        rows *= _join_selectivity(term, plan, context)
+    if plan.kind in (JoinKind.LEFT, JoinKind.FULL):
+        rows = max(rows, left)
+    if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
+        rows = max(rows, right)
+    return rows
+
+
+def _semi_selectivity(plan: Join, terms: Sequence[Expr], context: Context) -> float:
+    """Share of left rows with a match: as many keys as the right side has, out of those of the left."""
+    share = 1.0
+    for term in terms:
+        match term:
+            case Call("eq" | "eq_null_safe", (one, other)):
+                left_ids = context.output_ids(plan.left)
+                if not context.ids(one) <= left_ids:
+                    one, other = other, one
+                left_keys = base_distinct(one, plan.left, context)
+                right_keys = distinct_values(other, plan.right, context)
+                share = min(share, right_keys / max(left_keys, 1.0))
+    return share
+
+
+def _join_selectivity(term: Expr, plan: Join, context: Context) -> float:
+    match term:
+        case Call("eq" | "eq_null_safe", (one, other)):
+            left_ids = context.output_ids(plan.left)
+            if not context.ids(one) <= left_ids:
+                one, other = other, one
+            left_keys = base_distinct(one, plan.left, context)
+            right_keys = base_distinct(other, plan.right, context)
+            return 1.0 / max(left_keys, right_keys, 1.0)
+    return DEFAULT_SELECTIVITY
+
+
+def _item_source(items: Sequence[Alias | ColumnRef], column_id: int) -> int | None:
+    for item in items:
+        if item.column_id == column_id:
+            expr = item.expr if isinstance(item, Alias) else item
+            return expr.column_id if isinstance(expr, ColumnRef) else None
+    return None
+
+
+def resolve(column_id: int, plan: LogicalPlan, context: Context) -> tuple[LogicalPlan | None, int]:
+    """The node below `plan` that computes or reads the column, through joins and renamings; and its id there."""
+    entry = context.sources.get(column_id)
+    if entry is not None:
+        return entry
+    original = column_id
+    node: LogicalPlan | None = plan
+    while isinstance(node, LogicalPlan) and not isinstance(node, (Scan, Values, Union, Expand)):
+        match node:
+            case Project(child, items) | Aggregate(child, items, _):
+                source = _item_source(items, column_id)
+                if source is None:
+                    break
+                column_id, node = source, child
+            case Join():
+                node = node.left if column_id in context.output_ids(node.left) else node.right
+            case _:
+                child = node.child  # type: ignore[attr-defined]
+                if column_id not in context.output_ids(child):
+                    break
+                node = child
+    context.sources[original] = (node, column_id)
+    return node, column_id
+
+
+def column_estimate(column_id: int, plan: LogicalPlan, context: Context) -> ColumnEstimate:
+    """What is known of a column at its table."""
+    node, source_id = resolve(column_id, plan, context)
+    if isinstance(node, Scan):
+        for column, name in zip(node.columns, node.names, strict=True):
+            if column.column_id == source_id:
+                return context.statistics.column(node.table, name) or _UNKNOWN
+    return _UNKNOWN
+
+
+def base_distinct(expr: Expr, plan: LogicalPlan, context: Context) -> float:
+    """Distinct values of `expr` before any filter; for a key about which nothing is known, the table's rows."""
+    ref = _single_column(expr)
+    if ref is None:
+        return estimate_rows(plan, context)
+    node = resolve(ref.column_id, plan, context)[0]
+    if isinstance(node, Scan):
+        ndv = column_estimate(ref.column_id, plan, context).ndv
+        return base_rows(node, context) if ndv is None else max(ndv, 1.0)
+    if node is None:
+        return estimate_rows(plan, context)
+    return estimate_rows(node, context)
+
+
+def distinct_values(expr: Expr, plan: LogicalPlan, context: Context) -> float:
+    """Distinct values of `expr` among the rows of `plan`."""
+    if isinstance(expr, Literal):
+        return 1.0
+    return max(1.0, min(base_distinct(expr, plan, context), estimate_rows(plan, context)))
+
+
+def _single_column(expr: Expr) -> ColumnRef | None:
+    while isinstance(expr, (Cast, Alias)):
+        expr = expr.expr
+    if isinstance(expr, Call) and len(expr.args) == 1:
+        return _single_column(expr.args[0])
+    return expr if isinstance(expr, ColumnRef) else None
+
+
+def selectivity(terms: Sequence[Expr], plan: LogicalPlan, context: Context) -> float:
+    """Share of the rows of `plan` that meet all `terms`; bounds of one column count as one range."""
+    result = 1.0
+    bounds: dict[int, list[tuple[str, PythonValue]]] = {}
+    for term in terms:
+        match term:
+            case Call("lt" | "le" | "gt" | "ge" as function, (ColumnRef(column_id), Literal(value))):
+                bounds.setdefault(column_id, []).append((function, value))
+            case _:
+                result *= term_selectivity(term, plan, context)
+    for column_id, limits in bounds.items():
+        result *= _range_selectivity(column_id, limits, plan, context)
+    return result
+
+
+def term_selectivity(term: Expr, plan: LogicalPlan, context: Context) -> float:
+    match term:
+        case Literal(value):
+            return 1.0 if value is True else 0.0
+        case Call("and", _):
+            return selectivity(conjuncts(term), plan, context)
+        case Call("or", args):
+            missed = 1.0
+            for arg in args:
+                missed *= 1.0 - term_selectivity(arg, plan, context)
+            return 1.0 - missed
+        case Call("not", (inner,)):
+            return 1.0 - term_selectivity(inner, plan, context)
+        case Call("eq" | "eq_null_safe", (one, other)):
+            return _equal_selectivity(one, other, plan, context)
+        case Call("ne", (one, other)):
+            return 1.0 - _equal_selectivity(one, other, plan, context)
+        case Call("in", (value, *items)):
+            return min(1.0, len(items) * _equal_selectivity(value, items[0], plan, context))
+        case Call("like" | "rlike", _):
+            return LIKE_SELECTIVITY
+        case Call("is_null", (value,)):
+            return _null_fraction(value, plan, context)
+        case Call("is_not_null", (value,)):
+            return 1.0 - _null_fraction(value, plan, context)
+        case Call("lt" | "le" | "gt" | "ge", (ColumnRef(column_id), _)) if _is_aggregate(column_id, plan, context):
+            return HAVING_SELECTIVITY
+    return selectivity_of_range(term, plan, context)
+
+
+def selectivity_of_range(term: Expr, plan: LogicalPlan, context: Context) -> float:
+    match term:
+        case Call("lt" | "le" | "gt" | "ge" as function, (ColumnRef(column_id), Literal(value))):
+            return _range_selectivity(column_id, [(function, value)], plan, context)
+    return DEFAULT_SELECTIVITY
+
+
+def _is_aggregate(column_id: int, plan: LogicalPlan, context: Context) -> bool:
+    return isinstance(resolve(column_id, plan, context)[0], Aggregate)
+
+
+def _equal_selectivity(one: Expr, other: Expr, plan: LogicalPlan, context: Context) -> float:
+    if isinstance(one, Literal):
+        one, other = other, one
+    ref = _single_column(one)
+    if ref is None:
+        return EQUAL_SELECTIVITY
+    figures = column_estimate(ref.column_id, plan, context)
+    if figures.ndv is None:
+        return EQUAL_SELECTIVITY
+    result = 1.0 / max(figures.ndv, 1.0)
+    if not isinstance(other, Literal) and (right := _single_column(other)):
+        result = min(result, 1.0 / max(column_estimate(right.column_id, plan, context).ndv or 1.0, 1.0))
+    return result * (1.0 - figures.null_fraction)
+
+
+def _null_fraction(value: Expr, plan: LogicalPlan, context: Context) -> float:
+    ref = _single_column(value)
+    return EQUAL_SELECTIVITY if ref is None else column_estimate(ref.column_id, plan, context).null_fraction
+
+
+def _range_selectivity(
+    column_id: int, limits: Sequence[tuple[str, PythonValue]], plan: LogicalPlan, context: Context
+) -> float:
+    if _is_aggregate(column_id, plan, context):
+        return HAVING_SELECTIVITY
+    figures = column_estimate(column_id, plan, context)
+    low, high = _number(figures.min), _number(figures.max)
+    if low is None or high is None:
+        return DEFAULT_SELECTIVITY ** min(len(limits), 2)
+    start, end = low, high
+    for function, value in limits:
+        number = _number(value)
+        if number is None:
+            return DEFAULT_SELECTIVITY ** min(len(limits), 2)
+        if function in ("gt", "ge"):
+            start = max(start, number)
+        else:
+            end = min(end, number)
+    if start > end:
+        return 0.0
+    width = high - low
+    floor = 1.0 / max(figures.ndv or 1000.0, 1.0)
+    share = (end - start) / width if width > 0 else 1.0
+    return max(share, floor) * (1.0 - figures.null_fraction)
+
+
+def _number(value: PythonValue) -> float | None:
+    match value:
+        case bool():
+            return float(value)
+        case int() | float() | Decimal():
+            return float(value)
+        case datetime.datetime():
+            return value.toordinal() + (value.hour * 3600 + value.minute * 60 + value.second) / 86_400
+        case datetime.date():
+            return float(value.toordinal())
+    return None

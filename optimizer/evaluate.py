@@ -1,0 +1,168 @@
+"""Values of constant expressions: computed by the same SQL that a task would run."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import operator
+import threading
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.errors import SharkError
+from sharkpy.expr import Call, Cast, Expr, Literal
+from sharkpy.optimizer.functions import is_strict_function
+from sharkpy.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    DataType,
+    StringType,
+    VarcharType,
+    is_nested,
+    is_string,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+
+_CACHE_ENTRIES = 10_000
+_CACHE: dict[tuple[str, DataType], Literal | None] = {}
+_LOCK = threading.Lock()
+_LIMITS = {TINYINT: 1 << 7, SMALLINT: 1 << 15, INT: 1 << 31, BIGINT: 1 << 63}
+_SIMPLE_DATE_LENGTH = 10
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+_COMPARABLE = (TINYINT, SMALLINT, INT, BIGINT, STRING, DATE)
+
+
+def evaluate_quickly(expr: Expr) -> Literal | None:
+    """The value of a call or cast of literals where plain Python gives Hive's result beyond doubt, else None."""
+    match expr:
+        case Cast(Literal(value, source), target):
+            return _quick_cast(value, source, target)
+        case Call(function, args) if is_strict_function(function):
+            if any(isinstance(arg, Literal) and arg.value is None for arg in args):
+                return Literal(None, expr.dtype)
+    match expr:
+        case Call("date_add" | "date_sub" as name, (Literal(datetime.date() as day, source), Literal(int() as days))):
+            if source == DATE and expr.dtype == DATE:
+                return _shifted(day, days if name == "date_add" else -days)
+        case Call(function, (Literal(one, source), Literal(other, target))) if function in _COMPARE:
+            if source == target and source in _COMPARABLE:
+                return Literal(_COMPARE[function](one, other), BOOLEAN)
+    return None
+
+
+def _shifted(day: datetime.date, days: int) -> Literal | None:
+    try:
+        return Literal(day + datetime.timedelta(days), DATE)
+    except OverflowError:
+        return None
+
+
+def _quick_cast(value: Any, source: DataType, target: DataType) -> Literal | None:
+    if value is None:
+        return Literal(None, target)
+    if isinstance(source, (StringType, VarcharType)) and target == STRING:
+        return Literal(value, target)
+    if source in _LIMITS and target in _LIMITS:
+        return Literal(value, target) if -_LIMITS[target] <= value < _LIMITS[target] else None
+    if source in (TINYINT, SMALLINT, INT) and target == DOUBLE:
+        return Literal(float(value), DOUBLE)
+    if source == DATE and target == TIMESTAMP:
+        return Literal(datetime.datetime(value.year, value.month, value.day), TIMESTAMP)
+    if is_string(source) and target == DATE and len(value) == _SIMPLE_DATE_LENGTH and value.isascii():
+        try:
+            return Literal(datetime.date.fromisoformat(value), DATE)
+        except ValueError:
+            return None
+    return None
+
+
+def evaluate(exprs: Sequence[Expr]) -> list[Literal | None]:
+    """Values of deterministic expressions over literals alone; None for one that has no plain value."""
+    sql = [_lowered_or_none(expr) for expr in exprs]
+    keys = [(text, expr.dtype) for text, expr in zip(sql, exprs, strict=True)]
+    with _LOCK:
+        missing = [key for key in dict.fromkeys(keys) if key[0] is not None and key not in _CACHE]
+        if missing:
+            if len(_CACHE) > _CACHE_ENTRIES:
+                _CACHE.clear()
+            _CACHE.update(zip(missing, _run(missing), strict=True))  # type: ignore[arg-type]
+        return [_CACHE[key] if key[0] is not None else None for key in keys]  # type: ignore[index]
+
+
+def _run(items: Sequence[tuple[str | None, DataType]]) -> list[Literal | None]:
+    import duckdb
+
+    try:
+        row = _connection().execute("SELECT " + ", ".join(text for text, _ in items if text)).fetchone()
+    except duckdb.Error:
+        if len(items) == 1:
+            return [None]
+        return [_run([item])[0] for item in items]
+    return [_as_literal(value, dtype) for value, (_, dtype) in zip(row or (), items, strict=True)]
+
+
+def _as_literal(value: Any, dtype: DataType) -> Literal | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if dtype == BOOLEAN and value is not None:
+        value = bool(value)
+    if isinstance(value, datetime.timedelta):
+        return None
+    return Literal(value, dtype)
+
+
+@lru_cache(maxsize=1)
+def _connection() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    from sharkpy.udf.connection import prepare_connection
+
+    connection = duckdb.connect(config={"threads": 1})
+    prepare_connection(connection)
+    return connection
+
+
+def _lowered_or_none(expr: Expr) -> str | None:
+    if is_nested(expr.dtype):
+        return None
+    try:
+        return lower_constant(expr)
+    except (SharkError, LookupError):
+        return None
+
+
+def lower_constant(expr: Expr) -> str:
+    """DuckDB SQL of an expression without columns; LookupError for a function that the registry does not have."""
+    from sharkpy.udf import registry
+    from sharkpy.udf.casts import lower_cast
+    from sharkpy.udf.literals import lower_literal
+    from sharkpy.udf.lower import lower_scalar
+
+    match expr:
+        case Literal(value, dtype):
+            return lower_literal(value, dtype)
+        case Cast(inner, dtype):
+            return lower_cast(lower_constant(inner), inner.dtype, dtype)
+        case Call(function, args, dtype):
+            row = registry.scalar(function)
+            if row is None:
+                raise LookupError(function)
+            return lower_scalar(row, [lower_constant(arg) for arg in args], [arg.dtype for arg in args], dtype)
+    raise LookupError(type(expr).__name__)

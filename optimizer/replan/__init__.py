@@ -1,0 +1,1 @@
+"""Pure run-time decisions from observed figures."""

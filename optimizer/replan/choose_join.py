@@ -1,0 +1,90 @@
+"""Broadcast or shuffle: how a join is distributed, from what its sides measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from sharkpy.logical import JoinKind
+
+
+class Distribution(Enum):
+    BROADCAST_LEFT = "broadcast left"
+    BROADCAST_RIGHT = "broadcast right"
+    SHUFFLE = "shuffle"
+
+
+BROADCAST_SIDES: dict[JoinKind, tuple[Distribution, ...]] = {
+    JoinKind.INNER: (Distribution.BROADCAST_RIGHT, Distribution.BROADCAST_LEFT),
+    JoinKind.CROSS: (Distribution.BROADCAST_RIGHT, Distribution.BROADCAST_LEFT),
+    JoinKind.LEFT: (Distribution.BROADCAST_RIGHT,),
+    JoinKind.SINGLE: (Distribution.BROADCAST_RIGHT,),
+    JoinKind.SEMI: (Distribution.BROADCAST_RIGHT,),
+    JoinKind.ANTI: (Distribution.BROADCAST_RIGHT,),
+    JoinKind.NULL_AWARE_ANTI: (Distribution.BROADCAST_RIGHT,),
+    JoinKind.RIGHT: (Distribution.BROADCAST_LEFT,),
+    JoinKind.FULL: (),
+}
+"""The sides that every task may read whole, the preferred first: a side whose unmatched rows are output
+must be split, for otherwise every task would output them."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinLimits:
+    """`broadcast_bytes`: measured size up to which a side is broadcast."""
+
+    broadcast_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class JoinDecision:
+    """`left_bytes` and `right_bytes` are as measured, None for a side that has not run."""
+
+    distribution: Distribution
+    left_bytes: int | None
+    right_bytes: int | None
+    broadcast_bytes: int
+    reason: str
+
+    @property
+    def label(self) -> str:
+        left, right = format_bytes(self.left_bytes), format_bytes(self.right_bytes)
+        limit = format_bytes(self.broadcast_bytes)
+        return f"join: {self.distribution.value} (left {left}, right {right}, limit {limit}; {self.reason})"
+
+
+def choose_join(
+    left_bytes: int | None, right_bytes: int | None, kind: JoinKind, limits: JoinLimits, forced: str = ""
+) -> JoinDecision:
+    """The smallest side that the kind lets broadcast and that fits the limit, else shuffle.
+
+    `forced` is "broadcast", "shuffle" or empty; "broadcast" of a full join, which no side allows, shuffles.
+    """
+
+    def decide(distribution: Distribution, reason: str) -> JoinDecision:
+        return JoinDecision(distribution, left_bytes, right_bytes, limits.broadcast_bytes, reason)
+
+    sizes = {Distribution.BROADCAST_LEFT: left_bytes, Distribution.BROADCAST_RIGHT: right_bytes}
+    allowed = BROADCAST_SIDES[kind]
+    if not allowed:
+        return decide(Distribution.SHUFFLE, f"no side of a {kind.value} join can be broadcast")
+    if forced == "shuffle":
+        return decide(Distribution.SHUFFLE, "forced")
+    measured = {side: size for side in allowed if (size := sizes[side]) is not None}
+    if forced == "broadcast":
+        return decide(min(measured, key=measured.__getitem__) if measured else allowed[0], "forced")
+    fitting = {side: size for side, size in measured.items() if size <= limits.broadcast_bytes}
+    if fitting:
+        return decide(min(fitting, key=fitting.__getitem__), "below the limit")
+    return decide(Distribution.SHUFFLE, "above the limit" if measured else "not measured")
+
+
+def format_bytes(size: int | None) -> str:
+    if size is None:
+        return "unknown"
+    value = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:.3g} TB"

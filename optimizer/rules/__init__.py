@@ -1,0 +1,1 @@
+"""One rule a file: `rule(plan, context) -> plan`, the same object where nothing changed."""

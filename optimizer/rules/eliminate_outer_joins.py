@@ -1,0 +1,89 @@
+"""Narrow outer joins whose NULL-extended rows a condition above drops anyway."""
+
+from __future__ import annotations
+
+from sharkpy.expr import Alias, ColumnRef, conjuncts
+from sharkpy.logical import Aggregate, Distribute, Filter, Join, JoinKind, LogicalPlan, Project, Sort
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.functions import rejected_columns
+from sharkpy.optimizer.traversal import map_inputs, with_child
+
+_NONE: frozenset[int] = frozenset()
+
+
+def eliminate_outer_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
+    """LEFT and RIGHT become INNER, FULL becomes one of the three, where NULLs of the optional side are rejected."""
+    return _visit(plan, _NONE, context)
+
+
+def _visit(plan: LogicalPlan, rejected: frozenset[int], context: Context) -> LogicalPlan:
+    """`rejected`: output columns for which a row with NULL does not count above."""
+    match plan:
+        case Filter(child, predicate):
+            below = rejected.union(*map(rejected_columns, conjuncts(predicate)))
+            return with_child(plan, _visit(child, below, context))
+        case Project(child, items) | Aggregate(child, items, _):
+            return with_child(plan, _visit(child, _through(items, rejected), context))
+        case Sort(child) | Distribute(child):
+            return with_child(plan, _visit(child, rejected, context))
+        case Join():
+            return _visit_join(plan, rejected, context)
+    return map_inputs(plan, lambda child: _visit(child, _NONE, context))
+
+
+def _through(items: tuple[Alias | ColumnRef, ...], rejected: frozenset[int]) -> frozenset[int]:
+    if not rejected:
+        return rejected
+    found = set()
+    for item in items:
+        if item.column_id in rejected:
+            expr = item.expr if isinstance(item, Alias) else item
+            if isinstance(expr, ColumnRef):
+                found.add(expr.column_id)
+    return frozenset(found)
+
+
+def _visit_join(plan: Join, rejected: frozenset[int], context: Context) -> LogicalPlan:
+    kind = plan.kind
+    if rejected:
+        keeps_left = bool(rejected & context.output_ids(plan.left))
+        keeps_right = bool(rejected & context.output_ids(plan.right))
+        kind = _narrowed(kind, keeps_left, keeps_right)
+    matched = _NONE
+    if plan.condition is not None:
+        matched = _NONE.union(*map(rejected_columns, conjuncts(plan.condition)))
+    match kind:
+        case JoinKind.INNER | JoinKind.CROSS:
+            below_left = below_right = rejected | matched
+        case JoinKind.LEFT | JoinKind.SINGLE:
+            below_left, below_right = rejected, matched
+        case JoinKind.RIGHT:
+            below_left, below_right = matched, rejected
+        case JoinKind.SEMI:
+            below_left, below_right = rejected | matched, matched
+        case JoinKind.ANTI:
+            below_left, below_right = rejected, matched
+        case _:
+            below_left = rejected if kind is JoinKind.NULL_AWARE_ANTI else _NONE
+            below_right = _NONE
+    left = _visit(plan.left, below_left, context)
+    right = _visit(plan.right, below_right, context)
+    if left is plan.left and right is plan.right and kind is plan.kind:
+        return plan
+    return Join(left, right, kind, plan.condition, plan.hint)
+
+
+def _narrowed(kind: JoinKind, keeps_left: bool, keeps_right: bool) -> JoinKind:
+    """`keeps_left`: only rows with a left row count above."""
+    match kind:
+        case JoinKind.LEFT if keeps_right:
+            return JoinKind.INNER
+        case JoinKind.RIGHT if keeps_left:
+            return JoinKind.INNER
+        case JoinKind.FULL if keeps_left and keeps_right:
+            return JoinKind.INNER
+        case JoinKind.FULL if keeps_left:
+            return JoinKind.LEFT
+        case JoinKind.FULL if keeps_right:
+            return JoinKind.RIGHT
+    return kind

@@ -1,0 +1,80 @@
+"""Compute deterministic expressions over literals once, while planning."""
+
+from __future__ import annotations
+
+from sharkpy.expr import SUBQUERIES, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.logical import LogicalPlan
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.evaluate import evaluate, evaluate_quickly
+from sharkpy.optimizer.subqueries.columns import has_subquery
+from sharkpy.optimizer.traversal import ExprFunction, map_arguments, map_inputs, map_node_expressions
+
+
+def fold_constants(plan: LogicalPlan, context: Context) -> LogicalPlan:
+    """What Python folds beyond doubt at once; the rest together, in one query of the general executor."""
+    pending: list[Expr] = []
+    plan = _map_expressions(plan, lambda expr: _fold_quickly(expr, context, pending), context)
+    if not pending:
+        return plan
+    values = {id(expr): (expr, value) for expr, value in zip(pending, evaluate(pending), strict=True)}
+
+    def fold(expr: Expr) -> Expr:
+        entry = values.get(id(expr))
+        if entry is not None:
+            return entry[1] or expr
+        return map_arguments(expr, fold)
+
+    return _map_expressions(plan, fold, context)
+
+
+def _map_expressions(plan: LogicalPlan, function: ExprFunction, context: Context) -> LogicalPlan:
+    """`plan` with `function` applied to its expressions, but those known to be folded, and in its subqueries."""
+
+    def apply(expr: Expr) -> Expr:
+        if isinstance(expr, (ColumnRef, Literal)) or id(expr) in context.folded:
+            return expr
+        return _in_subqueries(function(expr))
+
+    def _in_subqueries(expr: Expr) -> Expr:
+        if isinstance(expr, (ColumnRef, Literal)):
+            return expr
+        if isinstance(expr, SUBQUERIES):
+            inner = visit(expr.plan)
+            expr = expr if inner is expr.plan else expr.map_fields(LogicalPlan, lambda _: inner)
+        return map_arguments(expr, _in_subqueries)
+
+    def visit(node: LogicalPlan) -> LogicalPlan:
+        return map_node_expressions(map_inputs(node, visit), apply)
+
+    return visit(plan)
+
+
+def _fold_quickly(expr: Expr, context: Context, pending: list[Expr]) -> Expr:
+    """`expr` with the quick folds done; the largest constant parts that are left go to `pending`."""
+    num_pending = len(pending)
+    result, is_constant = _fold(expr, context, pending)
+    if is_constant and not isinstance(result, Literal):
+        pending.append(result)
+    if len(pending) == num_pending and not has_subquery(result):
+        context.folded[id(result)] = result
+    return result
+
+
+def _fold(expr: Expr, context: Context, pending: list[Expr]) -> tuple[Expr, bool]:
+    """The folded expression, and whether it is constant (then nothing of it is in `pending` yet)."""
+    if isinstance(expr, Literal):
+        return expr, True
+    if isinstance(expr, ColumnRef):
+        return expr, False
+    folded: list[tuple[Expr, bool]] = []
+
+    def visit(arg: Expr) -> Expr:
+        folded.append(_fold(arg, context, pending))
+        return folded[-1][0]
+
+    result = map_arguments(expr, visit)
+    foldable = isinstance(result, (Call, Cast)) and all(is_constant for _, is_constant in folded)
+    if foldable and context.is_deterministic(result):
+        return evaluate_quickly(result) or result, True
+    pending.extend(arg for arg, is_constant in folded if is_constant and not isinstance(arg, Literal))
+    return result, False

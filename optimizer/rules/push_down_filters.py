@@ -1,0 +1,245 @@
+"""Move the terms of filters as far down as they mean the same, into joins' conditions and into scans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.expr import Alias, Call, ColumnRef, Expr, conjunction, conjuncts
+from sharkpy.logical import (
+    Aggregate,
+    Distribute,
+    Expand,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Project,
+    Scan,
+    Sort,
+    Union,
+    Values,
+    Window,
+)
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.traversal import map_inputs, replace_columns, with_child
+from sharkpy.types import BOOLEAN
+
+Terms = list[Expr]
+
+
+def push_down_filters(plan: LogicalPlan, context: Context) -> LogicalPlan:
+    """Terms of non-deterministic functions stay where they are."""
+    return _push(plan, [], context)
+
+
+def _push(plan: LogicalPlan, terms: Terms, context: Context) -> LogicalPlan:
+    """`plan` filtered by `terms`, which are deterministic."""
+    match plan:
+        case Filter():
+            return _push_filter(plan, terms, context)
+        case Scan():
+            return _push_scan(plan, terms)
+        case Project(child, items):
+            down, kept = _split(terms, _definitions(items, context), context)
+            return _filtered(with_child(plan, _push(child, down, context)), kept)
+        case Aggregate(child, groups):
+            down, kept = _split(terms, _definitions(groups, context), context) if groups else ([], terms)
+            return _filtered(with_child(plan, _push(child, down, context)), kept)
+        case Window():
+            down, kept = _split(terms, _partition_columns(plan), context)
+            return _filtered(with_child(plan, _push(plan.child, down, context)), kept)
+        case Generate(child):
+            down, kept = _split_by_ids(terms, context.output_ids(child), context)
+            return _filtered(with_child(plan, _push(child, down, context)), kept)
+        case Expand():
+            down, kept = _split(terms, _unchanged_columns(plan), context)
+            return _filtered(with_child(plan, _push(plan.child, down, context)), kept)
+        case Sort(child) | Distribute(child):
+            return with_child(plan, _push(child, terms, context))
+        case Union():
+            return _push_union(plan, terms, context)
+        case Join():
+            return _push_join(plan, terms, context)
+        case Limit() | Values():
+            pass
+    return _filtered(map_inputs(plan, lambda child: _push(child, [], context)), terms)
+
+
+def _filtered(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
+    if not terms:
+        return plan
+    if isinstance(plan, Filter):
+        return Filter(plan.child, conjunction(_merged(conjuncts(plan.predicate), terms)))  # type: ignore[arg-type]
+    predicate = conjunction(_merged((), terms))
+    return plan if predicate is None else Filter(plan, predicate)
+
+
+def _merged(terms: Sequence[Expr], more: Sequence[Expr]) -> Terms:
+    """Both without repetitions, in order."""
+    result = list(terms)
+    for term in more:
+        if term not in result:
+            result.append(term)
+    return result
+
+
+def _push_filter(plan: Filter, terms: Terms, context: Context) -> LogicalPlan:
+    own = conjuncts(plan.predicate)
+    down = [term for term in own if context.is_deterministic(term)]
+    result = _push(plan.child, down + terms, context)
+    if len(down) < len(own):
+        stuck = [term for term in own if not context.is_deterministic(term)]
+        result = _filtered(result, stuck)
+    if isinstance(result, Filter) and result.child is plan.child and result.predicate == plan.predicate:
+        return plan
+    return result
+
+
+def _push_scan(plan: Scan, terms: Terms) -> LogicalPlan:
+    if not terms:
+        return plan
+    own = conjuncts(plan.predicate)
+    merged = _merged(own, terms)
+    if len(merged) == len(own):
+        return plan
+    return Scan(plan.table, plan.columns, plan.names, conjunction(merged))
+
+
+def _definitions(items: Sequence[Alias | ColumnRef], context: Context) -> dict[int, Expr]:
+    """Output column id -> what it is over the child, where that may be evaluated below."""
+    return {
+        item.column_id: item.expr if isinstance(item, Alias) else item
+        for item in items
+        if context.is_deterministic(item)
+    }
+
+
+def _split(terms: Terms, definitions: dict[int, Expr], context: Context) -> tuple[Terms, Terms]:
+    """Terms over `definitions` alone, rewritten for the child; and the others as they are."""
+    down: Terms = []
+    kept: Terms = []
+    for term in terms:
+        if context.ids(term) <= definitions.keys():
+            down.append(replace_columns(term, definitions))
+        else:
+            kept.append(term)
+    return down, kept
+
+
+def _split_by_ids(terms: Sequence[Expr], ids: frozenset[int], context: Context) -> tuple[Terms, Terms]:
+    down = [term for term in terms if context.ids(term) <= ids]
+    kept = [term for term in terms if not context.ids(term) <= ids]
+    return down, kept
+
+
+def _partition_columns(plan: Window) -> dict[int, Expr]:
+    """Columns by which every window is partitioned: a condition on them drops whole partitions."""
+    common: set[int] | None = None
+    columns: dict[int, Expr] = {}
+    for item in plan.windows:
+        keys = [key for key in item.expr.partition_by if isinstance(key, ColumnRef)]  # type: ignore[attr-defined]
+        columns.update((key.column_id, key) for key in keys)
+        ids = {key.column_id for key in keys}
+        common = ids if common is None else common & ids
+    return {column_id: columns[column_id] for column_id in common or ()}
+
+
+def _unchanged_columns(plan: Expand) -> dict[int, Expr]:
+    """Columns that are the same child column in every grouping set."""
+    same: dict[int, Expr] = {}
+    for column, *exprs in zip(plan.columns, *plan.projections, strict=True):
+        first = exprs[0]
+        if isinstance(first, ColumnRef) and all(expr == first for expr in exprs):
+            same[column.column_id] = first
+    return same
+
+
+def _push_union(plan: Union, terms: Terms, context: Context) -> LogicalPlan:
+    inputs = []
+    for child in plan.inputs:
+        mapping: dict[int, Expr] = {
+            column.column_id: source for column, source in zip(plan.columns, child.output, strict=True)
+        }
+        inputs.append(_push(child, [replace_columns(term, mapping) for term in terms], context))
+    if all(new is old for new, old in zip(inputs, plan.inputs, strict=True)):
+        return plan
+    return Union(tuple(inputs), plan.columns)
+
+
+def _push_join(plan: Join, terms: Terms, context: Context) -> LogicalPlan:
+    left_ids, right_ids = context.output_ids(plan.left), context.output_ids(plan.right)
+    own = conjuncts(plan.condition)
+    to_left: Terms = []
+    to_right: Terms = []
+    above: Terms = []
+    condition: Terms = list(own)
+    kind = plan.kind
+    match kind:
+        case JoinKind.INNER | JoinKind.CROSS:
+            stuck = [term for term in own if not context.is_deterministic(term)]
+            movable = _merged([term for term in own if context.is_deterministic(term)], terms)
+            to_left, rest = _split_by_ids(movable, left_ids, context)
+            to_right, both = _split_by_ids(rest, right_ids, context)
+            condition = both + stuck
+            to_left += _implied(both, left_ids, context)
+            to_right += _implied(both, right_ids, context)
+            kind = JoinKind.INNER if condition else JoinKind.CROSS
+        case JoinKind.LEFT | JoinKind.SINGLE:
+            to_left, above = _split_by_ids(terms, left_ids, context)
+            to_right, condition = _split_condition(own, right_ids, context)
+        case JoinKind.RIGHT:
+            to_right, above = _split_by_ids(terms, right_ids, context)
+            to_left, condition = _split_condition(own, left_ids, context)
+        case JoinKind.FULL:
+            above = terms
+        case JoinKind.SEMI:
+            to_left, rest = _split_condition(own, left_ids, context)
+            to_left = terms + to_left
+            to_right, condition = _split_condition(rest, right_ids, context)
+        case JoinKind.ANTI:
+            to_left = terms
+            to_right, condition = _split_condition(own, right_ids, context)
+        case JoinKind.NULL_AWARE_ANTI:
+            to_left = terms
+    left, right = _push(plan.left, to_left, context), _push(plan.right, to_right, context)
+    changed = left is not plan.left or right is not plan.right or kind is not plan.kind
+    if changed or len(condition) != len(own) or any(new is not old for new, old in zip(condition, own, strict=True)):
+        plan = Join(left, right, kind, conjunction(condition), plan.hint)
+    return _filtered(plan, above)
+
+
+def _split_condition(own: Sequence[Expr], ids: frozenset[int], context: Context) -> tuple[Terms, Terms]:
+    """Terms of a join's condition that may become a filter of the side that produces `ids`."""
+    down = [term for term in own if context.ids(term) <= ids and context.is_deterministic(term)]
+    kept = [term for term in own if not (context.ids(term) <= ids and context.is_deterministic(term))]
+    return down, kept
+
+
+def _implied(terms: Sequence[Expr], ids: frozenset[int], context: Context) -> Terms:
+    """What disjunctions over both sides say of one side alone: (a1 and b1) or (a2 and b2) implies a1 or a2."""
+    found: Terms = []
+    for term in terms:
+        if not (isinstance(term, Call) and term.function == "or"):
+            continue
+        sides = [[c for c in conjuncts(part) if context.ids(c) <= ids] for part in disjuncts(term)]
+        if all(sides):
+            parts = [conjunction(side) for side in sides]
+            found.append(disjunction([part for part in parts if part is not None]))
+    return found
+
+
+def disjuncts(expr: Expr) -> tuple[Expr, ...]:
+    if isinstance(expr, Call) and expr.function == "or":
+        return tuple(part for arg in expr.args for part in disjuncts(arg))
+    return (expr,)
+
+
+def disjunction(parts: Sequence[Expr]) -> Expr:
+    """The parts joined by OR, without repetitions; at least one."""
+    result = parts[0]
+    for index, part in enumerate(parts[1:], 1):
+        if part not in parts[:index]:
+            result = Call("or", (result, part), BOOLEAN)
+    return result

@@ -1,0 +1,19 @@
+"""Drop projections that change nothing."""
+
+from __future__ import annotations
+
+from sharkpy.expr import ColumnRef
+from sharkpy.logical import LogicalPlan, Project
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.traversal import map_inputs
+
+
+def remove_projects(plan: LogicalPlan, _context: Context) -> LogicalPlan:
+    """Drops each projection to exactly its child's columns."""
+    plan = map_inputs(plan, lambda child: remove_projects(child, _context))
+    if isinstance(plan, Project) and all(isinstance(item, ColumnRef) for item in plan.items):
+        ids = [item.column_id for item in plan.items]
+        child_ids = [column.column_id for column in plan.child.output]
+        if ids == child_ids and [i.name for i in plan.items] == [c.name for c in plan.child.output]:
+            return plan.child
+    return plan

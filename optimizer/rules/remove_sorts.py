@@ -1,0 +1,35 @@
+"""Drop orderings that nothing above can see."""
+
+from __future__ import annotations
+
+from sharkpy.expr import AggregateCall, Alias
+from sharkpy.logical import Aggregate, Filter, Join, Limit, LogicalPlan, Project, Sort
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.functions import ORDER_SENSITIVE_AGGREGATES
+from sharkpy.optimizer.traversal import map_inputs, with_child
+
+
+def remove_sorts(plan: LogicalPlan, _context: Context) -> LogicalPlan:
+    """A Sort below a join, another Sort or an aggregate counts only for a Limit directly above it."""
+    return _visit(plan, is_seen=True)
+
+
+def _visit(plan: LogicalPlan, is_seen: bool) -> LogicalPlan:
+    match plan:
+        case Sort(child, _, is_global):
+            if not is_seen:
+                return _visit(child, False)
+            return with_child(plan, _visit(child, is_seen=not is_global))
+        case Project(child) | Filter(child):
+            return with_child(plan, _visit(child, is_seen))
+        case Aggregate(child, _, aggregates):
+            return with_child(plan, _visit(child, is_seen=any(map(_is_order_sensitive, aggregates))))
+        case Join():
+            return map_inputs(plan, lambda child: _visit(child, False))
+        case Limit(child):
+            return with_child(plan, _visit(child, True))
+    return map_inputs(plan, lambda child: _visit(child, True))
+
+
+def _is_order_sensitive(item: Alias) -> bool:
+    return isinstance(item.expr, AggregateCall) and item.expr.function in ORDER_SENSITIVE_AGGREGATES

@@ -1,0 +1,144 @@
+"""Choose the order of inner joins by their estimated cost, the smaller input on the right (build) side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.logical import Join, JoinKind, LogicalPlan, Union
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.cost import join_cost
+from sharkpy.optimizer.join_graph import JoinGraph, build_graph, flatten_island, is_island, join_step, step_condition
+from sharkpy.optimizer.subqueries.columns import keep_columns
+from sharkpy.optimizer.traversal import map_inputs
+
+MAX_EXACT_RELATIONS = 10
+MAX_EXACT_PAIRS = 1500
+"""Pairs of sets that the exact search may compare; beyond, the cheapest next join is taken each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The best join found for a set of relations: a pair of orders, or one relation."""
+
+    mask: int
+    cost: float
+    rows: float
+    inputs: tuple[Order, Order] | None = None
+
+
+def reorder_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
+    """Exact search over connected sets up to 10 relations (DPsize), greedy beyond. Hinted joins stay."""
+    if not is_island(plan):
+        if isinstance(plan, Union):
+            return map_inputs(plan, lambda child: keep_columns(reorder_joins(child, context), child.output))
+        return map_inputs(plan, lambda child: reorder_joins(child, context))
+    relations, terms = flatten_island(plan)
+    if not all(map(context.is_deterministic, terms)):
+        return map_inputs(plan, lambda child: reorder_joins(child, context))
+    graph = build_graph([reorder_joins(relation, context) for relation in relations], terms, context)
+    joined = _build(_best_order(graph), graph)
+    return plan if joined == plan else joined
+
+
+def _best_order(graph: JoinGraph) -> Order:
+    leaves = [Order(1 << index, 0.0, rows) for index, rows in enumerate(graph.rows)]
+    parts = [_search(component, graph) for component in _components(leaves, graph)]
+    parts.sort(key=lambda order: -order.rows)
+    result = parts[0]
+    for part in parts[1:]:
+        result = _joined(result, part, graph)
+    return result
+
+
+def _components(leaves: list[Order], graph: JoinGraph) -> list[list[Order]]:
+    found: list[list[Order]] = []
+    rest = (1 << len(leaves)) - 1
+    while rest:
+        component = rest & -rest
+        while True:
+            grown = component
+            for index, neighbours in enumerate(graph.neighbours):
+                if component >> index & 1:
+                    grown |= neighbours
+            if grown == component:
+                break
+            component = grown
+        found.append([leaf for leaf in leaves if leaf.mask & component])
+        rest &= ~component
+    return found
+
+
+def _joined(one: Order, other: Order, graph: JoinGraph) -> Order:
+    rows, has_equality = join_step(graph, one.mask, one.rows, other.mask, other.rows)
+    left, right = (one, other) if one.rows >= other.rows else (other, one)
+    cost = one.cost + other.cost + join_cost(left.rows, right.rows, rows, has_equality)
+    return Order(one.mask | other.mask, cost, rows, (left, right))
+
+
+def _neighbours(mask: int, graph: JoinGraph) -> int:
+    result = 0
+    for index, neighbours in enumerate(graph.neighbours):
+        if mask >> index & 1:
+            result |= neighbours
+    return result
+
+
+def _search(leaves: list[Order], graph: JoinGraph) -> Order:
+    if len(leaves) == 1:
+        return leaves[0]
+    exact = _exact(leaves, graph) if len(leaves) <= MAX_EXACT_RELATIONS else None
+    return exact or _greedy(leaves, graph)
+
+
+def _exact(leaves: list[Order], graph: JoinGraph) -> Order | None:
+    """The cheapest order without cross products; None where too many pairs would be compared."""
+    best = {leaf.mask: leaf for leaf in leaves}
+    adjacent = {leaf.mask: _neighbours(leaf.mask, graph) for leaf in leaves}
+    by_size: list[list[int]] = [[], [leaf.mask for leaf in leaves]]
+    compared = 0
+    for size in range(2, len(leaves) + 1):
+        found: dict[int, Order] = {}
+        for small in range(1, size // 2 + 1):
+            for one in by_size[small]:
+                near = adjacent[one]
+                for other in by_size[size - small]:
+                    if one & other or not near & other or (small * 2 == size and one > other):
+                        continue
+                    compared += 1
+                    order = _joined(best[one], best[other], graph)
+                    known = found.get(order.mask)
+                    if known is None or order.cost < known.cost:
+                        found[order.mask] = order
+            if compared > MAX_EXACT_PAIRS:
+                return None
+        by_size.append(list(found))
+        for mask, order in found.items():
+            best[mask] = order
+            adjacent[mask] = _neighbours(mask, graph)
+    return best.get(sum(leaf.mask for leaf in leaves))
+
+
+def _greedy(leaves: list[Order], graph: JoinGraph) -> Order:
+    """Join the pair that gives the fewest rows, again and again."""
+    orders = list(leaves)
+    while len(orders) > 1:
+        candidates = [
+            _joined(one, other, graph)
+            for index, one in enumerate(orders)
+            for other in orders[index + 1 :]
+            if _neighbours(one.mask, graph) & other.mask
+        ]
+        if not candidates:
+            candidates = [_joined(orders[0], other, graph) for other in orders[1:]]
+        chosen = min(candidates, key=lambda order: order.rows)
+        orders = [order for order in orders if not order.mask & chosen.mask] + [chosen]
+    return orders[0]
+
+
+def _build(order: Order, graph: JoinGraph) -> LogicalPlan:
+    if order.inputs is None:
+        return graph.relations[order.mask.bit_length() - 1]
+    left, right = order.inputs
+    condition = step_condition(graph, left.mask, right.mask)
+    kind = JoinKind.CROSS if condition is None else JoinKind.INNER
+    return Join(_build(left, graph), _build(right, graph), kind, condition)

@@ -1,0 +1,124 @@
+"""Compute only the groups that a join above will use: magic sets, for aggregates joined on a group key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sharkpy.expr import Alias, Call, ColumnRef, Expr, conjuncts
+from sharkpy.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Scan
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.estimate import base_distinct, estimate_rows
+from sharkpy.optimizer.join_graph import flatten_island, is_island
+from sharkpy.optimizer.subqueries.columns import fresh_copy
+from sharkpy.optimizer.traversal import map_inputs, with_child
+from sharkpy.types import BOOLEAN
+
+MAX_SHARE = 0.15
+"""Share of the groups that may be left for the restriction to be worth a second scan of the restricting table."""
+
+
+def restrict_aggregates(plan: LogicalPlan, context: Context) -> LogicalPlan:
+    """A semi join below the aggregate, where the other side of the equality is from a filtered scan with few keys."""
+    plan = map_inputs(plan, lambda child: restrict_aggregates(child, context))
+    if not is_island(plan):
+        return plan
+    relations, terms = flatten_island(plan)
+    if not any(_aggregate_below(relation) for relation in relations):
+        return plan
+    replaced = {id(relation): _restricted(relation, relations, terms, context) for relation in relations}
+    return _replace(plan, replaced)
+
+
+def _replace(plan: LogicalPlan, replaced: dict[int, LogicalPlan]) -> LogicalPlan:
+    if id(plan) in replaced:
+        return replaced[id(plan)]
+    return map_inputs(plan, lambda child: _replace(child, replaced))
+
+
+def _aggregate_below(plan: LogicalPlan) -> Aggregate | None:
+    while isinstance(plan, (Project, Filter)):
+        plan = plan.child
+    return plan if isinstance(plan, Aggregate) and plan.groups else None
+
+
+def _restricted(
+    relation: LogicalPlan, relations: Sequence[LogicalPlan], terms: Sequence[Expr], context: Context
+) -> LogicalPlan:
+    aggregate = _aggregate_below(relation)
+    if aggregate is None:
+        return relation
+    ids = context.output_ids(relation)
+    others = [other for other in relations if other is not relation]
+    for term in terms:
+        match term:
+            case Call("eq", (ColumnRef() as one, ColumnRef() as other)) if one.dtype == other.dtype:
+                own, foreign = (one, other) if one.column_id in ids else (other, one)
+                key = _group_key(own.column_id, relation)
+                if key is None or foreign.column_id in ids:
+                    continue
+                child = _restricted_child(aggregate.child, key, foreign, others, context)
+                if child is not None:
+                    return _with_aggregate(relation, Aggregate(child, aggregate.groups, aggregate.aggregates))
+    return relation
+
+
+def _group_key(column_id: int, plan: LogicalPlan) -> ColumnRef | None:
+    """The column below the aggregate that an output column of `plan` is, where it is a group key."""
+    while isinstance(plan, Filter):
+        plan = plan.child
+    items = plan.groups if isinstance(plan, Aggregate) else plan.items if isinstance(plan, Project) else ()
+    for item in items:
+        if item.column_id == column_id:
+            expr = item.expr if isinstance(item, Alias) else item
+            if not isinstance(expr, ColumnRef):
+                return None
+            return expr if isinstance(plan, Aggregate) else _group_key(expr.column_id, plan.child)  # type: ignore[attr-defined]
+    return None
+
+
+def _restricted_child(
+    child: LogicalPlan, key: ColumnRef, foreign: ColumnRef, others: Sequence[LogicalPlan], context: Context
+) -> LogicalPlan | None:
+    """The aggregate's input cut to the keys of the smallest filtered scan that restricts them."""
+    sources = [source for other in others for source in _sources(other, foreign, context)]
+    if not sources:
+        return None
+    scan, column = min(sources, key=lambda source: estimate_rows(source[0], context))
+    if estimate_rows(scan, context) > MAX_SHARE * base_distinct(key, child, context):
+        return None
+    copy, mapping = fresh_copy(scan, context)
+    copied = ColumnRef(mapping[column.column_id], column.name, column.dtype)
+    return Join(child, Project(copy, (copied,)), JoinKind.SEMI, Call("eq", (key, copied), BOOLEAN))
+
+
+def _sources(plan: LogicalPlan, column: ColumnRef, context: Context) -> Iterator[tuple[Scan, ColumnRef]]:
+    """Filtered scans in `plan` such that every value of `column` in it is one of theirs."""
+    if column.column_id not in context.output_ids(plan):
+        return
+    match plan:
+        case Scan():
+            if plan.predicate is not None and context.is_deterministic(plan.predicate):
+                yield plan, column
+        case Filter(child):
+            yield from _sources(child, column, context)
+        case Project(child, items):
+            for item in items:
+                expr = item.expr if isinstance(item, Alias) else item
+                if item.column_id == column.column_id and isinstance(expr, ColumnRef):
+                    yield from _sources(child, expr, context)
+        case Join(left, right, JoinKind.SEMI | JoinKind.INNER):
+            for side in (left, right):
+                yield from _sources(side, column, context)
+            for term in conjuncts(plan.condition):
+                match term:
+                    case Call("eq", (ColumnRef() as one, ColumnRef() as other)) if column in (one, other):
+                        opposite = other if one == column else one
+                        for side in (left, right):
+                            if column.column_id not in context.output_ids(side):
+                                yield from _sources(side, opposite, context)
+
+
+def _with_aggregate(plan: LogicalPlan, aggregate: Aggregate) -> LogicalPlan:
+    if isinstance(plan, (Project, Filter)):
+        return with_child(plan, _with_aggregate(plan.child, aggregate))
+    return aggregate

@@ -1,0 +1,52 @@
+"""Write expressions in the plainest form that means the same."""
+
+from __future__ import annotations
+
+from sharkpy.expr import SUBQUERIES, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.logical import Join, JoinKind, LogicalPlan
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.simplify.table import SIMPLIFICATIONS
+from sharkpy.optimizer.traversal import map_arguments, map_inputs, map_node_expressions
+
+
+def simplify_expressions(plan: LogicalPlan, context: Context) -> LogicalPlan:
+    """Every expression of the plan, those inside subqueries included.
+
+    The condition of a null-aware anti join stays the equality that its meaning hangs on.
+    """
+
+    def simplify(expr: Expr) -> Expr:
+        return simplify_expr(expr, context)
+
+    def visit(node: LogicalPlan) -> LogicalPlan:
+        node = map_inputs(node, visit)
+        if isinstance(node, Join) and node.kind is JoinKind.NULL_AWARE_ANTI:
+            return node
+        return map_node_expressions(node, simplify)
+
+    return visit(plan)
+
+
+def simplify_expr(expr: Expr, context: Context) -> Expr:
+    """Arguments first. The result is remembered: simplifying it again costs one look-up."""
+    if isinstance(expr, (ColumnRef, Literal)):
+        return expr
+    entry = context.simplified.get(id(expr))
+    if entry is not None:
+        return entry[1]
+    result = map_arguments(expr, lambda arg: simplify_expr(arg, context))
+    match result:
+        case Call(function):
+            rule = SIMPLIFICATIONS.get(function)
+            if rule is not None and context.is_deterministic(result):
+                changed = rule(result)
+                result = changed if changed is result else simplify_expr(changed, context)
+        case Cast(inner, dtype) if inner.dtype == dtype:
+            result = inner
+        case _ if isinstance(result, SUBQUERIES):
+            plan = simplify_expressions(result.plan, context)
+            if plan is not result.plan:
+                result = result.map_fields(LogicalPlan, lambda _: plan)
+    context.simplified[id(expr)] = (expr, result)
+    context.simplified[id(result)] = (result, result)
+    return result

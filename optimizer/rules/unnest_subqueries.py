@@ -1,0 +1,91 @@
+"""Turn every subquery expression into a join."""
+
+from __future__ import annotations
+
+from sharkpy.errors import UnsupportedError
+from sharkpy.expr import Call, Exists, Expr, InSubquery, conjunction, conjuncts
+from sharkpy.logical import (
+    Aggregate,
+    Expand,
+    Filter,
+    Join,
+    JoinKind,
+    LogicalPlan,
+    Project,
+    Scan,
+    Union,
+    Values,
+)
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.subqueries.attach import Attachment
+from sharkpy.optimizer.subqueries.columns import has_subquery, keep_columns, node_has_subquery
+from sharkpy.optimizer.traversal import map_inputs, map_node_expressions, with_child
+
+_RIGHT_FILTERED = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+"""Joins in whose condition a term on the right side alone is a filter of that side."""
+
+
+def unnest_subqueries(plan: LogicalPlan, context: Context) -> LogicalPlan:
+    """A plan without subquery expressions and with the same rows.
+
+    EXISTS and IN that are terms of a filter become semi joins, their negations anti joins; elsewhere
+    they become a left join with distinct keys and a flag. Scalar subqueries become a join with
+    the subquery's single row, or a left join with an aggregate grouped by the correlation's columns.
+    """
+    plan = map_inputs(plan, lambda child: unnest_subqueries(child, context))
+    if not node_has_subquery(plan):
+        return plan
+    match plan:
+        case Filter(child, predicate):
+            return _unnest_filter(child, predicate, context)
+        case Join():
+            return _unnest_join(plan, context)
+        case Scan() | Values() | Union():
+            raise UnsupportedError(f"subquery in {plan.label}")
+    attachment = Attachment(plan.child, unnest_subqueries, context)  # type: ignore[attr-defined]
+    replaced = map_node_expressions(plan, attachment.replace)
+    joined = with_child(replaced, attachment.plan)
+    return joined if isinstance(plan, (Project, Aggregate, Expand)) else keep_columns(joined, plan.output)
+
+
+def _unnest_filter(child: LogicalPlan, predicate: Expr, context: Context) -> LogicalPlan:
+    terms = conjuncts(predicate)
+    plain = [term for term in terms if not has_subquery(term)]
+    attachment = Attachment(_filtered(child, plain), unnest_subqueries, context)
+    rest: list[Expr] = []
+    for term in terms:
+        match term:
+            case _ if not has_subquery(term):
+                pass
+            case Exists(plan):
+                attachment.semi(plan, (), JoinKind.SEMI)
+            case Call("not", (Exists(plan),)):
+                attachment.semi(plan, (), JoinKind.ANTI)
+            case InSubquery(values, plan):
+                attachment.semi(plan, values, JoinKind.SEMI)
+            case Call("not", (InSubquery(values, plan),)):
+                attachment.semi(plan, values, JoinKind.ANTI)
+            case _:
+                rest.append(attachment.replace(term, null_is_false=True))
+    return keep_columns(_filtered(attachment.plan, rest), child.output)
+
+
+def _filtered(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:
+    predicate = conjunction(terms)
+    return plan if predicate is None else Filter(plan, predicate)
+
+
+def _unnest_join(plan: Join, context: Context) -> LogicalPlan:
+    terms = conjuncts(plan.condition)
+    nested = [term for term in terms if has_subquery(term)]
+    condition = conjunction(term for term in terms if not has_subquery(term))
+    predicate = conjunction(nested) or nested[0]
+    if plan.kind in (JoinKind.INNER, JoinKind.CROSS):
+        joined = Join(plan.left, plan.right, JoinKind.INNER if condition else JoinKind.CROSS, condition, plan.hint)
+        return _unnest_filter(joined, predicate, context)
+    from sharkpy.expr import column_ids
+
+    if plan.kind in _RIGHT_FILTERED and not column_ids(predicate) & context.output_ids(plan.left):
+        right = _unnest_filter(plan.right, predicate, context)
+        return Join(plan.left, right, plan.kind, condition, plan.hint)
+    raise UnsupportedError(f"subquery in the condition of a {plan.kind.value} join")

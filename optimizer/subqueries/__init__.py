@@ -1,0 +1,1 @@
+"""How subqueries become joins: pulling conditions up, or pushing the domain of outer values down."""

@@ -1,0 +1,61 @@
+"""Columns of plans and expressions that unnesting needs: references by id, copies under new ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sharkpy.expr import SUBQUERIES, Alias, ColumnRef, Expr
+from sharkpy.logical import Expand, Generate, LogicalPlan, Project, Scan, Union, Values
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.traversal import node_expressions, walk_expr, walk_plan
+
+
+def has_subquery(expr: Expr) -> bool:
+    return any(isinstance(node, SUBQUERIES) for node in walk_expr(expr))
+
+
+def node_has_subquery(plan: LogicalPlan) -> bool:
+    return any(has_subquery(expr) for expr in node_expressions(plan))
+
+
+def references(exprs: Iterable[Expr]) -> dict[int, ColumnRef]:
+    """The columns used in `exprs`, in order of appearance."""
+    found: dict[int, ColumnRef] = {}
+    for expr in exprs:
+        for node in walk_expr(expr):
+            if isinstance(node, ColumnRef):
+                found.setdefault(node.column_id, node)
+    return found
+
+
+def keep_columns(plan: LogicalPlan, columns: tuple[ColumnRef, ...]) -> LogicalPlan:
+    """`plan` cut down to `columns`."""
+    return plan if plan.output == columns else Project(plan, columns)
+
+
+def produced_ids(plan: LogicalPlan) -> set[int]:
+    """Every column id that a node of `plan` introduces."""
+    found: set[int] = set()
+    for node in walk_plan(plan):
+        if isinstance(node, (Scan, Values, Union, Expand, Generate)):
+            found.update(column.column_id for column in node.columns)
+        found.update(expr.column_id for expr in node_expressions(node) if isinstance(expr, Alias))
+    return found
+
+
+def fresh_copy(plan: LogicalPlan, context: Context) -> tuple[LogicalPlan, dict[int, int]]:
+    """`plan`, free of subqueries, with a new id for every column that it introduces; and old id -> new id."""
+    mapping = {column_id: context.fresh_id() for column_id in sorted(produced_ids(plan))}
+
+    def rename(expr: Expr) -> Expr:
+        match expr:
+            case ColumnRef(column_id, name, dtype) if column_id in mapping:
+                return ColumnRef(mapping[column_id], name, dtype)
+            case Alias(inner, column_id, name):
+                return Alias(rename(inner), mapping[column_id], name)
+        return expr.map_children(rename)
+
+    def visit(node: LogicalPlan) -> LogicalPlan:
+        return node.map_children(visit).map_fields(Expr, rename)
+
+    return visit(plan), mapping

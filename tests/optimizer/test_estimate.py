@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from sharkpy.expr import Expr, Literal
+from sharkpy.logical import JoinKind, Limit, LogicalPlan
+from sharkpy.optimizer.estimate import DEFAULT_ROWS, estimate_rows
+from sharkpy.optimizer.statistics import ColumnEstimate
+from sharkpy.types import DATE
+from tests.optimizer.builder import (
+    Statistics,
+    both,
+    call,
+    context,
+    count,
+    eq,
+    group,
+    gt,
+    join,
+    lt,
+    negated,
+    scan,
+    where,
+)
+
+T1, T2 = scan("t1", 1), scan("t2", 11)
+A, B, S = T1.columns
+C = T2.columns[0]
+KNOWN = Statistics(
+    {"t1": 1000, "t2": 100},
+    {
+        ("t1", "a"): ColumnEstimate(100, 0, 100),
+        ("t1", "b"): ColumnEstimate(10, 0, 10, null_fraction=0.5),
+        ("t1", "s"): ColumnEstimate(4),
+        ("t2", "a"): ColumnEstimate(100, 0, 100),
+    },
+)
+
+CASES: list[tuple[Expr, float]] = [
+    (eq(A, 5), 10),
+    (call("ne", A, 5), 990),
+    (gt(A, 75), 250),
+    (both(gt(A, 25), lt(A, 75)), 500),
+    (gt(A, 1000), 0.01),
+    (call("in", S, "x", "y"), 500),
+    (call("is_null", B), 500),
+    (call("is_not_null", B), 500),
+    (negated(eq(A, 5)), 990),
+    (call("or", eq(S, "x"), eq(S, "y")), 437.5),
+    (eq(A, Literal(datetime.date(2020, 1, 1), DATE)), 10),
+]
+
+
+def rows(plan: LogicalPlan, statistics: Statistics = KNOWN) -> float:
+    return estimate_rows(plan, context(plan, statistics))
+
+
+@pytest.mark.parametrize(("predicate", "expected"), CASES, ids=str)
+def test_filters(predicate: Expr, expected: float) -> None:
+    assert rows(where(T1, predicate)) == pytest.approx(expected)
+    assert rows(scan("t1", 1, predicate)) == pytest.approx(expected)
+
+
+def test_other_nodes() -> None:
+    assert rows(join(T1, T2, eq(A, C))) == pytest.approx(1000)
+    assert rows(join(T1, where(T2, eq(C, 1)), eq(A, C), JoinKind.LEFT)) == pytest.approx(1000)
+    assert rows(join(T1, scan("t2", 11, eq(C, 1)), eq(A, C), JoinKind.SEMI)) == pytest.approx(10)
+    assert rows(group(T1, (A,), count(21))) == pytest.approx(100)
+    assert rows(group(T1, (A, B), count(21))) == pytest.approx(1000)
+    assert rows(group(T1, (), count(21))) == 1
+    assert rows(Limit(T1, 7)) == 7
+
+
+def test_without_statistics() -> None:
+    unknown = Statistics({})
+    assert rows(T1, unknown) == DEFAULT_ROWS
+    assert 0 < rows(where(T1, eq(A, 5)), unknown) < DEFAULT_ROWS
+    assert rows(join(T1, T2, eq(A, C)), unknown) == pytest.approx(DEFAULT_ROWS)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import itertools
+
+from sharkpy.expr import ColumnRef
+from sharkpy.logical import Filter, Join, JoinKind, LogicalPlan, Scan
+from sharkpy.optimizer.rules.reorder_joins import reorder_joins
+from sharkpy.optimizer.statistics import ColumnEstimate
+from tests.optimizer.builder import Statistics, both, call, context, cross, eq, join, nodes, scan
+
+SIZES = Statistics({"big": 1_000_000, "t1": 1_000, "t2": 100, "small": 10})
+BIG, T1, T2, SMALL = scan("big", 1), scan("t1", 11), scan("t2", 21), scan("small", 31)
+
+
+def a(plan: Scan) -> ColumnRef:
+    return plan.columns[0]
+
+
+def b(plan: Scan) -> ColumnRef:
+    return plan.columns[1]
+
+
+def reordered(plan: LogicalPlan, statistics: Statistics = SIZES) -> LogicalPlan:
+    return reorder_joins(plan, context(plan, statistics))
+
+
+def names(plan: LogicalPlan) -> object:
+    """The order of a plan of joins as nested pairs of tables."""
+    match plan:
+        case Join():
+            return (names(plan.left), names(plan.right))
+        case Scan():
+            return plan.table.name
+    return names(plan.children[0])
+
+
+def test_the_smaller_side_is_on_the_right() -> None:
+    assert names(reordered(join(SMALL, BIG, eq(a(SMALL), a(BIG))))) == ("big", "small")
+    plan = join(BIG, SMALL, eq(a(BIG), a(SMALL)))
+    assert reordered(plan) is plan
+
+
+def test_no_cross_product_where_conditions_connect() -> None:
+    plan = join(cross(SMALL, T2), BIG, both(eq(a(SMALL), a(BIG)), eq(b(T2), b(BIG))))
+    result = reordered(plan)
+    assert all(node.kind is JoinKind.INNER for node in nodes(result, Join))  # type: ignore[attr-defined]
+
+
+def test_equalities_pass_through_a_common_column() -> None:
+    """big.a = t1.a and t1.a = small.a lets big meet small first."""
+    plan = join(join(BIG, T1, eq(a(BIG), a(T1))), SMALL, eq(a(T1), a(SMALL)))
+    result = reordered(plan)
+    assert names(result) in ((("big", "small"), "t1"), ("big", ("t1", "small")))
+
+
+def test_two_columns_of_one_relation_made_equal_are_compared_there() -> None:
+    plan = join(T1, T2, both(eq(a(T1), a(T2)), eq(b(T1), a(T2))))
+    assert Filter(T1, eq(a(T1), b(T1))) in nodes(reordered(plan), Filter)
+
+
+def test_other_conditions_wait_for_their_relations() -> None:
+    term = call("lt", b(BIG), b(SMALL))
+    plan = join(join(BIG, T1, eq(a(BIG), a(T1))), SMALL, both(eq(a(T1), a(SMALL)), term))
+    conditions = [str(node.condition) for node in nodes(reordered(plan), Join)]  # type: ignore[attr-defined]
+    assert sum(str(term) in condition for condition in conditions) == 1
+
+
+def test_hinted_joins_stay() -> None:
+    plan = Join(SMALL, BIG, JoinKind.INNER, eq(a(SMALL), a(BIG)), "broadcast_left")
+    assert reordered(plan) is plan
+
+
+def test_distinct_values_decide() -> None:
+    """A key with few values multiplies rows; one with many does not."""
+    columns = {("t1", "a"): ColumnEstimate(ndv=2), ("t2", "a"): ColumnEstimate(ndv=2)}
+    columns |= {("t1", "b"): ColumnEstimate(ndv=1000), ("small", "b"): ColumnEstimate(ndv=1000)}
+    plan = join(join(T1, T2, eq(a(T1), a(T2))), SMALL, eq(b(T1), b(SMALL)))
+    result = reordered(plan, Statistics(SIZES.rows, columns))
+    assert names(result) in ((("t1", "small"), "t2"), ("t2", ("t1", "small")))
+
+
+def test_twenty_relations_are_ordered_greedily() -> None:
+    scans = [scan("t1" if i % 2 else "t2", 100 + 3 * i) for i in range(20)]
+    plan: LogicalPlan = scans[0]
+    for left, right in itertools.pairwise(scans):
+        plan = join(plan, right, eq(b(left), a(right)))
+    result = reordered(plan)
+    assert len(nodes(result, Scan)) == 20
+    assert all(node.kind is JoinKind.INNER for node in nodes(result, Join))  # type: ignore[attr-defined]

@@ -1,0 +1,73 @@
+"""Optimised plans give the rows of the plans that they were: random plans, run by DuckDB before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sharkpy.conf import Conf
+from sharkpy.errors import UnsupportedError
+from sharkpy.expr import SUBQUERIES
+from sharkpy.logical import LogicalPlan
+from sharkpy.optimizer.optimize import optimize
+from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
+from tests.optimizer.builder import Statistics
+from tests.optimizer.plan_sql import plan_sql, rows
+from tests.optimizer.random_plans import make_plan
+
+_TABLES = {
+    "t1": "(1, 1, 'x'), (2, NULL, 'y'), (NULL, 2, 'x'), (3, 3, NULL), (1, 2, 'z'), (0, NULL, 'y')",
+    "t2": "(1, 2, 'x'), (2, 2, NULL), (NULL, NULL, 'x'), (5, 1, 'q')",
+    "t3": "(2, 1, 'x'), (1, 0, 'y'), (3, 2, 'y')",
+}
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(config={"threads": 1}) as opened:
+        for name, values in _TABLES.items():
+            opened.execute(f"CREATE TABLE {name} (a INT, b INT, s VARCHAR)")
+            opened.execute(f"INSERT INTO {name} VALUES {values}")
+        yield opened
+
+
+def check(connection: duckdb.DuckDBPyConnection, plan: LogicalPlan, statistics: StatisticsProvider) -> None:
+    try:
+        expected = rows(connection, plan)
+    except duckdb.Error:
+        return
+    try:
+        optimized = optimize(plan, statistics, Conf())
+    except UnsupportedError:
+        return
+    assert rows(connection, optimized) == expected, f"{plan.explain()}\n\n{optimized.explain()}\n\n{plan_sql(plan)}"
+    assert [c.column_id for c in optimized.output] == [c.column_id for c in plan.output]
+    for node in optimized.walk():
+        assert not any(isinstance(inner, SUBQUERIES) for expr in node.expressions for inner in expr.walk())
+
+
+@settings(max_examples=500, deadline=None)
+@given(seed=st.integers(0, 10**9))
+def test_random_plans(connection: duckdb.DuckDBPyConnection, seed: int) -> None:
+    check(connection, make_plan(seed), NoStatistics())
+
+
+@settings(max_examples=120, deadline=None)
+@given(seed=st.integers(0, 10**9), sizes=st.permutations((3, 1_000, 1_000_000)))
+def test_random_deep_plans_under_any_statistics(
+    connection: duckdb.DuckDBPyConnection, seed: int, sizes: list[int]
+) -> None:
+    check(connection, make_plan(seed, depth=4), Statistics(dict(zip(_TABLES, sizes, strict=True))))
+
+
+def test_optimizing_twice_changes_no_rows(connection: duckdb.DuckDBPyConnection) -> None:
+    for seed in range(40):
+        try:
+            once = optimize(make_plan(seed), NoStatistics(), Conf())
+        except UnsupportedError:
+            continue
+        check(connection, once, NoStatistics())

@@ -435,7 +435,7 @@ class _TypeParser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = [match.group(1) for match in _TOKEN.finditer(text)]
-        if "".join(self.tokens) != re.sub(r"\s+", "", text):
+        if re.sub(r"\s+", "", "".join(self.tokens)) != re.sub(r"\s+", "", text):
             raise ParseError(f'"{text}" is not a type')
         self.position = 0
 

@@ -1,0 +1,106 @@
+"""The catalog's SQLite file: one connection, transactions, and its errors as configuration errors."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sharkpy.errors import ConfigurationError, CorruptionError, SharkError
+
+BUSY_SECONDS = 30.0
+
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS database_ (name TEXT PRIMARY KEY, location TEXT NOT NULL, comment TEXT) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS table_ (database TEXT, name TEXT, table_id TEXT UNIQUE NOT NULL, body TEXT NOT NULL,"
+    " PRIMARY KEY (database, name)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS garbage (path TEXT PRIMARY KEY) WITHOUT ROWID",
+)
+
+
+class CatalogFile:
+    """One connection in WAL mode, shared by this process's threads under a lock.
+
+    Transactions take the write lock at once (BEGIN IMMEDIATE) and nest: the inner ones join the outer.
+    """
+
+    def __init__(self, path: str, warehouse_dir: str) -> None:
+        self._warehouse_dir = warehouse_dir
+        self._lock = threading.RLock()
+        self._depth = 0
+        with self._errors():
+            self._connection = sqlite3.connect(
+                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._enter_wal()
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'garbage'").fetchone():
+                with self.transaction():
+                    for statement in _SCHEMA:
+                        self._connection.execute(statement)
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def row(self, sql: str, *parameters: object) -> Any | None:
+        with self._lock, self._errors():
+            return self._connection.execute(sql, parameters).fetchone()
+
+    def rows(self, sql: str, *parameters: object) -> list[Any]:
+        with self._lock, self._errors():
+            return self._connection.execute(sql, parameters).fetchall()
+
+    def run(self, sql: str, *parameters: object) -> int:
+        """The number of rows changed."""
+        with self._lock, self._errors():
+            return self._connection.execute(sql, parameters).rowcount
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing: rolled back where the body raises."""
+        with self._lock:
+            if self._depth:
+                yield
+                return
+            with self._errors():
+                self._connection.execute("BEGIN IMMEDIATE")
+            self._depth += 1
+            try:
+                yield
+                with self._errors():
+                    self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._depth -= 1
+
+    def _enter_wal(self) -> None:
+        """Switching to WAL does not wait for locks by itself, so two first openers may meet here."""
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise ConfigurationError(f'warehouse "{self._warehouse_dir}" cannot be written: {error}') from None
+        except sqlite3.DatabaseError as error:
+            raise _damaged(self._warehouse_dir, error) from None
+
+
+def _damaged(warehouse_dir: str, error: Exception) -> SharkError:
+    return CorruptionError(f'catalog of warehouse "{warehouse_dir}" is damaged: {error}')

@@ -1,0 +1,269 @@
+"""The catalog: databases, tables and views in one SQLite file of the warehouse, and a session's temporary ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.model import Database, Table, TableKind
+from sharkpy.catalog.pattern import matching
+from sharkpy.catalog.serialize import table_from_json, table_to_json
+from sharkpy.errors import (
+    BindError,
+    ConfigurationError,
+    DatabaseNotFoundError,
+    TableExistsError,
+    TableNotFoundError,
+    did_you_mean,
+)
+
+DEFAULT_DATABASE = "default"
+TEMPORARY_KINDS = (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
+
+
+def new_table_id() -> str:
+    """An id that no table of any warehouse had or will have."""
+    return uuid.uuid4().hex
+
+
+class Catalog:
+    """Databases and tables of a warehouse.
+
+    1. Names are case-insensitive and stored in lower case.
+    2. Every change is one SQLite transaction; several processes and threads may use a warehouse at once.
+    3. Temporary tables and views belong to this object and shadow permanent ones of the same name.
+    4. `garbage` holds the folders of dropped tables until they are gone, so that a killed DROP cannot
+       leave rows to a later table of the same name.
+    """
+
+    def __init__(self, warehouse_dir: str | os.PathLike[str]) -> None:
+        self.warehouse_dir = str(Path(warehouse_dir).expanduser().absolute())
+        self.state_dir = str(Path(self.warehouse_dir, ".sharkpy"))
+        try:
+            Path(self.state_dir).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(f'warehouse "{self.warehouse_dir}" cannot be written: {error.strerror}') from None
+        self._file = CatalogFile(str(Path(self.state_dir, "catalog.sqlite")), self.warehouse_dir)
+        self._temporary: dict[tuple[str, str], Table] = {}
+        self._decoded: dict[tuple[str, str], tuple[str, Table]] = {}
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        self._file.close()
+
+    # Databases
+
+    def find_database(self, name: str) -> Database | None:
+        key = name.lower()
+        row = self._file.row("SELECT name, location, comment FROM database_ WHERE name = ?", key)
+        if row is not None:
+            return Database(*row)
+        return Database(DEFAULT_DATABASE, self.warehouse_dir) if key == DEFAULT_DATABASE else None
+
+    def database(self, name: str) -> Database:
+        """DatabaseNotFoundError where there is none."""
+        found = self.find_database(name)
+        if found is None:
+            hint = did_you_mean(name, self.database_names())
+            raise DatabaseNotFoundError(f"Database not found {name}", hint=hint)
+        return found
+
+    def database_names(self, pattern: str | None = None) -> list[str]:
+        rows = self._file.rows("SELECT name FROM database_")
+        return matching({DEFAULT_DATABASE, *(name for (name,) in rows)}, pattern)
+
+    def create_database(
+        self, name: str, *, if_not_exists: bool = False, comment: str | None = None, location: str | None = None
+    ) -> bool:
+        """Whether a database was made; BindError 42P04 where it exists already."""
+        key = name.lower()
+        place = location or str(Path(self.warehouse_dir, f"{key}.db"))
+        with self._file.transaction():
+            if self.find_database(key) is None:
+                self._file.run("INSERT INTO database_ VALUES (?, ?, ?)", key, place, comment)
+                return True
+        if not if_not_exists:
+            raise BindError(f'database "{key}" already exists', sqlstate="42P04")
+        return False
+
+    def drop_database(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> list[Table]:
+        """The tables dropped with it; BindError 2BP01 where it has tables and `cascade` is not given."""
+        key = name.lower()
+        if key == DEFAULT_DATABASE:
+            raise BindError('database "default" cannot be dropped', sqlstate="42000")
+        with self._lock, self._file.transaction():
+            if self.find_database(key) is None:
+                if if_exists:
+                    return []
+                self.database(key)
+            tables = self.tables(key)
+            if tables and not cascade:
+                raise BindError(
+                    f'database "{key}" is not empty', hint="add CASCADE to drop its tables", sqlstate="2BP01"
+                )
+            for table in tables:
+                self.drop_table(table)
+            self._file.run("DELETE FROM database_ WHERE name = ?", key)
+        return tables
+
+    # Tables
+
+    def find_table(self, database: str, name: str) -> Table | None:
+        """The session's temporary table of that name, else the permanent one, else None."""
+        key = (database.lower(), name.lower())
+        with self._lock:
+            return self._temporary.get(key) or self._find_permanent(key)
+
+    def table(self, database: str, name: str) -> Table:
+        """TableNotFoundError where there is none; DatabaseNotFoundError where the database is missing."""
+        found = self.find_table(database, name)
+        if found is None:
+            self.database(database)
+            hint = did_you_mean(name, self.table_names(database))
+            raise TableNotFoundError(f"Table not found {name}", hint=hint)
+        return found
+
+    def table_names(self, database: str, pattern: str | None = None, *, views_only: bool = False) -> list[str]:
+        if views_only:
+            return matching({table.name for table in self.tables(database) if table.is_view}, pattern)
+        key = self.database(database).name
+        permanent = {name for (name,) in self._file.rows("SELECT name FROM table_ WHERE database = ?", key)}
+        with self._lock:
+            return matching(permanent | {name for place, name in self._temporary if place == key}, pattern)
+
+    def tables(self, database: str) -> list[Table]:
+        """All tables and views of a database by name, temporary ones in place of what they shadow."""
+        key = self.database(database).name
+        rows = self._file.rows("SELECT table_id, database, name, body FROM table_ WHERE database = ?", key)
+        found = {row[2]: table_from_json(*row) for row in rows}
+        with self._lock:
+            found |= {name: table for (place, name), table in self._temporary.items() if place == key}
+        return [found[name] for name in sorted(found)]
+
+    def managed_location(self, database: str, name: str) -> str:
+        return str(Path(self.database(database).location, name.lower()))
+
+    def create_table(
+        self, table: Table, *, publish: Callable[[], object] | None = None, replace: bool = False
+    ) -> Table:
+        """Add `table` (its name lower-cased); TableExistsError where the name is taken and not `replace`.
+
+        `publish` puts the table's data in place; it runs inside the transaction, after the check, so data
+        and catalog entry appear together or not at all.
+        """
+        key = (self.database(table.database).name, table.name.lower())
+        created = dataclasses.replace(
+            table, database=key[0], name=key[1], created_at=table.created_at or float(int(time.time()))
+        )
+        if created.kind in TEMPORARY_KINDS:
+            return self._create_temporary(key, created, publish, replace)
+        with self._lock, self._file.transaction():
+            old = self._find_permanent(key)
+            if old is not None and not (replace and old.kind is created.kind):
+                raise _exists(key[1])
+            self._file.run("DELETE FROM table_ WHERE database = ? AND name = ?", *key)
+            if created.location is not None:
+                self._clear_garbage(created.location)
+            row = (*key, created.table_id, table_to_json(created))
+            self._file.run("INSERT INTO table_ (database, name, table_id, body) VALUES (?, ?, ?, ?)", *row)
+            if publish is not None:
+                publish()
+        return created
+
+    def drop_table(self, table: Table) -> None:
+        """Forget `table`; a managed table's folder is listed as garbage (see `collect_garbage`)."""
+        key = (table.database, table.name)
+        with self._lock:
+            if self._temporary.get(key) == table:
+                del self._temporary[key]
+                return
+            with self._file.transaction():
+                changed = self._file.run("DELETE FROM table_ WHERE table_id = ?", table.table_id)
+                if not changed:
+                    raise TableNotFoundError(f"Table not found {table.name}")
+                if table.kind is TableKind.MANAGED and table.location is not None:
+                    self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", table.location)
+
+    def alter_table(self, table: Table, *, publish: Callable[[], object] | None = None) -> Table:
+        """Replace the metadata of the table with this id, its name and database included.
+
+        `publish` moves its data, as in `create_table`.
+
+        TableNotFoundError where it was dropped meanwhile, TableExistsError where the new name is taken.
+        """
+        altered = dataclasses.replace(table, database=table.database.lower(), name=table.name.lower())
+        key = (self.database(altered.database).name, altered.name)
+        with self._lock:
+            old_key = next((place for place, old in self._temporary.items() if old == table), None)
+            if old_key is not None:
+                if key != old_key and key in self._temporary:
+                    raise _exists(key[1])
+                del self._temporary[old_key]
+                self._temporary[key] = altered
+                return altered
+            with self._file.transaction():
+                other = self._find_permanent(key)
+                if other is not None and other != table:
+                    raise _exists(key[1])
+                row = (*key, table_to_json(altered), altered.table_id)
+                if not self._file.run("UPDATE table_ SET database = ?, name = ?, body = ? WHERE table_id = ?", *row):
+                    raise TableNotFoundError(f"Table not found {table.name}")
+                if publish is not None:
+                    publish()
+        return altered
+
+    def temporary_tables(self) -> list[Table]:
+        with self._lock:
+            return list(self._temporary.values())
+
+    def all_table_ids(self) -> set[str]:
+        """Ids of all permanent tables: what else has blocks or folders in the warehouse is an orphan."""
+        return {table_id for (table_id,) in self._file.rows("SELECT table_id FROM table_")}
+
+    def collect_garbage(self) -> None:
+        """Delete the folders of dropped tables. Folders that cannot be deleted now stay listed."""
+        for (path,) in self._file.rows("SELECT path FROM garbage"):
+            with self._lock, self._file.transaction():
+                self._clear_garbage(path)
+
+    def _clear_garbage(self, path: str) -> None:
+        """Inside a transaction: move a dropped table's folder away, then forget it."""
+        if self._file.row("SELECT path FROM garbage WHERE path = ?", path) is None:
+            return
+        from sharkpy.catalog.trash import discard
+
+        if discard(path, str(Path(self.state_dir, "trash"))):
+            self._file.run("DELETE FROM garbage WHERE path = ?", path)
+
+    def _create_temporary(
+        self, key: tuple[str, str], table: Table, publish: Callable[[], object] | None, replace: bool
+    ) -> Table:
+        with self._lock:
+            if key in self._temporary and not replace:
+                raise _exists(key[1])
+            if publish is not None:
+                publish()
+            self._temporary[key] = table
+        return table
+
+    def _find_permanent(self, key: tuple[str, str]) -> Table | None:
+        row = self._file.row("SELECT table_id, body FROM table_ WHERE database = ? AND name = ?", *key)
+        if row is None:
+            return None
+        table_id, body = row
+        known = self._decoded.get(key)
+        if known is not None and known[0] == body and known[1].table_id == table_id:
+            return known[1]
+        table = table_from_json(table_id, *key, body)
+        self._decoded[key] = (body, table)
+        return table
+
+
+def _exists(name: str) -> TableExistsError:
+    return TableExistsError(f'table "{name}" already exists')

@@ -1,0 +1,38 @@
+"""CACHE TABLE, UNCACHE TABLE, CLEAR CACHE."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sharkpy.catalog.model import CacheMode
+from sharkpy.commands import CacheTable, ClearCache, UncacheTable
+from sharkpy.errors import UnsupportedError
+from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.storage import CACHE_PROPERTY
+
+
+def cache_table(command: CacheTable, session: CommandSession) -> CommandResult:
+    if command.table.is_view:
+        raise UnsupportedError(f'CACHE TABLE of view "{command.table.name}"')
+    session.table_cache.cache(command.table, lazy=command.lazy)
+    return NOTHING
+
+
+def uncache_table(command: UncacheTable, session: CommandSession) -> CommandResult:
+    """A table cached by its property loses that. One that is blocks alone stays until it is dropped."""
+    if command.table is None:
+        return NOTHING
+    if command.table.location is None and not command.table.is_view:
+        raise UnsupportedError(f'UNCACHE TABLE of "{command.table.name}", which is in memory only: drop it')
+    table = command.table
+    if table.cache_mode is not CacheMode.NONE:
+        properties = dict(table.properties) | {CACHE_PROPERTY: CacheMode.NONE.value}
+        session.catalog.alter_table(dataclasses.replace(table, properties=tuple(properties.items())))
+    session.table_cache.uncache(table)
+    return NOTHING
+
+
+def clear_cache(_: ClearCache, session: CommandSession) -> CommandResult:
+    session.table_cache.clear()
+    return NOTHING

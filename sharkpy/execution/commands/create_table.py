@@ -1,0 +1,123 @@
+"""CREATE TABLE and CREATE TABLE AS SELECT."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from sharkpy.catalog.model import CacheMode, Table, TableKind
+from sharkpy.catalog.store import new_table_id
+from sharkpy.commands import CreateTable
+from sharkpy.conf import BLOCK_ROWS
+from sharkpy.errors import TableExistsError
+from sharkpy.execution.commands.insert import load_new_blocks
+from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.storage import (
+    check_properties,
+    storage_format,
+    stored_query,
+    stored_schema,
+    with_cache_property,
+)
+from sharkpy.logical import LogicalPlan
+from sharkpy.physical.stage import BlockSink, FileSink
+from sharkpy.sources import layout
+from sharkpy.sources.failures import io_error
+
+
+def create_table(command: CreateTable, session: CommandSession) -> CommandResult:
+    """All or nothing: the catalog knows the table exactly when its data is in place."""
+    if _name_is_taken(command, session):
+        if command.if_not_exists:
+            return NOTHING
+        raise TableExistsError(f'table "{command.name}" already exists')
+    table = _table(command, session)
+    try:
+        if command.query is None:
+            session.catalog.create_table(table, publish=lambda: _make_folder(table))
+        elif table.location is None:
+            _create_in_memory(table, stored_query(command.query, table.schema), session)
+        else:
+            _create_from_query(table, stored_query(command.query, table.schema), session)
+    except TableExistsError:
+        if not command.if_not_exists:
+            raise
+    return NOTHING
+
+
+def _name_is_taken(command: CreateTable, session: CommandSession) -> bool:
+    """A temporary table may take the name of a permanent one, which it then shadows."""
+    found = session.catalog.find_table(command.database, command.name)
+    if found is None or command.kind is not TableKind.TEMPORARY:
+        return found is not None
+    return found.kind in (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
+
+
+def _table(command: CreateTable, session: CommandSession) -> Table:
+    properties = with_cache_property(command.name, command.properties, session.conf)
+    check_properties(properties)
+    storage = storage_format(command.storage, properties, session.conf)
+    table_id, kind = new_table_id(), command.kind
+    location = None if command.location is None else layout.local_path(command.location)
+    mode = dict(properties).get("shark.cache", "").upper()
+    if command.query is not None and mode == CacheMode.MEMORY_ONLY.value and location is None:
+        kind = TableKind.TEMPORARY
+    elif location is None and kind is TableKind.TEMPORARY:
+        location = str(Path(session.catalog.state_dir, "temporary", table_id))
+    elif location is None:
+        location = session.catalog.managed_location(command.database, command.name)
+    return Table(
+        table_id,
+        session.catalog.database(command.database).name,
+        command.name.lower(),
+        kind,
+        stored_schema(command.schema),
+        storage,
+        location,
+        properties,
+        command.comment,
+    )
+
+
+def _make_folder(table: Table) -> None:
+    """External tables describe data of others: a folder that is missing is an error of their queries."""
+    if table.location is None or table.kind is TableKind.EXTERNAL:
+        return
+    try:
+        Path(table.location).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise io_error(error, table.location) from None
+
+
+def _create_in_memory(table: Table, query: LogicalPlan, session: CommandSession) -> None:
+    sink = BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None)
+    blocks = session.write_blocks(query, sink)
+    try:
+        session.table_cache.put(table, blocks)
+        session.catalog.create_table(table)
+    except BaseException:
+        session.table_cache.forget(table)
+        raise
+
+
+def _create_from_query(table: Table, query: LogicalPlan, session: CommandSession) -> None:
+    """Files left at the place by others are hidden by the new base."""
+    location = table.location or ""
+    was_there = Path(location).is_dir()
+    staging = layout.new_staging(location)
+    published: list[str | None] = []
+    try:
+        session.write_files(query, FileSink(table.schema, table.storage.name, table.storage.properties, staging))
+        created = session.catalog.create_table(
+            table, publish=lambda: published.append(layout.publish(staging, location, overwrite=True))
+        )
+    except BaseException:
+        layout.discard_staging(staging)
+        for folder in published:
+            layout.discard_staging(folder or staging)
+        if not was_there:
+            with suppress(OSError):
+                Path(location).rmdir()
+        raise
+    load_new_blocks(created, session)

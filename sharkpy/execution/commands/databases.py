@@ -1,0 +1,34 @@
+"""CREATE DATABASE, DROP DATABASE, USE."""
+
+from __future__ import annotations
+
+from sharkpy.catalog.store import DEFAULT_DATABASE
+from sharkpy.commands import CreateDatabase, DropDatabase, UseDatabase
+from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.session import CommandSession
+
+
+def create_database(command: CreateDatabase, session: CommandSession) -> CommandResult:
+    session.catalog.create_database(
+        command.name,
+        if_not_exists=command.if_not_exists,
+        comment=command.comment,
+        location=command.location,
+    )
+    return NOTHING
+
+
+def drop_database(command: DropDatabase, session: CommandSession) -> CommandResult:
+    """A session whose current database is dropped goes on in the default one."""
+    dropped = session.catalog.drop_database(command.name, if_exists=command.if_exists, cascade=command.cascade)
+    for table in dropped:
+        session.table_cache.forget(table)
+    session.catalog.collect_garbage()
+    if session.current_database == command.name.lower():
+        session.current_database = DEFAULT_DATABASE
+    return NOTHING
+
+
+def use_database(command: UseDatabase, session: CommandSession) -> CommandResult:
+    session.current_database = session.catalog.database(command.name).name
+    return NOTHING

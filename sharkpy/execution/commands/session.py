@@ -1,0 +1,47 @@
+"""What commands need from the session that runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from sharkpy.catalog.store import Catalog
+from sharkpy.commands import Explain
+from sharkpy.conf import Conf
+from sharkpy.execution.commands.result import CommandResult
+from sharkpy.logical import LogicalPlan
+from sharkpy.physical.stage import BlockSink, FileSink
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sharkpy.columnar.handle import BlockHandle
+    from sharkpy.columnar.statistics import BlockStatistics
+    from sharkpy.execution.tables import TableCache
+
+
+class CommandSession(Protocol):
+    """1. `write_files` and `write_blocks` run a plan into a sink and wait for all its tasks; they raise
+       where any task failed, whose files or blocks then do not matter.
+    2. `current_database` is set by USE.
+    """
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def conf(self) -> Conf: ...
+
+    @property
+    def table_cache(self) -> TableCache: ...
+
+    current_database: str
+
+    def write_files(self, plan: LogicalPlan, sink: FileSink) -> Sequence[tuple[str, int, int]]:
+        """(path, rows, bytes) of each file."""
+
+    def write_blocks(self, plan: LogicalPlan, sink: BlockSink) -> Sequence[tuple[BlockHandle, BlockStatistics]]: ...
+
+    def batches(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]: ...
+
+    def explain(self, command: Explain) -> CommandResult: ...

@@ -1,0 +1,29 @@
+"""SET and RESET."""
+
+from __future__ import annotations
+
+from sharkpy.commands import ResetConf, SetConf
+from sharkpy.conf import SETTINGS
+from sharkpy.execution.commands.result import NOTHING, CommandResult, text_rows
+from sharkpy.execution.commands.session import CommandSession
+
+
+def set_conf(command: SetConf, session: CommandSession) -> CommandResult:
+    """As Hive: settings are listed as `key=value` in one column."""
+    conf = session.conf
+    if command.key is None:
+        rows = [(f"{key}={conf[key]}",) for key in sorted(conf)]
+        if command.verbose:
+            docs = {setting.key: setting.doc for setting in SETTINGS}
+            rows = [(f"{key}={conf[key]}" + (f"  -- {docs[key]}" if key in docs else ""),) for key in sorted(conf)]
+        return text_rows(("set",), rows)
+    if command.value is None:
+        value = conf.get(command.key)
+        return text_rows(("set",), [(f"{command.key} is undefined" if value is None else f"{command.key}={value}",)])
+    conf.set(command.key, command.value)
+    return NOTHING
+
+
+def reset_conf(command: ResetConf, session: CommandSession) -> CommandResult:
+    session.conf.reset(command.key)
+    return NOTHING

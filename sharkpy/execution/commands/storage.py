@@ -1,0 +1,117 @@
+"""What a statement says about a table's storage, checked and filled in."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from sharkpy.catalog.model import CacheMode, StorageFormat
+from sharkpy.conf import CACHE_CHECK_NAME, DEFAULT_FORMAT, Conf
+from sharkpy.errors import ConfigurationError, UnsupportedError
+from sharkpy.expr import Alias, Cast
+from sharkpy.logical import LogicalPlan, Project
+from sharkpy.sources.text_format import text_format
+from sharkpy.types import NULL, STRING, ArrayType, DataType, MapType, Schema, StructType, is_interval
+
+Properties = tuple[tuple[str, str], ...]
+CACHE_PROPERTY = "shark.cache"
+_FORMATS = {
+    "textfile": "text",
+    "text": "text",
+    "parquet": "parquet",
+    "orc": "orc",
+    "json": "json",
+    "jsonfile": "json",
+}
+_STORAGE_KEYS = (
+    "skip.header.line.count",
+    "serialization.null.format",
+    "escape.delim",
+    "field.delim",
+    "collection.delim",
+    "mapkey.delim",
+    "line.delim",
+    "parquet.compression",
+    "orc.compress",
+)
+"""Table properties that say how files are read or written, as Hive takes them too."""
+
+
+def check_properties(properties: Sequence[tuple[str, str]]) -> None:
+    """ConfigurationError where a property's value cannot be obeyed."""
+    mode = dict(properties).get(CACHE_PROPERTY)
+    known = [*CacheMode.__members__, "TRUE", "FALSE"]
+    if mode is not None and mode.upper() not in known:
+        hint = f"one of {', '.join(known)}"
+        raise ConfigurationError(f'"{mode}" is not a value of {CACHE_PROPERTY}', hint=hint, sqlstate="22023")
+
+
+def with_cache_property(name: str, properties: Properties, conf: Conf) -> Properties:
+    """A table named *_cached is cached unless its properties say otherwise."""
+    if name.lower().endswith("_cached") and CACHE_PROPERTY not in dict(properties) and conf.value(CACHE_CHECK_NAME):
+        return (*properties, (CACHE_PROPERTY, CacheMode.MEMORY.value))
+    return properties
+
+
+def with_storage_properties(storage: StorageFormat, properties: Properties) -> StorageFormat:
+    """`storage` with what the table's own properties say about its files."""
+    given = {key: value for key, value in properties if key in _STORAGE_KEYS}
+    merged = dict(storage.properties) | given
+    if storage.name == "text":
+        text_format(tuple(merged.items()))
+    return dataclasses.replace(storage, properties=tuple(merged.items()))
+
+
+def storage_format(storage: StorageFormat | None, properties: Properties, conf: Conf) -> StorageFormat:
+    if storage is None:
+        name = conf.value(DEFAULT_FORMAT)
+        if name.lower() not in _FORMATS:
+            raise UnsupportedError(f'file format "{name}" of {DEFAULT_FORMAT.key} (known: {", ".join(_FORMATS)})')
+        storage = StorageFormat(_FORMATS[name.lower()])
+    return with_storage_properties(storage, properties)
+
+
+def stored_schema(schema: Schema) -> Schema:
+    """`schema` with STRING for columns that hold only NULLs; UnsupportedError for types never stored."""
+    for field in schema:
+        if is_interval(field.dtype):
+            raise UnsupportedError(f'storing column "{field.name}" of type {field.dtype}')
+    return Schema(tuple(dataclasses.replace(field, dtype=stored_type(field.dtype)) for field in schema))
+
+
+def stored_type(dtype: DataType) -> DataType:
+    match dtype:
+        case ArrayType(element):
+            return ArrayType(stored_type(element))
+        case MapType(key, value):
+            return MapType(stored_type(key), stored_type(value))
+        case StructType(names, types):
+            return StructType(names, tuple(stored_type(t) for t in types))
+    return STRING if dtype == NULL else dtype
+
+
+def stored_query(query: LogicalPlan, schema: Schema) -> LogicalPlan:
+    """`query` with its columns cast to `schema` where they differ (its `stored_schema`)."""
+    if all(column.dtype == field.dtype for column, field in zip(query.output, schema, strict=True)):
+        return query
+    top = max(_ids(query), default=0)
+    items = tuple(
+        column if column.dtype == field.dtype else Alias(Cast(column, field.dtype), top + index, field.name)
+        for index, (column, field) in enumerate(zip(query.output, schema, strict=True), start=1)
+    )
+    return Project(query, items)
+
+
+def _ids(plan: LogicalPlan) -> set[int]:
+    """Column ids that occur anywhere in `plan`, its subqueries included."""
+    from sharkpy.expr import SUBQUERIES
+
+    found: set[int] = set()
+    for node in plan.walk():
+        found |= node.output_ids
+        for expr in node.expressions:
+            for inner in expr.walk():
+                found |= {getattr(inner, "column_id", 0)}
+                if isinstance(inner, SUBQUERIES):
+                    found |= _ids(inner.plan)
+    return found

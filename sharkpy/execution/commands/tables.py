@@ -1,0 +1,105 @@
+"""CREATE VIEW, DROP TABLE and VIEW, ALTER TABLE."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.store import new_table_id
+from sharkpy.catalog.trash import discard
+from sharkpy.commands import AddColumns, CreateView, DropTable, RenameTable, SetTableProperties
+from sharkpy.errors import BindError, TableExistsError, UnsupportedError
+from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.storage import check_properties, stored_schema, with_storage_properties
+from sharkpy.sources.failures import io_error
+from sharkpy.types import Schema
+
+
+def create_view(command: CreateView, session: CommandSession) -> CommandResult:
+    view = Table(
+        new_table_id(),
+        command.database,
+        command.name,
+        TableKind.TEMPORARY_VIEW if command.temporary else TableKind.VIEW,
+        stored_schema(command.schema),
+        properties=command.properties,
+        comment=command.comment,
+        view_text=command.text,
+    )
+    try:
+        session.catalog.create_table(view, replace=command.or_replace)
+    except TableExistsError:
+        if not command.if_not_exists:
+            raise
+    return NOTHING
+
+
+def drop_table(command: DropTable, session: CommandSession) -> CommandResult:
+    """The data of managed and temporary tables goes too; that of external ones stays."""
+    table = command.table
+    if table is None:
+        return NOTHING
+    session.catalog.drop_table(table)
+    session.table_cache.forget(table)
+    if table.kind is TableKind.MANAGED:
+        session.catalog.collect_garbage()
+    elif table.kind is TableKind.TEMPORARY and table.location is not None:
+        discard(table.location, str(Path(session.catalog.state_dir, "trash")))
+    return NOTHING
+
+
+def rename_table(command: RenameTable, session: CommandSession) -> CommandResult:
+    """A managed table's folder moves with its name when it lies where managed tables lie."""
+    table, catalog = command.table, session.catalog
+    renamed = dataclasses.replace(table, database=command.database, name=command.name)
+    if table.kind is not TableKind.MANAGED or table.location != catalog.managed_location(table.database, table.name):
+        catalog.alter_table(renamed)
+        return NOTHING
+    target = catalog.managed_location(command.database, command.name)
+    catalog.alter_table(
+        dataclasses.replace(renamed, location=target), publish=lambda: _move_folder(table.location, target)
+    )
+    return NOTHING
+
+
+def _move_folder(source: str | None, target: str) -> None:
+    """By one rename: either the old place or the new one has the data."""
+    if source is None:
+        return
+    try:
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
+        if Path(target).is_dir() and any(Path(target).iterdir()):
+            raise TableExistsError(f'folder "{target}" of the new name exists and is not empty')
+        if Path(source).is_dir():
+            Path(source).rename(target)
+    except OSError as error:
+        raise io_error(error, target) from None
+
+
+def set_table_properties(command: SetTableProperties, session: CommandSession) -> CommandResult:
+    check_properties(command.properties)
+    properties = dict(command.table.properties) | dict(command.properties)
+    kept = tuple((key, value) for key, value in properties.items() if key not in command.unset)
+    old = command.table
+    altered = dataclasses.replace(old, properties=kept, storage=with_storage_properties(old.storage, kept))
+    if old.location is None and not old.is_view and altered.cache_mode is not old.cache_mode:
+        raise UnsupportedError(f'changing shark.cache of "{old.name}", which is in memory only')
+    session.catalog.alter_table(altered)
+    session.table_cache.properties_changed(old, altered)
+    return NOTHING
+
+
+def add_columns(command: AddColumns, session: CommandSession) -> CommandResult:
+    """Rows that are there have NULL in the new columns."""
+    table = command.table
+    if table.location is None:
+        raise UnsupportedError(f'adding columns to "{table.name}", which has no files')
+    taken = set(table.schema.names)
+    for field in command.fields:
+        if field.name in taken:
+            raise BindError(f'column "{field.name}" exists already in table "{table.name}"', sqlstate="42701")
+        taken.add(field.name)
+    session.catalog.alter_table(dataclasses.replace(table, schema=Schema(table.schema.fields + command.fields)))
+    return NOTHING

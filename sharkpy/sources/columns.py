@@ -1,0 +1,142 @@
+"""Columns read from files, brought to the schema that the table declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from sharkpy.errors import SourceError
+from sharkpy.sources.arrow import Array, ChunkedArray, column_type, list_array, map_array, pc
+from sharkpy.sources.lenient import lenient
+from sharkpy.sources.source import BATCH_ROWS
+from sharkpy.types import (
+    INTEGER_TYPES,
+    ArrayType,
+    CharType,
+    DataType,
+    DecimalType,
+    MapType,
+    Schema,
+    StructType,
+    VarcharType,
+    arrow_schema,
+    is_string,
+)
+
+
+def batches_of(table: pa.Table, max_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    if table.num_rows:
+        yield from table.combine_chunks().to_batches(max_chunksize=max_rows)
+
+
+def row_count_batch(num_rows: int) -> pa.RecordBatch:
+    """A batch without columns that still knows its number of rows."""
+    row: Array = pa.array([{}], pa.struct([]))
+    return pa.RecordBatch.from_struct_array(row.take(pa.repeat(0, num_rows)))
+
+
+def file_columns(file_names: Sequence[str], schema: Schema, names: Sequence[str]) -> dict[str, str]:
+    """The file's column for each of `names` it has: by name, case ignored.
+
+    Files by old Hive versions name their columns _col0, _col1, …: those go by position.
+    """
+    if file_names and all(name == f"_col{index}" for index, name in enumerate(file_names)):
+        return {name: f"_col{i}" for i, name in enumerate(schema.names) if name in names and i < len(file_names)}
+    lowered = {name.lower(): name for name in reversed(file_names)}
+    return {name: lowered[name] for name in names if name in lowered}
+
+
+def conform(table: pa.Table, found: dict[str, str], schema: Schema, names: Sequence[str], path: str) -> pa.Table:
+    """Columns `names` of `schema` from a file's `table`; NULL where the file lacks one."""
+    columns = []
+    for name in names:
+        dtype = schema[name].dtype
+        if name not in found:
+            columns.append(pa.nulls(table.num_rows, column_type(dtype)))
+            continue
+        column = table.column(found[name])
+        try:
+            columns.append(conform_column(column, dtype))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            raise SourceError(f'column "{name}" of "{path}" is {column.type} and cannot be read as {dtype}') from None
+    return pa.table(columns, schema=arrow_schema(schema.select(names)))
+
+
+def conform_column(column: ChunkedArray, dtype: DataType) -> ChunkedArray:
+    """`column` in the Arrow type of `dtype`; values that do not fit become NULL where Hive makes them so."""
+    target = column_type(dtype)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if isinstance(dtype, (VarcharType, CharType)):
+        return pc.utf8_slice_codeunits(column.cast(target), 0, dtype.length)
+    if column.type == target:
+        return column
+    if pa.types.is_timestamp(column.type) and pa.types.is_timestamp(target):
+        return _timestamps(column)
+    if isinstance(dtype, (ArrayType, MapType, StructType)):
+        return pa.chunked_array([_nested(chunk, dtype) for chunk in column.chunks], target)
+    if _is_text(column.type) and not is_string(dtype) and not pa.types.is_binary(target):
+        text = column.cast(pa.string())
+        return pa.chunked_array([lenient(chunk, dtype) for chunk in text.chunks], target)
+    try:
+        return column.cast(target)
+    except pa.ArrowInvalid:
+        if dtype in INTEGER_TYPES or isinstance(dtype, DecimalType):
+            text = column.cast(pa.string())
+            return pa.chunked_array([lenient(chunk, dtype) for chunk in text.chunks], target)
+        return column.cast(target, safe=False)
+
+
+def _is_text(arrow_type: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type) or pa.types.is_string_view(arrow_type)
+    )
+
+
+def _timestamps(column: ChunkedArray) -> ChunkedArray:
+    """Microseconds without a zone: finer digits are cut off, instants are shown in UTC."""
+    target = pa.timestamp("us")
+    if column.type.tz is not None:
+        column = column.cast(pa.timestamp(column.type.unit))
+    if column.type.unit == "ns":
+        column = pc.floor_temporal(column, unit="microsecond")
+    return column.cast(target, safe=column.type.unit != "ns")
+
+
+def _nested(array: Array, dtype: DataType) -> Array:
+    """Struct fields by name, case ignored; elements, keys and values by their own rules."""
+    mask = pc.is_null(array) if array.null_count else None
+    match dtype:
+        case ArrayType(element):
+            lists = array.cast(pa.list_(array.type.value_type))
+            values = _part(lists.flatten(), element)
+            return list_array(_offsets(lists), values, column_type(dtype), mask=mask)
+        case MapType(key, value):
+            first, last = array.offsets[0].as_py(), array.offsets[len(array)].as_py()
+            keys = _part(array.keys.slice(first, last - first), key)
+            values = _part(array.items.slice(first, last - first), value)
+            offsets = pc.subtract(array.offsets, array.offsets[0])
+            return map_array(offsets, keys, values, column_type(dtype), mask=mask)
+        case StructType(names, types):
+            places = {array.type.field(i).name.lower(): i for i in range(array.type.num_fields)}
+            parts = array.flatten()
+            children = [
+                _part(parts[places[name.lower()]], t)
+                if name.lower() in places
+                else pa.nulls(len(array), column_type(t))
+                for name, t in zip(names, types, strict=True)
+            ]
+            return pa.StructArray.from_arrays(children, fields=list(column_type(dtype)), mask=mask)
+    raise pa.ArrowTypeError(str(dtype))
+
+
+def _offsets(lists: Array) -> Array:
+    """Offsets into `lists.flatten()`, which leaves out what lies under NULLs and slices."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+
+
+def _part(array: Array, dtype: DataType) -> Array:
+    column = conform_column(pa.chunked_array([array]), dtype)
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)

@@ -1,0 +1,28 @@
+"""Operating system errors as the engine's: which file, and whose fault."""
+
+from __future__ import annotations
+
+import errno
+
+from sharkpy.errors import ExecutionError, ResourceError, SourceError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def io_error(error: OSError, path: str) -> ExecutionError:
+    """SourceError 58P01 (missing) or 58030, or ResourceError 53100 where the disk is full."""
+    place = error.filename if isinstance(error.filename, str) else path
+    if error.errno in _FULL or "No space left" in str(error):
+        return ResourceError(f'disk full while writing "{place}"', sqlstate="53100")
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        return SourceError(f'file or folder "{place}" does not exist', sqlstate="58P01")
+    reason = error.strerror or str(error)
+    return SourceError(f'"{place}" cannot be read or written: {reason}')
+
+
+def format_error(path: str, format_name: str, error: Exception) -> ExecutionError:
+    """An Arrow reader's complaint about one file; operating system errors among them keep their meaning."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return io_error(error, path)
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return SourceError(f'"{path}" is not a readable {format_name} file: {reason}')

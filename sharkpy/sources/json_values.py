@@ -1,0 +1,180 @@
+"""JSON values to columns one by one, and columns to JSON lines."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pyarrow as pa
+
+from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
+from sharkpy.sources.lenient import lenient
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.types import (
+    BOOLEAN,
+    ArrayType,
+    DataType,
+    Field,
+    MapType,
+    Schema,
+    StructType,
+    arrow_schema,
+    is_string,
+)
+
+Json = None | bool | int | Decimal | str | list["Json"] | dict[str, "Json"]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReader:
+    """Reads any lines; a value that is not of its column's type is NULL and counted."""
+
+    schema: Schema
+    metrics: ReadMetrics
+
+    def read(self, chunk: bytes) -> pa.Table:
+        text = chunk.decode("utf-8", "replace").removesuffix("\n")
+        objects = [self._object(line) for line in text.split("\n")]
+        if not len(self.schema):
+            rows: Array = pa.array([{} for _ in objects], pa.struct([]))
+            return pa.Table.from_struct_array(rows)
+        columns = [self._column([row.get(f.name) for row in objects], f.dtype) for f in self.schema]
+        return pa.table(columns, schema=arrow_schema(self.schema))
+
+    def _object(self, line: str) -> dict[str, Json]:
+        try:
+            value = json.loads(line, parse_float=Decimal, parse_constant=Decimal)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            self.metrics.malformed_lines += 1
+            return {}
+        return _lowered(value)
+
+    def _column(self, values: list[Json], dtype: DataType) -> Array:
+        match dtype:
+            case ArrayType(element):
+                return self._array(values, element)
+            case MapType(key, value):
+                return self._map(values, key, value)
+            case StructType():
+                return self._struct(values, dtype)
+        texts = [_as_text(value, dtype) for value in values]
+        column = lenient(pa.array(texts, pa.string()), dtype)
+        self._count(sum(value is not None for value in values) - (len(values) - column.null_count))
+        return column
+
+    def _count(self, lost: int) -> None:
+        self.metrics.malformed_fields += lost
+
+    def _array(self, values: list[Json], element: DataType) -> Array:
+        lists = [value if isinstance(value, list) else None for value in values]
+        self._count(sum(v is not None for v in values) - sum(v is not None for v in lists))
+        items = self._column([item for items in lists if items for item in items], element)
+        return list_array(_offsets(lists), items, mask=_mask(lists))
+
+    def _map(self, values: list[Json], key: DataType, value: DataType) -> Array:
+        maps = [item if isinstance(item, dict) else None for item in values]
+        self._count(sum(v is not None for v in values) - sum(v is not None for v in maps))
+        keys = self._column([name for entries in maps if entries for name in entries], key)
+        items = self._column([item for entries in maps if entries for item in entries.values()], value)
+        target = column_type(MapType(key, value))
+        if keys.null_count:
+            return _without_null_keys(maps, keys, items, target)
+        return map_array(_offsets(maps), keys, items, target, mask=_mask(maps))
+
+    def _struct(self, values: list[Json], dtype: StructType) -> Array:
+        objects = [_lowered(value) if isinstance(value, dict) else None for value in values]
+        self._count(sum(v is not None for v in values) - sum(v is not None for v in objects))
+        children = [
+            self._column([None if row is None else row.get(name.lower()) for row in objects], t)
+            for name, t in zip(dtype.names, dtype.types, strict=True)
+        ]
+        return pa.StructArray.from_arrays(children, fields=list(column_type(dtype)), mask=_mask(objects))
+
+
+def _lowered(value: dict[str, Json]) -> dict[str, Json]:
+    return {name.lower(): item for name, item in value.items()}
+
+
+def _as_text(value: Json, dtype: DataType) -> str | None:
+    """What Hive would find in a text file for this value; None for what has no such form."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return str(value).lower() if is_string(dtype) or dtype == BOOLEAN else None
+        case str():
+            return value
+        case list() | dict():
+            return json.dumps(value, default=str, ensure_ascii=False) if is_string(dtype) else None
+    return str(value)
+
+
+def _offsets(groups: list[list[Json] | None] | list[dict[str, Json] | None]) -> Array:
+    lengths = pa.array([0] + [len(group) if group else 0 for group in groups], pa.int32())
+    return pc.cumulative_sum(lengths)
+
+
+def _mask(values: list[list[Json] | None] | list[dict[str, Json] | None]) -> Array | None:
+    mask = [value is None for value in values]
+    return pa.array(mask, pa.bool_()) if any(mask) else None
+
+
+def _without_null_keys(maps: list[dict[str, Json] | None], keys: Array, items: Array, target: pa.DataType) -> Array:
+    pairs = iter(zip(keys.to_pylist(), items.to_pylist(), strict=True))
+    rows = [None if entries is None else [next(pairs) for _ in entries] for entries in maps]
+    kept = [None if row is None else [pair for pair in row if pair[0] is not None] for row in rows]
+    return pa.array(kept, target)
+
+
+def json_lines(batch: pa.RecordBatch, schema: Schema) -> bytes:
+    """One object a line; NULL columns are written as null, names in lower case."""
+    columns = [_python_values(column, field) for column, field in zip(batch.columns, schema, strict=True)]
+    names = schema.names
+    lines = [
+        json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        for row in zip(*columns, strict=True)
+    ]
+    return ("\n".join(lines) + "\n").encode() if lines else b""
+
+
+def _python_values(column: Array, field: Field) -> list[object]:
+    return [_to_json(value, field.dtype) for value in column.to_pylist()]
+
+
+def _to_json(value: object, dtype: DataType) -> object:
+    match value, dtype:
+        case None, _:
+            return None
+        case list(), ArrayType(element):
+            return [_to_json(item, element) for item in value]
+        case list(), MapType(key, item_type):
+            return {_key_text(name, key): _to_json(item, item_type) for name, item in value}
+        case Mapping(), StructType(names, types):
+            return {name: _to_json(value[name], t) for name, t in zip(names, types, strict=True)}
+        case float(), _:
+            return value if math.isfinite(value) else _real_name(value)
+        case bytes(), _:
+            return base64.b64encode(value).decode()
+        case Decimal(), _:
+            return format(value, "f")
+        case datetime.datetime(), _:
+            return value.isoformat(sep=" ")
+        case datetime.date(), _:
+            return value.isoformat()
+    return value
+
+
+def _key_text(value: object, dtype: DataType) -> str:
+    written = _to_json(value, dtype)
+    return str(written).lower() if dtype == BOOLEAN else str(written)
+
+
+def _real_name(value: float) -> str:
+    return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")

@@ -1,0 +1,216 @@
+"""The files of a table's folder: which are its data, and how new ones appear at once.
+
+A table's folder holds plain files (generation 0: put there by hand or by other engines, sub-folders
+included), `delta_N` folders of INSERT INTO and `base_N` folders of INSERT OVERWRITE. The newest base
+hides everything older than it. Names that begin with `_` or `.` are never data.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharkpy.errors import SourceError, UnsupportedError
+from sharkpy.sources.failures import io_error
+
+_GENERATION = re.compile(r"(base|delta)_(\d+)")
+_STAGING_PREFIX = ".staging-"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file as listed; the three fields identify its content."""
+
+    path: str
+    size_bytes: int
+    modified_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    name: str
+    generation: int
+    is_base: bool
+
+
+def local_path(location: str) -> str:
+    """The path of a `file:` URI or plain path; UnsupportedError for other file systems."""
+    match = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)", location)
+    if match is None:
+        return str(Path(location).expanduser().absolute())
+    if match.group(1).lower() != "file":
+        raise UnsupportedError(f'file system "{match.group(1)}" of "{location}": only local files are supported')
+    return str(Path("/", location[match.end() :].lstrip("/")))
+
+
+def list_data_files(location: str) -> list[DataFile]:
+    """The visible data files, oldest generation first, then by path. A location may also be one file.
+
+    SourceError 58P01 where the location does not exist, 58030 where it cannot be read.
+    """
+    path = local_path(location)
+    try:
+        if Path(path).is_file():
+            status = Path(path).stat()
+            return [DataFile(path, status.st_size, status.st_mtime_ns)]
+        return [file for entry in _visible(path) for file in _files(str(Path(path, entry.name)))]
+    except OSError as error:
+        raise io_error(error, path) from None
+
+
+def new_staging(location: str) -> str:
+    """A new folder beside the data, invisible to readers; its name tells which process it belongs to."""
+    path = local_path(location)
+    name = f"{_STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
+    staging = Path(path, name)
+    try:
+        staging.mkdir(parents=True)
+    except OSError as error:
+        raise io_error(error, path) from None
+    return str(staging)
+
+
+def publish(staging_dir: str, location: str, overwrite: bool) -> str | None:
+    """Make the staged files data of the table by one rename; the new folder, or None for nothing to add.
+
+    With `overwrite` they replace all data there is; what they hide is deleted afterwards.
+    """
+    path = local_path(location)
+    try:
+        if not overwrite and next(_files(staging_dir), None) is None:
+            shutil.rmtree(staging_dir, ignore_errors=True)
+            return None
+        _sync(staging_dir)
+        target = _rename_to_next(staging_dir, path, "base" if overwrite else "delta")
+    except OSError as error:
+        raise io_error(error, path) from None
+    remove_hidden(path)
+    return target
+
+
+def discard_staging(staging_dir: str) -> None:
+    """Free what a failed write left; nothing happens where the folder is gone."""
+    shutil.rmtree(staging_dir, ignore_errors=True)
+
+
+def remove_hidden(location: str) -> None:
+    """Delete data that a newer base hides, and staging folders of dead processes of this machine."""
+    path = local_path(location)
+    visible = {entry.name for entry in _visible(path)}
+    for name in _names(path):
+        if name.startswith(_STAGING_PREFIX):
+            if _is_abandoned(name):
+                shutil.rmtree(Path(path, name), ignore_errors=True)
+        elif not _is_hidden_name(name) and name not in visible:
+            _remove(Path(path, name))
+
+
+def _visible(path: str) -> list[_Entry]:
+    entries = []
+    for name in _names(path):
+        if _is_hidden_name(name):
+            continue
+        match = _GENERATION.fullmatch(name)
+        kind, number = (match.group(1), int(match.group(2))) if match else ("", 0)
+        entries.append(_Entry(name, number, kind == "base"))
+    base = max((entry.generation for entry in entries if entry.is_base), default=-1)
+    kept = [entry for entry in entries if entry.generation >= base]
+    return sorted(kept, key=lambda entry: (entry.generation, not entry.is_base, entry.name))
+
+
+def _files(path: str) -> Iterator[DataFile]:
+    """Data files at or below `path`, by name."""
+    if not Path(path).is_dir():
+        status = Path(path).stat()
+        yield DataFile(path, status.st_size, status.st_mtime_ns)
+        return
+    with os.scandir(path) as scan:
+        entries = sorted(scan, key=lambda entry: entry.name)
+    for entry in entries:
+        if _is_hidden_name(entry.name):
+            continue
+        if entry.is_dir():
+            yield from _files(entry.path)
+        else:
+            status = entry.stat()
+            yield DataFile(entry.path, status.st_size, status.st_mtime_ns)
+
+
+def _rename_to_next(staging_dir: str, path: str, kind: str) -> str:
+    """Two writers may pick the same number: the later one finds the name taken and picks the next."""
+    while True:
+        numbers = [int(match.group(2)) for name in _names(path) if (match := _GENERATION.fullmatch(name))]
+        target = str(Path(path, f"{kind}_{max(numbers, default=0) + 1:07d}"))
+        if os.path.lexists(target):
+            continue
+        try:
+            Path(staging_dir).rename(target)
+        except OSError:
+            if os.path.lexists(target) and os.path.lexists(staging_dir):
+                continue
+            raise
+        _sync_folder(path)
+        return target
+
+
+def _sync(staging_dir: str) -> None:
+    """Files reach the disk before the rename that makes them visible."""
+    for file in _files(staging_dir):
+        descriptor = os.open(file.path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _sync_folder(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _names(path: str) -> list[str]:
+    return [entry.name for entry in Path(path).iterdir()]
+
+
+def _is_hidden_name(name: str) -> bool:
+    return name.startswith(("_", "."))
+
+
+def _is_abandoned(name: str) -> bool:
+    host, _, rest = name.removeprefix(_STAGING_PREFIX).rpartition("-")[0].rpartition("-")
+    if host != socket.gethostname() or not rest.isdigit():
+        return False
+    try:
+        os.kill(int(rest), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def require_readable(path: str) -> None:
+    """SourceError where a file named by a user is missing or cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            file.read(1)
+    except IsADirectoryError:
+        raise SourceError(f'"{path}" is a folder, not a file') from None
+    except OSError as error:
+        raise io_error(error, path) from None

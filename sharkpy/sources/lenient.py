@@ -1,0 +1,180 @@
+"""Hive's lenient conversion of text fields: what cannot be read as the type is NULL, never an error."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import threading
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sharkpy.sources.arrow import Array, column_type, pc
+from sharkpy.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    BinaryType,
+    CharType,
+    DataType,
+    DecimalType,
+    StringType,
+    VarcharType,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+
+_INTEGER = r"^[+-]?[0-9]+(\.[0-9]*)?$"
+_REAL = r"^[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)$"
+_DATE = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T].*)?$"
+_TIMESTAMP = r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?)?$"
+_local = threading.local()
+
+
+def lenient(text: Array, dtype: DataType) -> Array:
+    """`text` (strings) as `dtype`: all at once where every field is well formed, else field by field."""
+    if converter := _TEXT_CONVERTERS.get(type(dtype)):
+        return converter(text, dtype)
+    trimmed = pc.utf8_trim_whitespace(text)
+    trimmed = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+    if dtype in (TINYINT, SMALLINT, INT, BIGINT):
+        return _integers(trimmed, dtype)
+    if isinstance(dtype, DecimalType):
+        return _decimals(trimmed, dtype)
+    return _CONVERTERS[dtype](trimmed, dtype)
+
+
+def _keep(text: Array, pattern: str) -> Array:
+    """`text` with NULL for what does not match."""
+    return pc.if_else(pc.match_substring_regex(text, pattern), text, pa.scalar(None, text.type))
+
+
+def _strict(text: Array, pattern: str, arrow_type: pa.DataType) -> Array | None:
+    if not pc.all(pc.match_substring_regex(text, pattern), min_count=0).as_py():
+        return None
+    try:
+        return pc.cast(text, arrow_type)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _integers(text: Array, dtype: DataType) -> Array:
+    arrow_type = column_type(dtype)
+    if (quick := _strict(text, r"^-?[0-9]{1,18}$", arrow_type)) is not None:
+        return quick
+    digits = pc.replace_substring_regex(_keep(text, _INTEGER), r"^\+|\..*$", "")
+    digits = pc.replace_substring_regex(digits, r"^(-?)0+([0-9])", r"\1\2")
+    wide = pc.cast(_keep(digits, r"^-?[0-9]{1,19}$"), pa.decimal128(20, 0))
+    bound = 1 << (arrow_type.bit_width - 1)
+    low, high = pa.scalar(Decimal(-bound), wide.type), pa.scalar(Decimal(bound - 1), wide.type)
+    fits = pc.and_(pc.greater_equal(wide, low), pc.less_equal(wide, high))
+    return pc.cast(pc.if_else(fits, wide, pa.scalar(None, wide.type)), arrow_type)
+
+
+def _reals(text: Array, dtype: DataType) -> Array:
+    known = pc.replace_substring_regex(_keep(text, _REAL), r"[fFdD]$", "")
+    return pc.cast(known, column_type(dtype))
+
+
+def _decimals(text: Array, dtype: DecimalType) -> Array:
+    whole = dtype.precision - dtype.scale
+    pattern = rf"^-?[0-9]{{1,{max(whole, 1)}}}(\.[0-9]{{1,{max(dtype.scale, 1)}}})?$"
+    if (quick := _strict(text, pattern, column_type(dtype))) is not None:
+        return quick
+    distinct = text.dictionary_encode()
+    values = pa.array([_decimal(value, dtype) for value in distinct.dictionary.to_pylist()], column_type(dtype))
+    return values.take(distinct.indices)
+
+
+def _decimal(text: str | None, dtype: DecimalType) -> Decimal | None:
+    """HALF_UP to the type's scale; None where the text is no number or has too many digits."""
+    if text is None or not text.isascii() or "_" in text:
+        return None
+    with localcontext() as context:
+        context.prec = 400
+        try:
+            value = Decimal(text)
+            if not value.is_finite() or value.adjusted() >= dtype.precision - dtype.scale + 1:
+                return None
+            rounded = value.quantize(Decimal(1).scaleb(-dtype.scale), rounding=ROUND_HALF_UP)
+        except InvalidOperation:
+            return None
+    return rounded if len(rounded.as_tuple().digits) <= dtype.precision else None
+
+
+def _booleans(text: Array, _: DataType) -> Array:
+    lowered = pc.utf8_lower(text)
+    is_true, is_false = pc.equal(lowered, "true"), pc.equal(lowered, "false")
+    return pc.if_else(pc.or_(is_true, is_false), is_true, pa.scalar(None, pa.bool_()))
+
+
+def _dates(text: Array, _: DataType) -> Array:
+    if (quick := _strict(text, r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", column_type(DATE))) is not None:
+        return quick
+    return _duckdb_cast(pc.replace_substring_regex(_keep(text, _DATE), r"[ T].*$", ""), "DATE", DATE)
+
+
+def _timestamps(text: Array, _: DataType) -> Array:
+    exact = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?$"
+    if (quick := _strict(text, exact, column_type(TIMESTAMP))) is not None:
+        return quick
+    known = pc.replace_substring_regex(_keep(text, _TIMESTAMP), r"(\.[0-9]{6})[0-9]+$", r"\1")
+    known = pc.replace_substring_regex(known, r"([ T][0-9]{1,2}:[0-9]{1,2})$", r"\1:00")
+    return _duckdb_cast(pc.replace_substring_regex(known, r"\.$", ""), "TIMESTAMP", TIMESTAMP)
+
+
+def _duckdb_cast(text: Array, sql_type: str, dtype: DataType) -> Array:
+    connection: duckdb.DuckDBPyConnection | None = getattr(_local, "connection", None)
+    if connection is None:
+        import duckdb
+
+        connection = _local.connection = duckdb.connect(config={"threads": 1})
+    connection.register("fields", pa.table({"f": text}))
+    cast = connection.sql(f"SELECT try_cast(f AS {sql_type}) AS f FROM fields").to_arrow_table()
+    connection.unregister("fields")
+    return pa.concat_arrays(cast.column(0).chunks or [pa.nulls(0, column_type(dtype))]).cast(column_type(dtype))
+
+
+def _truncated(text: Array, dtype: DataType) -> Array:
+    if not isinstance(dtype, (VarcharType, CharType)):
+        return text
+    return pc.utf8_slice_codeunits(text, 0, dtype.length)
+
+
+def _binaries(text: Array, _: DataType) -> Array:
+    """Hive stores BINARY in text files as base64; other contents are taken as they are."""
+
+    def decode(value: str | None) -> bytes | None:
+        if value is None:
+            return None
+        try:
+            return base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError):
+            return value.encode()
+
+    return pa.array([decode(value) for value in text.to_pylist()], pa.binary())
+
+
+_CONVERTERS: dict[DataType, Callable[[Array, DataType], Array]] = {
+    BOOLEAN: _booleans,
+    FLOAT: _reals,
+    DOUBLE: _reals,
+    DATE: _dates,
+    TIMESTAMP: _timestamps,
+}
+
+_TEXT_CONVERTERS: dict[type[DataType], Callable[[Array, DataType], Array]] = {
+    StringType: _truncated,
+    VarcharType: _truncated,
+    CharType: _truncated,
+    BinaryType: _binaries,
+}

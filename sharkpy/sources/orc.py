@@ -1,0 +1,132 @@
+"""ORC: stripes as splits, columns by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.orc
+
+from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
+from sharkpy.sources.failures import format_error
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.line_chunks import check_unchanged
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.output_file import output_file
+from sharkpy.sources.parquet import packed
+from sharkpy.sources.source import Properties
+from sharkpy.sources.split import Split
+from sharkpy.types import Field, Schema, arrow_schema, from_arrow
+
+
+class OrcSource:
+    name = "orc"
+
+    def infer_schema(self, path: str) -> Schema:
+        return Schema(tuple(Field(field.name.lower(), from_arrow(field.type)) for field in _open(path).schema))
+
+    def splits(
+        self,
+        files: Sequence[DataFile],
+        schema: Schema,  # noqa: ARG002 - the protocol's
+        properties: Properties,
+        split_bytes: int,
+    ) -> list[Split]:
+        splits = []
+        for file in files:
+            stripes = _open(file.path).nstripes
+            sizes = [file.size_bytes // stripes] * stripes if stripes else []
+            for start, length in packed(sizes, split_bytes):
+                splits.append(Split(file.path, self.name, properties, start, length, file.size_bytes, file.modified_ns))
+        return splits
+
+    def read(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        check_unchanged(split)
+        file = _open(split.path)
+        found = file_columns(file.schema.names, schema, names)
+        # The reader gives no rows without columns.
+        wanted = list(found.values()) or file.schema.names[:1]
+        for stripe in range(split.start, split.start + split.length):
+            try:
+                batch = file.read_stripe(stripe, columns=wanted)
+            except (pa.ArrowException, OSError) as error:
+                raise format_error(split.path, "ORC", error) from None
+            if metrics is not None:
+                metrics.rows += batch.num_rows
+                metrics.bytes += batch.nbytes
+            if not names:
+                yield row_count_batch(batch.num_rows)
+            else:
+                table = conform(pa.Table.from_batches([batch]), found, schema, names, split.path)
+                yield from batches_of(table, max(batch.num_rows, 1))
+
+    def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
+        target, num_rows = arrow_schema(schema), 0
+        codec = dict(properties).get("orc.compress", "zlib").lower()
+        compression: Any = {"none": "uncompressed"}.get(codec, codec)
+        with output_file(path) as file:
+            sink: Any = _PatientFile(file)
+            writer = pa.orc.ORCWriter(pa.PythonFile(sink, mode="w"), compression=compression)
+            try:
+                writer.write(target.empty_table())
+                for batch in batches:
+                    writer.write(pa.Table.from_batches([_whole(batch)]).rename_columns(target.names).cast(target))
+                    num_rows += batch.num_rows
+                    sink.check()
+            finally:
+                writer.close()
+            sink.check()
+        return num_rows
+
+
+class _PatientFile:
+    """A file for the ORC writer, which ends the process where its file fails while it closes.
+
+    The first error is kept, the rest of the output dropped; `check` raises it.
+    """
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._error: OSError | None = None
+        self._position = 0
+
+    def write(self, data: bytes) -> int:
+        self._position += len(data)
+        if self._error is None:
+            try:
+                self._file.write(data)
+            except OSError as error:
+                self._error = error
+        return len(data)
+
+    def tell(self) -> int:
+        return self._position
+
+    def flush(self) -> None:
+        return
+
+    def close(self) -> None:
+        return
+
+    def check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+
+def _whole(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows without offsets: the writer takes the nulls of sliced structs from the wrong rows."""
+    if any(column.offset for column in batch.columns):
+        return batch.take(pa.array(range(batch.num_rows), pa.int64()))
+    return batch
+
+
+def _open(path: str) -> pa.orc.ORCFile:
+    try:
+        return pa.orc.ORCFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise format_error(path, "ORC", error) from None

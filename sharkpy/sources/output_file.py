@@ -1,0 +1,38 @@
+"""New data files: written under a hidden name, complete when they get their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from sharkpy.sources.failures import io_error
+
+
+@contextmanager
+def output_file(path: str) -> Iterator[BinaryIO]:
+    """A binary file that appears at `path` when the body ends well, and not at all when it fails.
+
+    SourceError or ResourceError 53100 (disk full) for what the operating system refuses.
+    """
+    temporary = Path(path).with_name(f".{Path(path).name}.writing")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+        temporary.rename(path)
+    except (OSError, pa.ArrowException) as error:
+        _remove(temporary)
+        if isinstance(error, OSError):
+            raise io_error(error, path) from None
+        raise
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()

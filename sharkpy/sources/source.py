@@ -1,0 +1,42 @@
+"""What a file format offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.split import Split
+from sharkpy.types import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Properties = tuple[tuple[str, str], ...]
+BATCH_ROWS = 128 * 1024
+
+
+class Source(Protocol):
+    """A format of data files.
+
+    1. `splits` cuts files into parts of about `split_bytes`; together they hold each row once.
+    2. `read` yields the columns `names` of a split in that order, with the Arrow types of `schema`; a
+       column that the file lacks is NULL. Without names, batches carry only their number of rows.
+    3. `write` makes one new file from batches with the columns of `schema`, and returns its rows.
+    4. Failures are SourceError naming the file, or ResourceError 53100 for a full disk.
+    """
+
+    name: str
+
+    def infer_schema(self, path: str) -> Schema: ...
+
+    def splits(
+        self, files: Sequence[DataFile], schema: Schema, properties: Properties, split_bytes: int
+    ) -> list[Split]: ...
+
+    def read(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
+    ) -> Iterator[pa.RecordBatch]: ...
+
+    def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int: ...

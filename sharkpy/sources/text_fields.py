@@ -1,0 +1,107 @@
+"""Raw text fields to typed columns: null texts, escapes, nesting by levels of separators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
+from sharkpy.sources.escapes import Hidden
+from sharkpy.sources.lenient import lenient
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.text_format import TextFormat
+from sharkpy.types import ArrayType, DataType, MapType, StructType, is_nested, is_string
+
+
+@dataclass(frozen=True, slots=True)
+class FieldReader:
+    """Turns raw fields (binary arrays, NULL where a line is too short) into columns."""
+
+    layout: TextFormat
+    hidden: Hidden
+    metrics: ReadMetrics
+
+    def read(self, raw: Array, dtype: DataType, level: int = 1) -> Array:
+        """`raw` as `dtype`; `level` is that of the separators inside these fields."""
+        raw = pc.if_else(pc.equal(raw, self.hidden.null), pa.scalar(None, raw.type), raw)
+        match dtype:
+            case ArrayType(element):
+                return self._array(raw, element, level)
+            case MapType(key, value):
+                return self._map(raw, key, value, level)
+            case StructType():
+                return self._struct(raw, dtype, level)
+        text = pc.cast(self.hidden.reveal(raw) if self.hidden else raw, pa.string())
+        column = lenient(text, dtype)
+        if not is_string(dtype) and column.null_count > text.null_count:
+            empty = pc.sum(pc.equal(text, ""), min_count=0).as_py()
+            self.metrics.malformed_fields += column.null_count - text.null_count - empty
+        return column
+
+    def _lists(self, raw: Array, level: int) -> Array:
+        """The items of each field; an empty field has none."""
+        items = pc.split_pattern(raw, self.layout.separator(level))
+        if not pc.any(pc.equal(raw, b""), min_count=0).as_py():
+            return items
+        empty = pa.scalar([], items.type)
+        return pc.if_else(pc.equal(raw, b""), empty, items)
+
+    def _array(self, raw: Array, element: DataType, level: int) -> Array:
+        lists = self._lists(raw, level)
+        values = self.read(lists.values, element, level + 1)
+        return list_array(lists.offsets, values, mask=_mask(lists))
+
+    def _map(self, raw: Array, key: DataType, value: DataType, level: int) -> Array:
+        """An entry without a key separator has a NULL value; entries with a NULL key are dropped."""
+        lists = self._lists(raw, level)
+        separator = self.layout.separator(level + 1)
+        pairs = pc.list_slice(
+            pc.split_pattern(lists.values, separator, max_splits=1), 0, 2, return_fixed_size_list=True
+        )
+        keys = self.read(pc.list_element(pairs, 0), key, level + 2)
+        values = self.read(pc.list_element(pairs, 1), value, level + 2)
+        offsets, is_null = lists.offsets, _mask(lists)
+        if keys.null_count:
+            kept = pc.is_valid(keys)
+            counts = pc.cumulative_sum(pc.cast(kept, pa.int32()))
+            starts = pa.concat_arrays([pa.array([0], pa.int32()), counts])
+            offsets = starts.take(offsets)
+            keys, values = keys.filter(kept), values.filter(kept)
+        entries = map_array(offsets, keys, values, column_type(MapType(key, value)), mask=is_null)
+        return _first_of_duplicates(entries)
+
+    def _struct(self, raw: Array, dtype: StructType, level: int) -> Array:
+        split = pc.split_pattern(raw, self.layout.separator(level))
+        parts = pc.list_slice(split, 0, len(dtype.names), return_fixed_size_list=True)
+        children = [self.read(pc.list_element(parts, i), t, level + 1) for i, t in enumerate(dtype.types)]
+        return pa.StructArray.from_arrays(
+            children, fields=list(column_type(dtype)), mask=pc.is_null(raw) if raw.null_count else None
+        )
+
+
+def _mask(array: Array) -> Array | None:
+    return pc.is_null(array) if array.null_count else None
+
+
+def _first_of_duplicates(entries: Array) -> Array:
+    """Of entries with the same key, the first one counts."""
+    keys = entries.keys
+    if is_nested_arrow(keys.type) or len(keys) < 2:
+        return entries
+    rows = pc.list_parent_indices(list_array(entries.offsets, keys))
+    positions = pa.array(range(len(keys)), pa.int64())
+    table = pa.table({"row": rows, "key": keys, "position": positions})
+    if table.group_by(["row", "key"]).aggregate([]).num_rows == len(keys):
+        return entries
+    unique = [None if row is None else list(dict(reversed(row)).items()) for row in entries.to_pylist()]
+    return pa.array([None if row is None else row[::-1] for row in unique], entries.type)
+
+
+def is_nested_arrow(arrow_type: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(arrow_type))
+
+
+def needs_fields(dtype: DataType) -> bool:
+    """Whether a column must be read by FieldReader rather than by the CSV reader's own conversion."""
+    return is_nested(dtype) or column_type(dtype) == pa.binary()

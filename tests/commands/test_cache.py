@@ -1,0 +1,196 @@
+"""Cached tables follow their files, survive restarts, and lose what is dropped."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sharkpy import commands
+from sharkpy.catalog.model import StorageFormat, TableKind
+from sharkpy.errors import ExecutionError, SourceError, UnsupportedError
+
+MEMORY = (("shark.cache", "MEMORY"),)
+
+
+def again(session: Any, root: Path) -> Any:
+    """The session ended and another one on the same warehouse."""
+    session.close()
+    return type(session)(root)
+
+
+def plan(session: Any, **columns: Any) -> Any:
+    table = session.create(f"shape_of_{'_'.join(columns)}", storage=StorageFormat("parquet"))
+    session.run(commands.DropTable(table))
+    import sys
+
+    module = next(m for m in sys.modules.values() if hasattr(m, "FakeSession") and hasattr(m, "Rows"))
+    return module.Rows(pa.table(columns))
+
+
+def test_session_cache(session: Any) -> None:
+    table = session.create("t")
+    session.insert(table, [(1, "x")])
+    assert session.table_cache.version(table) is None
+    session.run(commands.CacheTable(table, lazy=True))
+    assert not session.table_cache.is_loaded(table)
+    assert session.block_rows(table) == [(1, "x")]
+    session.insert(table, [(2, "y")])
+    assert session.table_cache.known_version(table).num_rows == 2
+    session.run(commands.UncacheTable(table))
+    assert session.table_cache.version(table) is None
+    assert session.engine.store.usage().num_blocks == 0
+
+
+def test_only_new_files_are_loaded(session: Any) -> None:
+    table = session.create("t", properties=MEMORY)
+    session.insert(table, [(1, "x")])
+    first = session.table_cache.version(table)
+    assert session.table_cache.version(table) is first
+    session.insert(table, [(2, "y")])
+    second = session.table_cache.version(table)
+    assert second.blocks[0] == first.blocks[0]
+    assert len(second.blocks) == 2
+    session.insert(table, [(3, "z")], overwrite=True)
+    assert session.block_rows(table) == [(3, "z")]
+
+
+def test_files_changed_by_others(session: Any, root: Path) -> None:
+    (root / "data").mkdir()
+    file = root / "data" / "f"
+    file.write_text("1,x\n2\nq,q\n")
+    table = session.create("e", kind=TableKind.EXTERNAL, location=str(root / "data"), properties=MEMORY)
+    assert session.block_rows(table) == [(1, "x"), (2, None), (None, "q")]
+    metrics = session.table_cache.metrics(table)
+    assert (metrics.malformed_lines, metrics.malformed_fields) == (1, 1)
+    file.write_text("5,changed\n")
+    assert session.block_rows(table) == [(5, "changed")]
+    file.unlink()
+    assert session.block_rows(table) == []
+    (root / "data").rmdir()
+    with pytest.raises(SourceError):
+        session.table_cache.version(table)
+
+
+def test_memory_table_survives_a_restart_without_its_source_being_read(
+    session: Any, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = session.create("t", properties=MEMORY)
+    session.insert(table, [(1, "x"), (2, None)])
+    session.block_rows(table)
+    session = again(session, root)
+    monkeypatch.setattr(session.table_cache, "_load", lambda entry, splits: [] if not splits else pytest.fail("read"))
+    assert session.block_rows(table) == [(1, "x"), (2, None)]
+    session.close()
+
+
+@pytest.mark.parametrize("damage", ["missing", "corrupt", "cut"])
+def test_damaged_durable_block_is_made_again(session: Any, root: Path, damage: str) -> None:
+    table = session.create("t", properties=MEMORY)
+    session.insert(table, [(1, "x")])
+    session.insert(table, [(2, "y")])
+    path = Path(session.table_cache.version(table).blocks[0].durable_path)
+    session = again(session, root)
+    if damage == "missing":
+        path.unlink()
+    else:
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 0xFF
+        path.write_bytes(data if damage == "corrupt" else data[: len(data) // 2])
+    assert sorted(session.block_rows(table)) == [(1, "x"), (2, "y")]
+    session = again(session, root)
+    assert sorted(session.block_rows(table)) == [(1, "x"), (2, "y")]
+    session.close()
+
+
+def test_rebuild(session: Any) -> None:
+    table = session.create("t", properties=MEMORY)
+    session.insert(table, [(1, "x")])
+    session.insert(table, [(2, "y")])
+    old = session.table_cache.version(table)
+    new = session.table_cache.rebuild(table, [old.blocks[0].block_id])
+    assert {block.block_id for block in new.blocks} & {block.block_id for block in old.blocks} == {
+        old.blocks[1].block_id
+    }
+    assert sorted(session.block_rows(table)) == [(1, "x"), (2, "y")]
+
+
+def test_retired_blocks_live_until_the_next_change(session: Any) -> None:
+    table = session.create("t", properties=MEMORY)
+    session.insert(table, [(1, "x")])
+    old = session.table_cache.version(table)
+    session.insert(table, [(2, "y")], overwrite=True)
+    session.table_cache.version(table)
+    assert os.path.exists(old.blocks[0].durable_path)
+    session.insert(table, [(3, "z")], overwrite=True)
+    session.table_cache.version(table)
+    assert not os.path.exists(old.blocks[0].durable_path)
+
+
+def test_cached_suffix(session: Any) -> None:
+    table = session.create("t_cached")
+    session.insert(table, [(1, "x")])
+    assert session.block_rows(table) == [(1, "x")]
+    session.run(commands.SetConf("shark.cache.flag.checkTableName", "false"))
+    assert not session.table_cache.is_cached(session.create("u_cached"))
+
+
+def test_uncache_of_a_table_cached_by_property(session: Any) -> None:
+    table = session.create("t", properties=MEMORY)
+    session.insert(table, [(1, "x")])
+    session.table_cache.version(table)
+    session.run(commands.UncacheTable(table))
+    assert not session.table_cache.is_cached(session.catalog.table("default", "t"))
+    assert os.listdir(os.path.join(session.catalog.state_dir, "blocks")) == []
+
+
+def test_memory_only_table_as_select(session: Any, root: Path) -> None:
+    query = plan(session, a=pa.array([1, 2], pa.int32()), s=["x", None])
+    table = session.create("t", query=query, properties=(("shark.cache", "MEMORY_ONLY"),))
+    assert table.kind is TableKind.TEMPORARY
+    assert table.location is None
+    session.insert(table, [(3, "z")])
+    assert session.block_rows(table) == [(1, "x"), (2, None), (3, "z")]
+    session.run(commands.ClearCache())
+    assert len(session.block_rows(table)) == 3
+    with pytest.raises(UnsupportedError):
+        session.run(commands.UncacheTable(table))
+    session.insert(table, [(9, "o")], overwrite=True)
+    assert session.block_rows(table) == [(9, "o")]
+    session.run(commands.TruncateTable(table))
+    assert session.block_rows(table) == []
+    session.run(commands.DropTable(table))
+    with pytest.raises(ExecutionError):
+        session.table_cache.version(table)
+    assert session.catalog.find_table("default", "t") is None
+
+
+def test_clear_cache(session: Any) -> None:
+    table = session.create("t", properties=MEMORY)
+    session.insert(table, [(1, "x")])
+    session.block_rows(table)
+    session.run(commands.ClearCache())
+    assert session.engine.store.usage().num_blocks == 0
+    assert session.block_rows(table) == [(1, "x")]
+
+
+def test_other_schema_or_format_is_loaded_anew(session: Any) -> None:
+    table = session.create("t", properties=MEMORY)
+    session.insert(table, [(1, "x")])
+    session.block_rows(table)
+    session.run(commands.SetTableProperties(table, (("field.delim", ";"),)))
+    assert session.block_rows(session.catalog.table("default", "t")) == [(None, None)]
+
+
+def test_failed_load_leaves_no_blocks(session: Any, root: Path) -> None:
+    (root / "data").mkdir()
+    table = session.create(
+        "e", kind=TableKind.EXTERNAL, location=str(root / "data"), properties=MEMORY, storage=StorageFormat("parquet")
+    )
+    (root / "data" / "bad").write_text("this is no Parquet file")
+    with pytest.raises(SourceError, match="bad"):
+        session.table_cache.version(table)
+    assert session.engine.store.usage().memory_bytes == 0

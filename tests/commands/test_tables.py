@@ -1,0 +1,182 @@
+"""CREATE, DROP, ALTER, INSERT, LOAD DATA: all or nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sharkpy import commands
+from sharkpy.catalog.model import StorageFormat, TableKind
+from sharkpy.errors import BindError, ConfigurationError, ExecutionError, SourceError, TableExistsError
+from sharkpy.types import Field, Schema, parse_type
+
+CSV = StorageFormat("text", (("field.delim", ","),))
+
+
+def rows_plan(session: Any, table: Any, error: Exception | None = None) -> Any:
+    """A query of the rows of an Arrow table, as the fixtures define it."""
+    import sys
+
+    module = next(m for m in sys.modules.values() if hasattr(m, "FakeSession") and hasattr(m, "Rows"))
+    return module.Rows(table, error)
+
+
+def test_create_insert_overwrite_truncate(session: Any) -> None:
+    table = session.create("T")
+    assert table.location == os.path.join(session.catalog.warehouse_dir, "t")
+    session.insert(table, [(1, "x"), (None, "")])
+    session.insert(table, [(2, None)])
+    assert session.file_rows(table) == [(1, "x"), (None, ""), (2, None)]
+    session.insert(table, [(9, "z")], overwrite=True)
+    assert session.file_rows(table) == [(9, "z")]
+    session.run(commands.TruncateTable(table))
+    assert session.file_rows(table) == []
+
+
+def test_name_is_taken(session: Any) -> None:
+    session.create("t")
+    with pytest.raises(TableExistsError) as caught:
+        session.create("T")
+    assert caught.value.sqlstate == "42S01"
+    session.create("t", if_not_exists=True)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_failed_insert_leaves_the_table(session: Any, overwrite: bool) -> None:
+    table = session.create("t")
+    session.insert(table, [(1, "x")])
+    query = rows_plan(session, pa.table({"a": pa.array([2], pa.int32()), "s": ["y"]}), ExecutionError("boom"))
+    with pytest.raises(ExecutionError, match="boom"):
+        session.run(commands.Insert(table, query, overwrite))
+    assert session.file_rows(table) == [(1, "x")]
+    assert os.listdir(table.location) == ["delta_0000001"]
+
+
+def test_create_table_as_select(session: Any) -> None:
+    query = rows_plan(session, pa.table({"a": [1, 2], "s": ["x", "y"]}))
+    schema = Schema((Field("a", parse_type("bigint")), Field("s", parse_type("string"))))
+    table = session.create("t", schema=schema, query=query, storage=None)
+    assert table.storage.name == "parquet"
+    assert session.file_rows(table) == [(1, "x"), (2, "y")]
+    with pytest.raises(TableExistsError):
+        session.create("t", schema=schema, query=query)
+
+
+def test_columns_of_nulls_are_stored_as_strings(session: Any) -> None:
+    query = rows_plan(session, pa.table({"n": pa.nulls(2), "l": pa.array([[None], []], pa.list_(pa.null()))}))
+    schema = Schema((Field("n", parse_type("void")), Field("l", parse_type("array<void>"))))
+    table = session.create("t", schema=schema, query=query, storage=StorageFormat("parquet"))
+    assert [str(field.dtype) for field in table.schema] == ["string", "array<string>"]
+    assert session.file_rows(table) == [(None, [None]), (None, [])]
+
+
+def test_failed_create_table_as_select_leaves_nothing(session: Any) -> None:
+    query = rows_plan(session, pa.table({"a": pa.array([1], pa.int32()), "s": ["x"]}), ExecutionError("boom"))
+    with pytest.raises(ExecutionError):
+        session.create("t", query=query)
+    assert session.catalog.find_table("default", "t") is None
+    assert not os.path.exists(os.path.join(session.catalog.warehouse_dir, "t"))
+
+
+def test_leftover_files_do_not_enter_a_new_table(session: Any) -> None:
+    location = Path(session.catalog.warehouse_dir, "t")
+    location.mkdir()
+    (location / "stale").write_text("7,stale\n")
+    query = rows_plan(session, pa.table({"a": pa.array([1], pa.int32()), "s": ["x"]}))
+    assert session.file_rows(session.create("t", query=query)) == [(1, "x")]
+
+
+def test_drop(session: Any, root: Path) -> None:
+    managed = session.create("m")
+    session.insert(managed, [(1, "x")])
+    session.run(commands.DropTable(managed))
+    assert not os.path.exists(managed.location)
+    assert session.file_rows(session.create("m")) == []
+    (root / "data").mkdir()
+    (root / "data" / "f").write_text("1,x\n")
+    external = session.create("e", kind=TableKind.EXTERNAL, location=str(root / "data"))
+    assert session.file_rows(external) == [(1, "x")]
+    session.run(commands.DropTable(external))
+    assert (root / "data" / "f").exists()
+    session.run(commands.DropTable(None))
+    temporary = session.create("m", kind=TableKind.TEMPORARY)
+    session.insert(temporary, [(5, "t")])
+    assert session.file_rows(temporary) == [(5, "t")]
+    session.run(commands.DropTable(temporary))
+    assert not os.path.exists(temporary.location)
+    assert session.catalog.table("default", "m").kind is TableKind.MANAGED
+
+
+def test_rename_moves_managed_data(session: Any) -> None:
+    table = session.create("t")
+    session.insert(table, [(1, "x")])
+    session.run(commands.RenameTable(table, "default", "u"))
+    renamed = session.catalog.table("default", "u")
+    assert renamed.location.endswith("/u")
+    assert session.file_rows(renamed) == [(1, "x")]
+    assert session.file_rows(session.create("t")) == []
+
+
+def test_add_columns_and_properties(session: Any) -> None:
+    table = session.create("t")
+    session.insert(table, [(1, "x")])
+    session.run(commands.AddColumns(table, (Field("z", parse_type("int")),)))
+    table = session.catalog.table("default", "t")
+    assert session.file_rows(table) == [(1, "x", None)]
+    with pytest.raises(BindError):
+        session.run(commands.AddColumns(table, (Field("a", parse_type("int")),)))
+    session.run(commands.SetTableProperties(table, (("k", "v"), ("skip.header.line.count", "1"))))
+    table = session.catalog.table("default", "t")
+    assert dict(table.properties)["k"] == "v"
+    assert session.file_rows(table) == []
+    session.run(commands.SetTableProperties(table, (), ("k",)))
+    assert "k" not in dict(session.catalog.table("default", "t").properties)
+    with pytest.raises(ConfigurationError, match=r"shark\.cache"):
+        session.run(commands.SetTableProperties(table, (("shark.cache", "SOMETIMES"),)))
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_load_data(session: Any, root: Path, is_local: bool) -> None:
+    table = session.create("t")
+    source = root / "in.csv"
+    source.write_text("1,x\n2,y\n")
+    session.run(commands.LoadData(table, str(source), is_local, False))
+    assert session.file_rows(table) == [(1, "x"), (2, "y")]
+    assert source.exists() == is_local
+    folder = root / "more"
+    folder.mkdir()
+    (folder / "a").write_text("3,z\n")
+    (folder / "_skipped").write_text("4,no\n")
+    session.run(commands.LoadData(table, str(folder), is_local, True))
+    assert session.file_rows(table) == [(3, "z")]
+    with pytest.raises(SourceError, match="missing") as caught:
+        session.run(commands.LoadData(table, str(root / "missing"), is_local, True))
+    assert caught.value.sqlstate == "58P01"
+    assert session.file_rows(table) == [(3, "z")]
+
+
+def test_views(session: Any) -> None:
+    schema = Schema((Field("a", parse_type("int")),))
+    session.run(commands.CreateView("default", "v", schema, "select 1 a", False, False, False))
+    session.run(commands.CreateView("default", "v", schema, "select 2 a", False, True, False))
+    view = session.catalog.table("default", "v")
+    assert view.view_text == "select 2 a"
+    with pytest.raises(BindError):
+        session.run(commands.Insert(view, rows_plan(session, pa.table({"a": [1]})), False))
+    session.create("t")
+    with pytest.raises(TableExistsError):
+        session.run(commands.CreateView("default", "t", schema, "select 2 a", False, True, False))
+    session.run(commands.DropTable(view))
+    assert session.catalog.table_names("default") == ["t"]
+
+
+def test_databases(session: Any) -> None:
+    session.run(commands.CreateDatabase("D", False))
+    session.run(commands.UseDatabase("d"))
+    assert session.current_database == "d"
+    session.run(commands.DropDatabase("d", False, True))
+    assert session.current_database == "default"

@@ -1,0 +1,173 @@
+"""Data files of a folder and their atomic publication."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sharkpy.errors import ResourceError, SourceError, UnsupportedError
+from sharkpy.sources import layout
+from sharkpy.sources.registry import SOURCES, source
+from sharkpy.types import Field, Schema, arrow_schema, parse_type
+
+
+def contents(location: Path) -> list[str]:
+    return [Path(file.path).read_text() for file in layout.list_data_files(str(location))]
+
+
+def add(location: Path, text: str, *, overwrite: bool = False) -> str | None:
+    staging = layout.new_staging(str(location))
+    if text:
+        Path(staging, "part-0").write_text(text)
+    return layout.publish(staging, str(location), overwrite)
+
+
+def test_inserts_append_and_overwrites_hide(tmp_path: Path) -> None:
+    (tmp_path / "by_hand").write_text("a")
+    add(tmp_path, "b")
+    add(tmp_path, "c")
+    assert contents(tmp_path) == ["a", "b", "c"]
+    add(tmp_path, "d", overwrite=True)
+    add(tmp_path, "e")
+    assert contents(tmp_path) == ["d", "e"]
+    assert sorted(os.listdir(tmp_path)) == ["base_0000003", "delta_0000004"]
+
+
+def test_nothing_inserted_and_nothing_left(tmp_path: Path) -> None:
+    add(tmp_path, "a")
+    assert add(tmp_path, "") is None
+    assert contents(tmp_path) == ["a"]
+    add(tmp_path, "", overwrite=True)
+    assert contents(tmp_path) == []
+
+
+def test_hidden_files_are_ignored_and_folders_read(tmp_path: Path) -> None:
+    for name in ("_SUCCESS", ".crc", "year=2013/f", "year=2013/_meta/g", "year=2013/.x"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    assert contents(tmp_path) == ["year=2013/f"]
+    assert contents(tmp_path / "year=2013" / "f") == ["year=2013/f"]
+
+
+def test_missing_location_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="nowhere") as caught:
+        layout.list_data_files(str(tmp_path / "nowhere"))
+    assert caught.value.sqlstate == "58P01"
+    with pytest.raises(UnsupportedError, match="hdfs"):
+        layout.list_data_files("hdfs://host/x")
+
+
+def test_file_uri(tmp_path: Path) -> None:
+    add(tmp_path, "a")
+    assert len(layout.list_data_files(f"file://{tmp_path}")) == 1
+    assert len(layout.list_data_files(f"file:{tmp_path}")) == 1
+
+
+def test_writers_that_pick_the_same_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename, raced = os.rename, []
+
+    def slow_rename(old: str, new: str) -> None:
+        if not raced:
+            raced.append(new)
+            other = Path(new)
+            other.mkdir()
+            (other / "part-0").write_text("other")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "rename", slow_rename)
+    add(tmp_path, "mine")
+    assert contents(tmp_path) == ["other", "mine"]
+
+
+STEPS = ("rename", "fsync", "open", "close", "listdir", "stat")
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_publish_stopped_at_any_step_shows_old_or_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool
+) -> None:
+    """Every system call of `publish` in turn is made to fail, as where the process is killed there."""
+
+    class KilledError(BaseException):
+        pass
+
+    seen = set()
+    for stop_at in range(1, 60):
+        place = tmp_path / str(stop_at)
+        place.mkdir()
+        (place / "plain").write_text("old")
+        staging = layout.new_staging(str(place))
+        Path(staging, "part-0").write_text("new")
+        calls = [0]
+        with monkeypatch.context() as patch:
+            for step in (*STEPS, "unlink", "rmdir"):
+                patch.setattr(os, step, _stopping(getattr(os, step), calls, stop_at, KilledError))
+            try:
+                layout.publish(staging, str(place), overwrite)
+                finished = True
+            except KilledError:
+                finished = False
+        found = contents(place)
+        assert found in (["old"], ["new"] if overwrite else ["old", "new"])
+        seen.add(tuple(found))
+        if finished:
+            break
+    assert finished
+    assert len(seen) == 2
+
+
+def _stopping(function: Any, calls: list[int], stop_at: int, error: type[BaseException]) -> Any:
+    def stopping(*arguments: Any, **named: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == stop_at:
+            raise error
+        return function(*arguments, **named)
+
+    return stopping
+
+
+def test_staging_of_a_dead_process_is_swept(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=layout.new_staging, args=(str(tmp_path),))
+    process.start()
+    process.join()
+    alive = layout.new_staging(str(tmp_path))
+    assert len(os.listdir(tmp_path)) == 2
+    add(tmp_path, "a")
+    assert sorted(os.listdir(tmp_path)) == sorted([os.path.basename(alive), "delta_0000001"])
+
+
+def _write_limited(format_name: str, path: str, answers: Any) -> None:
+    import signal
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+    schema = Schema((Field("a", parse_type("string")),))
+    values = [os.urandom(50).hex() for _ in range(2000)]
+    batch = pa.RecordBatch.from_pydict({"a": values}, arrow_schema(schema))
+    try:
+        source(format_name).write([batch, batch], schema, (), path)
+    except ResourceError as error:
+        answers.put((error.sqlstate, error.message))
+    else:
+        answers.put(("", "written"))
+
+
+@pytest.mark.parametrize("format_name", SOURCES)
+def test_full_disk_leaves_nothing(format_name: str, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+    process = context.Process(target=_write_limited, args=(format_name, str(tmp_path / "f"), answers))
+    process.start()
+    sqlstate, message = answers.get(timeout=60)
+    process.join()
+    assert sqlstate == "53100"
+    assert str(tmp_path) in message
+    assert process.exitcode == 0
+    assert os.listdir(tmp_path) == []

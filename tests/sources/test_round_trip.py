@@ -1,0 +1,125 @@
+"""What is written is read back, for every format and type, however the file is split."""
+
+from __future__ import annotations
+
+import datetime
+import tempfile
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sharkpy.sources.layout import list_data_files
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.registry import SOURCES, source
+from sharkpy.types import Field, Schema, arrow_schema, parse_type
+
+ESCAPED = (
+    ("field.delim", ","),
+    ("collection.delim", "|"),
+    ("mapkey.delim", ":"),
+    ("escape.delim", "\\"),
+)
+FORMATS = {"text": ESCAPED, "parquet": (), "orc": (), "json": ()}
+
+TEXT = st.text(st.sampled_from("ab,|:\\N\n\r\x01\x02\x03é\u4e16 \"'n"), max_size=8)
+INT = st.integers(-(2**31), 2**31 - 1)
+DOUBLE = st.floats(allow_nan=False, width=64)
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "boolean": st.booleans(),
+    "tinyint": st.integers(-128, 127),
+    "smallint": st.integers(-(2**15), 2**15 - 1),
+    "int": INT,
+    "bigint": st.integers(-(2**63), 2**63 - 1),
+    "float": st.floats(allow_nan=False, width=32),
+    "double": DOUBLE,
+    "string": TEXT,
+    "varchar(20)": TEXT,
+    "binary": st.binary(max_size=6),
+    "decimal(12,3)": st.integers(-(10**12) + 1, 10**12 - 1).map(lambda n: Decimal(n).scaleb(-3)),
+    "decimal(38,10)": st.integers(-(10**37), 10**37).map(lambda n: Decimal(n).scaleb(-10)),
+    "date": st.dates(),
+    "timestamp": st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1)),
+    # In text, the only NULL of an array looks like a NULL array, and an empty string alone like no item.
+    "array<int>": st.lists(st.none() | INT, max_size=3).filter(lambda items: items != [None]),
+    "array<array<string>>": st.lists(st.lists(TEXT.filter(bool), min_size=1, max_size=2), min_size=1, max_size=2),
+    "map<string,double>": st.dictionaries(TEXT.filter(bool), st.none() | DOUBLE, max_size=3).map(
+        lambda entries: list(entries.items())
+    ),
+    "struct<x:int,y:string>": st.fixed_dictionaries({"x": st.none() | INT, "y": TEXT}),
+    "array<struct<a:int,m:map<string,int>>>": st.lists(
+        st.fixed_dictionaries({"a": INT, "m": st.just([("k", 1)])}), min_size=1, max_size=2
+    ),
+}
+
+
+def read_all(
+    format_name: str, path: Path, schema: Schema, properties: Any, split_bytes: int, names: Any = None
+) -> pa.Table:
+    reader = source(format_name)
+    names = schema.names if names is None else names
+    splits = reader.splits(list_data_files(str(path)), schema, properties, split_bytes)
+    batches = [batch for split in splits for batch in reader.read(split, schema, names, ReadMetrics())]
+    return pa.Table.from_batches(batches, arrow_schema(schema.select(names)))
+
+
+@pytest.mark.parametrize("format_name", SOURCES)
+@pytest.mark.parametrize("type_name", VALUES)
+def test_round_trip(format_name: str, type_name: str) -> None:
+    schema = Schema((Field("n", parse_type("int")), Field("v", parse_type(type_name))))
+    properties = FORMATS[format_name]
+
+    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.lists(st.none() | VALUES[type_name], max_size=9), st.integers(1, 200))
+    def check(values: list[Any], split_bytes: int) -> None:
+        rows = {"n": list(range(len(values))), "v": values}
+        batch = pa.RecordBatch.from_pydict(rows, arrow_schema(schema))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "part-0"
+            batches = [batch.slice(0, 2), batch.slice(2)]
+            assert source(format_name).write(batches, schema, properties, str(path)) == len(values)
+            table = read_all(format_name, path, schema, properties, split_bytes)
+            assert table.to_pydict() == batch.to_pydict()
+            assert read_all(format_name, path, schema, properties, 1 << 20, ("v",))["v"].to_pylist() == values
+
+    check()
+
+
+@pytest.mark.parametrize("format_name", SOURCES)
+def test_empty_file_and_rows_without_columns(format_name: str, tmp_path: Path) -> None:
+    schema = Schema((Field("a", parse_type("int")),))
+    reader = source(format_name)
+    assert reader.write([], schema, (), str(tmp_path / "none")) == 0
+    assert read_all(format_name, tmp_path / "none", schema, (), 100).num_rows == 0
+    batch = pa.RecordBatch.from_pydict({"a": list(range(100))}, arrow_schema(schema))
+    reader.write([batch], schema, (), str(tmp_path / "some"))
+    splits = reader.splits(list_data_files(str(tmp_path / "some")), schema, (), 50)
+    assert sum(b.num_rows for split in splits for b in reader.read(split, schema, ())) == 100
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "orc", "json"])
+def test_columns_by_name_and_missing_ones(format_name: str, tmp_path: Path) -> None:
+    written = Schema((Field("b", parse_type("int")), Field("a", parse_type("smallint"))))
+    path = tmp_path / "f"
+    source(format_name).write(
+        [pa.RecordBatch.from_pydict({"b": [1, None], "a": [2, 3]}, arrow_schema(written))], written, (), str(path)
+    )
+    schema = Schema(tuple(Field(n, parse_type(t)) for n, t in [("a", "bigint"), ("zz", "string"), ("b", "double")]))
+    table = read_all(format_name, path, schema, (), 1 << 20)
+    assert table.to_pydict() == {"a": [2, 3], "zz": [None, None], "b": [1.0, None]}
+    assert table.schema == arrow_schema(schema)
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "orc"])
+def test_corrupt_file_is_named(format_name: str, tmp_path: Path) -> None:
+    from sharkpy.errors import SourceError
+
+    schema = Schema((Field("a", parse_type("int")),))
+    path = tmp_path / "bad"
+    path.write_bytes(b"PAR1 this is no such file PAR1")
+    with pytest.raises(SourceError, match="bad"):
+        read_all(format_name, path, schema, (), 1 << 20)

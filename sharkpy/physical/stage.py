@@ -12,14 +12,24 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.sources.split import Split
 from sharkpy.types import Schema
 
+_NO_SCHEMA = Schema(())
+
 
 @dataclass(frozen=True, slots=True)
 class BlockColumns:
-    """An input relation of blocks: stored column `names[i]` appears in SQL as `aliases[i]`."""
+    """An input relation of blocks: stored column `names[i]` appears in SQL as `aliases[i]`.
+
+    `schema` has the logical types of `names`. `forms[i]`, where not "", is the DuckDB integer type in which
+    column i is given as scaled integers (see `sharkpy.physical.block_form`); no `forms`: all are logical.
+    """
 
     relation: str
     names: tuple[str, ...]
     aliases: tuple[str, ...]
+    schema: Schema = _NO_SCHEMA
+    forms: tuple[str, ...] = ()
+    values: tuple[tuple[str | None, ...], ...] = ()
+    """`values[i]`, where not empty: column i is given as indexes into it; its last item is None, for NULL."""
 
 
 @dataclass(frozen=True, slots=True)

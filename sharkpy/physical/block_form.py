@@ -1,0 +1,139 @@
+"""Columns of blocks as the scaled integers that they stand for, in an integer type given by the planner.
+
+A program asks for them by `BlockColumns.forms` and `values`: the planner knows from statistics that every value fits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sharkpy.columnar.encoded_column import DictionaryForm, NarrowForm, ScanForm
+from sharkpy.errors import InternalError
+from sharkpy.physical.stage import BlockColumns
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.block import Block
+
+    AnyArray = pa.Array[Any]
+
+ARROW_TYPES: dict[str, pa.DataType] = {
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+}
+"""Arrow's type for each DuckDB type that `forms` may name."""
+Numbers = np.ndarray[Any, np.dtype[Any]]
+_STORAGE = {pa.date32(): pa.int32(), pa.timestamp("us"): pa.int64(), pa.bool_(): pa.int8()}
+
+
+def read_block(block: Block, spec: BlockColumns) -> pa.Table:
+    """The columns of `spec` under their aliases, each in its form."""
+    forms = spec.forms or ("",) * len(spec.names)
+    values = spec.values or ((),) * len(spec.names)
+    logical = block.read([name for name, form in zip(spec.names, forms, strict=True) if not form])
+    scans = block.scan_forms([name for name, form in zip(spec.names, forms, strict=True) if form])
+    columns: list[AnyArray | pa.ChunkedArray[Any]] = []
+    for name, form, known in zip(spec.names, forms, values, strict=True):
+        if known:
+            columns.append(index_array(scans[name], known, ARROW_TYPES[form]))
+        elif form:
+            columns.append(integer_array(scans[name], ARROW_TYPES[form]))
+        else:
+            columns.append(logical.column(name))
+    return pa.Table.from_arrays(columns, names=list(spec.aliases))
+
+
+def index_array(form: ScanForm, values: tuple[str | None, ...], target: pa.DataType) -> AnyArray:
+    """Each string as its index in `values`, whose last item stands for NULL."""
+    if isinstance(form, NarrowForm):
+        raise InternalError("a string column has no integer form")
+    known = pa.array(values[:-1], pa.string())
+    if isinstance(form, DictionaryForm):
+        places = pc.index_in(form.array.dictionary.cast(pa.string()), known)
+        return _moved(form.array.indices, _numpy(places), len(values) - 1, target)
+    found: AnyArray = pc.index_in(form.array.cast(pa.string()), known)
+    return _moved(found, np.arange(len(values) - 1), len(values) - 1, target)
+
+
+def _moved(indices: AnyArray, places: Numbers, missing: int, target: pa.DataType) -> AnyArray:
+    """`places[index]` for each index, `missing` for NULL; the stored indexes themselves where they are that."""
+    is_same = np.array_equal(places, np.arange(len(places)))
+    if is_same and indices.null_count == 0 and indices.type.bit_width == target.bit_width:
+        return indices.view(target)
+    kind = target.to_pandas_dtype()
+    if len(places) == 0:
+        moved = np.full(len(indices), missing, kind)
+    else:
+        stored = _numpy(indices)
+        safe = stored if indices.null_count == 0 else np.minimum(stored, len(places) - 1)
+        moved = places.astype(kind)[safe]
+    if indices.null_count:
+        moved[~np.asarray(pc.is_valid(indices), np.bool_)] = missing
+    return pa.array(moved)
+
+
+def integer_array(form: ScanForm, target: pa.DataType) -> AnyArray:
+    """The scaled integers of a column as `target`, which holds them all; NULLs stay NULL."""
+    if isinstance(form, NarrowForm):
+        return _from_codes(form, target)
+    if isinstance(form, DictionaryForm):
+        return pc.take(_from_values(form.array.dictionary, target), form.array.indices)
+    return _from_values(form.array, target)
+
+
+def _from_codes(form: NarrowForm, target: pa.DataType) -> AnyArray:
+    codes = form.array
+    if form.base == 0 and form.factor == 1 and codes.type.bit_width == target.bit_width:
+        return codes.view(target)
+    kind = target.to_pandas_dtype()
+    values = _numpy(codes).astype(kind)
+    if form.factor != 1:
+        values *= _wrapped(form.factor, kind)
+    if form.base != 0:
+        values += _wrapped(form.base, kind)
+    return _like(codes, values, target)
+
+
+def _wrapped(number: int, kind: Any) -> Any:
+    """`number` modulo the width of `kind`: sums and products wrap, and the results are known to fit."""
+    return np.array(number, np.int64).astype(kind)
+
+
+def _from_values(array: AnyArray | pa.ChunkedArray[Any], target: pa.DataType) -> AnyArray:
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_decimal128(array.type):
+        words = np.frombuffer(memoryview(_values(array)), np.int64)[2 * array.offset :][: 2 * len(array)]
+        return _like(array, words[::2].astype(target.to_pandas_dtype()), target)
+    if array.type in _STORAGE:
+        storage = _STORAGE[array.type]
+        array = array.cast(storage) if array.type == pa.bool_() else array.view(storage)
+    if array.type == target:
+        return array
+    return _like(array, _numpy(array).astype(target.to_pandas_dtype()), target)
+
+
+def _numpy(array: AnyArray) -> Numbers:
+    """The values under NULLs included, whatever they are."""
+    kind = np.dtype(array.type.to_pandas_dtype())
+    return np.frombuffer(memoryview(_values(array)), kind)[array.offset :][: len(array)]
+
+
+def _values(array: AnyArray) -> pa.Buffer:
+    """The buffer of an array's values."""
+    return array.buffers()[1] or pa.py_buffer(b"")
+
+
+def _like(source: AnyArray, values: Numbers, target: pa.DataType) -> AnyArray:
+    """`values` with the NULLs of `source`."""
+    validity = None
+    if source.null_count:
+        is_valid = np.asarray(pc.is_valid(source), np.bool_)
+        validity = pa.py_buffer(np.packbits(is_valid, bitorder="little").data)
+    data = pa.py_buffer(np.ascontiguousarray(values).data)
+    return pa.Array.from_buffers(target, len(values), [validity, data])

@@ -1,0 +1,27 @@
+"""What the planner knows of the session and the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sharkpy.catalog.model import Table
+from sharkpy.columnar.version import TableVersion
+from sharkpy.conf import Conf
+from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
+from sharkpy.sources.split import Split
+
+ScanSource = Callable[[Table], TableVersion | Sequence[Split]]
+"""The cached version of a table, or else the splits of its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """`placement` is "driver", "rdd", or None: the driver where the scanned bytes allow it and `is_local`."""
+
+    conf: Conf
+    scan_source: ScanSource
+    statistics: StatisticsProvider = field(default_factory=NoStatistics)
+    default_parallelism: int = 2
+    placement: str | None = None
+    is_local: bool = True

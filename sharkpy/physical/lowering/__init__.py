@@ -1,0 +1,1 @@
+"""Operator trees without Exchanges to one DuckDB query."""

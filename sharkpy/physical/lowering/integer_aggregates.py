@@ -1,0 +1,76 @@
+"""Aggregates over integer forms: sums of scaled integers, made decimal once a group."""
+
+from __future__ import annotations
+
+from sharkpy.expr import AggregateCall
+from sharkpy.physical.aggregates import state_types
+from sharkpy.physical.lowering.value import HUGE, Value
+from sharkpy.physical.ranges import ColumnRange
+from sharkpy.types import DOUBLE, INTEGER_TYPES, DataType, DecimalType
+
+_MOST_ROWS = 10**12
+"""Rows that a task is taken to have at most where their number is not known."""
+
+
+def integer_complete(call: AggregateCall, args: list[Value], over: str, num_rows: int | None) -> Value | None:
+    """The aggregate over an integer form; None where it has none. `num_rows` bounds the rows of the input."""
+    arg = args[0].integer() if len(args) == 1 and args[0].constant is None else None
+    if arg is None or arg.range is None:
+        return None
+    match call.function:
+        case "min" | "max" if args[0].integer_type is not None:
+            return Value(f"{call.function}({arg.sql}){over}", call.dtype, arg.range, arg.integer_type)
+        case "count":
+            return Value(f"count({arg.sql}){over}", call.dtype)
+        case "sum":
+            return _sum(arg, call.dtype, over, num_rows)
+    return None
+
+
+def integer_partials(call: AggregateCall, args: list[Value], over: str, num_rows: int | None) -> list[Value] | None:
+    """The aggregate's state columns over an integer form."""
+    arg = args[0].integer() if len(args) == 1 and args[0].constant is None else None
+    if call.function == "avg":
+        return None if arg is None else _average_states(call, arg, over, num_rows)
+    types = state_types(call)
+    if call.function == "sum":
+        total = None if arg is None else _sum(arg, types[0], over, num_rows)
+        return None if total is None else [total]
+    value = integer_complete(call, args, over, num_rows)
+    return [value] if value is not None and list(types) == [value.dtype] else None
+
+
+def _average_states(call: AggregateCall, arg: Value, over: str, num_rows: int | None) -> list[Value] | None:
+    types = list(state_types(call))
+    if len(types) != 2 or arg.range is None:
+        return None
+    count = Value(f"count({arg.sql}){over}", types[1])
+    if isinstance(types[0], DecimalType):
+        total = _sum(arg, types[0], over, num_rows)
+        return None if total is None else [total, count]
+    if types[0] == DOUBLE and arg.scale == 0:
+        return [Value(f"CAST({_sum_sql(arg.sql, arg.range, over, num_rows)} AS DOUBLE)", DOUBLE), count]
+    return None
+
+
+def _sum(arg: Value, dtype: DataType, over: str, num_rows: int | None) -> Value | None:
+    if arg.range is None:
+        return None
+    total = _times(arg.range, num_rows or _MOST_ROWS)
+    sql = _sum_sql(arg.sql, arg.range, over, num_rows)
+    if isinstance(dtype, DecimalType):
+        fits = dtype.scale == arg.scale and len(str(total.magnitude)) + dtype.scale <= 38
+        return Value(sql, dtype, total, HUGE) if fits else None
+    if dtype in INTEGER_TYPES and num_rows is not None and total.sql_type is not None:
+        return Value(sql, dtype, total, HUGE)
+    return None
+
+
+def _sum_sql(sql: str, known: ColumnRange, over: str, num_rows: int | None) -> str:
+    """Without overflow checks where the sum of all rows fits 64 bits."""
+    unchecked = num_rows is not None and _times(known, num_rows).sql_type is not None
+    return f"{'sum_no_overflow' if unchecked else 'sum'}({sql}){over}"
+
+
+def _times(known: ColumnRange, num_rows: int) -> ColumnRange:
+    return ColumnRange(min(known.low, 0) * num_rows, max(known.high, 0) * num_rows)

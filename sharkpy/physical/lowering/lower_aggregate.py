@@ -1,0 +1,142 @@
+"""Aggregates: complete, partial and final, by the registry's rows or on integers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sharkpy.errors import InternalError
+from sharkpy.expr import AggregateCall, Alias, ColumnRef
+from sharkpy.logical import LEFT_ONLY_JOINS
+from sharkpy.physical.aggregates import aggregate_row, has_states, is_distinct, state_types
+from sharkpy.physical.lowering.integer_aggregates import integer_complete, integer_partials
+from sharkpy.physical.lowering.lower_expr import lower, lower_logical
+from sharkpy.physical.lowering.packed_keys import pack_keys
+from sharkpy.physical.lowering.select import Builder, Select
+from sharkpy.physical.lowering.value import Scope, Value
+from sharkpy.physical.operators import (
+    AggregateMode,
+    BlockScan,
+    Filter,
+    HashAggregate,
+    HashJoin,
+    Project,
+    SortOperator,
+)
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.types import DOUBLE, FLOAT, INTEGER_TYPES
+from sharkpy.udf.lower import lower_complete, lower_finish, lower_merges, lower_partials
+
+
+def lower_aggregate(plan: HashAggregate, select: Select, builder: Builder) -> Select:
+    """Groups and aggregates; what finishes merged states is computed in a query above, over their columns."""
+    lowering = _Lowering(select.scope, most_rows(plan.child), builder)
+    keys = {item.column_id: _group(lower(item, select.scope)) for item in plan.groups}
+    packed = pack_keys(keys)
+    if packed is None:
+        lowering.values.update(keys)
+        group_by = [value.sql for value in keys.values()]
+    else:
+        name = builder.name("k")
+        lowering.columns.append(f'{packed.sql} AS "{name}"')
+        lowering.finished.update(packed.unpacked(f'"{name}"'))
+        group_by = [packed.sql]
+    for index, item in enumerate(plan.aggregates):
+        lowering.add(plan.mode, item, plan.states[index] if plan.states else ())
+    grouped = replace(select, scope=lowering.values, group_by=tuple(group_by))
+    if not lowering.finished:
+        return grouped
+    inner = builder.wrapped(grouped, lowering.columns)
+    return inner.with_scope({**inner.scope, **lowering.finished})
+
+
+def _group(value: Value) -> Value:
+    """A group key; -0.0 and 0.0 are one key, written 0.0. A bare number would count as a place in the list."""
+    if value.dtype in (FLOAT, DOUBLE) or (value.constant is not None and value.dtype in INTEGER_TYPES):
+        return Value(f"({value.sql} + 0)", value.dtype, value.range)
+    return value
+
+
+def most_rows(plan: PhysicalPlan) -> int | None:
+    """What the rows of `plan` cannot exceed; None where that is not known."""
+    match plan:
+        case BlockScan():
+            return plan.blocks.num_rows
+        case Filter() | Project() | SortOperator():
+            return most_rows(plan.child)
+        case HashJoin(kind=kind) if kind in LEFT_ONLY_JOINS:
+            return most_rows(plan.left)
+    return None
+
+
+class _Lowering:
+    """The aggregates of one operator: `values` of the grouped query, its further `columns`, and what is `finished`
+    over these."""
+
+    def __init__(self, scope: Scope, num_rows: int | None, builder: Builder) -> None:
+        self.values: dict[int, Value] = {}
+        self.columns: list[str] = []
+        self.finished: dict[int, Value] = {}
+        self._scope = scope
+        self._num_rows = num_rows
+        self._builder = builder
+
+    def add(self, mode: AggregateMode, item: Alias, states: tuple[ColumnRef, ...]) -> None:
+        call = item.expr
+        if not isinstance(call, AggregateCall):
+            raise InternalError(f"{item} is not an aggregate")
+        match mode:
+            case AggregateMode.COMPLETE:
+                self._complete(call, item.column_id)
+            case AggregateMode.PARTIAL:
+                for state, value in zip(states, self._states(call), strict=True):
+                    self.values[state.column_id] = value
+            case AggregateMode.FINAL:
+                row, types = aggregate_row(call), state_types(call)
+                merged = lower_merges(row, [self._scope[state.column_id].logical() for state in states])
+                values = [Value(sql, dtype) for sql, dtype in zip(merged, types, strict=True)]
+                self._finish(call, values, item.column_id)
+
+    def _complete(self, call: AggregateCall, column_id: int) -> None:
+        args = [lower(arg, self._scope) for arg in call.args]
+        if not is_distinct(call):
+            value = integer_complete(call, args, self._over(call), self._num_rows)
+            if value is not None:
+                self.values[column_id] = value
+                return
+            if has_states(call) and aggregate_row(call).finish != "{0}":
+                self._finish(call, self._states(call), column_id)
+                return
+        sql = lower_complete(
+            aggregate_row(call),
+            [arg.logical() for arg in args],
+            [arg.dtype for arg in call.args],
+            call.dtype,
+            distinct=is_distinct(call),
+            over=self._over(call),
+        )
+        self.values[column_id] = Value(sql, call.dtype)
+
+    def _states(self, call: AggregateCall) -> list[Value]:
+        args = [lower(arg, self._scope) for arg in call.args]
+        over = self._over(call)
+        if (values := integer_partials(call, args, over, self._num_rows)) is not None:
+            return values
+        row, types = aggregate_row(call), [arg.dtype for arg in call.args]
+        texts = lower_partials(row, [arg.logical() for arg in args], types, call.dtype, over=over)
+        return [Value(text, dtype) for text, dtype in zip(texts, state_types(call), strict=True)]
+
+    def _finish(self, call: AggregateCall, states: list[Value], column_id: int) -> None:
+        row = aggregate_row(call)
+        if row.finish == "{0}":
+            self.values[column_id] = replace(states[0], dtype=call.dtype)
+            return
+        named = []
+        for state in states:
+            name = self._builder.name("m")
+            self.columns.append(f'{state.sql} AS "{name}"')
+            named.append(state.renamed(name).logical())
+        sql = lower_finish(row, named, [arg.dtype for arg in call.args], call.dtype)
+        self.finished[column_id] = Value(sql, call.dtype)
+
+    def _over(self, call: AggregateCall) -> str:
+        return f" FILTER (WHERE {lower_logical(call.filter, self._scope)})" if call.filter is not None else ""

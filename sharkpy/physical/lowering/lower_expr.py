@@ -1,0 +1,61 @@
+"""Expressions to SQL: by the registry's rows, or on integers where ranges prove that these suffice."""
+
+from __future__ import annotations
+
+from sharkpy.errors import InternalError, UnsupportedError
+from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, SortKey
+from sharkpy.physical.lowering.integer_calls import integer_call, integer_cast
+from sharkpy.physical.lowering.value import Scope, Value, literal_integer
+from sharkpy.physical.ranges import ColumnRange
+from sharkpy.udf import registry
+from sharkpy.udf.casts import lower_cast
+from sharkpy.udf.literals import lower_literal
+from sharkpy.udf.lower import lower_scalar
+
+
+def lower(expr: Expr, scope: Scope) -> Value:
+    """The value of `expr` over the columns in `scope`."""
+    match expr:
+        case ColumnRef(column_id):
+            if column_id not in scope:
+                raise InternalError(f"column {expr} is not produced below its use")
+            return scope[column_id]
+        case Literal(constant, dtype):
+            number = literal_integer(constant, dtype)
+            known = None if number is None else ColumnRange(number, number)
+            return Value(lower_literal(constant, dtype), dtype, known, None, number)
+        case Alias(inner):
+            return lower(inner, scope)
+        case Cast(inner, dtype):
+            value = lower(inner, scope)
+            return integer_cast(value, dtype) or Value(lower_cast(value.logical(), value.dtype, dtype), dtype)
+        case Call():
+            return _call(expr, [lower(arg, scope) for arg in expr.args])
+    raise UnsupportedError(f"{expr} cannot be computed here")
+
+
+def lower_logical(expr: Expr, scope: Scope) -> str:
+    return lower(expr, scope).logical()
+
+
+def _call(call: Call, args: list[Value]) -> Value:
+    if (value := integer_call(call.function, args, call.dtype)) is not None:
+        return value
+    row = registry.scalar(call.function)
+    if row is None:
+        raise UnsupportedError(f"function {call.function} cannot be computed")
+    sql = lower_scalar(row, [arg.logical() for arg in args], [arg.dtype for arg in call.args], call.dtype)
+    return Value(sql, call.dtype)
+
+
+def order_by(keys: tuple[SortKey, ...], scope: Scope) -> str:
+    """The list behind ORDER BY; NULLs are placed explicitly."""
+    terms = []
+    for key in keys:
+        direction = "ASC" if key.ascending else "DESC"
+        nulls = "FIRST" if key.nulls_first else "LAST"
+        value = lower(key.expr, scope)
+        sql = value.logical() if value.values else value.sql
+        sql = sql if value.constant is None else f"({sql} + 0)"
+        terms.append(f"{sql} {direction} NULLS {nulls}")
+    return ", ".join(terms)

@@ -1,0 +1,192 @@
+"""A tree of operators without Exchanges to one query over its leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sharkpy.errors import UnsupportedError
+from sharkpy.expr import Alias, ColumnRef, Expr, SortKey
+from sharkpy.physical import operators
+from sharkpy.physical.lowering.coded_columns import coded_columns
+from sharkpy.physical.lowering.lower_aggregate import lower_aggregate
+from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
+from sharkpy.physical.lowering.lower_join import lower_join
+from sharkpy.physical.lowering.lower_scan import lower_leaf
+from sharkpy.physical.lowering.lower_window import lower_window_operator
+from sharkpy.physical.lowering.select import Builder, Select
+from sharkpy.physical.lowering.value import Value
+from sharkpy.physical.plan import PhysicalPlan, column_name
+from sharkpy.physical.stage import StageInput
+from sharkpy.udf import registry
+from sharkpy.udf.lower import lower_table
+from sharkpy.udf.types_duckdb import duckdb_type
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredFragment:
+    """`sql` over `inputs` ("" hands the only input on); `leaves` are the scans and reads by relation name."""
+
+    sql: str
+    inputs: tuple[StageInput, ...]
+    leaves: tuple[tuple[str, PhysicalPlan], ...]
+
+
+def lower_fragment(fragment: PhysicalPlan) -> LoweredFragment:
+    builder = Builder(coded_columns(fragment))
+    select = _lower(fragment, builder)
+    output = fragment.output
+    is_input = isinstance(fragment, (operators.ExchangeRead, operators.BlockScan)) and select.is_bare
+    logical = all(select.scope[column.column_id].integer_type is None for column in output)
+    passes = is_input and logical and bool(output) and not builder.queries
+    sql = "" if passes else builder.finished(select, output)
+    return LoweredFragment(sql, tuple(builder.inputs), tuple(builder.leaves))
+
+
+def _lower(plan: PhysicalPlan, builder: Builder) -> Select:
+    if not plan.children:
+        return lower_leaf(plan, builder)
+    handler = _OPERATORS.get(type(plan))
+    if handler is None:
+        raise UnsupportedError(f"{plan.label} cannot be carried out")
+    return handler(plan, builder)
+
+
+def _project(plan: operators.Project, builder: Builder) -> Select:
+    select = builder.single_use(_computed(plan.items, _lower(plan.child, builder), builder), _uses(plan.items))
+    return select.with_scope({_id(item): lower(item, select.scope) for item in plan.items})
+
+
+def _computed(exprs: tuple[Expr, ...], select: Select, builder: Builder) -> Select:
+    """`select`, wrapped where `exprs` would compute with its aggregates or windows: TRY does not take them."""
+    if select.group_by is None and not select.is_windowed:
+        return select
+    inner = (expr.expr if isinstance(expr, (Alias, SortKey)) else expr for expr in exprs)
+    return select if all(isinstance(expr, ColumnRef) for expr in inner) else builder.wrapped(select)
+
+
+def _uses(exprs: tuple[Expr, ...]) -> list[int]:
+    return [node.column_id for expr in exprs for node in expr.walk() if isinstance(node, ColumnRef)]
+
+
+def _id(item: Alias | ColumnRef) -> int:
+    return item.column_id
+
+
+def _filter(plan: operators.Filter, builder: Builder) -> Select:
+    select = _lower(plan.child, builder)
+    costly = any(not select.scope[column].is_simple for column in _uses((plan.predicate,)) if column in select.scope)
+    if not select.is_open or costly:
+        select = builder.wrapped(select)
+    return select.filtered(lower_logical(plan.predicate, select.scope))
+
+
+def _aggregate(plan: operators.HashAggregate, builder: Builder) -> Select:
+    select = builder.opened(_lower(plan.child, builder))
+    select = builder.single_use(select, _uses((*plan.groups, *plan.aggregates)))
+    return lower_aggregate(plan, select, builder)
+
+
+def _join(plan: operators.HashJoin | operators.NestedLoopJoin, builder: Builder) -> Select:
+    left, right = _lower(plan.left, builder), _lower(plan.right, builder)
+    return lower_join(plan, left, right, builder)
+
+
+def _window(plan: operators.WindowOperator, builder: Builder) -> Select:
+    select = builder.opened(_lower(plan.child, builder))
+    select = builder.single_use(select, [*select.scope, *_uses(plan.windows)])
+    return lower_window_operator(plan, select)
+
+
+def _sort(plan: operators.SortOperator | operators.TopN, builder: Builder) -> Select:
+    from dataclasses import replace
+
+    select = _computed(plan.keys, _lower(plan.child, builder), builder)
+    if select.order_by or select.limit:
+        select = builder.wrapped(select)
+    ordered = replace(select, order_by=order_by(plan.keys, select.scope))
+    if isinstance(plan, operators.TopN):
+        return replace(ordered, limit=_limit_clause(plan.count, plan.offset))
+    return ordered
+
+
+def _limit(plan: operators.LimitOperator, builder: Builder) -> Select:
+    from dataclasses import replace
+
+    select = _lower(plan.child, builder)
+    if select.limit:
+        select = builder.wrapped(select)
+    return replace(select, limit=_limit_clause(plan.count, plan.offset))
+
+
+def _limit_clause(count: int | None, offset: int) -> str:
+    parts = [] if count is None else [f"LIMIT {count}"]
+    return " ".join(parts + ([f"OFFSET {offset}"] if offset else []))
+
+
+def _union(plan: operators.UnionAll, builder: Builder) -> Select:
+    parts = []
+    for child in plan.inputs:
+        select = _lower(child, builder)
+        items = [
+            f"{select.scope[source.column_id].logical()} AS {_quoted(target)}"
+            for source, target in zip(child.output, plan.columns, strict=True)
+        ]
+        text = select.text(items)
+        parts.append(f"({text})" if select.order_by or select.limit else text)
+    scope = {column.column_id: Value(_quoted(column), column.dtype) for column in plan.columns}
+    return Select(builder.query("\nUNION ALL\n".join(parts)), scope)
+
+
+def _quoted(column: ColumnRef) -> str:
+    return f'"{column_name(column.column_id)}"'
+
+
+def _expand(plan: operators.Expand, builder: Builder) -> Select:
+    """Every row beside the number of each set; a column is computed by the set's own expression."""
+    select = builder.bare(_lower(plan.child, builder))
+    number = builder.name("set")
+    sets = ", ".join(f"({index})" for index in range(len(plan.projections)))
+    scope = {}
+    for position, column in enumerate(plan.columns):
+        choices = [lower_logical(projection[position], select.scope) for projection in plan.projections]
+        branches = " ".join(f"WHEN {index} THEN {choice}" for index, choice in enumerate(choices))
+        shared = choices[0] if len(set(choices)) == 1 else f"CASE {number} {branches} END"
+        scope[column.column_id] = Value(shared, column.dtype)
+    source = f"{select.source} CROSS JOIN (VALUES {sets}) AS {number}_values({number})"
+    return builder.wrapped(Select(source, scope, is_join=True))
+
+
+def _generate(plan: operators.Generate, builder: Builder) -> Select:
+    """The generator's list of structs per row, unnested."""
+    row = registry.table_function(plan.generator.function)
+    if row is None:
+        raise UnsupportedError(f"table function {plan.generator.function} cannot be computed")
+    select = builder.opened(_lower(plan.child, builder))
+    args = [lower_logical(arg, select.scope) for arg in plan.generator.args]
+    made = lower_table(row, args, [arg.dtype for arg in plan.generator.args])
+    made_list, element = builder.name("list"), builder.name("row")
+    with_list = builder.wrapped(select, [f"{made} AS {made_list}"])
+    items = f"CASE WHEN coalesce(len({made_list}), 0) = 0 THEN [NULL] ELSE {made_list} END" if plan.outer else made_list
+    unnested = builder.wrapped(with_list, [f"unnest({items}) AS {element}"])
+    columns = {
+        column.column_id: Value(f"CAST({element}.c{index} AS {duckdb_type(column.dtype)})", column.dtype)
+        for index, column in enumerate(plan.columns)
+    }
+    return unnested.with_scope({**unnested.scope, **columns})
+
+
+_OPERATORS: dict[type[PhysicalPlan], Callable[..., Select]] = {
+    operators.Project: _project,
+    operators.Filter: _filter,
+    operators.HashAggregate: _aggregate,
+    operators.HashJoin: _join,
+    operators.NestedLoopJoin: _join,
+    operators.WindowOperator: _window,
+    operators.SortOperator: _sort,
+    operators.TopN: _sort,
+    operators.LimitOperator: _limit,
+    operators.UnionAll: _union,
+    operators.Expand: _expand,
+    operators.Generate: _generate,
+}

@@ -1,0 +1,110 @@
+"""Leaves: what a task is given, as a relation."""
+
+from __future__ import annotations
+
+from sharkpy.errors import UnsupportedError
+from sharkpy.expr import ColumnRef
+from sharkpy.physical.distribution import BroadcastPartitioning
+from sharkpy.physical.lowering.lower_expr import lower_logical
+from sharkpy.physical.lowering.select import Builder, Select
+from sharkpy.physical.lowering.value import Value
+from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan, ValuesScan
+from sharkpy.physical.plan import PhysicalPlan, column_name
+from sharkpy.physical.ranges import ColumnRange
+from sharkpy.physical.stage import BlockColumns, BroadcastColumns, ExchangeColumns, FileColumns, StageInput
+from sharkpy.types import DATE, INTEGER_TYPES, DataType, DecimalType
+from sharkpy.udf.types_duckdb import duckdb_type
+
+_MAX_SCALE = 18
+
+
+def lower_leaf(plan: PhysicalPlan, builder: Builder) -> Select:
+    match plan:
+        case BlockScan():
+            return _blocks(plan, builder)
+        case FileScan():
+            return _files(plan, builder)
+        case ValuesScan():
+            return _values(plan, builder)
+        case ExchangeRead():
+            return _exchange(plan, builder)
+    raise UnsupportedError(f"{plan.label} cannot be read")
+
+
+def _blocks(plan: BlockScan, builder: Builder) -> Select:
+    relation = builder.relation()
+    aliases = tuple(column_name(column.column_id) for column in plan.columns)
+    schema = plan.table_schema.select(plan.names)
+    ranges = dict(plan.blocks.ranges)
+    strings = {name: (*values, None) for name, values in plan.blocks.distinct}
+    scope = {
+        column.column_id: _coded(f'"{alias}"', column.dtype, strings[name])
+        if column.column_id in builder.coded
+        else _stored(f'"{alias}"', column.dtype, ranges.get(name))
+        for column, alias, name in zip(plan.columns, aliases, plan.names, strict=True)
+    }
+    forms = tuple(scope[column.column_id].integer_type or "" for column in plan.columns)
+    values = tuple(scope[column.column_id].values for column in plan.columns)
+    stage_input = BlockColumns(
+        relation, plan.names, aliases, schema, forms if any(forms) else (), values if any(values) else ()
+    )
+    builder.add_input(stage_input, plan)
+    select = Select(relation, scope)
+    return select if plan.predicate is None else select.filtered(lower_logical(plan.predicate, scope))
+
+
+def _coded(sql: str, dtype: DataType, values: tuple[str | None, ...]) -> Value:
+    known = ColumnRange(0, len(values) - 1)
+    return Value(sql, dtype, known, known.sql_type, values=values)
+
+
+def _stored(sql: str, dtype: DataType, known: ColumnRange | None) -> Value:
+    """A stored column: DECIMAL, DATE and integers as the narrowest integers that hold the kept blocks' values."""
+    if known is None or known.sql_type is None:
+        return Value(sql, dtype)
+    if isinstance(dtype, DecimalType) and dtype.scale <= _MAX_SCALE:
+        return Value(sql, dtype, known, known.sql_type)
+    if dtype == DATE or dtype in INTEGER_TYPES:
+        return Value(sql, dtype, known, known.sql_type)
+    return Value(sql, dtype)
+
+
+def _files(plan: FileScan, builder: Builder) -> Select:
+    relation = builder.relation()
+    aliases = tuple(column_name(column.column_id) for column in plan.columns)
+    builder.add_input(FileColumns(relation, plan.table_schema, plan.names, aliases), plan)
+    select = Select(relation, _columns(plan.columns))
+    return select if plan.predicate is None else select.filtered(lower_logical(plan.predicate, select.scope))
+
+
+def _exchange(plan: ExchangeRead, builder: Builder) -> Select:
+    relation = builder.relation()
+    stage_input: StageInput = ExchangeColumns(relation, plan.exchange_id, plan.schema)
+    if isinstance(plan.partitioning, BroadcastPartitioning):
+        stage_input = BroadcastColumns(relation, plan.exchange_id, plan.schema)
+    builder.add_input(stage_input, plan)
+    return Select(relation, _columns(plan.columns))
+
+
+def _columns(columns: tuple[ColumnRef, ...]) -> dict[int, Value]:
+    return {column.column_id: Value(f'"{column_name(column.column_id)}"', column.dtype) for column in columns}
+
+
+def _values(plan: ValuesScan, builder: Builder) -> Select:
+    name = builder.name("v")
+    columns = ", ".join(f'"{column_name(column.column_id)}"' for column in plan.columns)
+    if not plan.rows:
+        nulls = ", ".join(
+            f'CAST(NULL AS {duckdb_type(column.dtype)}) AS "{column_name(column.column_id)}"' for column in plan.columns
+        )
+        return Select(f"(SELECT {nulls or 1} WHERE false) AS {name}", _columns(plan.columns))
+    if not plan.columns:
+        return Select(f"(SELECT 1 FROM range({len(plan.rows)})) AS {name}", {})
+    types = [duckdb_type(column.dtype) for column in plan.columns]
+    rows = []
+    for index, row in enumerate(plan.rows):
+        values = [lower_logical(expr, {}) for expr in row]
+        if index == 0:
+            values = [f"CAST({value} AS {dtype})" for value, dtype in zip(values, types, strict=True)]
+        rows.append(f"({', '.join(values)})")
+    return Select(f"(VALUES {', '.join(rows)}) AS {name}({columns})", _columns(plan.columns))

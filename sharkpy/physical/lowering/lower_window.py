@@ -1,0 +1,65 @@
+"""Window functions to DuckDB's OVER clauses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sharkpy.errors import UnsupportedError
+from sharkpy.expr import WindowCall, WindowFrame
+from sharkpy.physical.lowering.lower_expr import lower_logical, order_by
+from sharkpy.physical.lowering.select import Select
+from sharkpy.physical.lowering.value import Scope, Value
+from sharkpy.physical.operators import WindowOperator
+from sharkpy.types import DATE, DataType
+from sharkpy.udf import registry
+from sharkpy.udf.lower import lower_complete, lower_window
+
+
+def lower_window_operator(plan: WindowOperator, select: Select) -> Select:
+    scope = dict(select.scope)
+    for item in plan.windows:
+        if not isinstance(item.expr, WindowCall):
+            raise UnsupportedError(f"{item} is not a window function")
+        scope[item.column_id] = _window(item.expr, select.scope)
+    return replace(select, scope=scope, is_windowed=True)
+
+
+def _window(call: WindowCall, scope: Scope) -> Value:
+    args = [lower_logical(arg, scope) for arg in call.args]
+    types = [arg.dtype for arg in call.args]
+    window = registry.window(call.function)
+    if window is not None:
+        over = _over(call, scope, with_frame=window.takes_frame)
+        nulls = " IGNORE NULLS" if call.ignore_nulls else ""
+        return Value(lower_window(window, args, types, call.dtype, over=over, nulls=nulls), call.dtype)
+    aggregate = registry.aggregate(call.function)
+    if aggregate is None:
+        raise UnsupportedError(f"window function {call.function} cannot be computed")
+    over = _over(call, scope, with_frame=True)
+    return Value(lower_complete(aggregate, args, types, call.dtype, distinct=call.distinct, over=over), call.dtype)
+
+
+def _over(call: WindowCall, scope: Scope, *, with_frame: bool) -> str:
+    parts = []
+    if call.partition_by:
+        parts.append("PARTITION BY " + ", ".join(lower_logical(expr, scope) for expr in call.partition_by))
+    if call.order_by:
+        parts.append("ORDER BY " + order_by(call.order_by, scope))
+    if call.frame is not None and with_frame:
+        parts.append(_frame(call.frame, call.order_by[0].dtype if call.order_by else None))
+    return f" OVER ({' '.join(parts)})"
+
+
+def _frame(frame: WindowFrame, key: DataType | None) -> str:
+    in_days = frame.unit == "RANGE" and key == DATE
+    start, end = _bound(frame.start, "PRECEDING", in_days), _bound(frame.end, "FOLLOWING", in_days)
+    return f"{frame.unit} BETWEEN {start} AND {end}"
+
+
+def _bound(offset: float | None, unbounded: str, in_days: bool) -> str:
+    if offset is None:
+        return f"UNBOUNDED {unbounded}"
+    if offset == 0:
+        return "CURRENT ROW"
+    size = f"INTERVAL {abs(offset)} DAY" if in_days else abs(offset)
+    return f"{size} {'PRECEDING' if offset < 0 else 'FOLLOWING'}"

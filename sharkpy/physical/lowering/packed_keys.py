@@ -1,0 +1,42 @@
+"""Group keys of few values packed into one small integer: one key is hashed instead of several (SPEC M2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sharkpy.physical.lowering.value import Value
+
+_MOST_KEYS = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class PackedKeys:
+    """`sql` is a SMALLINT: the sum of each key's index times its stride."""
+
+    sql: str
+    keys: tuple[tuple[int, Value, int], ...]
+    """(column id, key, stride)."""
+
+    def unpacked(self, name: str) -> dict[int, Value]:
+        """The keys, by column id, over the packed column `name`."""
+        return {
+            column_id: Value(
+                f"({name} // {stride} % {len(key.values)})", key.dtype, key.range, "SMALLINT", None, key.values
+            )
+            for column_id, key, stride in self.keys
+        }
+
+
+def pack_keys(keys: Mapping[int, Value]) -> PackedKeys | None:
+    """The keys as one; None where there are not several, or one is not an index, or there are too many values."""
+    if len(keys) < 2 or not all(key.values for key in keys.values()):
+        return None
+    terms, packed, stride = [], [], 1
+    for column_id, key in keys.items():
+        terms.append(f"CAST({key.sql} AS SMALLINT)" + (f" * CAST({stride} AS SMALLINT)" if stride > 1 else ""))
+        packed.append((column_id, key, stride))
+        stride *= len(key.values)
+    if stride > _MOST_KEYS:
+        return None
+    return PackedKeys(f"({' + '.join(terms)})", tuple(packed))

@@ -1,0 +1,134 @@
+"""One SELECT in the making, and the chain of common table expressions that it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from sharkpy.expr import ColumnRef
+from sharkpy.physical.lowering.value import Scope, Value
+from sharkpy.physical.plan import PhysicalPlan, column_name
+from sharkpy.physical.stage import StageInput
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Clauses so far; `scope` has the values that a select list may use.
+
+    `is_join` says that `source` needs parentheses as the right side of a join.
+    """
+
+    source: str
+    scope: Scope = field(hash=False)
+    where: tuple[str, ...] = ()
+    group_by: tuple[str, ...] | None = None
+    order_by: str = ""
+    limit: str = ""
+    is_windowed: bool = False
+    is_join: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Rows of `source` under `where`: anything may still be put on top."""
+        return self.group_by is None and not (self.order_by or self.limit or self.is_windowed)
+
+    @property
+    def is_bare(self) -> bool:
+        """`source` itself."""
+        return self.is_open and not self.where and self.is_simple
+
+    @property
+    def is_simple(self) -> bool:
+        return all(value.sql == f'"{column_name(column_id)}"' for column_id, value in self.scope.items())
+
+    def filtered(self, predicate: str) -> Select:
+        return replace(self, where=(*self.where, predicate))
+
+    def with_scope(self, scope: Scope) -> Select:
+        return replace(self, scope=scope)
+
+    def text(self, items: Iterable[str]) -> str:
+        parts = ["SELECT " + (", ".join(items) or '1 AS "_"'), f"FROM {self.source}"]
+        if self.where:
+            parts.append("WHERE " + " AND ".join(self.where))
+        if self.group_by:
+            parts.append("GROUP BY " + ", ".join(self.group_by))
+        if self.order_by:
+            parts.append(f"ORDER BY {self.order_by}")
+        if self.limit:
+            parts.append(self.limit)
+        return "\n".join(parts)
+
+
+class Builder:
+    """Collects the inputs and inner queries of one fragment. Names are given in order of need.
+
+    `coded` are the scanned columns to be read as indexes into their distinct values.
+    """
+
+    def __init__(self, coded: frozenset[int] = frozenset()) -> None:
+        self.coded = coded
+        self.inputs: list[StageInput] = []
+        self.leaves: list[tuple[str, PhysicalPlan]] = []
+        self.queries: list[tuple[str, str]] = []
+        self._names = 0
+
+    def relation(self) -> str:
+        return f"in{len(self.inputs)}"
+
+    def add_input(self, stage_input: StageInput, leaf: PhysicalPlan) -> None:
+        self.inputs.append(stage_input)
+        self.leaves.append((stage_input.relation, leaf))
+
+    def name(self, prefix: str) -> str:
+        """A name for a column or query that no plan column has."""
+        self._names += 1
+        return f"{prefix}{self._names}"
+
+    def query(self, text: str) -> str:
+        """The name of a new inner query."""
+        name = self.name("s")
+        self.queries.append((name, text))
+        return name
+
+    def wrapped(self, select: Select, extra: Iterable[str] = ()) -> Select:
+        """`select` as an inner query: all its values are columns then. `extra` select items go with it."""
+        items = [select_item(column_id, value) for column_id, value in select.scope.items()]
+        scope = {column_id: value.renamed(column_name(column_id)) for column_id, value in select.scope.items()}
+        return Select(self.query(select.text([*items, *extra])), scope)
+
+    def opened(self, select: Select) -> Select:
+        return select if select.is_open else self.wrapped(select)
+
+    def bare(self, select: Select) -> Select:
+        return select if select.is_bare else self.wrapped(select)
+
+    def single_use(self, select: Select, uses: Iterable[int]) -> Select:
+        """`select`, wrapped where a costly value of it would be written out more than once."""
+        seen: set[int] = set()
+        for column_id in uses:
+            if column_id in seen and column_id in select.scope and not select.scope[column_id].is_simple:
+                return self.wrapped(select)
+            seen.add(column_id)
+        return select
+
+    def finished(self, select: Select, output: tuple[ColumnRef, ...]) -> str:
+        """The whole query; columns have their logical types."""
+        items = []
+        for column in output:
+            value = select.scope[column.column_id]
+            items.append(select_item(column.column_id, Value(value.logical(), value.dtype)))
+        text = select.text(items)
+        if not self.queries:
+            return text
+        inner = ",\n".join(f"{name} AS NOT MATERIALIZED (\n{_indented(body)}\n)" for name, body in self.queries)
+        return f"WITH {inner}\n{text}"
+
+
+def select_item(column_id: int, value: Value) -> str:
+    name = f'"{column_name(column_id)}"'
+    return name if value.sql == name else f"{value.sql} AS {name}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join("  " + line for line in text.splitlines())

@@ -1,0 +1,116 @@
+"""A value in SQL: either of its logical type, or as the scaled integer that it is stored as."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sharkpy.errors import InternalError
+from sharkpy.physical.ranges import ColumnRange
+from sharkpy.types import DATE, INTEGER_TYPES, STRING, TIMESTAMP, DataType, DecimalType
+from sharkpy.udf.literals import lower_literal
+from sharkpy.udf.types_duckdb import duckdb_type
+
+HUGE = "HUGEINT"
+"""The type of sums: an integer form that is made logical, not computed with."""
+_EPOCH = datetime.date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """`sql` computes a value of `dtype`.
+
+    1. `integer_type` None: `sql` has the DuckDB type of `dtype`.
+    2. Else `sql` has that DuckDB integer type, and its value is the logical one in units of its last digit
+       (DECIMAL), in days (DATE) or in microseconds (TIMESTAMP).
+    3. `range` bounds the integer, where statistics prove bounds; a value of form 2 always has one.
+    4. `constant` is the integer of a literal.
+    5. With `values`, `sql` is instead an index into them, never NULL.
+    """
+
+    sql: str
+    dtype: DataType
+    range: ColumnRange | None = None
+    integer_type: str | None = None
+    constant: int | None = None
+    values: tuple[str | None, ...] = ()
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether repeating `sql` costs nothing."""
+        return (self.sql.startswith('"') and self.sql.count('"') == 2 and self.sql.endswith('"')) or (
+            self.constant is not None
+        )
+
+    @property
+    def scale(self) -> int:
+        return self.dtype.scale if isinstance(self.dtype, DecimalType) else 0
+
+    def logical(self) -> str:
+        """SQL of the value in the DuckDB type of its logical type."""
+        if self.integer_type is None or self.range is None:
+            return self.sql
+        if self.values:
+            return decoded(self.sql, self.values)
+        target = duckdb_type(self.dtype)
+        if self.dtype in INTEGER_TYPES:
+            return self.sql if target == self.integer_type else f"CAST({self.sql} AS {target})"
+        if self.dtype == DATE:
+            return f"(DATE '1970-01-01' + CAST({self.sql} AS INTEGER))"
+        if self.dtype == TIMESTAMP:
+            return f"make_timestamp(CAST({self.sql} AS BIGINT))"
+        if isinstance(self.dtype, DecimalType):
+            return _decimal(self.sql, self.range, self.dtype)
+        raise InternalError(f"{self.dtype} has no integer form")
+
+    def integer(self) -> Value | None:
+        """The same value in integer form; None where it is not known to have one."""
+        if self.integer_type is not None:
+            return None if self.integer_type == HUGE or self.values else self
+        if self.constant is not None and self.range is not None and self.range.sql_type is not None:
+            return Value(str(self.constant), self.dtype, self.range, self.range.sql_type, self.constant)
+        if self.dtype in INTEGER_TYPES and self.range is not None:
+            return Value(self.sql, self.dtype, self.range, duckdb_type(self.dtype))
+        return None
+
+    def renamed(self, name: str) -> Value:
+        """The value as a column that an inner query computed."""
+        return Value(f'"{name}"', self.dtype, self.range, self.integer_type, values=self.values)
+
+
+Scope = Mapping[int, Value]
+"""Values by column id."""
+
+
+def _decimal(sql: str, known: ColumnRange, dtype: DecimalType) -> str:
+    """Digits of scaled integers moved behind the point by an exact multiplication, as narrow as they are."""
+    target = duckdb_type(dtype)
+    digits = max(len(str(known.magnitude)), 1)
+    if dtype.scale == 0:
+        return f"CAST({sql} AS {target})"
+    unit = f"CAST('{Decimal(1).scaleb(-dtype.scale):f}' AS DECIMAL({dtype.scale},{dtype.scale}))"
+    return f"CAST((CAST({sql} AS DECIMAL({digits},0)) * {unit}) AS {target})"
+
+
+def decoded(index: str, values: tuple[str | None, ...]) -> str:
+    """The item of `values` at `index`."""
+    items = ", ".join("NULL" if value is None else lower_literal(value, STRING) for value in values)
+    return f"list_extract([{items}], CAST({index} AS BIGINT) + 1)"
+
+
+def literal_integer(value: object, dtype: DataType) -> int | None:
+    """The integer form of a literal: scaled, days, or microseconds."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if dtype in INTEGER_TYPES and isinstance(value, int):
+        return value
+    if isinstance(dtype, DecimalType) and isinstance(value, (int, Decimal)):
+        scaled = Decimal(value).scaleb(dtype.scale)
+        return int(scaled) if scaled == scaled.to_integral_value() else None
+    if dtype == DATE and isinstance(value, datetime.date):
+        return (value - _EPOCH).days
+    if dtype == TIMESTAMP and isinstance(value, datetime.datetime):
+        return (value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
+    return None

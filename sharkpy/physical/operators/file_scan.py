@@ -1,0 +1,54 @@
+"""Reads columns of a table's data files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sharkpy.expr import ColumnRef, Expr
+from sharkpy.physical.distribution import Distribution, Single, Unspecified
+from sharkpy.physical.plan import PhysicalPlan, listed
+from sharkpy.sources.split import Split
+from sharkpy.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSet:
+    """The file splits of a scan."""
+
+    splits: tuple[Split, ...] = field(repr=False)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(_split_bytes(split) for split in self.splits)
+
+
+def _split_bytes(split: Split) -> int:
+    """Bytes that a split stands for; one counted in row groups or stripes as the file's share at most."""
+    is_bytes = split.format in ("text", "json")
+    return split.length if is_bytes else split.file_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FileScan(PhysicalPlan):
+    """`names[i]` is the table's column behind `columns[i]`."""
+
+    table_name: str
+    table_schema: Schema
+    columns: tuple[ColumnRef, ...]
+    names: tuple[str, ...]
+    splits: SplitSet
+    predicate: Expr | None = None
+    is_single: bool = False
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
+    def distribution(self) -> Distribution:
+        return Single() if self.is_single else Unspecified()
+
+    @property
+    def label(self) -> str:
+        where = f" where {self.predicate}" if self.predicate else ""
+        return f"FileScan {self.table_name} {listed(self.columns)}{where} ({len(self.splits.splits)} splits)"

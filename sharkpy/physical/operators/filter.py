@@ -1,0 +1,27 @@
+"""Keeps the rows for which a predicate is TRUE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.expr import ColumnRef, Expr
+from sharkpy.physical.distribution import Distribution
+from sharkpy.physical.plan import PhysicalPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(PhysicalPlan):
+    child: PhysicalPlan
+    predicate: Expr
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.child.output
+
+    @property
+    def distribution(self) -> Distribution:
+        return self.child.distribution
+
+    @property
+    def label(self) -> str:
+        return f"Filter {self.predicate}"

@@ -1,0 +1,31 @@
+"""LATERAL VIEW: each row with the rows that a table function makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.expr import Call, ColumnRef
+from sharkpy.physical.distribution import Distribution
+from sharkpy.physical.plan import PhysicalPlan, listed
+
+
+@dataclass(frozen=True, slots=True)
+class Generate(PhysicalPlan):
+    """`outer` keeps a row that the generator makes nothing of, with NULLs."""
+
+    child: PhysicalPlan
+    generator: Call
+    columns: tuple[ColumnRef, ...]
+    outer: bool
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.child.output + self.columns
+
+    @property
+    def distribution(self) -> Distribution:
+        return self.child.distribution
+
+    @property
+    def label(self) -> str:
+        return f"Generate {'outer ' if self.outer else ''}{self.generator} as {listed(self.columns)}"

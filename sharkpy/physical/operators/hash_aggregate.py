@@ -1,0 +1,52 @@
+"""Groups rows and computes aggregates, in one step or as partial states that merge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from sharkpy.expr import Alias, ColumnRef
+from sharkpy.physical.distribution import Distribution
+from sharkpy.physical.plan import PhysicalPlan, listed, retained
+
+
+class AggregateMode(Enum):
+    COMPLETE = "complete"
+    """Rows in, results out: all rows of a group are in one task."""
+    PARTIAL = "partial"
+    """Rows in, states out."""
+    FINAL = "final"
+    """States of equal groups in, merged and finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class HashAggregate(PhysicalPlan):
+    """`states[i]` are the state columns of `aggregates[i]`: a partial's output, a final's input; else empty.
+
+    Without groups there is exactly one row per task that runs it, also over no rows.
+    """
+
+    child: PhysicalPlan
+    groups: tuple[Alias | ColumnRef, ...]
+    aggregates: tuple[Alias, ...]
+    mode: AggregateMode
+    states: tuple[tuple[ColumnRef, ...], ...] = ()
+
+    @property
+    def group_columns(self) -> tuple[ColumnRef, ...]:
+        return tuple(item.ref if isinstance(item, Alias) else item for item in self.groups)
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        if self.mode is AggregateMode.PARTIAL:
+            return self.group_columns + tuple(column for state in self.states for column in state)
+        return self.group_columns + tuple(item.ref for item in self.aggregates)
+
+    @property
+    def distribution(self) -> Distribution:
+        return retained(self.child.distribution, self.group_columns)
+
+    @property
+    def label(self) -> str:
+        by = f" by {listed(self.groups)}" if self.groups else ""
+        return f"HashAggregate {self.mode.value}{by} computing {listed(self.aggregates)}"

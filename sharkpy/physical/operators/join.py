@@ -1,0 +1,78 @@
+"""Joins: rows of two sides paired by a condition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.expr import ColumnRef, Expr
+from sharkpy.logical import LEFT_ONLY_JOINS, JoinKind
+from sharkpy.physical.distribution import Broadcast, Distribution, Unspecified
+from sharkpy.physical.plan import PhysicalPlan
+
+LEFT_PRESERVED = (JoinKind.INNER, JoinKind.LEFT, JoinKind.CROSS, JoinKind.SINGLE, *LEFT_ONLY_JOINS)
+"""Kinds under which every result row belongs to one left row: the right side may be broadcast."""
+RIGHT_PRESERVED = (JoinKind.INNER, JoinKind.RIGHT, JoinKind.CROSS)
+"""Kinds under which every result row belongs to one right row: the left side may be broadcast."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Join(PhysicalPlan):
+    """`left_keys[i] = right_keys[i]` are the equalities; `residual` is the rest of the condition.
+
+    `null_safe[i]` makes an equality hold between NULLs. `checks_single` False: a SINGLE join whose right
+    side is known to match at most once.
+    """
+
+    left: PhysicalPlan
+    right: PhysicalPlan
+    kind: JoinKind
+    left_keys: tuple[Expr, ...] = ()
+    right_keys: tuple[Expr, ...] = ()
+    null_safe: tuple[bool, ...] = ()
+    residual: Expr | None = None
+    checks_single: bool = True
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        if self.kind in LEFT_ONLY_JOINS:
+            return self.left.output
+        return self.left.output + self.right.output
+
+    @property
+    def distribution(self) -> Distribution:
+        left, right = self.left.distribution, self.right.distribution
+        if isinstance(right, Broadcast):
+            return left
+        if isinstance(left, Broadcast):
+            return right
+        if self.kind in LEFT_PRESERVED:
+            return left
+        return right if self.kind in RIGHT_PRESERVED or left == right else Unspecified()
+
+    @property
+    def condition(self) -> str:
+        signs = ("<=>" if safe else "=" for safe in self.null_safe)
+        terms = [f"{a} {sign} {b}" for a, sign, b in zip(self.left_keys, signs, self.right_keys, strict=True)]
+        return " AND ".join(terms + ([str(self.residual)] if self.residual else []))
+
+
+@dataclass(frozen=True, slots=True)
+class HashJoin(_Join):
+    """A join with equalities: the right side is hashed, the left side probes it."""
+
+    @property
+    def label(self) -> str:
+        side = {True: " broadcast right", False: ""}[isinstance(self.right.distribution, Broadcast)]
+        if isinstance(self.left.distribution, Broadcast):
+            side = " broadcast left"
+        return f"HashJoin {self.kind.value}{side} on {self.condition}"
+
+
+@dataclass(frozen=True, slots=True)
+class NestedLoopJoin(_Join):
+    """A join without equalities."""
+
+    @property
+    def label(self) -> str:
+        on = f" on {self.residual}" if self.residual else ""
+        return f"NestedLoopJoin {self.kind.value}{on}"

@@ -1,0 +1,42 @@
+"""Computes expressions row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.expr import Alias, ColumnRef
+from sharkpy.physical.distribution import Distribution, Hashed
+from sharkpy.physical.plan import PhysicalPlan, listed, retained
+
+
+@dataclass(frozen=True, slots=True)
+class Project(PhysicalPlan):
+    child: PhysicalPlan
+    items: tuple[Alias | ColumnRef, ...]
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return tuple(item.ref if isinstance(item, Alias) else item for item in self.items)
+
+    @property
+    def distribution(self) -> Distribution:
+        below = self.child.distribution
+        if not isinstance(below, Hashed):
+            return below
+        return retained(
+            Hashed(tuple(self._renamed().get(key, key) for key in below.keys), below.num_buckets), self.output
+        )
+
+    def _renamed(self) -> dict[int, int]:
+        """Columns of the child that go on under a new id only."""
+        kept = {item.column_id for item in self.items if isinstance(item, ColumnRef)}
+        aliases = [item for item in self.items if isinstance(item, Alias)]
+        return {
+            alias.expr.column_id: alias.column_id
+            for alias in reversed(aliases)
+            if isinstance(alias.expr, ColumnRef) and alias.expr.column_id not in kept
+        }
+
+    @property
+    def label(self) -> str:
+        return f"Project {listed(self.items)}"

@@ -1,0 +1,27 @@
+"""Orders the rows of each task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.expr import ColumnRef, SortKey
+from sharkpy.physical.distribution import Distribution
+from sharkpy.physical.plan import PhysicalPlan, listed
+
+
+@dataclass(frozen=True, slots=True)
+class SortOperator(PhysicalPlan):
+    child: PhysicalPlan
+    keys: tuple[SortKey, ...]
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.child.output
+
+    @property
+    def distribution(self) -> Distribution:
+        return self.child.distribution
+
+    @property
+    def label(self) -> str:
+        return f"Sort {listed(self.keys)}"

@@ -1,0 +1,32 @@
+"""The first rows of each task in an order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.expr import ColumnRef, SortKey
+from sharkpy.physical.distribution import Distribution
+from sharkpy.physical.plan import PhysicalPlan, listed
+
+
+@dataclass(frozen=True, slots=True)
+class TopN(PhysicalPlan):
+    """Rows [offset, offset + count) in the order of `keys`, in that order."""
+
+    child: PhysicalPlan
+    keys: tuple[SortKey, ...]
+    count: int
+    offset: int = 0
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.child.output
+
+    @property
+    def distribution(self) -> Distribution:
+        return self.child.distribution
+
+    @property
+    def label(self) -> str:
+        offset = f" offset {self.offset}" if self.offset else ""
+        return f"TopN {self.count}{offset} {listed(self.keys)}"

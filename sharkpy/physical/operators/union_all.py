@@ -1,0 +1,29 @@
+"""Rows of several inputs, one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.expr import ColumnRef
+from sharkpy.physical.distribution import Distribution
+from sharkpy.physical.plan import PhysicalPlan, listed, union_distribution
+
+
+@dataclass(frozen=True, slots=True)
+class UnionAll(PhysicalPlan):
+    """Column i of every input becomes `columns[i]`."""
+
+    inputs: tuple[PhysicalPlan, ...]
+    columns: tuple[ColumnRef, ...]
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
+    def distribution(self) -> Distribution:
+        return union_distribution(tuple(child.distribution for child in self.inputs))
+
+    @property
+    def label(self) -> str:
+        return f"UnionAll {listed(self.columns)}"

@@ -1,0 +1,31 @@
+"""Literal rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.expr import ColumnRef, Expr
+from sharkpy.physical.distribution import Distribution, Single
+from sharkpy.physical.plan import PhysicalPlan, listed
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesScan(PhysicalPlan):
+    """`rows` computed in one task; `reason` says where they come from when not from the query's text."""
+
+    columns: tuple[ColumnRef, ...]
+    rows: tuple[tuple[Expr, ...], ...]
+    reason: str = ""
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
+    def distribution(self) -> Distribution:
+        return Single()
+
+    @property
+    def label(self) -> str:
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"Values {listed(self.columns)} {len(self.rows)} rows{reason}"

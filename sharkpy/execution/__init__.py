@@ -1,0 +1,1 @@
+"""How plans run: Spark start-up, workers, tasks, exchanges, broadcasts and the runner."""

@@ -1,0 +1,78 @@
+"""The bucket of each row, as DuckDB SQL: by a stable hash, or by comparison with boundary rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sharkpy.errors import InternalError
+from sharkpy.physical.stage import HashSink, RangeSink, SingleSink
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+BUCKET_COLUMN = "__bucket"
+ExchangeSink = HashSink | RangeSink | SingleSink
+
+
+def bucketed_sql(sql: str, sink: ExchangeSink, connection: DuckDBPyConnection) -> str:
+    """`sql` with the row's bucket as last column. Equal rows get equal buckets in every process and on every try."""
+    match sink:
+        case SingleSink():
+            return sql
+        case HashSink(keys, num_buckets):
+            columns = ", ".join(map(quoted, keys))
+            bucket = f"(hash({columns}) % {num_buckets})::INTEGER" if keys else "0::INTEGER"
+        case RangeSink(keys, bounds, _):
+            bucket = _search("__key", boundary_keys(bounds, keys, connection), 0)
+            inner = f"SELECT *, {sort_key(keys)} AS __key FROM ({sql})"
+            return f"SELECT * EXCLUDE (__key), ({bucket})::INTEGER AS {BUCKET_COLUMN} FROM ({inner})"
+    return f"SELECT *, {bucket} AS {BUCKET_COLUMN} FROM ({sql})"
+
+
+def sort_key(keys: tuple[tuple[str, bool, bool], ...]) -> str:
+    """A BLOB whose byte order is the order of `keys`: (column, ascending, nulls_first)."""
+    parts = [
+        f"{quoted(name)}, '{'ASC' if ascending else 'DESC'} NULLS {'FIRST' if nulls_first else 'LAST'}'"
+        for name, ascending, nulls_first in keys
+    ]
+    return f"create_sort_key({', '.join(parts)})"
+
+
+def boundary_keys(
+    bounds: bytes, keys: tuple[tuple[str, bool, bool], ...], connection: DuckDBPyConnection
+) -> list[bytes]:
+    """The sort keys of the boundary rows in `bounds`, an Arrow stream."""
+    table = pa.ipc.open_stream(bounds).read_all()
+    if not table.num_rows:
+        return []
+    connection.register("__bounds", table)
+    try:
+        rows = connection.execute(f"SELECT {sort_key(keys)} FROM __bounds ORDER BY 1").fetchall()
+    finally:
+        connection.unregister("__bounds")
+    return [bytes(row[0]) for row in rows]
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _search(key: str, bounds: list[bytes], first: int) -> str:
+    """A balanced CASE that counts the `bounds` not greater than `key`, from `first` on."""
+    if not bounds:
+        return str(first)
+    middle = len(bounds) // 2
+    literal = "".join(f"\\x{byte:02X}" for byte in bounds[middle])
+    below, above = _search(key, bounds[:middle], first), _search(key, bounds[middle + 1 :], first + middle + 1)
+    return f"CASE WHEN {key} < '{literal}'::BLOB THEN {below} ELSE {above} END"
+
+
+def bucket_count(sink: ExchangeSink) -> int:
+    match sink:
+        case SingleSink():
+            return 1
+        case HashSink() | RangeSink():
+            return sink.num_buckets
+    raise InternalError(f"{type(sink).__name__} writes no exchange")

@@ -1,0 +1,95 @@
+"""DuckDB connections: one in-memory database per process, a prepared cursor for each running query."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """`threads` 1 in a worker; `memory_limit` in bytes; spilled data goes to `temp_directory`."""
+
+    threads: int
+    memory_limit: int
+    temp_directory: str
+
+
+class ConnectionPool:
+    """Cursors of one DuckDB database. A cursor holds one open result, so each query borrows its own."""
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self.settings = settings
+        self._lock = threading.Lock()
+        self._root: DuckDBPyConnection | None = None
+        self._idle: list[DuckDBPyConnection] = []
+
+    @contextmanager
+    def borrow(self) -> Iterator[DuckDBPyConnection]:
+        """A cursor with nothing registered; what the borrower registers it must unregister."""
+        cursor = self._take()
+        try:
+            yield cursor
+        finally:
+            # Whatever a failed or abandoned query left open ends here.
+            cursor.abort()
+            with self._lock:
+                if self._root is None:
+                    cursor.close()
+                else:
+                    self._idle.append(cursor)
+
+    def _take(self) -> DuckDBPyConnection:
+        with self._lock:
+            if self._root is None:
+                self._root = _connect(self.settings)
+            if self._idle:
+                return self._idle.pop()
+            cursor = self._root.cursor()
+        _prepare(cursor)
+        return cursor
+
+    def close(self) -> None:
+        with self._lock:
+            for cursor in self._idle:
+                cursor.close()
+            if self._root is not None:
+                self._root.close()
+            self._idle, self._root = [], None
+
+
+def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
+    import duckdb
+
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "threads": settings.threads,
+        "memory_limit": f"{settings.memory_limit >> 20}MiB",
+        "temp_directory": settings.temp_directory,
+        "autoinstall_known_extensions": False,
+        "python_enable_replacements": False,
+    }
+    return duckdb.connect(":memory:", config=config)
+
+
+def _prepare(cursor: DuckDBPyConnection) -> None:
+    """Macros are the cursor's own, so each one is prepared."""
+    from sharkpy.udf.connection import prepare_connection
+
+    prepare_connection(cursor)
+
+
+_pools: dict[ConnectionSettings, ConnectionPool] = {}
+
+
+def process_pool(settings: ConnectionSettings) -> ConnectionPool:
+    """The pool of this (worker) process for `settings`, made on first use."""
+    pool = _pools.get(settings)
+    if pool is None:
+        pool = _pools.setdefault(settings, ConnectionPool(settings))
+    return pool

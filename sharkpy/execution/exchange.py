@@ -1,0 +1,172 @@
+"""Exchanges: Arrow payloads through Spark's shuffle, measured before anyone reads them.
+
+The map stage is submitted alone; what it wrote per bucket is known before the reading stage is planned.
+Readers take whole buckets, several small ones in a task; the payloads of several exchanges (the sides of
+a join) reach the same task bucket by bucket, each naming its exchange in its header. Small outputs that
+the driver needs anyway (broadcasts, LIMIT) are held there and never enter the shuffle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy.execution.jobs import SparkJobs
+
+TASK_BYTES = 64 << 20
+"""Payload bytes that a reading task takes on, where buckets are small enough."""
+SMALL_BYTES = 1 << 20
+"""Below this one task reads everything: starting a second costs more than it saves."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapOutput:
+    """What a map stage wrote: the shuffled RDD (Py4J) and its size by bucket."""
+
+    exchange_id: int
+    shuffled: Any
+    pair_tags: tuple[Any, Any]
+    shuffle_id: int
+    bytes_per_bucket: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutput:
+    """Payloads that lie in the driver: one bucket."""
+
+    exchange_id: int
+    payloads: tuple[pa.Buffer, ...]
+
+    @property
+    def bytes_per_bucket(self) -> tuple[int, ...]:
+        return (sum(len(payload) for payload in self.payloads),)
+
+
+ExchangeOutput = MapOutput | HeldOutput
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeInput:
+    """An output as a stage reads it: `is_single` sends all its buckets to the first task."""
+
+    output: ExchangeOutput
+    is_single: bool
+
+    def buckets(self, tasks: range) -> range:
+        """The buckets that a task standing for the planned `tasks` reads."""
+        count = len(self.output.bytes_per_bucket)
+        if self.is_single:
+            return range(count) if 0 in tasks else range(0)
+        return range(min(tasks.start, count), min(tasks.stop, count))
+
+
+def run_map_stage(jobs: SparkJobs, frames: Any, exchange_id: int, num_buckets: int) -> MapOutput:
+    """Run the stage whose output `frames` alternate buckets and payloads; nothing but sizes comes back."""
+    pairs = jobs.jvm.PairwiseRDD(frames.rdd()).asJavaPairRDD()
+    partitioned = pairs.partitionBy(jobs.jvm.PythonPartitioner(num_buckets, 0))
+    shuffled = partitioned.rdd()
+    dependency = shuffled.dependencies().head()
+    statistics = jobs.scala_context.submitMapStage(dependency).get()
+    sizes = tuple(int(size) for size in statistics.bytesByPartitionId())
+    tags = (partitioned.kClassTag(), partitioned.vClassTag())
+    return MapOutput(exchange_id, shuffled, tags, int(dependency.shuffleId()), sizes)
+
+
+def pack_tasks(inputs: Sequence[ExchangeInput], num_tasks: int, parallelism: int) -> list[range]:
+    """Runs of neighbouring planned tasks that one task carries out, in order.
+
+    Aims at a share of the bytes that keeps all cores busy, at most TASK_BYTES.
+    """
+    sizes = [_task_bytes(inputs, task) for task in range(num_tasks)]
+    share = max(SMALL_BYTES, min(TASK_BYTES, -(-sum(sizes) // parallelism)))
+    runs: list[range] = []
+    start, taken = 0, 0
+    for task, size in enumerate(sizes):
+        # A run is closed where half of the next bucket would not fit.
+        if task > start and taken + size / 2 > share:
+            runs.append(range(start, task))
+            start, taken = task, 0
+        taken += size
+    return [*runs, range(start, num_tasks)]
+
+
+def _task_bytes(inputs: Sequence[ExchangeInput], task: int) -> int:
+    return sum(one.output.bytes_per_bucket[bucket] for one in inputs for bucket in one.buckets(range(task, task + 1)))
+
+
+def payload_rdd(jobs: SparkJobs, inputs: Sequence[ExchangeInput], runs: Sequence[range]) -> Any:
+    """The JavaRDD of the payloads of all `inputs`, with one partition for each of `runs`."""
+    merged = _merged(inputs)
+    if merged is not None and len(runs) == len(merged.bytes_per_bucket):
+        return _values(jobs, merged.shuffled, merged.pair_tags)
+    parts = []
+    for run in runs:
+        if merged is not None:
+            pieces = [_buckets_of(jobs, merged, run)]
+        else:
+            pieces = [_buckets_of(jobs, one.output, buckets) for one in inputs if (buckets := one.buckets(run))]
+        parts.append(_one_partition(jobs, pieces))
+    return parts[0] if len(parts) == 1 else _append(jobs, parts)
+
+
+def _merged(inputs: Sequence[ExchangeInput]) -> MapOutput | None:
+    """All inputs as one shuffled RDD, where every task reads the same buckets of each."""
+    outputs = [one.output for one in inputs if isinstance(one.output, MapOutput) and not one.is_single]
+    if len(outputs) != len(inputs) or len({len(output.bytes_per_bucket) for output in outputs}) != 1:
+        return None
+    first = outputs[0]
+    # Equal partitioners: Spark's union then joins partition with partition instead of appending them.
+    shuffled = first.shuffled
+    for output in outputs[1:]:
+        shuffled = shuffled.union(output.shuffled)
+    return MapOutput(first.exchange_id, shuffled, first.pair_tags, first.shuffle_id, first.bytes_per_bucket)
+
+
+def _buckets_of(jobs: SparkJobs, output: ExchangeOutput, buckets: range) -> Any:
+    """The JavaRDD of the payloads of `buckets`, one partition each."""
+    if isinstance(output, HeldOutput):
+        return jobs.frames_rdd([bytes(payload) for payload in output.payloads])
+    chosen = output.shuffled
+    if len(buckets) < len(output.bytes_per_bucket):
+        # A Scala set of numbers is the function that PartitionPruningRDD asks for.
+        wanted = jobs.jvm.PythonUtils.toSeq(list(buckets)).toSet()
+        chosen = jobs.jvm.org.apache.spark.rdd.PartitionPruningRDD.create(chosen, wanted)
+    return _values(jobs, chosen, output.pair_tags)
+
+
+def _one_partition(jobs: SparkJobs, pieces: Sequence[Any]) -> Any:
+    if not pieces:
+        return jobs.slots(1)
+    whole = pieces[0] if len(pieces) == 1 else _append(jobs, pieces)
+    return whole if whole.getNumPartitions() == 1 else whole.coalesce(1)
+
+
+def _values(jobs: SparkJobs, pairs: Any, tags: tuple[Any, Any]) -> Any:
+    return jobs.jvm.PythonRDD.valueOfPair(jobs.jvm.JavaPairRDD.fromRDD(pairs, *tags))
+
+
+def _append(jobs: SparkJobs, rdds: Sequence[Any]) -> Any:
+    array = jobs.context._gateway.new_array(jobs.jvm.org.apache.spark.api.java.JavaRDD, len(rdds))
+    for index, rdd in enumerate(rdds):
+        array[index] = rdd
+    return jobs.context._jsc.union(array)
+
+
+def collect_payloads(jobs: SparkJobs, output: ExchangeOutput) -> list[pa.Buffer]:
+    """All payloads of an exchange, in the driver: for broadcasts, which are small."""
+    if isinstance(output, HeldOutput):
+        return list(output.payloads)
+    frames = _values(jobs, output.shuffled, output.pair_tags)
+    return jobs.collect(frames, range(len(output.bytes_per_bucket)), is_all=True)
+
+
+def release(jobs: SparkJobs, output: ExchangeOutput) -> None:
+    """Delete the shuffle's files."""
+    if isinstance(output, HeldOutput):
+        return
+    cleaner = jobs.scala_context.cleaner()
+    if cleaner.isDefined():
+        cleaner.get().doCleanupShuffle(output.shuffle_id, False)

@@ -1,0 +1,207 @@
+"""RDD jobs of one SparkContext: stages of raw byte frames, built and run through Py4J."""
+
+from __future__ import annotations
+
+import struct
+import sys
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy.errors import CancelledError, ExecutionError, InternalError, SharkError
+from sharkpy.execution.inputs import PAYLOAD_HEADER
+from sharkpy.execution.report import ReportBook, TaskReport
+from sharkpy.execution.spark import TASK_ATTEMPTS, SparkHandle
+from sharkpy.execution.worker import StageTask
+
+_SMALL_COMMAND = 256 << 10
+"""Bytes of a pickled stage that travel with each task."""
+
+
+class SparkJobs:
+    """Stages and jobs over a SparkContext. Safe to use from several threads, one query each."""
+
+    def __init__(self, spark: SparkHandle, scratch: Path) -> None:
+        from pyspark.serializers import NoOpSerializer
+
+        self.spark = spark
+        self.context: Any = spark.context
+        self.jvm: Any = spark.context._jvm
+        self.book = ReportBook()
+        self._scratch = scratch
+        self._frames = NoOpSerializer()
+        self._slots: dict[int, Any] = {}
+        self._ranges: dict[range, Any] = {}
+        self._lock = threading.Lock()
+        self._next_run = 0
+        self.reports = self.context.accumulator([], _report_param(self.book))
+        # Each look at a class, each list or map handed over is a round trip to the JVM: what never changes is kept.
+        self.scala_context: Any = self.context._jsc.sc()
+        self._python_rdd: Any = self.jvm.PythonRDD
+        self._python_function: Any = self.jvm.SimplePythonFunction
+        self._converters: Any = self.jvm.scala.jdk.javaapi.CollectionConverters
+        self._environ: Any = self.jvm.java.util.HashMap(self.context.environment)
+        self._includes: Any = self.jvm.java.util.ArrayList(self.context._python_includes)
+        self._no_broadcasts: Any = self.jvm.java.util.ArrayList()
+
+    def new_run(self) -> int:
+        """A number for one run of one stage, under which its tasks report."""
+        with self._lock:
+            self._next_run += 1
+            return self._next_run
+
+    @contextmanager
+    def job_group(self, group: str, description: str) -> Iterator[None]:
+        """Jobs that this thread starts inside can be cancelled together by `cancel(group)`."""
+        self.context.setJobGroup(group, description, interruptOnCancel=True)
+        try:
+            yield
+        finally:
+            self.context.setLocalProperty("spark.jobGroup.id", None)
+
+    def cancel(self, group: str) -> None:
+        self.context.cancelJobGroup(group)
+
+    def slots(self, count: int) -> Any:
+        """A JavaRDD of `count` partitions that hold nothing to speak of; made once for each count."""
+        with self._lock:
+            if count not in self._slots:
+                self._slots[count] = self.frames_rdd([b"\0"] * count, count)
+            return self._slots[count]
+
+    def frames_rdd(self, frames: Sequence[bytes], num_partitions: int = 1) -> Any:
+        """A JavaRDD of `frames`, which the JVM keeps."""
+        path = self._scratch / f"frames-{uuid.uuid4().hex}"
+        path.write_bytes(b"".join(struct.pack("!i", len(frame)) + frame for frame in frames))
+        try:
+            return self._python_rdd.readRDDFromFile(self.context._jsc, str(path), num_partitions)
+        finally:
+            path.unlink()
+
+    def stage_rdd(self, frames: Any, task: StageTask) -> Any:
+        """The JavaRDD of the stage's output frames over the JavaRDD of its input frames."""
+        command = (replace(task, reports=self.reports), None, self._frames, self._frames)
+        pickled, broadcasts = self._pickled_command(command)
+        function = self._python_function(
+            bytearray(pickled),
+            self._environ,
+            self._includes,
+            self.context.pythonExec,
+            ".".join(map(str, sys.version_info[:2])),
+            broadcasts,
+            self.context._javaAccumulator,
+        )
+        return self._python_rdd(frames.rdd(), function, False, False).asJavaRDD()
+
+    def _pickled_command(self, command: object) -> tuple[bytes, Any]:
+        """The command and the Java list of the broadcasts in it; a large one is itself broadcast."""
+        from pyspark.core.rdd import _prepare_for_python_RDD
+        from pyspark.serializers import CloudPickleSerializer
+
+        pickled = CloudPickleSerializer().dumps(command)  # type: ignore[no-untyped-call]
+        if len(pickled) <= _SMALL_COMMAND and not list(self.context._pickled_broadcast_vars):
+            return pickled, self._no_broadcasts
+        self.context._pickled_broadcast_vars.clear()
+        pickled, broadcasts, _, _ = _prepare_for_python_RDD(self.context, command)
+        return pickled, broadcasts
+
+    def collect(self, frames: Any, partitions: range, *, is_all: bool = False) -> list[pa.Buffer]:
+        """The frames of `partitions` (`is_all`: there are no others) in order. Raises what Spark raises."""
+        from pyspark.util import _load_from_socket
+
+        connection = self._serve_all(frames) if is_all else self._serve(frames, partitions)
+        with _load_from_socket(connection, self._frames) as stream:
+            return [pa.py_buffer(frame) for frame in stream]
+
+    def _serve(self, frames: Any, partitions: range) -> Any:
+        return self._python_rdd.runJob(self.scala_context, frames, self._numbers(partitions))
+
+    def _serve_all(self, frames: Any) -> Any:
+        """As `_serve`, but without runJob's parsing of the whole class SparkContext, which takes milliseconds."""
+        collected = frames.collectAsync().get()
+        return self._python_rdd.serveIterator(self._converters.asScala(collected).iterator(), "sharkpy-frames")
+
+    def _numbers(self, numbers: range) -> Any:
+        """A Java list, kept for the next time: filling one is a round trip for each number."""
+        with self._lock:
+            if numbers not in self._ranges:
+                self._ranges[numbers] = self.jvm.java.util.ArrayList(list(numbers))
+            return self._ranges[numbers]
+
+    @contextmanager
+    def reported(self, run_id: int, listener: Any) -> Iterator[list[TaskReport]]:
+        """Collect the run's reports into the list given; a task's error is raised at the end, or instead of Spark's."""
+        reports: list[TaskReport] = []
+        self.book.open(run_id, listener)
+        try:
+            yield reports
+        except Exception as error:  # noqa: BLE001 - Py4J raises whatever Spark or the connection met
+            reports += self.book.close(run_id)
+            raise_task_error(reports)
+            raise spark_error(error) from None
+        except BaseException:
+            reports += self.book.close(run_id)
+            raise
+        reports += self.book.close(run_id)
+        raise_task_error(reports)
+
+
+def raise_task_error(reports: Sequence[TaskReport]) -> None:
+    """Raise the error of the first task that has one."""
+    for report in reports:
+        if report.error is not None:
+            raise report.error
+
+
+def spark_error(error: Exception) -> SharkError:
+    """One line for what Spark says at length."""
+    if isinstance(error, SharkError):
+        return error
+    java = getattr(error, "java_exception", None)
+    if java is None:
+        if type(error).__name__ == "Py4JNetworkError":
+            return ExecutionError("the JVM of the session has ended")
+        return InternalError(f"{type(error).__name__}: {error}")
+    texts = _java_messages(java)
+    if any("cancel" in text.lower() for text in texts):
+        return CancelledError("the query was cancelled")
+    for text in texts:
+        if "crashed" in text:
+            return ExecutionError(f"a worker process died at each of {TASK_ATTEMPTS} tries of a task")
+    return ExecutionError(f"Spark failed: {texts[-1]}")
+
+
+def _java_messages(java: Any) -> list[str]:
+    """The messages of a Java exception and of its causes, each without the stack traces that Spark puts in them."""
+    texts: list[str] = []
+    while java is not None and len(texts) < 10:
+        lines = [line.strip() for line in str(java.getMessage()).splitlines()]
+        texts.append(" ".join(line for line in lines if line and not line.startswith("at "))[:500])
+        java = java.getCause()
+    return texts
+
+
+def split_by_partition(frames: Sequence[pa.Buffer]) -> dict[int, list[pa.Buffer]]:
+    """Result frames by the partition that their header names."""
+    parts: dict[int, list[pa.Buffer]] = {}
+    for frame in frames:
+        (partition,) = struct.unpack_from("<q", frame)
+        parts.setdefault(partition, []).append(frame)
+    return parts
+
+
+def payload_batches(frame: pa.Buffer) -> Iterator[pa.RecordBatch]:
+    yield from pa.ipc.open_stream(frame.slice(PAYLOAD_HEADER))
+
+
+def _report_param(book: ReportBook) -> Any:
+    """Accumulates lists in a worker; hands each report to `book` in the driver."""
+    from sharkpy.execution.report_param import DriverReports
+
+    return DriverReports(book)

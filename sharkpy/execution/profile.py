@@ -1,0 +1,64 @@
+"""What running a query observed, for Result.profile and EXPLAIN ANALYZE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sharkpy.execution.report import TaskReport
+
+
+@dataclass(frozen=True, slots=True)
+class StageProfile:
+    """One stage that ran; `seconds` is wall time, `task_seconds` the sum over its tasks."""
+
+    label: str
+    placement: str
+    """"driver" or "rdd"."""
+    num_tasks: int
+    rows_in: int
+    rows_out: int
+    bytes_out: int
+    seconds: float
+    task_seconds: float
+    exchange_id: int | None = None
+    bytes_per_bucket: tuple[int, ...] = ()
+    malformed_lines: int = 0
+    malformed_fields: int = 0
+
+
+@dataclass(slots=True)
+class QueryProfile:
+    """Stages in the order they ended, and the decisions that replanning made between them."""
+
+    stages: list[StageProfile] = field(default_factory=list)
+    decisions: list[str] = field(default_factory=list)
+    physical: str = ""
+    """The plan as it was run in the end."""
+    seconds: float = 0.0
+
+
+def stage_profile(
+    label: str,
+    placement: str,
+    num_tasks: int,
+    reports: Sequence[TaskReport],
+    seconds: float,
+    exchange_id: int | None = None,
+    bytes_per_bucket: tuple[int, ...] = (),
+) -> StageProfile:
+    reads = [report.read for report in reports if report.read is not None]
+    return StageProfile(
+        label,
+        placement,
+        num_tasks,
+        sum(report.rows_in for report in reports),
+        sum(report.rows_out for report in reports),
+        sum(report.bytes_out for report in reports),
+        seconds,
+        sum(report.seconds for report in reports),
+        exchange_id,
+        bytes_per_bucket,
+        sum(read.malformed_lines for read in reads),
+        sum(read.malformed_fields for read in reads),
+    )

@@ -1,0 +1,24 @@
+"""How far a query has come, for the shell's progress line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Figures of the stage that runs now; earlier stages of the query are complete."""
+
+    stage: str
+    stages_done: int
+    tasks_done: int
+    tasks_total: int
+    rows_read: int
+
+
+ProgressListener = Callable[[Progress], None]
+
+
+def ignore_progress(progress: Progress) -> None:
+    """The listener of those who do not look."""

@@ -1,0 +1,152 @@
+"""Run a stage's program over one part of the data: the same code in the driver and in workers."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sharkpy.errors import InternalError
+from sharkpy.execution.buckets import bucket_count, bucketed_sql, quoted
+from sharkpy.execution.failure import as_shark_error
+from sharkpy.execution.inputs import Relation, TaskData, TaskMetrics, open_input, register_inputs, relation_batches
+from sharkpy.execution.report import BlockResult, FileResult
+from sharkpy.execution.sinks import (
+    Payload,
+    SinkContext,
+    bucket_payloads,
+    conform,
+    single_payloads,
+    write_blocks,
+    write_files,
+)
+from sharkpy.physical.stage import (
+    BlockSink,
+    BroadcastSink,
+    FileSink,
+    HashSink,
+    RangeSink,
+    ResultSink,
+    SingleSink,
+    StageProgram,
+)
+from sharkpy.types import arrow_schema
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+BATCH_ROWS = 65_536
+
+
+def run_task(
+    program: StageProgram,
+    data: TaskData,
+    connection: DuckDBPyConnection,
+    context: SinkContext,
+    metrics: TaskMetrics,
+    batch_rows: int = BATCH_ROWS,
+) -> Iterator[Payload | BlockResult | FileResult]:
+    """What the program's sink makes of the task's rows. Every failure is a SharkError."""
+    schema = arrow_schema(program.output)
+    try:
+        match program.sink:
+            case HashSink() | RangeSink() as sink:
+                with _bucketed_batches(program, sink, data, connection, metrics, batch_rows) as batches:
+                    yield from bucket_payloads(batches, schema, bucket_count(sink), context.exchange_id)
+            case SingleSink() | BroadcastSink() | ResultSink():
+                with task_batches(program, data, connection, metrics, batch_rows) as batches:
+                    yield from single_payloads(batches, schema, context.exchange_id)
+            case BlockSink() as sink:
+                with task_batches(program, data, connection, metrics, batch_rows) as batches:
+                    yield from write_blocks(batches, sink, context)
+            case FileSink() as sink:
+                with task_batches(program, data, connection, metrics, batch_rows) as batches:
+                    yield from write_files(batches, sink, context.partition)
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        raise as_shark_error(error) from error
+
+
+@contextmanager
+def task_batches(
+    program: StageProgram,
+    data: TaskData,
+    connection: DuckDBPyConnection,
+    metrics: TaskMetrics,
+    batch_rows: int = BATCH_ROWS,
+) -> Generator[Iterator[pa.RecordBatch]]:
+    """The program's rows as batches with the names and Arrow types of its output; streamed, not collected."""
+    schema = arrow_schema(program.output)
+    relations = {spec.relation: open_input(spec, data, metrics) for spec in program.inputs}
+    if not program.sql:
+        yield _counted(_pass_through(relations, schema), metrics)
+        return
+    with _query(connection, relations, program.sql, batch_rows) as reader:
+        yield _counted((conform(batch, schema) for batch in reader), metrics)
+
+
+@contextmanager
+def _bucketed_batches(
+    program: StageProgram,
+    sink: HashSink | RangeSink,
+    data: TaskData,
+    connection: DuckDBPyConnection,
+    metrics: TaskMetrics,
+    batch_rows: int,
+) -> Generator[Iterator[pa.RecordBatch]]:
+    """Rows with their bucket as last column."""
+    relations = {spec.relation: open_input(spec, data, metrics) for spec in program.inputs}
+    sql = program.sql or f"SELECT * FROM {quoted(program.inputs[0].relation)}"
+    with _query(connection, relations, bucketed_sql(sql, sink, connection), batch_rows) as reader:
+        yield _counted(iter(reader), metrics)
+
+
+@contextmanager
+def _query(
+    connection: DuckDBPyConnection, relations: dict[str, Relation], sql: str, batch_rows: int
+) -> Generator[pa.RecordBatchReader]:
+    undo = register_inputs(connection, relations)
+    reader = None
+    try:
+        reader = connection.sql(sql).to_arrow_reader(batch_rows)
+        yield reader
+    finally:
+        if reader is not None:
+            reader.close()
+        for statement in undo:
+            connection.execute(statement)
+
+
+def _pass_through(relations: dict[str, Relation], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    if len(relations) != 1:
+        raise InternalError("a program without SQL has one input")
+    for batch in relation_batches(next(iter(relations.values()))):
+        yield conform(batch, schema)
+
+
+def _counted(batches: Iterator[pa.RecordBatch], metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        metrics.rows_out += batch.num_rows
+        yield batch
+
+
+_TASK_MODULES = (
+    "duckdb",
+    "sharkpy.columnar.block",
+    "sharkpy.columnar.store",
+    "sharkpy.sources.registry",
+    "sharkpy.udf.connection",
+)
+
+
+def import_all() -> None:
+    """Import all that tasks use, so that processes forked from here need not."""
+    for name in _TASK_MODULES:
+        # What cannot be imported is reported by the task that needs it.
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)

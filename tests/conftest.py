@@ -1,0 +1,27 @@
+"""Options of the suite and what its parts share: one Spark session for all tests that need a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from sharkpy.execution.engine import Engine
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slt-all", action="store_true", help="run .slt files under every configuration and oracle")
+
+
+@pytest.fixture(scope="session")
+def spark_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """An engine on two local cores; its JVM starts with the first test that runs a job."""
+    from sharkpy.conf import Conf
+    from sharkpy.execution.engine import Engine
+
+    conf = Conf({"shark.master": "local[2]", "shark.store.memory.limit": "256m", "shark.jvm.memory": "1g"})
+    engine = Engine(conf, tmp_path_factory.mktemp("warehouse"))
+    yield engine
+    engine.stop()

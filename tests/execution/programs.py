@@ -1,0 +1,21 @@
+"""Small hand-written stages."""
+
+from __future__ import annotations
+
+from sharkpy.execution.stage_runner import Stage
+from sharkpy.physical.stage import ResultSink, StageInput, StageProgram, StageSink, TaskInput
+from sharkpy.types import BIGINT, STRING, Field, Schema
+
+SCHEMA = Schema((Field("c0", BIGINT), Field("c1", STRING)))
+RESULT = ResultSink()
+
+
+def numbers(count: int, *, sink: StageSink = RESULT, tasks: int = 2) -> Stage:
+    """Each task yields (0, "s0"), (1, "s1"), …"""
+    return stage(f"SELECT range AS c0, 's' || range AS c1 FROM range({count})", sink=sink, tasks=tasks)
+
+
+def stage(
+    sql: str, *inputs: StageInput, sink: StageSink = RESULT, tasks: int = 1, singles: frozenset[int] = frozenset()
+) -> Stage:
+    return Stage(StageProgram(sql, inputs, SCHEMA, sink), (TaskInput(),) * tasks, "test", singles)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import errno
+
+import duckdb
+import pytest
+
+from sharkpy.errors import CorruptionError, ExecutionError, InternalError, ResourceError, SharkError, SourceError
+from sharkpy.execution.failure import as_shark_error
+
+
+def failure_of(sql: str) -> SharkError:
+    with duckdb.connect() as connection, pytest.raises(duckdb.Error) as caught:
+        connection.execute(sql).fetchall()
+    return as_shark_error(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "sqlstate", "text"),
+    [
+        ("SELECT 'abc'::INT", ExecutionError, "22018", "Could not convert string 'abc' to INT32"),
+        ("SELECT error('two rows [SQLSTATE 21000]')", ExecutionError, "21000", "two rows"),
+        ("SELECT 9223372036854775807 + 1::BIGINT", ExecutionError, "22003", "Overflow"),
+        ("SELECT nope", InternalError, "XX000", "nope"),
+    ],
+)
+def test_duckdb(sql: str, kind: type[SharkError], sqlstate: str, text: str) -> None:
+    error = failure_of(sql)
+    assert type(error) is kind
+    assert error.sqlstate == sqlstate
+    assert text in error.message
+    assert "\n" not in error.message
+
+
+def test_an_error_of_the_engine_is_kept() -> None:
+    error = CorruptionError("block b7 is damaged")
+    assert as_shark_error(error) is error
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "sqlstate"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "/t/x"), ResourceError, "53100"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "/t/x"), SourceError, "58030"),
+        (MemoryError(), ResourceError, "53200"),
+        (ValueError("odd"), InternalError, "XX000"),
+    ],
+)
+def test_python(error: Exception, kind: type[SharkError], sqlstate: str) -> None:
+    mapped = as_shark_error(error)
+    assert type(mapped) is kind
+    assert mapped.sqlstate == sqlstate

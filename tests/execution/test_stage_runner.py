@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+from sharkpy.errors import CancelledError, ExecutionError, InternalError
+from sharkpy.execution.engine import Engine
+from sharkpy.execution.progress import Progress
+from sharkpy.execution.report import BlockResult
+from sharkpy.execution.stage_runner import Stage, StageRunner
+from sharkpy.physical.stage import (
+    BlockSink,
+    BroadcastColumns,
+    ExchangeColumns,
+    HashSink,
+    RangeSink,
+    SingleSink,
+    StageProgram,
+    TaskInput,
+)
+from sharkpy.types import BIGINT, STRING, Field, Schema
+
+from .programs import SCHEMA, numbers, stage
+
+pytestmark = pytest.mark.spark
+
+
+def collect(runner: StageRunner, what: Stage) -> list[tuple[object, ...]]:
+    batches = list(runner.batches(what))
+    return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+
+
+def test_results_come_in_the_order_of_tasks(spark_engine: Engine) -> None:
+    runner = StageRunner(spark_engine)
+    found = collect(runner, numbers(100, tasks=20))
+    assert found == [(i, f"s{i}") for i in range(100)] * 20
+    (profile,) = runner.profile.stages
+    assert (profile.num_tasks, profile.rows_out, profile.placement) == (20, 2000, "rdd")
+
+
+def test_a_hash_exchange_moves_equal_keys_together(spark_engine: Engine) -> None:
+    runner = StageRunner(spark_engine)
+    rows, sizes = runner.run_exchange(numbers(1000, sink=HashSink(("c0",), 4), tasks=3), 1, 4)
+    assert rows == 3000
+    assert len(sizes) == 4
+    assert all(sizes)
+    counted = stage(
+        'SELECT c0, count(*)::VARCHAR AS c1 FROM "in0" GROUP BY c0', ExchangeColumns("in0", 1, SCHEMA), tasks=4
+    )
+    assert sorted(collect(runner, counted)) == [(i, "3") for i in range(1000)]
+    runner.close()
+
+
+def test_large_buckets_are_read_by_tasks_of_their_own(spark_engine: Engine) -> None:
+    runner = StageRunner(spark_engine)
+    wide = stage("SELECT range AS c0, repeat('x', 1000) AS c1 FROM range(8000)", sink=HashSink(("c0",), 4), tasks=2)
+    runner.run_exchange(wide, 1, 4)
+    found = collect(
+        runner, stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', ExchangeColumns("in0", 1, SCHEMA), tasks=4)
+    )
+    assert 1 < len(found) <= 4
+    assert sum(count for count, _ in found) == 16_000  # type: ignore[misc]
+    runner.close()
+
+
+@pytest.mark.parametrize("width", [1, 600])
+def test_a_join_reads_two_exchanges_bucket_by_bucket(spark_engine: Engine, width: int) -> None:
+    runner = StageRunner(spark_engine)
+    sink = HashSink(("c0",), 5)
+    runner.run_exchange(
+        stage(f"SELECT range AS c0, repeat('x', {width}) AS c1 FROM range(6000)", sink=sink, tasks=1), 1, 5
+    )
+    runner.run_exchange(
+        stage(f"SELECT range * 3 AS c0, repeat('y', {width}) AS c1 FROM range(6000)", sink=sink, tasks=2), 2, 5
+    )
+    join = stage(
+        'SELECT a.c0, b.c1[1] AS c1 FROM "in0" a JOIN "in1" b ON a.c0 = b.c0',
+        ExchangeColumns("in0", 1, SCHEMA),
+        ExchangeColumns("in1", 2, SCHEMA),
+        tasks=5,
+    )
+    assert sorted(collect(runner, join)) == [(i, "y") for i in range(0, 6000, 3) for _ in range(2)]
+    runner.close()
+
+
+def test_a_union_of_a_single_and_a_hashed_exchange(spark_engine: Engine) -> None:
+    """Wide enough for several tasks: the single one goes whole to the first of them."""
+    runner = StageRunner(spark_engine)
+    wide = "SELECT range AS c0, repeat('x', 1000) AS c1 FROM range(8000)"
+    runner.run_exchange(stage(wide, sink=HashSink(("c0",), 3)), 1, 3)
+    runner.run_exchange(stage(wide, sink=SingleSink()), 2, 1)
+    union = stage(
+        "SELECT count(*) FILTER (s) AS c0, count(*)::VARCHAR AS c1 FROM"
+        ' (SELECT true AS s FROM "in0" UNION ALL SELECT false FROM "in1")',
+        ExchangeColumns("in0", 2, SCHEMA),
+        ExchangeColumns("in1", 1, SCHEMA),
+        tasks=3,
+        singles=frozenset({2}),
+    )
+    found = collect(runner, union)
+    assert [count for count, _ in found if count] == [8000]
+    assert sum(int(str(count)) for _, count in found) == 16_000
+    runner.close()
+
+
+def test_a_range_exchange_sorts(spark_engine: Engine) -> None:
+    runner = StageRunner(spark_engine)
+    cuts = pa.table({"c0": pa.array([700, 300], pa.int64())})
+    bounds = pa.BufferOutputStream()
+    with pa.ipc.new_stream(bounds, cuts.schema) as writer:
+        writer.write_table(cuts)
+    sink = RangeSink((("c0", False, False),), bounds.getvalue().to_pybytes(), 3)
+    runner.run_exchange(numbers(1000, sink=sink), 1, 3)
+    ordered = stage('SELECT * FROM "in0" ORDER BY c0 DESC', ExchangeColumns("in0", 1, SCHEMA), tasks=3)
+    assert [row[0] for row in collect(runner, ordered)] == [i for i in reversed(range(1000)) for _ in range(2)]
+    runner.close()
+
+
+@pytest.mark.parametrize("width", [1, 1000])
+def test_broadcast(spark_engine: Engine, width: int) -> None:
+    """Sent with the task while it is small, mapped from a file when it is not."""
+    runner = StageRunner(spark_engine)
+    build = stage(f"SELECT range * 2 AS c0, repeat('y', {width}) AS c1 FROM range(100)")
+    runner.hold_exchange(build, 1)
+    probe = stage(
+        'SELECT p.c0, b.c1[1] AS c1 FROM (SELECT range AS c0 FROM range(10)) p JOIN "in1" b ON p.c0 = b.c0 ORDER BY 1',
+        BroadcastColumns("in1", 1, SCHEMA),
+        tasks=2,
+    )
+    assert collect(runner, probe) == [(i, "y") for i in range(0, 10, 2)] * 2
+    runner.close()
+    assert not list(spark_engine.scratch.glob("broadcast-*"))
+
+
+def test_an_exchange_can_be_broadcast_after_the_fact(spark_engine: Engine) -> None:
+    runner = StageRunner(spark_engine)
+    runner.run_exchange(numbers(50, sink=HashSink(("c0",), 4)), 1, 4)
+    probe = stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', BroadcastColumns("in0", 1, SCHEMA), tasks=3)
+    assert collect(runner, probe) == [(100, None)] * 3
+    runner.close()
+
+
+def test_a_limit_starts_no_more_tasks_than_it_needs(spark_engine: Engine) -> None:
+    runner = StageRunner(spark_engine)
+    rows, _ = runner.hold_exchange(numbers(100, tasks=200), 1, max_rows=150)
+    assert rows >= 150
+    (profile,) = runner.profile.stages
+    assert 2 <= profile.num_tasks <= 2 + 8
+    runner.close()
+
+
+def test_an_empty_exchange(spark_engine: Engine) -> None:
+    runner = StageRunner(spark_engine)
+    rows, sizes = runner.run_exchange(numbers(0, sink=HashSink(("c0",), 3)), 1, 3)
+    assert (rows, sizes) == (0, (0, 0, 0))
+    counted = stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', ExchangeColumns("in0", 1, SCHEMA), tasks=1)
+    assert collect(runner, counted) == [(0, None)]
+    runner.close()
+
+
+def test_blocks_are_stored_by_workers(spark_engine: Engine) -> None:
+    schema = Schema((Field("id", BIGINT), Field("name", STRING)))
+    runner = StageRunner(spark_engine)
+    results = runner.results(numbers(25, sink=BlockSink(schema, 10, None), tasks=2))
+    handles = [result.handle for result in results if isinstance(result, BlockResult)]
+    spark_engine.store.adopt(handles)
+    assert [handle.num_rows for handle in handles] == [10, 10, 5] * 2
+    spark_engine.store.release([handle.block_id for handle in handles])
+
+
+@pytest.mark.parametrize("run", [StageRunner.batches, StageRunner.results])
+@pytest.mark.parametrize("tasks", [2, 40])
+def test_an_error_of_a_task_is_the_users_error(
+    spark_engine: Engine, run: Callable[[StageRunner, Stage], object], tasks: int
+) -> None:
+    bad = stage("SELECT 'abc'::INT AS c0, '' AS c1", tasks=tasks)
+    with pytest.raises(ExecutionError) as caught:
+        list(run(StageRunner(spark_engine), bad))  # type: ignore[call-overload]
+    assert str(caught.value) == "Could not convert string 'abc' to INT32 [SQLSTATE 22018]"
+    assert collect(StageRunner(spark_engine), numbers(1)) == [(0, "s0")] * 2
+
+
+def test_an_error_in_a_map_stage(spark_engine: Engine) -> None:
+    bad = stage("SELECT error('two rows [SQLSTATE 21000]') AS c0, '' AS c1", sink=HashSink(("c0",), 2), tasks=30)
+    with pytest.raises(ExecutionError) as caught:
+        StageRunner(spark_engine).run_exchange(bad, 1, 2)
+    assert (caught.value.message, caught.value.sqlstate) == ("two rows", "21000")
+
+
+@pytest.mark.parametrize("placement", ["rdd", "driver"])
+def test_cancel(spark_engine: Engine, placement: str) -> None:
+    runner = StageRunner(spark_engine)
+    endless = stage("SELECT count(*) AS c0, '' AS c1 FROM range(100000000000) r, range(1000) s WHERE hash(r.range) = 5")
+    threading.Timer(0.3, runner.cancel).start()
+    with pytest.raises(CancelledError):
+        list(runner.batches(endless) if placement == "rdd" else runner.driver_batches(endless))
+    assert collect(StageRunner(spark_engine), numbers(1)) == [(0, "s0")] * 2
+
+
+def test_closing_the_rows_early_ends_the_query(spark_engine: Engine) -> None:
+    for runner in (StageRunner(spark_engine), StageRunner(spark_engine)):
+        batches = runner.batches(numbers(10, tasks=100))
+        assert next(batches).num_rows == 10
+        batches.close()  # type: ignore[attr-defined]
+    driver = StageRunner(spark_engine).driver_batches(numbers(10_000_000, tasks=1))
+    assert next(driver).num_rows
+    driver.close()  # type: ignore[attr-defined]
+    assert sum(batch.num_rows for batch in StageRunner(spark_engine).driver_batches(numbers(7, tasks=1))) == 7
+
+
+def test_progress(spark_engine: Engine) -> None:
+    seen: list[Progress] = []
+    list(StageRunner(spark_engine, progress=seen.append).batches(numbers(10, tasks=4)))
+    assert [progress.tasks_done for progress in seen] == [1, 2, 3, 4]
+    assert {progress.tasks_total for progress in seen} == {4}
+
+
+def test_queries_run_side_by_side(spark_engine: Engine) -> None:
+    found: dict[int, int] = {}
+
+    def query(number: int) -> None:
+        found[number] = len(collect(StageRunner(spark_engine), numbers(number, tasks=3)))
+
+    threads = [threading.Thread(target=query, args=(number,)) for number in range(1, 6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {number: 3 * number for number in range(1, 6)}
+
+
+def test_reading_an_exchange_that_never_ran(spark_engine: Engine) -> None:
+    with pytest.raises(InternalError, match="exchange 9"):
+        collect(StageRunner(spark_engine), stage('SELECT * FROM "in0"', ExchangeColumns("in0", 9, SCHEMA)))
+
+
+def test_many_parts_reach_their_tasks(spark_engine: Engine) -> None:
+    program = StageProgram("SELECT 1 AS c0, '' AS c1", (), SCHEMA, numbers(1).program.sink)
+    parts = tuple(TaskInput(blocks=((f"r{i}" * 500, ()),)) for i in range(400))
+    assert len(collect(StageRunner(spark_engine), Stage(program, parts))) == 400

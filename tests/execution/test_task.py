@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from sharkpy.columnar.block import encode_block
+from sharkpy.columnar.store import BlockStore, open_block
+from sharkpy.errors import ExecutionError, InternalError
+from sharkpy.execution.connection import ConnectionPool, ConnectionSettings
+from sharkpy.execution.inputs import TaskData, TaskMetrics
+from sharkpy.execution.report import BlockResult, FileResult
+from sharkpy.execution.sinks import SinkContext, encode_payload
+from sharkpy.execution.task import run_task, task_batches
+from sharkpy.physical.stage import (
+    BlockColumns,
+    BlockSink,
+    BroadcastColumns,
+    ExchangeColumns,
+    FileSink,
+    ResultSink,
+    StageInput,
+    StageProgram,
+    TaskInput,
+)
+from sharkpy.types import BIGINT, STRING, Field, Schema, arrow_schema
+
+SCHEMA = Schema((Field("c0", BIGINT), Field("c1", STRING)))
+ARROW = arrow_schema(SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    pool = ConnectionPool(ConnectionSettings(1, 512 << 20, str(tmp_path_factory.mktemp("duckdb"))))
+    with pool.borrow() as connection:
+        yield connection
+    pool.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[BlockStore]:
+    (tmp_path / "shm").mkdir()
+    store = BlockStore(64 << 20, str(tmp_path / "shm"), str(tmp_path / "local"))
+    yield store
+    store.close()
+
+
+def rows(program: StageProgram, data: TaskData, connection: duckdb.DuckDBPyConnection) -> list[tuple[object, ...]]:
+    with task_batches(program, data, connection, TaskMetrics()) as batches:
+        table = pa.Table.from_batches(list(batches), arrow_schema(program.output))
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def program(sql: str, *inputs: StageInput) -> StageProgram:
+    return StageProgram(sql, inputs, SCHEMA, ResultSink())
+
+
+def table(low: int, high: int) -> pa.Table:
+    return pa.table({"c0": range(low, high), "c1": [f"s{i % 3}" for i in range(low, high)]}, schema=ARROW)
+
+
+def test_blocks_of_several_encodings_are_one_relation(store: BlockStore, connection: duckdb.DuckDBPyConnection) -> None:
+    stored = Schema((Field("id", BIGINT), Field("name", STRING)))
+    handles = []
+    for low, encoding in ((0, "plain"), (10, "dictionary"), (20, "")):
+        content = table(low, low + 10).rename_columns(["id", "name"])
+        handles.append(store.writer().write(encode_block(content, stored, force_encoding=encoding)))
+    store.adopt(handles)
+    spec = BlockColumns("in0", ("name", "id"), ("c1", "c0"))
+    data = TaskData(TaskInput(blocks=(("in0", tuple(handles)),)))
+    found = rows(program('SELECT "c0", "c1" FROM "in0" ORDER BY 1', spec), data, connection)
+    assert found == [(i, f"s{i % 3}") for i in range(30)]
+    counted = StageProgram(
+        'SELECT count(*) AS c5 FROM "in0"', (BlockColumns("in0", (), ()),), Schema((Field("c5", BIGINT),)), ResultSink()
+    )
+    assert rows(counted, data, connection) == [(30,)]
+
+
+def test_a_task_without_blocks_has_no_rows_of_the_same_types(connection: duckdb.DuckDBPyConnection) -> None:
+    spec = BlockColumns("in0", ("id", "name"), ("c0", "c1"), SCHEMA)
+    assert rows(program('SELECT "c0" + 1 AS c0, "c1" FROM "in0"', spec), TaskData(), connection) == []
+    with pytest.raises(InternalError, match='relation "in0"'):
+        rows(program('SELECT * FROM "in0"', BlockColumns("in0", ("id",), ("c0",))), TaskData(), connection)
+
+
+def test_exchanges_and_broadcasts(connection: duckdb.DuckDBPyConnection) -> None:
+    payloads = [encode_payload(7, ARROW, table(low, low + 3).to_batches()) for low in (0, 3)]
+    data = TaskData(payloads={7: payloads}, broadcasts={8: table(4, 9)})
+    joined = program(
+        'SELECT a."c0", b."c1" FROM "in0" a JOIN "in1" b ON a."c0" = b."c0" ORDER BY 1',
+        ExchangeColumns("in0", 7, SCHEMA),
+        BroadcastColumns("in1", 8, SCHEMA),
+    )
+    assert rows(joined, data, connection) == [(4, "s1"), (5, "s2")]
+    empty = program('SELECT * FROM "in0"', ExchangeColumns("in0", 9, SCHEMA))
+    assert rows(empty, data, connection) == []
+
+
+def test_an_empty_program_passes_its_input_through(connection: duckdb.DuckDBPyConnection) -> None:
+    data = TaskData(payloads={7: [encode_payload(7, ARROW, table(0, 4).to_batches())]})
+    assert rows(program("", ExchangeColumns("in0", 7, SCHEMA)), data, connection) == [
+        (i, f"s{i % 3}") for i in range(4)
+    ]
+
+
+def test_output_has_the_declared_types(connection: duckdb.DuckDBPyConnection) -> None:
+    assert rows(program("SELECT 1::TINYINT AS c0, NULL AS c1"), TaskData(), connection) == [(1, None)]
+
+
+def test_inputs_are_gone_after_the_task(connection: duckdb.DuckDBPyConnection) -> None:
+    data = TaskData(payloads={7: [encode_payload(7, ARROW, table(0, 4).to_batches())]})
+    rows(program('SELECT * FROM "in0"', ExchangeColumns("in0", 7, SCHEMA)), data, connection)
+    with pytest.raises(duckdb.CatalogException):
+        connection.execute('SELECT * FROM "in0"')
+
+
+def test_a_failure_keeps_the_connection_usable(connection: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(ExecutionError, match="convert"):
+        list(
+            run_task(program("SELECT 'abc'::INT AS c0, '' AS c1"), TaskData(), connection, SinkContext(), TaskMetrics())
+        )
+    assert rows(program("SELECT 1 AS c0, 'x' AS c1"), TaskData(), connection) == [(1, "x")]
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(0, []), (5, [5]), (10, [10]), (25, [10, 10, 5])])
+def test_blocks_are_cut_by_rows(
+    count: int, sizes: list[int], store: BlockStore, connection: duckdb.DuckDBPyConnection
+) -> None:
+    sink = BlockSink(Schema((Field("id", BIGINT), Field("name", STRING))), 10, None)
+    writes = StageProgram(f"SELECT range AS c0, 'x' AS c1 FROM range({count})", (), SCHEMA, sink)
+    metrics = TaskMetrics()
+    results = list(run_task(writes, TaskData(), connection, SinkContext(writer=store.writer()), metrics, 4))
+    handles = [result.handle for result in results if isinstance(result, BlockResult)]
+    store.adopt(handles)
+    assert [handle.num_rows for handle in handles] == sizes
+    assert metrics.rows_out == count
+    ids = [value for handle in handles for value in open_block(handle).read(["id"]).column(0).to_pylist()]
+    assert ids == list(range(count))
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+    sink = FileSink(SCHEMA, "parquet", (), str(tmp_path / "out"))
+    context = SinkContext(partition=3)
+    good = StageProgram("SELECT range AS c0, 'x' AS c1 FROM range(10)", (), SCHEMA, sink)
+    (result,) = run_task(good, TaskData(), connection, context, TaskMetrics())
+    assert isinstance(result, FileResult)
+    assert result.num_rows == 10
+    assert Path(result.path).name == "part-00003.parquet"
+    bad = StageProgram(
+        "SELECT if(range < 5000, range, error('x')) AS c0, 'x' AS c1 FROM range(10000)", (), SCHEMA, sink
+    )
+    with pytest.raises(ExecutionError):
+        list(run_task(bad, TaskData(), connection, SinkContext(partition=4), TaskMetrics(), 1000))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["part-00003.parquet"]
+    none = StageProgram("SELECT range AS c0, 'x' AS c1 FROM range(0)", (), SCHEMA, sink)
+    assert list(run_task(none, TaskData(), connection, context, TaskMetrics())) == []

@@ -23,7 +23,8 @@ from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of
 from sharkpy.columnar.encoded_column import EncodedColumn
 from sharkpy.errors import CorruptionError
-from sharkpy.types import DataType, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import DataType
 
 _KEY = b"sharkpy.block"
 _MAGIC = b"SHKBLK01"

@@ -14,6 +14,7 @@ import numpy as np
 from sharkpy import types as t
 from sharkpy.columnar.bounds import Array, Bounds, ByteBounds, Mask, NumberBounds, word_arrays
 from sharkpy.columnar.domain import MICROS_PER_DAY, Domain, domain_of
+from sharkpy.type_parser import parse_type
 
 _INTEGER_BITS: dict[t.DataType, int] = {t.TINYINT: 8, t.SMALLINT: 16, t.INT: 32, t.BIGINT: 64}
 _UNITS = {"year": "Y", "month": "M", "day": "D", "hour": "h", "minute": "m", "second": "s", "mm": "M", "yyyy": "Y"}
@@ -124,7 +125,7 @@ def _unused(values: Array) -> tuple[Array, Mask]:
 
 
 def _cast(source: t.DataType, argument: object) -> Monotone | None:
-    target = t.parse_type(argument) if isinstance(argument, str) else argument
+    target = parse_type(argument) if isinstance(argument, str) else argument
     match source, target:
         case _ if source == target and domain_of(source) is not Domain.NONE:
             return _identity(source)

@@ -19,7 +19,8 @@ from sharkpy.columnar.column_statistics import BlockStatistics
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.errors import CorruptionError, ExecutionError
-from sharkpy.types import Field, Schema, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import Field, Schema
 
 _FORMAT = 1
 _KEPT_MANIFESTS = 2

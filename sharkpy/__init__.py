@@ -1,1 +1,31 @@
-"""sharkpy: a Shark-style HiveQL warehouse engine on Spark, with a compressed columnar memory store."""
+"""sharkpy: a Shark-style HiveQL warehouse engine on Spark, with a compressed columnar memory store.
+
+    import sharkpy
+
+    with sharkpy.connect() as ctx:
+        ctx.sql("SELECT 1").show()
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sharkpy.errors import SharkError
+
+if TYPE_CHECKING:
+    from sharkpy.result import Result
+    from sharkpy.session import SharkContext, connect
+
+__version__ = "0.1.0"
+__all__ = ["Result", "SharkContext", "SharkError", "connect"]
+
+_LAZY = {"connect": "sharkpy.session", "SharkContext": "sharkpy.session", "Result": "sharkpy.result"}
+
+
+def __getattr__(name: str) -> object:
+    """The public names, imported when first used: tasks import only what they run."""
+    if module := _LAZY.get(name):
+        import importlib
+
+        return getattr(importlib.import_module(module), name)
+    raise AttributeError(f'module "sharkpy" has no attribute "{name}"')

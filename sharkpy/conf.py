@@ -52,7 +52,9 @@ STORE_MEMORY_LIMIT = Setting(
     "shark.store.memory.limit", 0, "Bytes of blocks kept in shared memory; 0: a third of the machine's memory."
 )
 STORE_SHM_DIR = Setting("shark.store.shm.dir", "/dev/shm", "Folder in shared memory where blocks live.")
-STORE_LOCAL_DIR = Setting("shark.store.local.dir", "", "Folder for blocks evicted from memory; empty: in the warehouse.")
+STORE_LOCAL_DIR = Setting(
+    "shark.store.local.dir", "", "Folder for blocks evicted from memory; empty: in the warehouse."
+)
 BLOCK_ROWS = Setting("shark.block.rows", 1_000_000, "Rows that loading aims at for a block.")
 BLOCK_BYTES = Setting("shark.block.bytes", 256 << 20, "Uncompressed bytes at which loading closes a block early.")
 FORCE_ENCODING = Setting("shark.test.encoding", "", "Encoding forced on every column it applies to (tests).")
@@ -63,7 +65,9 @@ DRIVER_PLACEMENT = Setting("shark.placement.driver", True, "Run small local stag
 DRIVER_PLACEMENT_BYTES = Setting(
     "shark.placement.driver.max.bytes", 1 << 30, "Scanned encoded bytes up to which a query runs in the driver."
 )
-BROADCAST_BYTES = Setting("shark.join.broadcast.max.bytes", 32 << 20, "Measured build side bytes up to which a join broadcasts.")
+BROADCAST_BYTES = Setting(
+    "shark.join.broadcast.max.bytes", 32 << 20, "Measured build side bytes up to which a join broadcasts."
+)
 FORCE_JOIN = Setting("shark.test.join", "", "broadcast or shuffle: forced join distribution (tests).")
 EXCHANGE_BUCKETS = Setting("shark.exchange.buckets", 0, "Buckets of a hash exchange; 0: from the default parallelism.")
 SPLIT_BYTES = Setting("shark.source.split.bytes", 64 << 20, "Bytes of a file split.")

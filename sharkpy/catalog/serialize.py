@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
-from sharkpy.types import ArrayType, DataType, Field, MapType, Schema, StructType, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import ArrayType, DataType, Field, MapType, Schema, StructType
 
 
 def type_text(dtype: DataType) -> str:

@@ -11,6 +11,7 @@ from sharkpy.expr import Expr, Literal, string_literal
 from sharkpy.sql import literals
 from sharkpy.sql.bind_function import call_scalar
 from sharkpy.sql.coercion import cast
+from sharkpy.type_parser import parse_type
 from sharkpy.types import (
     BOOLEAN,
     NULL,
@@ -21,7 +22,6 @@ from sharkpy.types import (
     is_interval,
     is_nested,
     is_string,
-    parse_type,
 )
 
 if TYPE_CHECKING:

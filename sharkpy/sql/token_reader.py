@@ -6,7 +6,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.errors import ParseError, UnsupportedError
 from sharkpy.sql.parser import place, syntax_error
-from sharkpy.types import DataType, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import DataType
 
 _OPEN, _CLOSE = (TokenType.L_PAREN, TokenType.LT), (TokenType.R_PAREN, TokenType.GT)
 

@@ -21,7 +21,8 @@ from sharkpy.errors import (
     TableExistsError,
     TableNotFoundError,
 )
-from sharkpy.types import Field, Schema, StructType, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import Field, Schema, StructType
 
 SCHEMA = Schema((Field("a", parse_type("int"), "first"), Field("s", StructType(("x y",), (parse_type("string"),)))))
 
@@ -172,7 +173,8 @@ import sys
 from sharkpy.catalog.store import Catalog, new_table_id
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.errors import TableExistsError
-from sharkpy.types import Schema, Field, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import Schema, Field
 catalog = Catalog(sys.argv[1])
 won = 0
 for i in range(40):

@@ -25,7 +25,8 @@ from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stage import BlockSink, FileSink
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.registry import FILE_SUFFIXES, source
-from sharkpy.types import Field, Schema, arrow_schema, from_arrow, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import Field, Schema, arrow_schema, from_arrow
 
 
 @dataclass(frozen=True, slots=True)

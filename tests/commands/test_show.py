@@ -7,7 +7,8 @@ from typing import Any
 from sharkpy import commands
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.execution.commands import run_command
-from sharkpy.types import Field, Schema, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import Field, Schema
 
 
 def names(session: Any, command: commands.Command) -> tuple[str, ...]:

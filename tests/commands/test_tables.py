@@ -12,7 +12,8 @@ import pytest
 from sharkpy import commands
 from sharkpy.catalog.model import StorageFormat, TableKind
 from sharkpy.errors import BindError, ConfigurationError, ExecutionError, SourceError, TableExistsError
-from sharkpy.types import Field, Schema, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import Field, Schema
 
 CSV = StorageFormat("text", (("field.delim", ","),))
 

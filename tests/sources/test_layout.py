@@ -14,7 +14,8 @@ import pytest
 from sharkpy.errors import ResourceError, SourceError, UnsupportedError
 from sharkpy.sources import layout
 from sharkpy.sources.registry import SOURCES, source
-from sharkpy.types import Field, Schema, arrow_schema, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import Field, Schema, arrow_schema
 
 
 def contents(location: Path) -> list[str]:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.registry import SOURCES, source
-from sharkpy.types import Field, Schema, arrow_schema, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import Field, Schema, arrow_schema
 
 ESCAPED = (
     ("field.delim", ","),

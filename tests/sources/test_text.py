@@ -22,7 +22,8 @@ from sharkpy.sources.line_chunks import line_chunks
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.registry import source
 from sharkpy.sources.text_format import TextFormat, text_format
-from sharkpy.types import Field, Schema, arrow_schema, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import Field, Schema, arrow_schema
 
 COMMA = (("field.delim", ","),)
 

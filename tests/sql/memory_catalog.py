@@ -10,7 +10,8 @@ from sharkpy.conf import Conf
 from sharkpy.errors import DatabaseNotFoundError, TableNotFoundError, did_you_mean
 from sharkpy.logical import LogicalPlan
 from sharkpy.sql.binder import bind
-from sharkpy.types import Field, Schema, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import Field, Schema
 
 _TPCH = {
     "region": "r_regionkey bigint, r_name string, r_comment string",

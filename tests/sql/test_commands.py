@@ -37,7 +37,8 @@ from sharkpy.conf import Conf
 from sharkpy.errors import TableNotFoundError
 from sharkpy.logical import LogicalPlan
 from sharkpy.sql.binder import bind
-from sharkpy.types import Field, parse_type
+from sharkpy.type_parser import parse_type
+from sharkpy.types import Field
 from tests.sql.memory_catalog import make_catalog
 
 _CATALOG = make_catalog()

@@ -1,0 +1,159 @@
+"""The engines that are compared: load tables into memory, run HiveQL, say how many bytes the tables take."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+CORES = 2
+
+
+class BenchEngine(Protocol):
+    """1. `start`  2. `load` per table  3. `run` per query  4. `stop`."""
+
+    def start(self) -> None: ...
+    def load(self, table: str, folder: Path) -> None: ...
+    def table_bytes(self) -> dict[str, int]: ...
+    def run(self, sql: str) -> pa.Table: ...
+    def versions(self) -> dict[str, str]: ...
+    def stop(self) -> None: ...
+
+
+class SharkpyBench:
+    """sharkpy; with `driver_placement` off every stage is an RDD job."""
+
+    def __init__(self, *, driver_placement: bool = True) -> None:
+        self._conf = {} if driver_placement else {"shark.placement.driver": "false"}
+
+    def start(self) -> None:
+        import sharkpy
+
+        self._folder = tempfile.mkdtemp(prefix="sharkpy-bench-")
+        self._context = sharkpy.connect(f"local[{CORES}]", self._folder, **self._conf)
+        self._context.sql("SELECT 1").fetchall()
+        if self._conf:
+            _ = self._context.engine.jobs  # Spark is up before loading is timed, as it is for Spark SQL
+
+    def load(self, table: str, folder: Path) -> None:
+        from sharkpy.types import from_arrow
+
+        schema = pq.read_schema(next(folder.glob("*.parquet")))
+        columns = ", ".join(f"`{field.name}` {from_arrow(field.type)}" for field in schema)
+        self._context.sql(f"CREATE EXTERNAL TABLE {table} ({columns}) STORED AS PARQUET LOCATION '{folder}'").close()
+        self._context.sql(f"CACHE TABLE {table}").close()
+
+    def table_bytes(self) -> dict[str, int]:
+        found = {}
+        for table in self._context.catalog.tables("default"):
+            version = self._context.table_cache.version(table)
+            if version is not None:
+                found[table.name] = sum(block.size_bytes for block in version.blocks)
+        return found
+
+    def run(self, sql: str) -> pa.Table:
+        return self._context.sql(sql).to_arrow()
+
+    def versions(self) -> dict[str, str]:
+        import sharkpy
+
+        return {"sharkpy": sharkpy.__version__}
+
+    def stop(self) -> None:
+        self._context.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class SparkBench:
+    """Spark SQL over CACHE TABLE, non-ANSI, two cores."""
+
+    def start(self) -> None:
+        from pyspark.sql import SparkSession
+
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = SparkSession.builder.master(f"local[{CORES}]").appName("bench")
+        settings = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.ansi.enabled": "false",
+            "spark.sql.shuffle.partitions": str(2 * CORES),
+            "spark.driver.memory": "6g",
+            "spark.sql.catalogImplementation": "in-memory",
+            "spark.log.level": "ERROR",
+        }
+        for key, value in settings.items():
+            builder = builder.config(key, value)
+        self._spark = builder.getOrCreate()
+
+    def load(self, table: str, folder: Path) -> None:
+        self._spark.read.parquet(str(folder)).createOrReplaceTempView(table)
+        self._spark.sql(f"CACHE TABLE {table}")
+
+    def table_bytes(self) -> dict[str, int]:
+        infos = self._spark.sparkContext._jsc.sc().getRDDStorageInfo()
+        found = {}
+        for info in infos:
+            name = info.name().removeprefix("In-memory table ")
+            found[name] = int(info.memSize()) + int(info.diskSize())
+        return found
+
+    def run(self, sql: str) -> pa.Table:
+        return self._spark.sql(sql).toArrow()
+
+    def versions(self) -> dict[str, str]:
+        import pyspark
+
+        return {"pyspark": pyspark.__version__}
+
+    def stop(self) -> None:
+        self._spark.stop()
+
+
+class DuckdbBench:
+    """DuckDB with native tables in memory, two threads; queries are translated by sqlglot."""
+
+    def start(self) -> None:
+        import duckdb
+
+        self._connection: Any = duckdb.connect(config={"threads": CORES})
+
+    def load(self, table: str, folder: Path) -> None:
+        self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{folder}/*.parquet')")
+
+    def table_bytes(self) -> dict[str, int]:
+        sql = "SELECT memory_usage_bytes FROM duckdb_memory() WHERE tag = 'IN_MEMORY_TABLE'"
+        return {"all": int(self._connection.execute(sql).fetchall()[0][0])}
+
+    def run(self, sql: str) -> pa.Table:
+        import sqlglot
+
+        translated = sqlglot.transpile(sql, read="hive", write="duckdb")[0]
+        return self._connection.sql(translated).to_arrow_table()
+
+    def versions(self) -> dict[str, str]:
+        import duckdb
+
+        return {"duckdb": duckdb.__version__}
+
+    def stop(self) -> None:
+        self._connection.close()
+
+
+def make_engine(name: str) -> BenchEngine:
+    match name:
+        case "sharkpy":
+            return SharkpyBench()
+        case "sharkpy-rdd":
+            return SharkpyBench(driver_placement=False)
+        case "spark":
+            return SparkBench()
+        case "duckdb":
+            return DuckdbBench()
+    raise SystemExit(f'no engine "{name}": sharkpy, sharkpy-rdd, spark, duckdb')

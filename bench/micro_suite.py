@@ -1,0 +1,73 @@
+"""Small figures: what a pruned query, an RDD job and a start cost."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bench.report import machine
+
+TARGETS_MS = {
+    "pruned to one block": 20.0,
+    "answer from statistics": 20.0,
+    "two-task RDD job": 25.0,
+    "shell start": 1000.0,
+}
+ROWS, BLOCKS = 2_000_000, 100
+
+
+def run_micro(runs: int) -> tuple[str, dict[str, Any]]:
+    """Markdown and figures: medians in ms."""
+    repeats = max(runs, 20)
+    figures = {**_queries(repeats), "shell start": _median(_start_shell, 5)}
+    lines = ["## micro", "", f"{machine()}. Medians in ms.", "", "| what | ms | at most |", "|---|---:|---:|"]
+    lines += [f"| {name} | {value:.1f} | {TARGETS_MS[name]:.0f} |" for name, value in figures.items()]
+    return "\n".join([*lines, ""]), {"sharkpy": figures}
+
+
+def _queries(repeats: int) -> dict[str, float]:
+    import sharkpy
+
+    conf = {"shark.block.rows": ROWS // BLOCKS}
+    with (
+        tempfile.TemporaryDirectory(prefix="sharkpy-bench-") as folder,
+        sharkpy.connect("local[2]", folder, **conf) as context,
+    ):
+        numbers = "SELECT explode(sequence(0, 1999)) AS n"
+        context.sql(
+            "CREATE TABLE t TBLPROPERTIES ('shark.cache' = 'MEMORY') AS "
+            f"SELECT a.n * 1000 + b.n AS k, b.n % 7 AS g FROM ({numbers}) a CROSS JOIN ({numbers}) b "
+            "WHERE b.n < 1000 ORDER BY k"
+        ).close()
+
+        def run(sql: str) -> Callable[[], object]:
+            return lambda: context.sql(sql).fetchall()
+
+        one_block = "SELECT g, count(*), sum(k) FROM t WHERE k BETWEEN 1000000 AND 1000500 GROUP BY g"
+        pruned = _median(run(one_block), repeats)
+        answered = _median(run("SELECT count(*), min(k), max(k) FROM t"), repeats)
+        jobs = context.engine.jobs
+        rdd = jobs.spark.context.parallelize(range(2), 2)
+        job = _median(lambda: rdd.mapPartitions(lambda rows: rows).collect(), repeats)
+        return {"pruned to one block": pruned, "answer from statistics": answered, "two-task RDD job": job}
+
+
+def _start_shell() -> None:
+    with tempfile.TemporaryDirectory(prefix="sharkpy-bench-") as folder:
+        command = [sys.executable, "-m", "sharkpy.cli.main", "--warehouse", folder, "-e", "show tables"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def _median(work: Callable[[], object], repeats: int) -> float:
+    work()
+    times = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        times.append((time.perf_counter() - started) * 1000)
+    return statistics.median(times)

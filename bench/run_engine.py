@@ -1,0 +1,60 @@
+"""Runs a suite on one engine, in its own process: `python -m bench.run_engine SUITE ENGINE SCALE RUNS QUERIES OUT`.
+
+OUT is a folder: figures in figures.json, the answer of each query as an Arrow file.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+
+from bench.engines import BenchEngine, make_engine
+from bench.suites import SUITES
+
+
+def main() -> None:
+    suite_name, engine_name, scale, runs, wanted, out = sys.argv[1:]
+    suite, folder = SUITES[suite_name], Path(out)
+    data = suite.data(float(scale))
+    engine = make_engine(engine_name)
+    started = time.perf_counter()
+    engine.start()
+    figures: dict[str, object] = {"start_s": time.perf_counter() - started, "versions": engine.versions()}
+    loads = {}
+    for table in suite.tables:
+        started = time.perf_counter()
+        engine.load(table, data / table)
+        loads[table] = time.perf_counter() - started
+    figures |= {"load_s": loads, "bytes": engine.table_bytes()}
+    queries = suite.queries(None if wanted == "all" else wanted)
+    figures["queries"] = {
+        name: _measure(engine, sql, int(runs), folder / f"{name}.arrow") for name, sql in queries.items()
+    }
+    engine.stop()
+    (folder / "figures.json").write_text(json.dumps(figures))
+
+
+def _measure(engine: BenchEngine, sql: str, runs: int, answer_path: Path) -> dict[str, object]:
+    """Milliseconds: the first run, and the warm ones after it."""
+    times = []
+    try:
+        for _ in range(runs + 1):
+            started = time.perf_counter()
+            answer = engine.run(sql)
+            times.append((time.perf_counter() - started) * 1000)
+    except Exception as error:
+        print(f"{sql[:60]}: {type(error).__name__}: {str(error)[:500]}", file=sys.stderr)
+        return {"error": f"{type(error).__name__}: {str(error)[:300]}"}
+    with pa.ipc.new_file(answer_path, answer.schema) as writer:
+        writer.write_table(answer)
+    median = statistics.median(times[1:])
+    return {"first_ms": times[0], "warm_ms": times[1:], "median_ms": median, "rows": answer.num_rows}
+
+
+if __name__ == "__main__":
+    main()

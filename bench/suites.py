@@ -1,0 +1,59 @@
+"""The benchmarks: their tables, data and queries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.bigdata_data import write_bigdata
+
+ROOT = Path(__file__).parent
+CACHE = ROOT.parent / "build" / "bench"
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """`tables` in the order of loading; each has a folder of Parquet files under the suite's data folder."""
+
+    name: str
+    tables: tuple[str, ...]
+    make_data: Callable[[Path, float], None]
+
+    def data(self, scale: float) -> Path:
+        """The folder of the data at `scale`, made if it is not there."""
+        folder = CACHE / f"{self.name}-{scale:g}"
+        done = folder / ".done"
+        if not done.exists():
+            print(f"making {self.name} data at scale {scale:g}", file=sys.stderr)
+            folder.mkdir(parents=True, exist_ok=True)
+            self.make_data(folder, scale)
+            done.touch()
+        return folder
+
+    def queries(self, wanted: str | None = None) -> dict[str, str]:
+        """Text by name ("1", "2A"), in order."""
+        found = {}
+        for path in sorted((ROOT / "queries" / self.name).glob("q*.sql")):
+            name = path.stem.removeprefix("q").lstrip("0")
+            if wanted is None or name.lower() in wanted.lower().split(","):
+                found[name] = path.read_text(encoding="utf-8").strip().rstrip(";")
+        return found
+
+
+def write_tpch(folder: Path, scale: float) -> None:
+    tool = Path(sys.executable).parent / "tpchgen-cli"
+    command = [str(tool) if tool.exists() else "tpchgen-cli", "parquet", "-s", f"{scale:g}", "--parts=1"]
+    subprocess.run([*command, f"--output-dir={folder}", "--overwrite"], check=True, stdout=subprocess.DEVNULL)
+
+
+SUITES = {
+    "tpch": Suite(
+        "tpch",
+        ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"),
+        write_tpch,
+    ),
+    "bigdata": Suite("bigdata", ("rankings", "uservisits"), write_bigdata),
+}

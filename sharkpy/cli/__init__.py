@@ -1,0 +1,1 @@
+"""The shell: command line, interactive session, output formats, doctor."""

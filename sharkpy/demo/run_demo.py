@@ -1,0 +1,103 @@
+"""`sharkpy demo`: load, cache, ask, and show what each step took."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy import conf as settings
+from sharkpy.cli.writers import write_table
+from sharkpy.demo.flights_data import write_files
+from sharkpy.demo.tables import create_tables, memory_figures
+from sharkpy.demo.tour import RDD_STEPS, STEPS, Step
+from sharkpy.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sharkpy.session import SharkContext
+
+BLOCK_ROWS = 25_000
+"""Small blocks, so that pruning has something to do on 336,776 rows."""
+
+
+def default_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "sharkpy" / "demo"
+
+
+def run_demo(warehouse: str | None, master: str) -> int:
+    """The exit code."""
+    from sharkpy.session import connect
+
+    started = time.perf_counter()
+    folder = Path(warehouse) if warehouse else default_folder()
+    files = folder.absolute() / "files"
+    _say(f"sharkpy demo: the flights out of New York in 2013, in {folder}")
+    write_files(files)
+    with connect(master, folder / "warehouse", **{settings.BLOCK_ROWS.key: BLOCK_ROWS}) as context:
+        create_tables(context, files)
+        _show_memory(context, files)
+        for step in STEPS:
+            _show(context, step)
+        code = _show_rdd(context)
+    _say(f"\nThe whole tour took {time.perf_counter() - started:.1f} s. Go on yourself:")
+    _say(f"  sharkpy --warehouse {folder / 'warehouse'}")
+    return code
+
+
+def _show_rdd(context: SharkContext) -> int:
+    try:
+        for step in RDD_STEPS:
+            _show(context, step)
+    except ConfigurationError as error:
+        _say(f"RDD tasks need Spark, which did not start: {error}")
+        return 1
+    return 0
+
+
+def _show_memory(context: SharkContext, files: Path) -> None:
+    started = time.perf_counter()
+    figures = memory_figures(context, files)
+    seconds = time.perf_counter() - started
+    _say(f"\nIn the memory store after {seconds:.2f} s (from files at the first run, mapped back at the next):")
+    for name, rows, blocks, raw, encoded in figures:
+        sizes = f"{raw / 1e6:>7.2f} MB raw {encoded / 1e6:>7.2f} MB in memory ({encoded / raw:.0%})"
+        _say(f"  {name:<9}{rows:>9,} rows {blocks:>3} blocks {sizes}")
+
+
+def _show(context: SharkContext, step: Step) -> None:
+    _say(f"\n-- {step.title}")
+    _say(step.sql + ";")
+    pruned = _pruning(context, step.sql)
+    started = time.perf_counter()
+    with context.sql(step.sql) as result:
+        batches = list(result.batches())
+        seconds = time.perf_counter() - started
+        if result.columns == ["plan"]:
+            for batch in batches:
+                sys.stdout.writelines(f"  {line}\n" for line in batch.column(0).to_pylist())
+        elif result.columns:
+            write_table(sys.stdout, result.schema, batches)
+    _say(f"{seconds * 1000:.1f} ms{pruned}")
+
+
+def _pruning(context: SharkContext, sql: str) -> str:
+    """How many blocks of the query's tables pruning leaves."""
+    from sharkpy.logical import LogicalPlan
+    from sharkpy.physical.operators import BlockScan
+
+    statement = context.bind(sql)
+    if not isinstance(statement, LogicalPlan):
+        return ""
+    scans = [node.blocks for node in context.plan(statement).walk() if isinstance(node, BlockScan)]
+    if not scans:
+        return "; no block was read"
+    total, kept = sum(scan.num_blocks for scan in scans), sum(scan.num_kept for scan in scans)
+    return f"; {kept} of {total} blocks read, {total - kept} pruned"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,75 @@
+"""The tables of one statement as they were when it was planned: every part of planning sees the same versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sharkpy import conf as settings
+from sharkpy.optimizer.statistics import ColumnEstimate
+from sharkpy.sources.layout import list_data_files
+from sharkpy.sources.registry import source
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+    from sharkpy.columnar.version import TableVersion
+    from sharkpy.expr import PythonValue
+    from sharkpy.session import SharkContext
+    from sharkpy.sources.split import Split
+
+
+class QuerySnapshot:
+    """Is the planner's ScanSource and the optimizer's StatisticsProvider."""
+
+    def __init__(self, context: SharkContext) -> None:
+        self._context = context
+        self._versions: dict[str, TableVersion | None] = {}
+        self._splits: dict[str, list[Split]] = {}
+
+    def scan_source(self, table: Table) -> TableVersion | Sequence[Split]:
+        version = self._version(table)
+        return self._file_splits(table) if version is None else version
+
+    def num_rows(self, table: Table) -> int | None:
+        if table.is_view:
+            return None
+        version = self._version(table)
+        if version is not None:
+            return version.statistics.count()
+        counts = [split.num_rows for split in self._file_splits(table)]
+        return sum(count for count in counts if count is not None) if None not in counts else None
+
+    def column(self, table: Table, name: str) -> ColumnEstimate | None:
+        version = None if table.is_view else self._version(table)
+        if version is None or name not in version.statistics.columns:
+            return None
+        statistics = version.statistics
+        rows = statistics.count()
+        low, high = statistics.minimum(name), statistics.maximum(name)
+        return ColumnEstimate(
+            ndv=float(statistics.num_distinct(name)),
+            min=_value(low),
+            max=_value(high),
+            null_fraction=1.0 - statistics.count_valid(name) / rows if rows else 0.0,
+        )
+
+    def _version(self, table: Table) -> TableVersion | None:
+        if table.table_id not in self._versions:
+            self._versions[table.table_id] = self._context.table_cache.version(table)
+        return self._versions[table.table_id]
+
+    def _file_splits(self, table: Table) -> list[Split]:
+        if table.table_id not in self._splits:
+            self._splits[table.table_id] = self._list_splits(table)
+        return self._splits[table.table_id]
+
+    def _list_splits(self, table: Table) -> list[Split]:
+        if table.location is None:
+            return []
+        files = list_data_files(table.location)
+        split_bytes = self._context.conf.value(settings.SPLIT_BYTES)
+        return source(table.storage.name).splits(files, table.schema, table.storage.properties, split_bytes)
+
+
+def _value(answer: object) -> PythonValue:
+    return getattr(answer, "value", None)

@@ -1,0 +1,197 @@
+"""The shell: formats, errors, exit codes, interactive handling."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+import sharkpy
+from sharkpy.cli.completer import SharkCompleter
+from sharkpy.cli.error_text import error_text
+from sharkpy.cli.interactive import Shell, is_complete
+from sharkpy.cli.main import main
+from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
+from sharkpy.errors import CancelledError, ParseError
+
+SETUP = "CREATE TABLE t (k INT, s STRING); INSERT INTO t VALUES (1, 'a|b'), (2, NULL), (3, 'x\ty')"
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> str:
+    with sharkpy.connect(warehouse=tmp_path) as context:
+        context.sql(SETUP)
+    return str(tmp_path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+QUERY = "SELECT k, s FROM t ORDER BY k"
+
+
+def test_formats(capsys: pytest.CaptureFixture[str], warehouse: str) -> None:
+    def output(form: str) -> str:
+        code, out, err = run(capsys, "--warehouse", warehouse, "--format", form, "-e", QUERY)
+        assert (code, err) == (0, "")
+        return out
+
+    assert list(csv.reader(io.StringIO(output("csv")))) == [["k", "s"], ["1", "a|b"], ["2", "NULL"], ["3", "x\ty"]]
+    assert output("tsv") == "k\ts\n1\ta|b\n2\tNULL\n3\tx\\ty\n"
+    assert json.loads(output("json")) == [{"k": 1, "s": "a|b"}, {"k": 2, "s": None}, {"k": 3, "s": "x\ty"}]
+    assert "| 1 | a\\|b |" in output("markdown")
+    assert "-- row 3" in output("vertical")
+    table = output("table").splitlines()
+    assert table[0].startswith("┌")
+    assert len({len(line) for line in table}) == 1
+
+
+def test_empty_answers(capsys: pytest.CaptureFixture[str], warehouse: str) -> None:
+    code, out, _ = run(capsys, "--warehouse", warehouse, "--format", "json", "-e", "SELECT k FROM t WHERE k > 9")
+    assert (code, json.loads(out)) == (0, [])
+
+
+def test_several_statements_and_files(capsys: pytest.CaptureFixture[str], warehouse: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.sql"
+    script.write_text("-- a comment; with a semicolon\nSELECT 1 AS x;\nSELECT ';' AS y;\n")
+    code, out, _ = run(capsys, "--warehouse", warehouse, "--format", "csv", "-f", str(script))
+    assert (code, out) == (0, "x\n1\ny\n;\n")
+    code, out, _ = run(capsys, "--warehouse", warehouse, "--format", "csv", "-e", "SELECT 1 AS x; SELECT 2 AS z")
+    assert (code, out) == (0, "x\n1\nz\n2\n")
+
+
+def test_an_error_ends_the_script(capsys: pytest.CaptureFixture[str], warehouse: str) -> None:
+    script = "SELECT 1 AS x; SELECT kk FROM t; SELECT 2"
+    code, out, err = run(capsys, "--warehouse", warehouse, "--format", "csv", "-e", script)
+    assert (code, out) == (1, "x\n1\n")
+    assert err.startswith("error [42703]")
+    lines = err.splitlines()
+    assert lines[1].index("kk") == lines[2].index("^")
+    assert any(line.startswith("hint: did you mean") for line in lines)
+
+
+def test_missing_script(capsys: pytest.CaptureFixture[str], warehouse: str) -> None:
+    code, out, err = run(capsys, "--warehouse", warehouse, "-f", "/nowhere/x.sql")
+    assert (code, out) == (1, "")
+    assert "/nowhere/x.sql" in err
+
+
+def test_settings_on_the_command_line(capsys: pytest.CaptureFixture[str], warehouse: str) -> None:
+    arguments = ("--warehouse", warehouse, "--set", "shark.block.rows=7", "--format", "csv")
+    code, out, _ = run(capsys, *arguments, "-e", "SET shark.block.rows")
+    assert code == 0
+    assert "shark.block.rows=7" in out
+    assert run(capsys, "--warehouse", warehouse, "--set", "nonsense", "-e", "SELECT 1")[0] == 1
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.strip() == f"sharkpy {sharkpy.__version__}"
+
+
+def test_standard_input(warehouse: str) -> None:
+    command = [sys.executable, "-m", "sharkpy.cli.main", "--warehouse", warehouse, "--format", "tsv"]
+    root = Path(__file__).parent.parent.parent
+    answer = subprocess.run(
+        command, input="SELECT 5 AS five", capture_output=True, text=True, cwd=root, env=os.environ, check=False
+    )
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, "five\n5\n", "")
+
+
+def test_doctor(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    _, out, _ = run(capsys, "doctor", "--warehouse", str(tmp_path))
+    for name in ("python", "java", "shared memory", "orphans", "warehouse"):
+        assert name in out
+
+
+def test_caret_in_a_script_line() -> None:
+    error = ParseError("syntax error", line=2, column=3, hint="look there")
+    text = error_text(error, "SELECT 1,\n  FROM t", first_line=10).splitlines()
+    assert text[1] == "11:   FROM t"
+    assert text[2].index("^") == text[1].index("FROM")
+    assert text[3] == "hint: look there"
+
+
+@pytest.fixture
+def context(warehouse: str) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect(warehouse=warehouse) as opened:
+        yield opened
+
+
+def completions(context: sharkpy.SharkContext, text: str) -> list[str]:
+    return [one.text for one in SharkCompleter(context).get_completions(Document(text), CompleteEvent())]
+
+
+def test_completion(context: sharkpy.SharkContext) -> None:
+    assert completions(context, "SELECT * FROM ") == ["t"]
+    assert "SELECT" in completions(context, "SEL")
+    assert "select" in completions(context, "sel")
+    assert "substring" in completions(context, "SELECT substri")
+    assert completions(context, "SELECT x. FROM t x"[:9]) == []
+    completer = SharkCompleter(context)
+    found = completer.get_completions(Document("SELECT x. FROM t x", cursor_position=9), CompleteEvent())
+    assert [one.text for one in found] == ["k", "s"]
+
+
+def test_when_enter_runs() -> None:
+    for text in ("SELECT 1;", " !tables", "quit", "  ", "SELECT 1;  \n"):
+        assert is_complete(text)
+    for text in ("SELECT 1", "SELECT\n  1", "show tables"):
+        assert not is_complete(text)
+
+
+def test_the_shell_outlives_errors(context: sharkpy.SharkContext, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = Shell(context, "csv")
+    for text in ("SELECT nothing;", "SELECT 1 AS x;", "!format tsv", "!format nonsense", "!help", "!tables"):
+        shell.handle(text)
+    out = capsys.readouterr().out
+    assert "error [42703]" in out
+    assert "x\n1\n1 row in" in out
+    assert 'no output format "nonsense"' in out
+    assert "tab_name" in out
+
+
+def test_ctrl_c_cancels_only_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    cancelled = threading.Event()
+    interrupted = False
+    join = threading.Thread.join
+
+    def join_once(self: threading.Thread, timeout: float | None = None) -> None:
+        nonlocal interrupted
+        if not interrupted:
+            interrupted = True
+            raise KeyboardInterrupt
+        join(self, timeout)
+
+    def work() -> None:
+        cancelled.wait(10)
+        raise CancelledError("cancelled")
+
+    monkeypatch.setattr(threading.Thread, "join", join_once)
+    with pytest.raises(CancelledError):
+        run_with_progress(work, cancelled.set, ProgressBoard(), io.StringIO())
+
+
+def test_progress_line() -> None:
+    from sharkpy.execution.progress import Progress
+
+    board = ProgressBoard()
+    assert board.line(1.25) == "1.2 s"
+    board.update(Progress("Scan", 1, 3, 4, 2_500_000))
+    assert board.line(2.0) == "stage 2 Scan | 75 % | 3/4 tasks | 2.5 M rows (1.2 M/s) | 2.0 s"

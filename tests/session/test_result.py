@@ -1,0 +1,120 @@
+"""Result: reading, looking ahead, closing, converting."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from sharkpy.errors import ExecutionError
+from sharkpy.result import Result
+from sharkpy.types import DATE, DOUBLE, INT, STRING, DecimalType, Field, MapType, Schema, arrow_schema
+
+SCHEMA = Schema((Field("a", INT), Field("s", STRING)))
+
+
+def batch(*rows: tuple[int | None, str | None]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([row[0] for row in rows], pa.int32()), pa.array([row[1] for row in rows], pa.string())],
+        names=["c1", "c2"],
+    )
+
+
+def result() -> Result:
+    return Result(SCHEMA, iter([batch((1, "x"), (2, None)), batch(), batch((3, "z"))]))
+
+
+def test_fetching_in_parts() -> None:
+    rows = result()
+    assert rows.columns == ["a", "s"]
+    assert rows.fetchone() == (1, "x")
+    assert rows.fetchmany(1) == [(2, None)]
+    assert rows.fetchall() == [(3, "z")]
+    assert rows.fetchone() is None
+
+
+def test_looking_ahead_consumes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = result()
+    rows.show(2)
+    assert "only the first 2 rows" in capsys.readouterr().out
+    assert "<td>NULL</td>" in rows._repr_html_()
+    assert rows.fetchall() == [(1, "x"), (2, None), (3, "z")]
+
+
+def test_rows_are_made_while_read() -> None:
+    made = []
+
+    def source() -> Iterator[pa.RecordBatch]:
+        for number in range(100):
+            made.append(number)
+            yield batch((number, "r"))
+
+    rows = Result(SCHEMA, source())
+    assert made == []
+    rows.fetchmany(3)
+    assert len(made) <= 4
+
+
+def test_close_ends_the_source_and_forbids_reading() -> None:
+    ended = []
+
+    def source() -> Iterator[pa.RecordBatch]:
+        try:
+            while True:
+                yield batch((1, "x"))
+        finally:
+            ended.append(True)
+
+    rows = Result(SCHEMA, source())
+    rows.fetchone()
+    rows.close()
+    rows.close()
+    assert ended == [True]
+    for read in (rows.fetchall, rows.fetchone, rows.to_arrow, rows.show):
+        with pytest.raises(ExecutionError, match="closed"):
+            read()
+
+
+def test_iterator_taken_before_close_raises() -> None:
+    rows = result()
+    iterator = iter(rows)
+    next(iterator)
+    rows.close()
+    with pytest.raises(ExecutionError, match="closed"):
+        next(iterator)
+
+
+def test_encoded_columns_are_decoded() -> None:
+    dictionary = pa.array(["x", "y", "x"]).dictionary_encode()
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([7, 8], pa.int32()))
+    rows = Result(SCHEMA, [pa.RecordBatch.from_arrays([runs, dictionary], names=["c1", "c2"])])
+    table = rows.to_arrow()
+    assert table.schema == arrow_schema(SCHEMA)
+    assert table.to_pylist() == [{"a": 7, "s": "x"}, {"a": 7, "s": "y"}, {"a": 8, "s": "x"}]
+
+
+def test_python_values() -> None:
+    schema = Schema((Field("d", DATE), Field("m", MapType(STRING, DecimalType(5, 2))), Field("f", DOUBLE)))
+    arrays = [
+        pa.array([datetime.date(2024, 2, 29)]),
+        pa.array([[("k", Decimal("1.50"))]], pa.map_(pa.string(), pa.decimal128(5, 2))),
+        pa.array([0.5]),
+    ]
+    rows = Result(schema, [pa.RecordBatch.from_arrays(arrays, names=["x", "y", "z"])])
+    assert rows.fetchall() == [(datetime.date(2024, 2, 29), {"k": Decimal("1.50")}, 0.5)]
+
+
+def test_conversions() -> None:
+    assert pa.table(result()).num_rows == 3
+    assert list(result().to_pandas()["a"]) == [1, 2, 3]
+    polars = pytest.importorskip("polars")
+    assert result().to_polars().shape == (3, 2)
+    assert polars.DataFrame(result()).shape == (3, 2)
+
+
+def test_empty_result_keeps_its_schema() -> None:
+    assert Result(SCHEMA).to_arrow().schema == arrow_schema(SCHEMA)
+    assert Result(Schema(())).fetchall() == []

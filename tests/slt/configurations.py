@@ -1,0 +1,72 @@
+"""Forced choices under which every file must give the same answers, and a covering of all pairs of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+CACHED = "cached"
+"""Not a setting: the harness caches each table when it was made."""
+
+ENCODINGS = (
+    *("", "plain", "narrow", "bit_packed", "delta", "dictionary"),
+    *("run_length", "constant", "boolean", "scaled", "block"),
+)
+CHOICES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("shark.test.encoding", ENCODINGS),
+    ("shark.block.rows", ("1000000", "1", "2", "7")),
+    ("shark.test.join", ("", "broadcast", "shuffle")),
+    ("shark.placement.driver", ("true", "false")),
+    ("shark.pruning", ("true", "false")),
+    (CACHED, ("true", "false")),
+)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    values: tuple[tuple[str, str], ...]
+
+    @property
+    def conf(self) -> Mapping[str, str]:
+        return {key: value for key, value in self.values if key != CACHED and value}
+
+    @property
+    def cached(self) -> bool:
+        return dict(self.values)[CACHED] == "true"
+
+    @property
+    def on_driver(self) -> bool:
+        return dict(self.values)["shark.placement.driver"] == "true"
+
+    @property
+    def name(self) -> str:
+        return ",".join(f"{key.rsplit('.', 1)[-1]}={value}" for key, value in self.values if value)
+
+
+def all_pairs() -> list[Configuration]:
+    """A small set of configurations in which each two values of two settings meet (greedy, deterministic)."""
+    sizes = [len(values) for _, values in CHOICES]
+    missing = set(_pairs(sizes))
+    found: list[Configuration] = []
+    while missing:
+        best = max(itertools.product(*map(range, sizes)), key=lambda row: len(missing & set(_pairs_of(row))))
+        missing -= set(_pairs_of(best))
+        found.append(
+            Configuration(tuple((key, values[at]) for (key, values), at in zip(CHOICES, best, strict=True)))
+        )
+    return found
+
+
+Pair = tuple[int, int, int, int]
+
+
+def _pairs(sizes: list[int]) -> Iterator[Pair]:
+    for left, right in itertools.combinations(range(len(sizes)), 2):
+        for one, other in itertools.product(range(sizes[left]), range(sizes[right])):
+            yield (left, one, right, other)
+
+
+def _pairs_of(row: tuple[int, ...]) -> Iterator[Pair]:
+    for left, right in itertools.combinations(range(len(row)), 2):
+        yield (left, row[left], right, row[right])

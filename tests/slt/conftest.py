@@ -1,0 +1,71 @@
+"""Collects .slt files: each is one test per engine or configuration that it runs on.
+
+By default a file runs on sharkpy, under two forced configurations (one in the driver, one as RDD tasks) and on DuckDB,
+some files on Spark SQL too; with --slt-all every file runs under every configuration and on every oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from tests.slt.configurations import all_pairs
+from tests.slt.engines import DuckEngine, Engine, SharkEngine, SparkEngine
+from tests.slt.runner import run_file
+
+ORACLE_SAMPLE = 8
+"""One file in so many runs on Spark SQL in `make test`."""
+
+
+class SltItem(pytest.Item):
+    def __init__(self, *, engine: Callable[[], Engine], **kwargs: object) -> None:
+        super().__init__(**kwargs)  # type: ignore[arg-type]
+        self._engine = engine
+
+    def runtest(self) -> None:
+        run_file(self.path, self._engine())
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> object:
+        if isinstance(excinfo.value, AssertionError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.name
+
+
+class SltFile(pytest.File):
+    def collect(self) -> Iterator[SltItem]:
+        run_all = self.config.getoption("--slt-all")
+        number = crc32(self.path.name.encode())
+        chosen = all_pairs()
+        if not run_all:
+            placed = [[one for one in chosen if one.on_driver is here] for here in (True, False)]
+            chosen = [some[number % len(some)] for some in placed]
+        yield SltItem.from_parent(self, name="sharkpy", engine=SharkEngine)
+        for configuration in chosen:
+            item = SltItem.from_parent(
+                self,
+                name=configuration.name,
+                engine=lambda c=configuration: SharkEngine(c.conf, cached=c.cached),
+            )
+            if not configuration.on_driver:
+                item.add_marker(pytest.mark.spark)
+            yield item
+        duckdb = SltItem.from_parent(self, name="duckdb", engine=DuckEngine)
+        duckdb.add_marker(pytest.mark.oracle)
+        yield duckdb
+        if run_all or number % ORACLE_SAMPLE == 0:
+            spark = SltItem.from_parent(self, name="spark", engine=SparkEngine)
+            spark.add_marker(pytest.mark.oracle)
+            spark.add_marker(pytest.mark.spark)
+            yield spark
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SltFile | None:
+    if file_path.suffix == ".slt" and file_path.parent.name != "shared":
+        return SltFile.from_parent(parent, path=file_path)
+    return None

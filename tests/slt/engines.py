@@ -1,0 +1,155 @@
+"""What .slt files run on: sharkpy, and the oracles Spark SQL and DuckDB."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+
+class Engine(Protocol):
+    """1. `open`  2. `run` per statement  3. `close`. Each file starts with an empty database."""
+
+    name: str
+
+    def open(self) -> None: ...
+    def run(self, sql: str) -> pa.Table: ...
+    def close(self) -> None: ...
+
+
+_CREATED = re.compile(
+    r"^\s*CREATE\s+(?:EXTERNAL\s+|TEMPORARY\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.`]+)", re.IGNORECASE
+)
+
+
+@functools.cache
+def _anchor() -> Any:
+    """A session whose Spark the later ones of this process share: a JVM takes seconds to start."""
+    import atexit
+
+    import sharkpy
+
+    folder = tempfile.mkdtemp(prefix="sharkpy-slt-")
+    context = sharkpy.connect(master="local[2]", warehouse=folder)
+    _ = context.engine.jobs
+    atexit.register(lambda: (context.stop(), shutil.rmtree(folder, ignore_errors=True)))
+    return context
+
+
+class SharkEngine:
+    """sharkpy under given settings; with `cached`, every table is cached as soon as it was made."""
+
+    name = "sharkpy"
+
+    def __init__(self, conf: Mapping[str, str] | None = None, *, cached: bool = False) -> None:
+        self._conf = dict(conf or {})
+        self._cached = cached
+        self._folder = ""
+        self._context: Any = None
+
+    def open(self) -> None:
+        import sharkpy
+
+        if self._conf.get("shark.placement.driver") == "false":
+            _anchor()
+        self._folder = tempfile.mkdtemp(prefix="sharkpy-slt-")
+        self._context = sharkpy.connect(master="local[2]", warehouse=self._folder, **self._conf)
+
+    def run(self, sql: str) -> pa.Table:
+        with self._context.sql(sql) as result:
+            table = result.to_arrow()
+        created = _CREATED.match(sql)
+        if self._cached and created:
+            self._context.sql(f"CACHE TABLE {created[1]}").close()
+        return table
+
+    def close(self) -> None:
+        self._context.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@functools.cache
+def _spark_session() -> Any:
+    import os
+    import sys
+
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master("local[2]").appName("oracle")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.legacy.createHiveTableByDefault": "false",
+        "spark.sql.storeAssignmentPolicy": "LEGACY",
+        "spark.sql.crossJoin.enabled": "true",
+        "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+        "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="spark-oracle-"),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+_STORED_AS = re.compile(r"\bSTORED\s+AS\s+(PARQUET|ORC)\b", re.IGNORECASE)
+
+
+class SparkEngine:
+    """Spark SQL with Hive's lenient semantics."""
+
+    name = "spark"
+
+    def open(self) -> None:
+        self._spark = _spark_session()
+        self._spark.sql("CREATE DATABASE slt")
+        self._spark.sql("USE slt")
+
+    def run(self, sql: str) -> pa.Table:
+        frame = self._spark.sql(_STORED_AS.sub(r"USING \1", sql))
+        return frame.toArrow() if frame.columns else pa.table({})
+
+    def close(self) -> None:
+        self._spark.catalog.clearCache()
+        for view in self._spark.catalog.listTables("slt"):
+            if view.isTemporary:
+                self._spark.catalog.dropTempView(view.name)
+        for database in self._spark.catalog.listDatabases():
+            if database.name != "default":
+                self._spark.sql(f"DROP DATABASE {database.name} CASCADE")
+        self._spark.sql("USE default")
+
+
+class DuckEngine:
+    """DuckDB with statements translated by sqlglot."""
+
+    name = "duckdb"
+
+    def open(self) -> None:
+        import duckdb
+
+        self._connection = duckdb.connect()
+        self._connection.execute("SET threads = 1; SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
+
+    def run(self, sql: str) -> pa.Table:
+        import sqlglot
+
+        table = pa.table({})
+        for statement in sqlglot.transpile(sql, read="hive", write="duckdb"):
+            relation = self._connection.sql(statement)
+            table = pa.table({}) if relation is None else relation.to_arrow_table()
+        return table
+
+    def close(self) -> None:
+        self._connection.close()
+

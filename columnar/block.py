@@ -62,8 +62,10 @@ def _encode_column(array: pa.Array[Any], dtype: DataType, force: str) -> tuple[E
 
 
 def logical_array(column: pa.ChunkedArray[Any] | pa.Array[Any], dtype: DataType, name: str) -> pa.Array[Any]:
-    """One array of the logical type."""
+    """One array of the logical type, or a dictionary of its strings."""
     target = to_arrow(dtype)
+    if _is_coded(column, target):
+        return column.unify_dictionaries().combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if column.type != target:
         if pa.types.is_integer(column.type) and pa.types.is_decimal(target):
             # Arrow refuses integers of a type wider than the decimal, whatever their values.
@@ -78,6 +80,12 @@ def logical_array(column: pa.ChunkedArray[Any] | pa.Array[Any], dtype: DataType,
     return column
 
 
+def _is_coded(column: pa.ChunkedArray[Any] | pa.Array[Any], target: pa.DataType) -> bool:
+    """A dictionary of strings that is taken as it is."""
+    is_dictionary = isinstance(column.type, pa.DictionaryType) and column.type.value_type == target
+    return is_dictionary and pa.types.is_string(target) and column.null_count == 0 and len(column) > 0
+
+
 class Block:
     """A mapped block. Safe to use from several threads.
 
@@ -86,9 +94,10 @@ class Block:
     3. What is read may refer to the mapped file: it stays valid after the file is removed.
     """
 
-    def __init__(self, path: str, content: block_file.BlockContent, verify: bool) -> None:
+    def __init__(self, path: str, content: block_file.BlockContent, verify: bool, buffer: pa.Buffer) -> None:
         self.path = path
         self._content = content
+        self._addresses = range(buffer.address, buffer.address + buffer.size)
         self._unverified = set(content.columns) if verify else set()
         self._lock = threading.Lock()
 
@@ -111,7 +120,7 @@ class Block:
             content = block_file.parse(buffer)
         except (ValueError, pa.ArrowException) as error:
             raise _corrupt(path, str(error)) from None
-        return cls(path, content, verify)
+        return cls(path, content, verify, buffer)
 
     @property
     def num_rows(self) -> int:
@@ -139,7 +148,19 @@ class Block:
 
     def scan_forms(self, names: Iterable[str]) -> dict[str, ScanForm]:
         """Columns in the cheapest form to scan."""
-        return {name: encodings.scan_form(self._column(name)) for name in names}
+        return {name: self.scan_form(name) for name in names}
+
+    def values(self, name: str) -> pa.Array[Any]:
+        """A column in its logical type; strings may come as an Arrow dictionary."""
+        return self._values(name)
+
+    def scan_form(self, name: str) -> ScanForm:
+        """A column in the cheapest form to scan."""
+        return encodings.scan_form(self._column(name))
+
+    def maps(self, buffer: pa.Buffer) -> bool:
+        """Whether `buffer` lies in the block's own memory."""
+        return buffer.address in self._addresses
 
     def verify(self) -> None:
         """Verify every column now."""
@@ -167,5 +188,4 @@ class Block:
 
 
 def _corrupt(path: str, fact: str) -> CorruptionError:
-    name = Path(path).name.removesuffix(".arrow")
-    return CorruptionError(f'block "{name}" is damaged: {fact}')
+    return CorruptionError.of_block(Path(path).name.removesuffix(".arrow"), f"damaged: {fact}")

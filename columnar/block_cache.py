@@ -19,16 +19,19 @@ class BlockMissingError(CorruptionError):
     sqlstate = "58030"
 
 
-_Place = tuple[int, int]
+_Place = tuple[int, int, int, int]
 
 
 class BlockCache:
-    """Mapped blocks by id, least recently used first. A moved block is mapped anew, so that its memory goes free."""
+    """Mapped blocks by id, least recently used first. A block that was moved or written over is mapped anew,
+    so that its memory goes free and its checksums are looked at again.
+    """
 
     def __init__(self, limit: int = MAX_OPEN_BLOCKS) -> None:
         self._limit = limit
         self._lock = threading.Lock()
         self._open: OrderedDict[str, tuple[Block, str, _Place]] = OrderedDict()
+        self._opened_since_check = 0
 
     def open(self, handle: BlockHandle) -> Block:
         """The block, from memory, where it was evicted to, or its durable copy, in this order.
@@ -42,7 +45,9 @@ class BlockCache:
                 return found[0]
         block, place = _open_first(handle)
         with self._lock:
-            self._drop_moved()
+            self._opened_since_check += 1
+            if self._opened_since_check >= len(self._open):
+                self._drop_moved()
             self._open[handle.block_id] = (block, block.path, place)
             while len(self._open) > self._limit:
                 self._open.popitem(last=False)
@@ -60,6 +65,8 @@ class BlockCache:
         return len(self._open)
 
     def _drop_moved(self) -> None:
+        """Let go of blocks that were moved: once in as many openings as there are blocks, so that none costs more."""
+        self._opened_since_check = 0
         moved = [block_id for block_id, (_, path, place) in self._open.items() if _place(path) != place]
         for block_id in moved:
             del self._open[block_id]
@@ -70,7 +77,7 @@ def _place(path: str) -> _Place | None:
         stat = Path(path).stat()
     except OSError:
         return None
-    return stat.st_dev, stat.st_ino
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _open_first(handle: BlockHandle) -> tuple[Block, _Place]:
@@ -84,7 +91,7 @@ def _open_first(handle: BlockHandle) -> tuple[Block, _Place]:
             continue
         except CorruptionError as error:
             damage = error
-    raise damage or BlockMissingError(f'block "{handle.block_id}" is missing')
+    raise damage or BlockMissingError.of_block(handle.block_id, "missing")
 
 
 _CACHE = BlockCache()

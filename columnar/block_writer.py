@@ -25,17 +25,17 @@ class BlockWriter:
     local_dir: str
     memory_limit: int
 
-    def write(self, encoded: EncodedBlock, durable_dir: str | None = None) -> BlockHandle:
-        """Store a block; with `durable_dir` a synced copy goes there first."""
+    def write(self, encoded: EncodedBlock, durable_dir: str | None = None, *, is_synced: bool = True) -> BlockHandle:
+        """Store a block; with `durable_dir` a copy goes there first, which the caller syncs unless `is_synced`."""
         block_id = uuid.uuid4().hex
         content = memoryview(encoded.content).cast("B")
         durable_path = None
         if durable_dir is not None:
             Path(durable_dir).mkdir(parents=True, exist_ok=True)
             durable_path = str(Path(durable_dir, block_id + store_folder.SUFFIX))
-            store_folder.write_file(durable_path, content, sync=True)
+            store_folder.write_file(durable_path, content, sync=is_synced)
         try:
-            memory_path = self._place(block_id, content, durable_path)
+            memory_path = self.place(block_id, content, durable_path)
         except Exception:
             if durable_path is not None:
                 store_folder.remove(durable_path)
@@ -43,7 +43,8 @@ class BlockWriter:
         sizes = tuple((name, stats.size_bytes) for name, stats in encoded.statistics.columns)
         return BlockHandle(block_id, encoded.num_rows, encoded.size_bytes, memory_path, durable_path, sizes)
 
-    def _place(self, block_id: str, content: memoryview, durable_path: str | None) -> str:
+    def place(self, block_id: str, content: memoryview, durable_path: str | None) -> str:
+        """Put a block's bytes in memory, or behind a link where there is no room; where that is."""
         name = block_id + store_folder.SUFFIX
         path = str(Path(self.memory_dir, name))
         try:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class BlockHandle:
     """A stored, encoded, immutable part of a table: where it is and what it holds.
 
     1. `block_id` is unique and never reused; the file is named after it.
     2. `memory_path` is the place in shared memory (or the local folder after eviction);
        `durable_path` the copy in the warehouse, where there is one. A reader tries them in this order.
-    3. `column_bytes` are the encoded bytes by column, for placement and EXPLAIN.
+    3. Those who may still read the block hold this object; the store can tell when none is left.
+    4. `column_bytes` are the encoded bytes by column, for placement and EXPLAIN.
     """
 
     block_id: str

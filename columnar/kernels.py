@@ -1,16 +1,16 @@
 """Compiled loops over NumPy arrays: profiles of integers and floats, narrowing, bit packing, deltas.
 
-Kernels are compiled on first use for each combination of types and kept on disk. None of them checks
-bounds: callers pass arrays of the stated lengths.
+Kernels are compiled on first use for each combination of types and kept on disk; numba itself is imported
+then, as that takes longer than many a query. None of them checks bounds: callers pass arrays of the stated lengths.
 """
 
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-import numba
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -18,7 +18,26 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
+_lock = threading.Lock()
+
+
 def _kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    compiled: list[Callable[_P, _R]] = []
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if not compiled:
+            with _lock:
+                if not compiled:
+                    compiled.append(_compile(function))
+        return compiled[0](*args, **kwargs)
+
+    return call
+
+
+def _compile(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    import numba
+
     compile_with = functools.partial(numba.njit, nogil=True, boundscheck=False, error_model="numpy")
     compiled: Callable[_P, _R]
     try:

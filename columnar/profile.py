@@ -44,14 +44,36 @@ class Narrowing:
 
 
 class ColumnProfile:
-    """A column in its logical Arrow type with what is known of it. At least one row."""
+    """A column in its logical Arrow type with what is known of it. At least one row.
+
+    A column of strings without nulls may be given as an Arrow dictionary: it is not hashed again.
+    """
 
     def __init__(self, array: pa.Array[Any], dtype: t.DataType) -> None:
-        self.array = array
+        self._given = array
+        self._coded = array if isinstance(array, pa.DictionaryArray) and array.null_count == 0 else None
         self.dtype = dtype
         self.num_rows = len(array)
         self.null_count = array.null_count
         self.domain = domain_of(dtype)
+
+    @cached_property
+    def array(self) -> pa.Array[Any]:
+        if isinstance(self._given, pa.DictionaryArray):
+            return self._given.cast(t.to_arrow(self.dtype))
+        return self._given
+
+    def validity(self) -> dict[str, pa.Array[Any]]:
+        """The part "validity" of the column, none where it has no nulls."""
+        return parts.validity_part(self.array) if self.null_count else {}
+
+    @cached_property
+    def plain_bytes(self) -> int:
+        """Bytes of the values as Arrow lays them out."""
+        if self._coded is None:
+            return int(self.array.nbytes)
+        codes, values = self.dictionary or build_dictionary(self.array)
+        return 4 * (self.num_rows + 1) + int(np.bincount(codes, minlength=len(values)) @ _lengths(values))
 
     @property
     def num_valid(self) -> int:
@@ -128,7 +150,10 @@ class ColumnProfile:
         if self.num_rows <= SAMPLE_RUNS * SAMPLE_RUN_ROWS:
             return self.physical
         starts = np.linspace(0, self.num_rows - SAMPLE_RUN_ROWS, SAMPLE_RUNS).astype(np.int64)
-        pieces = [self.physical.slice(int(start), SAMPLE_RUN_ROWS) for start in starts]
+        whole = self.physical if self._coded is None else self._coded
+        pieces = [whole.slice(int(start), SAMPLE_RUN_ROWS) for start in starts]
+        if self._coded is not None:
+            pieces = [piece.cast(t.to_arrow(self.dtype)) for piece in pieces]
         return pa.concat_arrays(pieces)
 
     @cached_property
@@ -140,6 +165,8 @@ class ColumnProfile:
         """(codes, sorted distinct physical values); None where a sample shows that values hardly repeat."""
         if self.num_valid == 0 or self.domain is Domain.NONE:
             return None
+        if self._coded is not None:
+            return sorted_dictionary(self._coded)
         if self.num_rows > 4096 and self.sample_distinct > len(self.sample) // 2:
             return None
         return build_dictionary(self.physical)
@@ -177,12 +204,28 @@ class ColumnProfile:
 
 def build_dictionary(values: pa.Array[Any]) -> tuple[Array, pa.Array[Any]]:
     """(codes, sorted dictionary) of an array without nulls."""
-    encoded = values.dictionary_encode()
-    order = pc.array_sort_indices(encoded.dictionary)
+    return sorted_dictionary(values.dictionary_encode())
+
+
+def sorted_dictionary(encoded: pa.DictionaryArray[Any, Any]) -> tuple[Array, pa.Array[Any]]:
+    """(codes, sorted dictionary) of the values that an array without nulls has."""
+    distinct = encoded.dictionary.dictionary_encode()
+    indices = parts.view(encoded.indices, f"i{encoded.indices.type.bit_width // 8}")
+    used = np.unique(parts.view(distinct.indices, "i4")[np.flatnonzero(np.bincount(indices))])
+    values = distinct.dictionary.take(pa.array(used))
+    order = pc.array_sort_indices(values)
     rank = np.empty(len(order), parts.code_width(len(order)))
     rank[order.to_numpy()] = np.arange(len(order), dtype=rank.dtype)
-    codes = rank[parts.view(encoded.indices, "i4")]
-    return codes, encoded.dictionary.take(order)
+    places = np.zeros(len(distinct.dictionary), rank.dtype)
+    places[used] = rank
+    return places[parts.view(distinct.indices, "i4")][indices], values.take(order)
+
+
+def _lengths(values: pa.Array[Any]) -> Array:
+    """Bytes of each string."""
+    strings: Any = values
+    lengths: Array = pc.binary_length(strings).to_numpy()
+    return lengths
 
 
 def _count_by_hash(keys: Array) -> int:

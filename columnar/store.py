@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+import weakref
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from sharkpy.columnar import store_folder
+from sharkpy.columnar.block import Block
 from sharkpy.columnar.block_cache import BlockMissingError, forget_block, open_block
 from sharkpy.columnar.block_writer import BlockWriter
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.store_folder import OwnedFolder, sweep_orphans
+from sharkpy.errors import CorruptionError
 
 __all__ = [
     "BlockMissingError",
@@ -41,7 +44,7 @@ class StoreUsage:
 class BlockStore:
     """Owner of a session's blocks, in the driver. Safe to use from several threads.
 
-    1. Folders of this store under `shm_dir` and `local_dir` die with the process (`sweep_orphans`).
+    1. Folders of this store under `shm_dir` and `local_dir` die with the process: those of dead ones are swept.
     2. Blocks in shared memory never exceed `memory_limit` bytes; the least recently used are evicted to the
        local folder, or to their durable copy, and their handles stay valid.
     3. Blocks that were written but not adopted are evicted last and removed with the store.
@@ -49,6 +52,8 @@ class BlockStore:
 
     def __init__(self, memory_limit: int, shm_dir: str, local_dir: str) -> None:
         self.memory_limit = memory_limit
+        for directory in (shm_dir, local_dir):
+            sweep_orphans(directory)
         self._memory = OwnedFolder(shm_dir)
         try:
             self._local = OwnedFolder(local_dir)
@@ -58,6 +63,8 @@ class BlockStore:
         self._lock = threading.RLock()
         self._blocks: OrderedDict[str, BlockHandle] = OrderedDict()
         self._num_evicted = 0
+        self._unused: deque[tuple[BlockHandle, bool]] = deque()
+        self._retired: dict[str, BlockHandle] = {}
 
     @property
     def memory_dir(self) -> str:
@@ -73,6 +80,7 @@ class BlockStore:
     def adopt(self, handles: Iterable[BlockHandle]) -> None:
         """Take up blocks that tasks wrote, as the most recently used."""
         with self._lock:
+            self._release_unused()
             for handle in handles:
                 self._blocks[handle.block_id] = handle
                 self._blocks.move_to_end(handle.block_id)
@@ -92,6 +100,7 @@ class BlockStore:
     def touch(self, handles: Iterable[BlockHandle]) -> None:
         """Note that blocks are used now."""
         with self._lock:
+            self._release_unused()
             for handle in handles:
                 if handle.block_id in self._blocks:
                     self._blocks.move_to_end(handle.block_id)
@@ -108,6 +117,51 @@ class BlockStore:
                     store_folder.remove(handle.durable_path)
                 forget_block(block_id)
 
+    def retire(self, handles: Iterable[BlockHandle], *, durable: bool = False) -> None:
+        """Release blocks once nobody holds their handles: running queries keep theirs."""
+        with self._lock:
+            for handle in handles:
+                kept = replace(handle)
+                if handle.block_id in self._blocks:
+                    self._blocks[handle.block_id] = kept
+                if durable:
+                    self._retired[handle.block_id] = kept
+                # The end of a handle may be noticed anywhere, inside this store's own code too: it is only noted.
+                weakref.finalize(handle, self._unused.append, (kept, durable)).atexit = False
+
+    def _release_unused(self) -> None:
+        while self._unused:
+            handle, durable = self._unused.popleft()
+            self._retired.pop(handle.block_id, None)
+            known = self._blocks.get(handle.block_id)
+            if known is handle:
+                self.release([handle.block_id], durable=durable)
+            elif known is None and durable and handle.durable_path is not None:
+                store_folder.remove(handle.durable_path)
+
+    def mend(self, handle: BlockHandle) -> bool:
+        """Make a block's copies whole again from one that is; False where none is."""
+        with self._lock:
+            paths = [path for path in (handle.memory_path, handle.durable_path) if path]
+            whole = [path for path in paths if _is_whole(path, handle)]
+            if whole and len(whole) < len(paths):
+                self.rewrite(handle, _mapped(whole[0]))
+            elif not whole:
+                forget_block(handle.block_id)
+        return bool(whole)
+
+    def rewrite(self, handle: BlockHandle, content: memoryview) -> None:
+        """Put the bytes of a block, made again, where its handle says they are. ResourceError where no room is."""
+        with self._lock:
+            if handle.durable_path is not None:
+                Path(handle.durable_path).parent.mkdir(parents=True, exist_ok=True)
+                store_folder.write_file(handle.durable_path, content, sync=True)
+            name = handle.block_id + store_folder.SUFFIX
+            store_folder.remove(str(Path(self._local.path, name)))
+            store_folder.remove(handle.memory_path)
+            self.writer().place(handle.block_id, content, handle.durable_path)
+            forget_block(handle.block_id)
+
     def enforce_limit(self) -> list[str]:
         """Evict the least recently used blocks until memory is within its limit; their ids."""
         return self.make_room(0)
@@ -119,6 +173,7 @@ class BlockStore:
         """
         evicted: list[str] = []
         with self._lock:
+            self._release_unused()
             store_folder.remove_abandoned(self._memory.path)
             excess = store_folder.used_bytes(self._memory.path) + size_bytes - self.memory_limit
             for block_id in list(self._blocks):
@@ -137,6 +192,7 @@ class BlockStore:
 
     def usage(self) -> StoreUsage:
         with self._lock:
+            self._release_unused()
             return StoreUsage(
                 store_folder.used_bytes(self._memory.path),
                 store_folder.used_bytes(self._local.path),
@@ -148,6 +204,10 @@ class BlockStore:
     def close(self) -> None:
         """Remove everything that is not durable."""
         with self._lock:
+            self._release_unused()
+            for handle in self._retired.values():
+                if handle.durable_path is not None:
+                    store_folder.remove(handle.durable_path)
             for block_id in self._blocks:
                 forget_block(block_id)
             self._blocks.clear()
@@ -166,6 +226,15 @@ class BlockStore:
         store_folder.link(target, path)
         forget_block(handle.block_id)
         return handle.size_bytes
+
+
+def _is_whole(path: str, handle: BlockHandle) -> bool:
+    try:
+        block = Block.open(path)
+        block.verify()
+    except (OSError, CorruptionError):
+        return False
+    return block.num_rows == handle.num_rows
 
 
 def _mapped(path: str) -> memoryview:

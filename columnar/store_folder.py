@@ -62,7 +62,7 @@ class OwnedFolder:
 def sweep_orphans(directory: str) -> list[str]:
     """Remove the folders in `directory` whose owner is dead; the paths that were removed."""
     removed: list[str] = []
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
         for entry in list(os.scandir(directory)):
             name = entry.name.removeprefix(_FRESH)
             if name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False) and _is_orphan(entry.path, name):
@@ -166,6 +166,18 @@ def storage_error(path: str, error: OSError) -> ExecutionError:
     if error.errno in _NO_SPACE:
         return ResourceError(f'no space left in "{folder}"', sqlstate="53100")
     return ExecutionError(f'cannot write "{path}": {error.strerror}', sqlstate="58030")
+
+
+def sync_file(path: str) -> None:
+    """ResourceError where the disk turns out to be full."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise storage_error(path, error) from None
 
 
 def sync_directory(path: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from sharkpy.columnar import store_folder
+from sharkpy.columnar import folder_use, store_folder
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.column_statistics import BlockStatistics
 from sharkpy.columnar.handle import BlockHandle
@@ -22,7 +22,7 @@ from sharkpy.errors import CorruptionError, ExecutionError
 from sharkpy.type_parser import parse_type
 from sharkpy.types import Field, Schema
 
-_FORMAT = 1
+_FORMAT = 2
 _KEPT_MANIFESTS = 2
 _NAME = re.compile(r"manifest-(\d{12})\.json")
 
@@ -38,13 +38,17 @@ class BlockOrigin:
     modified_ns: int
 
 
+Origins = tuple[BlockOrigin, ...]
+"""What a block holds, in this order; none where it has no source. Blocks of equal origins share their rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class DamagedBlock:
     """A block of a stored version that could not be opened: where it stood, what it was made from, and why."""
 
     position: int
     handle: BlockHandle
-    origin: BlockOrigin | None
+    origins: Origins
     reason: str
 
 
@@ -52,7 +56,7 @@ class DamagedBlock:
 class TableVersion:
     """An immutable list of blocks; readers keep the version that they started with.
 
-    1. `statistics` and `origins` (None where a block has no source file) follow the order of `blocks`.
+    1. `statistics` and `origins` follow the order of `blocks`.
     2. `damaged` tells which blocks were left out when the version was loaded; `position` counts in the
        version as published.
     """
@@ -61,7 +65,7 @@ class TableVersion:
     schema: Schema
     blocks: tuple[BlockHandle, ...]
     statistics: StatisticsTable
-    origins: tuple[BlockOrigin | None, ...]
+    origins: tuple[Origins, ...]
     damaged: tuple[DamagedBlock, ...] = ()
 
     @property
@@ -80,7 +84,7 @@ class TableVersion:
         self,
         blocks: Sequence[BlockHandle],
         statistics: Sequence[BlockStatistics],
-        origins: Sequence[BlockOrigin | None] | None = None,
+        origins: Sequence[Origins] | None = None,
     ) -> TableVersion:
         """The next version: these blocks and more behind them."""
         added = StatisticsTable.of(self.schema, statistics)
@@ -89,7 +93,7 @@ class TableVersion:
             self.schema,
             (*self.blocks, *blocks),
             StatisticsTable.concat([self.statistics, added]) if self.blocks else added,
-            (*self.origins, *(origins if origins is not None else [None] * len(blocks))),
+            (*self.origins, *(origins if origins is not None else [()] * len(blocks))),
         )
 
     def without(self, block_ids: Iterable[str]) -> TableVersion:
@@ -102,6 +106,24 @@ class TableVersion:
             tuple(self.blocks[index] for index in kept),
             self.statistics.take(np.array(kept, np.int64)),
             tuple(self.origins[index] for index in kept),
+        )
+
+    def with_merged(
+        self, first: int, count: int, block: BlockHandle, statistics: BlockStatistics, origins: Origins
+    ) -> TableVersion:
+        """The next version: `block` in the place of `count` blocks that have the same rows."""
+        places = np.arange(len(self.blocks))
+        parts = [
+            self.statistics.take(places[:first]),
+            StatisticsTable.of(self.schema, [statistics]),
+            self.statistics.take(places[first + count :]),
+        ]
+        return TableVersion(
+            self.sequence + 1,
+            self.schema,
+            (*self.blocks[:first], block, *self.blocks[first + count :]),
+            StatisticsTable.concat(parts),
+            (*self.origins[:first], origins, *self.origins[first + count :]),
         )
 
     def with_blocks(self, blocks: Sequence[BlockHandle]) -> TableVersion:
@@ -173,7 +195,10 @@ class VersionStore:
         removed = []
         for entry in list(os.scandir(self.directory)):
             block_id = entry.name.removesuffix(store_folder.SUFFIX)
-            if entry.name.endswith(store_folder.SUFFIX) and block_id not in needed:
+            is_unfinished = (entry.name.startswith(".") and entry.name != folder_use.NAME) or entry.name.endswith(
+                ".tmp"
+            )
+            if is_unfinished or (entry.name.endswith(store_folder.SUFFIX) and block_id not in needed):
                 store_folder.remove(entry.path)
                 removed.append(block_id)
         return removed
@@ -192,7 +217,7 @@ class VersionStore:
 def _manifest_text(version: TableVersion, directory: str) -> str:
     """One line of checksum, one line of JSON."""
     blocks = []
-    for block, origin in zip(version.blocks, version.origins, strict=True):
+    for block, origins in zip(version.blocks, version.origins, strict=True):
         if block.durable_path is None:
             raise ExecutionError(f'block "{block.block_id}" has no durable copy to publish')
         stored = {
@@ -201,7 +226,7 @@ def _manifest_text(version: TableVersion, directory: str) -> str:
             "bytes": block.size_bytes,
             "path": os.path.relpath(block.durable_path, directory),
             "columns": block.column_bytes,
-            "origin": None if origin is None else asdict(origin),
+            "origins": [asdict(origin) for origin in origins],
         }
         blocks.append(stored)
     fields = [[field.name, str(field.dtype), field.comment] for field in version.schema]
@@ -223,22 +248,22 @@ def _parse_manifest(text: str, directory: str) -> TableVersion:
         raise ValueError(f"its format is {content['format']}, not {_FORMAT}")
     schema = Schema(tuple(Field(name, parse_type(dtype), comment) for name, dtype, comment in content["schema"]))
     blocks: list[BlockHandle] = []
-    origins: list[BlockOrigin | None] = []
+    origins: list[Origins] = []
     statistics: list[BlockStatistics] = []
     damaged: list[DamagedBlock] = []
     for position, stored in enumerate(content["blocks"]):
         path = os.path.normpath(Path(directory, stored["path"]))
         sizes = tuple((name, size) for name, size in stored["columns"])
         handle = BlockHandle(stored["block_id"], stored["rows"], stored["bytes"], "", path, sizes)
-        origin = BlockOrigin(**stored["origin"]) if stored["origin"] else None
+        made_from = tuple(BlockOrigin(**origin) for origin in stored["origins"])
         try:
             statistics.append(_statistics(path, schema, handle))
         except (CorruptionError, FileNotFoundError) as error:
             reason = error.message if isinstance(error, CorruptionError) else f'"{path}" is missing'
-            damaged.append(DamagedBlock(position, handle, origin, reason))
+            damaged.append(DamagedBlock(position, handle, made_from, reason))
             continue
         blocks.append(handle)
-        origins.append(origin)
+        origins.append(made_from)
     table = StatisticsTable.of(schema, statistics)
     return TableVersion(content["sequence"], schema, tuple(blocks), table, tuple(origins), tuple(damaged))
 

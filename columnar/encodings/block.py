@@ -32,7 +32,7 @@ def _estimate(profile: ColumnProfile) -> float | None:
     if data.size < _MIN_MEAN_LENGTH * len(profile.sample):
         return None
     packed = len(pa.Codec("zstd", 1).compress(data)) / data.size
-    total = int(profile.array.nbytes) - 4 * profile.num_rows
+    total = profile.plain_bytes - 4 * profile.num_rows
     return _WEIGHT * (total * packed + profile.num_rows * 2)
 
 

@@ -43,7 +43,7 @@ def _encode(profile: ColumnProfile) -> EncodedColumn | None:
         _NAME,
         profile.dtype,
         profile.num_rows,
-        parts=parts.validity_part(profile.array) | {"codes": parts.part(codes)},
+        parts=profile.validity() | {"codes": parts.part(codes)},
         children={"values": plain.encode_array(_logical(values, profile.dtype), profile.dtype)},
     )
 

@@ -61,8 +61,8 @@ def from_stream(stream: pa.Array[Any]) -> pa.Array[Any]:
 
 def _estimate(profile: ColumnProfile) -> float | None:
     if profile.domain is Domain.BYTES:
-        return float(profile.array.nbytes)
-    return float(profile.array.nbytes) * 1.001
+        return float(profile.plain_bytes)
+    return float(profile.plain_bytes) * 1.001
 
 
 def _encode(profile: ColumnProfile) -> EncodedColumn | None:

@@ -28,7 +28,7 @@ def _estimate(profile: ColumnProfile) -> float | None:
     if (keys := _keys(profile, forced=False)) is None:
         return None
     runs = int(np.count_nonzero(keys[1:] != keys[:-1])) + 1
-    return _WEIGHT * runs * (4 + profile.array.nbytes / profile.num_rows)
+    return _WEIGHT * runs * (4 + profile.plain_bytes / profile.num_rows)
 
 
 def _keys(profile: ColumnProfile, forced: bool) -> parts.Array | None:
@@ -53,7 +53,7 @@ def _encode(profile: ColumnProfile) -> EncodedColumn | None:
         _NAME,
         profile.dtype,
         profile.num_rows,
-        parts=parts.validity_part(profile.array) | {"lengths": parts.part(lengths)},
+        parts=profile.validity() | {"lengths": parts.part(lengths)},
         children={"values": values},
     )
 

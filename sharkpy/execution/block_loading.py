@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -15,18 +14,23 @@ from sharkpy import conf as settings
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import BlockStatistics
+from sharkpy.columnar.store_folder import sync_directory, sync_file
 from sharkpy.conf import Conf
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.parquet import ParquetSource
 from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
-from sharkpy.types import Schema, arrow_schema
+from sharkpy.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.columnar.store import BlockStore
 
 _SAMPLE_BYTES = 64 << 10
 _LEAST_SPLIT_BYTES = 1 << 20
+_LEAST_BLOCK_ROWS = 128 << 10
+"""Smaller tables are not divided among threads."""
+_SYNC_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +53,19 @@ class BlockLoader(Protocol):
     ) -> tuple[list[LoadedBlock], ReadMetrics]: ...
 
 
-def loading_splits(files: Sequence[DataFile], schema: Schema, storage: StorageFormat, conf: Conf) -> list[Split]:
-    """Splits that become one block each: of equal size, near the rows wanted for a block."""
+def loading_splits(
+    files: Sequence[DataFile], schema: Schema, storage: StorageFormat, conf: Conf, num_threads: int = 1
+) -> list[Split]:
+    """Splits of equal size that become one block each, of at most the rows of a block; where there are few, one
+    for each thread.
+    """
     block_rows, split_bytes = conf.value(settings.BLOCK_ROWS), conf.value(settings.SPLIT_BYTES)
     reader = source(storage.name)
     if storage.name == "parquet":
         groups = reader.splits(files, schema, storage.properties, 1)
-        return list(_merged(groups, block_rows))
+        rows = sum(group.num_rows or 0 for group in groups)
+        share = max(math.ceil(rows / max(num_threads, 1)), _LEAST_BLOCK_ROWS)
+        return list(_merged(groups, min(block_rows, share)))
     if storage.name in ("text", "json"):
         split_bytes = _bytes_of_rows(files, block_rows, split_bytes)
     return reader.splits(files, schema, storage.properties, split_bytes)
@@ -94,7 +104,7 @@ def _bytes_of_rows(files: Sequence[DataFile], num_rows: int, most: int) -> int:
 
 
 class DriverLoader:
-    """Loads in this process, one split a thread."""
+    """Loads in this process, one split a thread. Durable copies are synced beside the encoding of other blocks."""
 
     def __init__(self, store: BlockStore, conf: Conf, num_threads: int) -> None:
         self._store = store
@@ -105,50 +115,82 @@ class DriverLoader:
     def load(
         self, splits: Sequence[Split], schema: Schema, durable_dir: str | None
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
-        if durable_dir is not None:
-            Path(durable_dir).mkdir(parents=True, exist_ok=True)
         written: list[BlockHandle] = []
-        with ThreadPoolExecutor(min(self._num_threads, max(len(splits), 1))) as pool:
-            futures = [pool.submit(self._load, split, schema, durable_dir, written) for split in splits]
-            _, waiting = wait(futures, return_when=FIRST_EXCEPTION)
-            for future in waiting:
-                future.cancel()
-        failure = next((f.exception() for f in futures if not f.cancelled() and f.exception() is not None), None)
-        if failure is not None:
-            self._store.adopt(written)
-            self._store.release([handle.block_id for handle in written], durable=True)
-            raise failure
         loaded, total = [], ReadMetrics()
-        for future in futures:
-            blocks, metrics = future.result()
-            loaded += blocks
-            total.merge(metrics)
+        threads = min(self._num_threads, max(len(splits), 1))
+        with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(max(threads, _SYNC_THREADS)) as syncs:
+            copies: list[Future[None]] = []
+            futures = [pool.submit(self._load, split, schema, durable_dir, written, syncs, copies) for split in splits]
+            try:
+                for future in futures:
+                    blocks, metrics = future.result()
+                    loaded += blocks
+                    total.merge(metrics)
+                for copy in copies:
+                    copy.result()
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                syncs.shutdown(wait=True, cancel_futures=True)
+                self._store.adopt(written)
+                self._store.release([handle.block_id for handle in written], durable=True)
+                raise
+        if durable_dir is not None and loaded:
+            sync_directory(durable_dir)
         return loaded, total
 
     def _load(
-        self, split: Split, schema: Schema, durable_dir: str | None, written: list[BlockHandle]
+        self,
+        split: Split,
+        schema: Schema,
+        durable_dir: str | None,
+        written: list[BlockHandle],
+        syncs: Executor,
+        copies: list[Future[None]],
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
         from sharkpy.columnar.block import encode_block
 
         metrics, loaded = ReadMetrics(), []
-        force = self._conf.value(settings.FORCE_ENCODING)
-        batches = source(split.format).read(split, schema, schema.names, metrics)
-        for table in _block_tables(batches, schema, self._conf.value(settings.BLOCK_BYTES)):
+        conf = self._conf
+        force = conf.value(settings.FORCE_ENCODING)
+        tables = block_tables(
+            _tables(split, schema, metrics), conf.value(settings.BLOCK_ROWS), conf.value(settings.BLOCK_BYTES)
+        )
+        for table in tables:
             encoded = encode_block(table, schema, force_encoding=force)
-            handle = self._writer.write(encoded, durable_dir)
+            handle = self._writer.write(encoded, durable_dir, is_synced=False)
             written.append(handle)
+            if handle.durable_path is not None:
+                copies.append(syncs.submit(sync_file, handle.durable_path))
             loaded.append(LoadedBlock(handle, encoded.statistics, split))
         return loaded, metrics
 
 
-def _block_tables(batches: Iterator[pa.RecordBatch], schema: Schema, block_bytes: int) -> Iterator[pa.Table]:
-    pending: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        pending.append(batch)
-        size += batch.nbytes
-        if size >= block_bytes:
-            yield pa.Table.from_batches(pending, arrow_schema(schema))
-            pending, size = [], 0
-    if any(batch.num_rows for batch in pending):
-        yield pa.Table.from_batches(pending, arrow_schema(schema))
+def _tables(split: Split, schema: Schema, metrics: ReadMetrics) -> Iterator[pa.Table]:
+    match source(split.format):
+        case ParquetSource() as parquet:
+            yield parquet.read_coded(split, schema, metrics)
+        case reader:
+            for batch in reader.read(split, schema, schema.names, metrics):
+                yield pa.Table.from_batches([batch])
+
+
+def block_tables(tables: Iterable[pa.Table], block_rows: int, block_bytes: int) -> Iterator[pa.Table]:
+    """The rows of `tables` in their order, in tables of one block each."""
+    pending: list[pa.Table] = []
+    rows = size = 0
+    for table in tables:
+        # Equal parts: a table of a few rows more than a block's does not end as a full block and a tiny one.
+        num_parts = max(math.ceil(table.num_rows / block_rows), 1)
+        step = max(math.ceil(table.num_rows / num_parts), 1)
+        for start in range(0, table.num_rows, step):
+            part = table.slice(start, step)
+            if pending and rows + part.num_rows > block_rows:
+                yield pa.concat_tables(pending)
+                pending, rows, size = [], 0, 0
+            pending.append(part)
+            rows, size = rows + part.num_rows, size + part.nbytes
+            if rows >= block_rows or size >= block_bytes:
+                yield pa.concat_tables(pending)
+                pending, rows, size = [], 0, 0
+    if pending:
+        yield pa.concat_tables(pending)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -47,8 +47,18 @@ def file_columns(file_names: Sequence[str], schema: Schema, names: Sequence[str]
     return {name: lowered[name] for name in names if name in lowered}
 
 
-def conform(table: pa.Table, found: dict[str, str], schema: Schema, names: Sequence[str], path: str) -> pa.Table:
-    """Columns `names` of `schema` from a file's `table`; NULL where the file lacks one."""
+def conform(
+    table: pa.Table,
+    found: dict[str, str],
+    schema: Schema,
+    names: Sequence[str],
+    path: str,
+    coded: Collection[str] = (),
+) -> pa.Table:
+    """Columns `names` of `schema` from a file's `table`; NULL where the file lacks one.
+
+    Those in `coded` may stay dictionaries of strings.
+    """
     columns = []
     for name in names:
         dtype = schema[name].dtype
@@ -56,11 +66,16 @@ def conform(table: pa.Table, found: dict[str, str], schema: Schema, names: Seque
             columns.append(pa.nulls(table.num_rows, column_type(dtype)))
             continue
         column = table.column(found[name])
+        if name in coded and pa.types.is_dictionary(column.type):
+            columns.append(column)
+            continue
         try:
             columns.append(conform_column(column, dtype))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
             raise SourceError(f'column "{name}" of "{path}" is {column.type} and cannot be read as {dtype}') from None
-    return pa.table(columns, schema=arrow_schema(schema.select(names)))
+    if not coded:
+        return pa.table(columns, schema=arrow_schema(schema.select(names)))
+    return pa.table(columns, names=list(names))
 
 
 def conform_column(column: ChunkedArray, dtype: DataType) -> ChunkedArray:

@@ -16,9 +16,11 @@ from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
-from sharkpy.types import Field, Schema, arrow_schema, from_arrow
+from sharkpy.types import STRING, Field, Schema, arrow_schema, from_arrow
 
 ROW_GROUP_ROWS = 1_000_000
+_DICTIONARY_VALUE_BYTES = 3
+"""A string takes four bytes for its length alone where it is not a code."""
 _COMPRESSIONS: dict[str, Any] = {
     "uncompressed": "none",
     "none": "none",
@@ -76,6 +78,26 @@ class ParquetSource:
                     table = pa.Table.from_batches([row_count_batch(rows)])
                 yield from batches_of(conform(table, found, schema, names, split.path), max(rows, 1))
 
+    def read_coded(self, split: Split, schema: Schema, metrics: ReadMetrics) -> pa.Table:
+        """All columns of a split in one piece; strings of few values as Arrow dictionaries, where it costs nothing."""
+        check_unchanged(split)
+        groups = range(split.start, split.start + split.length)
+        with _open(split.path) as file:
+            found = file_columns(file.schema_arrow.names, schema, schema.names)
+            coded = _coded_columns(file.metadata, groups, found, schema)
+            metadata = file.metadata
+        rows = sum(metadata.row_group(group).num_rows for group in groups)
+        metrics.rows += rows
+        metrics.bytes += sum(_column_bytes(metadata, group, set(found.values())) for group in groups)
+        if not found:
+            return conform(pa.Table.from_batches([row_count_batch(rows)]), found, schema, schema.names, split.path)
+        with _open(split.path, metadata, [found[name] for name in coded]) as file:
+            try:
+                table = file.read_row_groups(list(groups), columns=list(found.values()), use_threads=False)
+            except (pa.ArrowException, OSError) as error:
+                raise format_error(split.path, "Parquet", error) from None
+        return conform(table, found, schema, schema.names, split.path, coded)
+
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         target, num_rows = arrow_schema(schema), 0
         codec = _COMPRESSIONS.get(dict(properties).get("parquet.compression", "snappy").lower(), "snappy")
@@ -112,9 +134,34 @@ def _groups(batches: Iterable[pa.RecordBatch], target: pa.Schema) -> Iterator[pa
         yield pa.Table.from_batches(pending).rename_columns(target.names).cast(target)
 
 
-def _open(path: str) -> pq.ParquetFile:
+def _coded_columns(
+    metadata: pq.FileMetaData, groups: Iterable[int], found: dict[str, str], schema: Schema
+) -> frozenset[str]:
+    """The table's STRING columns that the file itself keeps as dictionaries, to go by their size."""
+    totals: dict[str, tuple[int, int]] = {}
+    for group in groups:
+        row_group = metadata.row_group(group)
+        for index in range(row_group.num_columns):
+            chunk = row_group.column(index)
+            size, values = totals.get(chunk.path_in_schema, (0, 0))
+            totals[chunk.path_in_schema] = (size + chunk.total_uncompressed_size, values + chunk.num_values)
+    strings = {name: stored for name, stored in found.items() if schema[name].dtype == STRING and stored in totals}
+    return frozenset(
+        name for name, stored in strings.items() if totals[stored][0] < _DICTIONARY_VALUE_BYTES * totals[stored][1]
+    )
+
+
+def _open(
+    path: str, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[str] | None = None
+) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path, memory_map=True, coerce_int96_timestamp_unit="us")
+        return pq.ParquetFile(
+            path,
+            metadata=metadata,
+            read_dictionary=list(dictionaries or ()),
+            memory_map=True,
+            coerce_int96_timestamp_unit="us",
+        )
     except (pa.ArrowException, OSError) as error:
         raise format_error(path, "Parquet", error) from None
 

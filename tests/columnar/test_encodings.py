@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -131,3 +133,34 @@ def test_base_zero_and_common_factor() -> None:
 def test_unknown_encoding_is_refused() -> None:
     with pytest.raises(ConfigurationError, match='no encoding "dictionry"'):
         encodings.encode(ColumnProfile(pa.array([1]), t.BIGINT), "dictionry")
+
+
+def _coded(values: list[str], indices: list[int]) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(values))
+
+
+@pytest.mark.parametrize("force", NAMES)
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.chunked_array([_coded(["b", "a", "unused", "ü"], [0, 1, 3, 0] * 3000)]),
+        pa.chunked_array([_coded(["b", "a"], [0, 1, 1]), _coded(["c", "b"], [1, 0])]),
+        pa.chunked_array([_coded(["same", "same", ""], [0, 1, 2, 0]).slice(1)]),
+        pa.chunked_array([_coded(["only"], [0] * 5000)]),
+        pa.chunked_array([_coded([f"{i:05}" * 9 for i in range(3000)], list(range(3000)) * 2)]),
+        pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array([0, None, 1], pa.int32()), pa.array(["x", "y"]))]),
+    ],
+    ids=["many", "chunks", "twice the same", "constant", "long", "nulls"],
+)
+def test_strings_given_as_a_dictionary(column: pa.ChunkedArray, force: str) -> None:
+    """Equal in values and statistics to the same strings given one by one."""
+    schema = t.Schema((t.Field("s", t.STRING),))
+    plain = encode_block(pa.table({"s": column.cast(pa.string())}), schema, force_encoding=force)
+    coded = encode_block(pa.table({"s": column}), schema, force_encoding=force)
+    for encoded in (plain, coded):
+        block = Block.from_buffer(encoded.content)
+        assert block.read(["s"], decoded=True).column(0).to_pylist() == column.to_pylist()
+    assert coded.encodings == plain.encodings
+    # How many values there are is only estimated where strings have to be hashed for it.
+    one, other = (replace(encoded.statistics["s"], num_distinct=0) for encoded in (plain, coded))
+    assert one == other

@@ -34,7 +34,7 @@ def versions(tmp_path: Path) -> VersionStore:
 def grow(version: TableVersion, store: BlockStore, directory: str | None, first: int) -> TableVersion:
     encoded = encode_block(pa.table({"k": range(first, first + 10), "s": [f"v{first}"] * 10}), SCHEMA)
     handle = store.writer().write(encoded, directory)
-    return version.append([handle], [encoded.statistics], [BlockOrigin("/data/f", first, 10, 99, 1)])
+    return version.append([handle], [encoded.statistics], [(BlockOrigin("/data/f", first, 10, 99, 1),)])
 
 
 def test_publish_and_load(store: BlockStore, versions: VersionStore) -> None:
@@ -92,7 +92,7 @@ def test_damaged_and_missing_blocks_are_told(store: BlockStore, versions: Versio
     assert [(d.position, d.handle.block_id) for d in loaded.damaged] == [
         (i, version.blocks[i].block_id) for i in (1, 2)
     ]
-    assert loaded.damaged[0].origin == version.origins[1]
+    assert loaded.damaged[0].origins == version.origins[1]
     assert "missing" in loaded.damaged[0].reason
     assert "damaged" in loaded.damaged[1].reason
     assert len(loaded.statistics) == 2

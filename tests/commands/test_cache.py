@@ -11,7 +11,9 @@ import pytest
 
 from sharkpy import commands
 from sharkpy.catalog.model import StorageFormat, TableKind
-from sharkpy.errors import ExecutionError, SourceError, UnsupportedError
+from sharkpy.columnar.block import Block
+from sharkpy.columnar.store import open_block
+from sharkpy.errors import CorruptionError, ExecutionError, SourceError, UnsupportedError
 
 MEMORY = (("shark.cache", "MEMORY"),)
 
@@ -106,28 +108,107 @@ def test_damaged_durable_block_is_made_again(session: Any, root: Path, damage: s
     session.close()
 
 
-def test_rebuild(session: Any) -> None:
+@pytest.mark.parametrize("copies", ["memory", "durable", "both"])
+def test_repair_puts_the_same_rows_at_the_same_place(session: Any, copies: str) -> None:
     table = session.create("t", properties=MEMORY)
     session.insert(table, [(1, "x")])
     session.insert(table, [(2, "y")])
-    old = session.table_cache.version(table)
-    new = session.table_cache.rebuild(table, [old.blocks[0].block_id])
-    assert {block.block_id for block in new.blocks} & {block.block_id for block in old.blocks} == {
-        old.blocks[1].block_id
-    }
+    version = session.table_cache.version(table)
+    lost = version.blocks[0]
+    for place, path in (("memory", lost.memory_path), ("durable", lost.durable_path)):
+        if copies in (place, "both"):
+            data = bytearray(Path(path).read_bytes())
+            data[len(data) // 2] ^= 0xFF
+            Path(path).write_bytes(data)
+    session.table_cache.repair(version.blocks)
+    assert session.table_cache.version(table) is version
     assert sorted(session.block_rows(table)) == [(1, "x"), (2, "y")]
+    for path in (lost.memory_path, lost.durable_path):
+        Block.open(path).verify()
 
 
-def test_retired_blocks_live_until_the_next_change(session: Any) -> None:
+def test_a_block_whose_source_is_gone_or_changed_is_not_repaired(session: Any, root: Path) -> None:
+    (root / "data").mkdir()
+    file = root / "data" / "f"
+    file.write_text("1,x\n")
+    table = session.create("e", kind=TableKind.EXTERNAL, location=str(root / "data"), properties=MEMORY)
+    (block,) = session.table_cache.version(table).blocks
+    for change in (lambda: file.write_text("1,x\n2,y\n"), file.unlink):
+        change()
+        for path in (block.memory_path, block.durable_path):
+            Path(path).unlink(missing_ok=True)
+        with pytest.raises(CorruptionError, match=f'{block.block_id}.*table "default.e"') as caught:
+            session.table_cache.repair([block])
+        assert caught.value.block_id == block.block_id
+
+
+def test_dropped_blocks_live_as_long_as_their_readers(session: Any) -> None:
     table = session.create("t", properties=MEMORY)
     session.insert(table, [(1, "x")])
-    old = session.table_cache.version(table)
+    held = session.table_cache.version(table).blocks
     session.insert(table, [(2, "y")], overwrite=True)
-    session.table_cache.version(table)
-    assert os.path.exists(old.blocks[0].durable_path)
     session.insert(table, [(3, "z")], overwrite=True)
     session.table_cache.version(table)
-    assert not os.path.exists(old.blocks[0].durable_path)
+    path = Path(held[0].durable_path)
+    assert session.engine.store.usage().num_blocks == 2
+    assert open_block(held[0]).num_rows == 1
+    del held
+    assert session.engine.store.usage().num_blocks == 1
+    assert not path.exists()
+
+
+def test_compaction(session: Any, root: Path) -> None:
+    """Many appends end as one block that knows all its sources; a reader of the old version reads on."""
+    session.conf.set("shark.compaction.min.blocks", "8")
+    table = session.create("t", properties=MEMORY)
+    rows = [(number, str(number)) for number in range(20)]
+    reader = None
+    for row in rows:
+        session.insert(table, [row])
+        version = session.table_cache.version(table)
+        if reader is None and len(version.blocks) == 5:
+            reader = version
+    session.table_cache.settle()
+    session.table_cache.compact(table)
+    version = session.table_cache.version(table)
+    assert len(version.blocks) <= 8
+    assert session.block_rows(table) == rows
+    assert sum(map(len, version.origins)) == 20
+    assert [open_block(block).num_rows for block in reader.blocks] == [1] * 5
+    del reader
+    big = max(version.blocks, key=lambda block: block.num_rows)
+    for path in (big.memory_path, big.durable_path):
+        Path(path).unlink()
+    session.table_cache.repair(version.blocks)
+    assert session.block_rows(table) == rows
+    session.table_cache.close()
+    session = again(session, root)
+    session.table_cache._load = lambda entry, splits: [] if not splits else pytest.fail("read")
+    assert session.block_rows(table) == rows
+    session.close()
+
+
+def test_compaction_loses_no_row_of_a_vanished_file(session: Any) -> None:
+    session.conf.set("shark.compaction.min.blocks", "4")
+    table = session.create("t", properties=MEMORY)
+    for number in range(6):
+        session.insert(table, [(number, "x")])
+        session.table_cache.version(table)
+    session.table_cache.settle()
+    session.table_cache.compact(table)
+    version = session.table_cache.version(table)
+    assert max(map(len, version.origins)) > 2
+    Path(max(version.origins, key=len)[1].path).unlink()
+    assert len(session.block_rows(table)) == 5
+
+
+@pytest.mark.parametrize("format_name", ["text", "parquet"])
+def test_no_block_has_more_rows_than_set(session: Any, format_name: str) -> None:
+    session.conf.set("shark.block.rows", "4")
+    table = session.create("t", properties=MEMORY, storage=StorageFormat(format_name))
+    session.insert(table, [(number, "x") for number in range(8)])
+    assert [block.num_rows for block in session.table_cache.version(table).blocks] == [4, 4]
+    assert len(session.block_rows(table)) == 8
 
 
 def test_cached_suffix(session: Any) -> None:

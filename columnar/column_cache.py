@@ -1,0 +1,112 @@
+"""Columns of mapped blocks in the form that queries scan, kept by each process between its queries."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.block import Block
+
+    AnyArray = pa.Array[Any]
+
+DEFAULT_LIMIT = 256 << 20
+_ENTRY_BYTES = 512
+"""What an entry is counted for besides its buffers: one whose bytes all lie in the block is not free either."""
+
+
+class ColumnCache:
+    """Arrays made of blocks' columns, least recently used first. Safe to use from several threads.
+
+    1. At most `limit` bytes; bytes that lie in the block's mapped file are not counted.
+    2. An entry never outlives its Block: when the process unmaps one that was moved or removed, its memory goes free.
+    """
+
+    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        self._limit = limit
+        self._size = 0
+        # Reentrant: a Block may come to its end, and take its entries along, wherever memory is allocated.
+        self._lock = threading.RLock()
+        self._entries: OrderedDict[tuple[int, Hashable], tuple[AnyArray, int]] = OrderedDict()
+        self._keys: dict[int, set[Hashable]] = {}
+
+    @property
+    def limit(self) -> int:
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        with self._lock:
+            self._limit = limit
+            self._shrink()
+
+    @property
+    def size_bytes(self) -> int:
+        return self._size
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, block: Block, key: Hashable, make: Callable[[], AnyArray]) -> AnyArray:
+        """The array kept for `key` of `block`, else the one that `make` gives."""
+        place = (id(block), key)
+        with self._lock:
+            found = self._entries.get(place)
+            if found is not None:
+                self._entries.move_to_end(place)
+                return found[0]
+        made = make()
+        size = _ENTRY_BYTES + sum(buffer.size for buffer in _buffers(made) if not block.maps(buffer))
+        if size <= self._limit:
+            self._keep(block, place, made, size)
+        return made
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+            self._keys = {token: set() for token in self._keys}
+            self._size = 0
+
+    def _keep(self, block: Block, place: tuple[int, Hashable], made: AnyArray, size: int) -> None:
+        token, key = place
+        with self._lock:
+            if place in self._entries:
+                return
+            if token not in self._keys:
+                self._keys[token] = set()
+                weakref.finalize(block, self._forget, token).atexit = False
+            self._keys[token].add(key)
+            self._entries[place] = (made, size)
+            self._size += size
+            self._shrink()
+
+    def _shrink(self) -> None:
+        while self._size > self._limit and self._entries:
+            (token, key), (_, size) = self._entries.popitem(last=False)
+            self._size -= size
+            self._keys[token].discard(key)
+
+    def _forget(self, token: int) -> None:
+        with self._lock:
+            for key in self._keys.pop(token, ()):
+                entry = self._entries.pop((token, key), None)
+                self._size -= entry[1] if entry is not None else 0
+
+
+def _buffers(array: AnyArray) -> Iterator[pa.Buffer]:
+    yield from (buffer for buffer in array.buffers() if buffer is not None)
+    if isinstance(array, pa.DictionaryArray):
+        yield from _buffers(array.dictionary)
+
+
+_CACHE = ColumnCache()
+
+
+def column_cache() -> ColumnCache:
+    """The cache of this process."""
+    return _CACHE

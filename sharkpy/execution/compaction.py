@@ -1,0 +1,75 @@
+"""Runs of small neighbouring blocks, as many small appends leave them, put together into full ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sharkpy import conf as settings
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.statistics import BlockStatistics
+from sharkpy.columnar.store import BlockStore, open_block
+from sharkpy.columnar.version import Origins, TableVersion
+from sharkpy.conf import Conf
+from sharkpy.types import arrow_schema
+
+_SMALL = 2
+"""A block is small with less than so great a part (1 / _SMALL) of a full block's rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedBlock:
+    """One block in the place of `replaced`, with their rows in their order."""
+
+    handle: BlockHandle
+    statistics: BlockStatistics
+    origins: Origins
+    replaced: tuple[BlockHandle, ...]
+
+
+def small_runs(version: TableVersion, block_rows: int, min_blocks: int) -> list[range]:
+    """Runs of at least `min_blocks` small blocks that fit one block. Blocks that share a split stay apart."""
+    shared = Counter(version.origins)
+    runs: list[range] = []
+    start, rows = 0, 0
+    for place, (block, origins) in enumerate(zip(version.blocks, version.origins, strict=True)):
+        is_small = block.num_rows * _SMALL < block_rows and (not origins or shared[origins] == 1)
+        is_alike = place > start and bool(origins) == bool(version.origins[place - 1])
+        if not is_small or not is_alike or rows + block.num_rows > block_rows:
+            runs.append(range(start, place))
+            start, rows = (place, 0) if is_small else (place + 1, 0)
+        if is_small:
+            rows += block.num_rows
+    runs.append(range(start, len(version.blocks)))
+    return [run for run in runs if len(run) >= min_blocks]
+
+
+def merge_run(run: range, version: TableVersion, store: BlockStore, conf: Conf, durable_dir: str | None) -> MergedBlock:
+    """Write the block; nobody sees it yet. CorruptionError naming a block that has to be repaired first."""
+    from sharkpy.columnar.block import encode_block
+
+    replaced = tuple(version.blocks[place] for place in run)
+    schema = version.schema
+    tables = [open_block(handle).read(schema.names, decoded=True) for handle in replaced]
+    rows = pa.concat_tables([table.cast(arrow_schema(schema)) for table in tables])
+    encoded = encode_block(rows, schema, force_encoding=conf.value(settings.FORCE_ENCODING))
+    origins = tuple(origin for place in run for origin in version.origins[place])
+    handle = store.writer().write(encoded, durable_dir)
+    store.adopt([handle])
+    return MergedBlock(handle, encoded.statistics, origins, replaced)
+
+
+def with_merged(version: TableVersion, merged: Sequence[MergedBlock]) -> tuple[TableVersion, list[MergedBlock]]:
+    """`version` with those merged blocks in it whose parts still stand there, and these."""
+    used = []
+    for block in merged:
+        ids = [part.block_id for part in block.replaced]
+        places = [place for place, held in enumerate(version.blocks) if held.block_id == ids[0]]
+        first = places[0] if places else 0
+        if [held.block_id for held in version.blocks[first : first + len(ids)]] == ids:
+            version = version.with_merged(first, len(ids), block.handle, block.statistics, block.origins)
+            used.append(block)
+    return version, used

@@ -40,6 +40,8 @@ _FLOATING_TEXT = r"^\s*([+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|Infinity|Na
 _DATE_TEXT = r"^\s*(\d{4}-\d{1,2}-\d{1,2})(?:[ T].*)?\s*$"
 _TIMESTAMP_TEXT = r"^\s*(\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?)?) ?(?:Z|UTC)?\s*$"
 
+_FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
+"""The first second of the year 1 and the last one of 9999: a number outside them is no TIMESTAMP."""
 _BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 
 
@@ -93,7 +95,7 @@ def wrap_integer(sql: str, target: DataType) -> str:
     half, mask = 1 << (bits - 1), (1 << bits) - 1
     if target == BIGINT:
         return f"shark_wrap_bigint({sql})"
-    return f"CAST((({sql} + {half}) & {mask}) - {half} AS {duckdb_type(target)})"
+    return f"CAST(xor({sql} & {mask}, {half}) - {half} AS {duckdb_type(target)})"
 
 
 def _to_integer(sql: str, source: DataType, target: DataType) -> str:
@@ -117,7 +119,7 @@ def _to_integer(sql: str, source: DataType, target: DataType) -> str:
         return f"CAST({sql} AS {name})"
     if source == TIMESTAMP:
         seconds = f"CAST(floor(epoch_us({sql}) / 1000000) AS BIGINT)"
-        return seconds if target == BIGINT else wrap_integer(seconds, target)
+        return seconds if target == BIGINT else f"TRY_CAST({seconds} AS {name})"
     raise _refused(source, target)
 
 
@@ -168,11 +170,14 @@ def _to_time(sql: str, source: DataType, target: DataType) -> str:
         text = _DATE_TEXT if target == DATE else _TIMESTAMP_TEXT
         return f"TRY_CAST(regexp_extract({sql}, '{text}', 1) AS {name})"
     if target == TIMESTAMP and source in INTEGER_TYPES:
-        return f"make_timestamp(CAST({sql} AS BIGINT) * 1000)"
+        moment = f"make_timestamp(CAST({sql} AS BIGINT) * 1000)"
+        return f"CASE WHEN {sql} BETWEEN {_FIRST_SECOND}000 AND {_LAST_SECOND}999 THEN {moment} END"
     if target == TIMESTAMP and source == BOOLEAN:
         return f"make_timestamp(CAST({sql} AS BIGINT))"
     if target == TIMESTAMP and (source in (FLOAT, DOUBLE) or isinstance(source, DecimalType)):
-        return f"make_timestamp(TRY_CAST({sql} * 1000000 AS BIGINT))"
+        seconds = f"CAST({sql} AS DECIMAL(19,6))" if isinstance(source, DecimalType) else f"CAST({sql} AS DOUBLE)"
+        micros = f"make_timestamp(CAST({seconds} * 1000000 AS BIGINT))"
+        return f"CASE WHEN {sql} >= {_FIRST_SECOND} AND {sql} < {_LAST_SECOND + 1} THEN {micros} END"
     raise _refused(source, target)
 
 

@@ -16,6 +16,7 @@ SETTINGS = (
     ("error_on_division_by_zero", "false"),
     ("ieee_floating_point_ops", "true"),
     ("default_null_order", "'nulls_first_on_asc_last_on_desc'"),
+    ("order_by_non_integer_literal", "true"),
     ("scalar_subquery_error_on_multiple_rows", "true"),
     ("preserve_insertion_order", "true"),
     ("autoinstall_known_extensions", "false"),

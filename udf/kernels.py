@@ -397,9 +397,26 @@ def printf(template: str, values: list[str]) -> str:
     return re.sub(r"%(\d+\$)?([-#+ 0,(]*)(\d+)?(\.\d+)?([a-zA-Z%])", expand, template)
 
 
+_NO_NUMBERS = ("null", "NaN", "Infinity", "-Infinity")
+
+
+def levenshtein(left: str, right: str) -> int:
+    """Insertions, removals and replacements of characters that make one string the other."""
+    previous = list(range(len(right) + 1))
+    for row, one in enumerate(left, 1):
+        current = [row]
+        for column, other in enumerate(right, 1):
+            replaced = previous[column - 1] + (one != other)
+            current.append(min(previous[column] + 1, current[column - 1] + 1, replaced))
+        previous = current
+    return previous[-1]
+
+
 def _format_one(value: str, flags: str, width: str | None, precision: str | None, kind: str) -> str:
     pattern = flags.replace("-", "").replace("#", "").replace("(", "")
     match kind:
+        case "d" | "x" | "X" | "f" | "e" | "E" if value in _NO_NUMBERS:
+            text = value if precision is None else value[: int(precision[1:])]
         case "d":
             text = f"{int(value):{'+' if '+' in pattern else ''}{',' if ',' in pattern else ''}d}"
         case "f" | "e" | "E":
@@ -439,6 +456,7 @@ KERNELS = (
     Kernel("shark_split", ("VARCHAR", "VARCHAR", "INTEGER"), "VARCHAR[]", split),
     Kernel("shark_date_format", ("TIMESTAMP", "VARCHAR"), "VARCHAR", date_format),
     Kernel("shark_parse_time", ("VARCHAR", "VARCHAR"), "TIMESTAMP", parse_time),
+    Kernel("shark_levenshtein", ("VARCHAR", "VARCHAR"), "INTEGER", levenshtein),
     Kernel("shark_crc32", ("BLOB",), "BIGINT", crc32),
     Kernel("shark_sha2", ("BLOB", "INTEGER"), "VARCHAR", sha2),
     Kernel("shark_unhex", ("VARCHAR",), "BLOB", unhex),

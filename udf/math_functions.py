@@ -11,6 +11,7 @@ from sharkpy.types import (
     FLOAT,
     INT,
     INTEGER_TYPES,
+    MAX_PRECISION,
     STRING,
     DataType,
     DecimalType,
@@ -18,6 +19,7 @@ from sharkpy.types import (
     is_numeric,
     is_string,
 )
+from sharkpy.udf import decimals
 from sharkpy.udf.casts import wrap_integer
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.literals import integer_value
@@ -81,11 +83,13 @@ def _round(rounding: str) -> Callable[[Sequence[str], Types, DataType], str]:
             constant = integer_value(places)
             if constant is not None and constant >= 0:
                 return args[0]
-            whole = f"TRY_CAST({args[0]} AS DECIMAL(38,0))"
-            return f"TRY_CAST({rounding}({whole}, least({places}, 0)) AS {duckdb_type(result)})"
+            whole = f"CAST({rounding}(CAST({args[0]} AS DECIMAL(38,0)), least({places}, 0)) AS HUGEINT)"
+            return wrap_integer(whole if result == BIGINT else f"CAST({whole} AS BIGINT)", result)
         if dtype in (FLOAT, DOUBLE):
             return _round_floating(rounding, args[0], places, result)
-        return f"TRY_CAST({rounding}({args[0]}, {places}) AS {duckdb_type(result)})"
+        rounded = f"{rounding}({args[0]}, {places})"
+        may_overflow = isinstance(dtype, DecimalType) and dtype.precision == MAX_PRECISION
+        return f"TRY_CAST({f'TRY({rounded})' if may_overflow else rounded} AS {duckdb_type(result)})"
 
     return lower
 
@@ -137,15 +141,22 @@ def _remainder_type(types: Types) -> DataType:
     return next(row.result(types) for row in OPERATORS if row.name == "mod")
 
 
-def _pmod(args: Sequence[str], _types: Types, result: DataType) -> str:
+def _pmod(args: Sequence[str], types: Types, result: DataType) -> str:
+    left_type, right_type = types
+    if isinstance(left_type, DecimalType) and isinstance(right_type, DecimalType) and isinstance(result, DecimalType):
+        rest = decimals.remainder(args[0], args[1], left_type, right_type, result)
+        moved = f"CASE WHEN {rest} < 0 AND {args[1]} > 0 THEN {rest} + {args[1]} ELSE {rest} END"
+        return f"CAST({moved} AS {duckdb_type(result)})"
     if result in INTEGER_TYPES:
         left, right = f"CAST({args[0]} AS {'HUGEINT' if result == BIGINT else 'BIGINT'})", args[1]
         divisor = integer_value(right)
         if divisor is not None and divisor > 0:
             rest = f"{args[0]} % {right}"
             return f"CAST(CASE WHEN {rest} < 0 THEN {rest} + {right} ELSE {rest} END AS {duckdb_type(result)})"
-        return f"CAST((({left} % {right}) + {right}) % {right} AS {duckdb_type(result)})"
-    right = args[1] if isinstance(result, DecimalType) else f"nullif({args[1]}, 0)"
+        rest = f"({left} % {right})"
+        total = wrap_integer(f"({rest} + {right})", result) if result in (INT, BIGINT) else f"({rest} + {right})"
+        return f"CAST(CASE WHEN {rest} < 0 THEN {total} % {right} ELSE {rest} END AS {duckdb_type(result)})"
+    right = f"nullif({args[1]}, 0)"
     return f"CAST((({args[0]} % {right}) + {right}) % {right} AS {duckdb_type(result)})"
 
 

@@ -302,6 +302,8 @@ def _field_arguments(types: Types) -> Types | None:
 def _field(args: Sequence[str], types: Types, _result: DataType) -> str:
     if isinstance(types[0], StructType):
         return f"struct_extract({args[0]}, {args[1]})"
+    if isinstance(types[0], ArrayType):
+        return f"list_transform({args[0]}, lambda element: struct_extract(element, {args[1]}))"
     branches = " ".join(f"WHEN {args[0]} = {arg} THEN {index}" for index, arg in enumerate(args[1:], 1))
     return f"CASE {branches} ELSE 0 END"
 

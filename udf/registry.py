@@ -50,6 +50,7 @@ ALIASES = {
     "std": "stddev_pop",
     "stddev": "stddev_pop",
     "substring": "substr",
+    "to_unix_timestamp": "unix_timestamp",
     "ucase": "upper",
     "var": "var_pop",
     "variance": "var_pop",

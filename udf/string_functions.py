@@ -310,7 +310,7 @@ STRING_FUNCTIONS = (
         "levenshtein",
         takes(STRING, STRING),
         returns(INT),
-        "CAST(levenshtein({0}, {1}) AS INTEGER)",
+        "shark_levenshtein({0}, {1})",
         doc="edit distance",
         example="levenshtein('kitten', 'sitting')",
     ),

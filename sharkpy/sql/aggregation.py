@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from sharkpy.errors import InternalError
 from sharkpy.expr import (
     SUBQUERIES,
+    TRUE,
     AggregateCall,
     Alias,
     Call,
@@ -16,10 +18,10 @@ from sharkpy.expr import (
     column_ids,
     substitute,
 )
-from sharkpy.logical import Aggregate, Expand, LogicalPlan
+from sharkpy.logical import Aggregate, Expand, LogicalPlan, Union, Values
 from sharkpy.sql.bind_function import GROUPING
 from sharkpy.sql.bind_name import GROUPING_ID
-from sharkpy.types import BIGINT, BOOLEAN, INT
+from sharkpy.types import BIGINT, BOOLEAN, INT, DataType
 
 Fail = Callable[[str], Exception]
 
@@ -35,7 +37,7 @@ class Aggregation:
     child: LogicalPlan
     groups: Sequence[tuple[str, Expr]]
     sets: Sequence[frozenset[int]] | None
-    new_column: Callable[[str, object], ColumnRef]
+    new_column: Callable[[str, DataType], ColumnRef]
     fail: Fail
     _aggregates: dict[Expr, Alias] = field(default_factory=dict)
     _group_items: list[Alias | ColumnRef] = field(default_factory=list)
@@ -115,7 +117,14 @@ class Aggregation:
         if self.sets is None or self._grouping_id is None:
             return Aggregate(self.child, tuple(self._group_items), aggregates)
         columns = (*self.child.output, *self._group_columns, self._grouping_id)
-        projections = tuple(
+        expand = Expand(self.child, columns, self._projections(self.sets))
+        groups = (*self._group_columns, self._grouping_id)
+        if frozenset() not in self.sets:
+            return Aggregate(expand, groups, aggregates)
+        return _with_summary_row(expand, groups, aggregates, Literal(self._id_of(frozenset()), BIGINT), self.new_column)
+
+    def _projections(self, sets: Sequence[frozenset[int]]) -> tuple[tuple[Expr, ...], ...]:
+        return tuple(
             (
                 *self.child.output,
                 *(
@@ -124,7 +133,36 @@ class Aggregation:
                 ),
                 Literal(self._id_of(chosen), BIGINT),
             )
-            for chosen in self.sets
+            for chosen in sets
         )
-        expand = Expand(self.child, columns, projections)
-        return Aggregate(expand, (*self._group_columns, self._grouping_id), aggregates)
+
+
+def _with_summary_row(
+    expand: Expand,
+    groups: tuple[ColumnRef, ...],
+    aggregates: tuple[Alias, ...],
+    empty_set: Literal,
+    new_column: Callable[[str, DataType], ColumnRef],
+) -> Aggregate:
+    """The empty grouping set has a row even where the input has none: one row is added that no aggregate counts."""
+    is_row = new_column("is_row", BOOLEAN)
+    marked = Expand(
+        expand.child, (*expand.columns, is_row), tuple((*projection, TRUE) for projection in expand.projections)
+    )
+    nulls = tuple(Literal(None, column.dtype) for column in expand.columns[:-1])
+    summary_columns = tuple(new_column(column.name, column.dtype) for column in marked.columns)
+    summary = Values(summary_columns, ((*nulls, empty_set, Literal(None, BOOLEAN)),))
+    columns = tuple(new_column(column.name, column.dtype) for column in marked.columns)
+    renamed: dict[int, Expr] = {old.column_id: new for old, new in zip(marked.columns, columns, strict=True)}
+    counted = tuple(_counted(item, renamed, columns[-1]) for item in aggregates)
+    keys = tuple(Alias(renamed[group.column_id], group.column_id, group.name) for group in groups)
+    return Aggregate(Union((marked, summary), columns), keys, counted)
+
+
+def _counted(item: Alias, renamed: dict[int, Expr], is_row: ColumnRef) -> Alias:
+    """The aggregate over the rows of the input alone."""
+    call = substitute(item.expr, renamed)
+    if not isinstance(call, AggregateCall):
+        raise InternalError(f"{item} is not an aggregate")
+    own = is_row if call.filter is None else Call("and", (is_row, call.filter), BOOLEAN)
+    return Alias(replace(call, filter=own), item.column_id, item.name)

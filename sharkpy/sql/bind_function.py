@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from sharkpy.errors import BindError, FunctionNotFoundError, TypeMismatchError, did_you_mean
-from sharkpy.expr import AggregateCall, Call, Expr, Literal
+from sharkpy.expr import AggregateCall, Call, Expr, Literal, PythonValue
 from sharkpy.sql.coercion import cast_all, with_minimal_literals
 from sharkpy.types import BIGINT, INT, PRIMITIVES, ArrayType, DataType
 from sharkpy.udf import registry
@@ -35,6 +36,24 @@ _EXTRACTS = {
     "minute": "minute",
     "second": "second",
 }
+_SYMBOLS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "div": "div",
+    "mod": "%",
+    "bit_and": "&",
+    "bit_or": "|",
+    "bit_xor": "^",
+}
+"""Operators as messages write them."""
+_CLOCKS: dict[str, Callable[[datetime.datetime], PythonValue]] = {
+    "current_date": lambda now: now.date(),
+    "current_timestamp": lambda now: now.replace(tzinfo=None),
+    "unix_timestamp": lambda now: int(now.timestamp()),
+}
+"""Functions that without arguments give the time of the statement."""
 _NO_PAREN: dict[type[exp.Expr], str] = {
     exp.CurrentDate: "current_date",
     exp.CurrentTimestamp: "current_timestamp",
@@ -58,6 +77,8 @@ def scalar_call(binder: ExprBinder, row: ScalarFunction, args: Sequence[Expr], n
     if row.name in _MIXING:
         args = with_minimal_literals(args)
     targets = argument_types(binder, row.name, row.arguments, args, node)
+    if not args and row.name in _CLOCKS:
+        return Literal(_CLOCKS[row.name](binder.context.now), row.result(targets))
     cast_args = cast_all(args, targets)
     if row.literal_result is not None:
         return Call(row.name, cast_args, row.literal_result(targets, literal_values(cast_args)))
@@ -77,6 +98,8 @@ def argument_types(
     if targets is None:
         given = ", ".join(str(arg.dtype) for arg in args) or "nothing"
         message = f"the function {name} does not take ({given})"
+        if name in _SYMBOLS and len(args) == 2:
+            message = f"{args[0].dtype} {_SYMBOLS[name]} {args[1].dtype} is not defined"
         raise binder.context.error(message, node, TypeMismatchError)
     return targets
 

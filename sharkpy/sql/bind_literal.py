@@ -23,6 +23,7 @@ from sharkpy.types import (
     is_nested,
     is_string,
 )
+from sharkpy.udf.casts import can_cast
 
 if TYPE_CHECKING:
     from sharkpy.sql.expr_binder import ExprBinder
@@ -114,4 +115,6 @@ def castable(source: DataType, target: DataType) -> bool:
             return len(types) == len(other_types) and all(map(castable, types, other_types))
     if is_nested(source):
         return is_string(target)
-    return not (is_nested(target) or target == NULL or is_interval(source) or is_interval(target))
+    if is_nested(target) or target == NULL or is_interval(source) or is_interval(target):
+        return False
+    return can_cast(source, target)

@@ -211,10 +211,7 @@ def _aggregate(
         hint = "add it to GROUP BY" if select.args.get("group") else "add GROUP BY"
         return context.error(message, nodes[0] if nodes else select, hint=hint, sqlstate="42803")
 
-    def new_column(name: str, dtype: object) -> ColumnRef:
-        return context.column(name, dtype)  # type: ignore[arg-type]
-
-    aggregation = Aggregation(plan, groups, sets, new_column, not_grouped)
+    aggregation = Aggregation(plan, groups, sets, context.column, not_grouped)
     rewritten = [aggregation.rewrite(expr) for expr in exprs]
     return aggregation.plan(), rewritten
 

@@ -17,6 +17,7 @@ from sharkpy.sql.ordering import bind_ordering, order
 from sharkpy.sql.scope import Scope, relation_scope
 from sharkpy.types import BOOLEAN, MapType, common_type
 
+_ORDERING = ("order", "sort", "cluster", "distribute", "limit", "offset")
 _WORDS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 
 
@@ -30,9 +31,8 @@ def bind_set_operation(node: exp.Expr, context: Context, parent: Scope | None) -
     plan = context.bind_query(current, context, parent)
     unions: list[LogicalPlan] = []
     for operation in reversed(chain):
-        context.only(
-            operation, "this", "expression", "distinct", "order", "sort", "cluster", "distribute", "limit", "offset"
-        )
+        # The WITH of the outermost one is bound already; others that have one are not in the chain.
+        context.only(operation, "this", "expression", "with_", "distinct", *_ORDERING)
         right = context.bind_query(operation.expression, context, parent)
         is_union_all = isinstance(operation, exp.Union) and not operation.args.get("distinct")
         if is_union_all:
@@ -49,7 +49,7 @@ def bind_set_operation(node: exp.Expr, context: Context, parent: Scope | None) -
 
 def _is_finished(node: exp.Expr) -> bool:
     """Whether an operand has ORDER BY, LIMIT or WITH of its own, and so is bound by itself."""
-    return any(node.args.get(key) for key in ("order", "sort", "cluster", "distribute", "limit", "offset", "with_"))
+    return any(node.args.get(key) for key in ("with_", *_ORDERING))
 
 
 def _check_count(context: Context, node: exp.Expr, left: LogicalPlan, right: LogicalPlan) -> None:

@@ -21,7 +21,7 @@ from sharkpy.sql.command_binder import (
     find_insert,
     unsupported_statement,
 )
-from sharkpy.sql.context import CatalogReader, Context
+from sharkpy.sql.context import CatalogReader, Context, StatementClock
 from sharkpy.sql.deep_stack import with_deep_stack
 from sharkpy.sql.parser import parse_query, tokenize
 from sharkpy.sql.token_reader import TokenReader
@@ -48,8 +48,13 @@ _SET = re.compile(r"set\b", re.IGNORECASE)
 _RECURSION_LIMIT = 6_000
 
 
-def bind(text: str, catalog: CatalogReader, conf: Conf, current_database: str) -> Statement:
-    """The statement that `text` is. ParseError, BindError or UnsupportedError where it is none to carry out."""
+def bind(
+    text: str, catalog: CatalogReader, conf: Conf, current_database: str, clock: StatementClock | None = None
+) -> Statement:
+    """The statement that `text` is. ParseError, BindError or UnsupportedError where it is none to carry out.
+
+    `clock` gives the time of the statement, and shows afterwards whether the statement depends on it.
+    """
     if sys.getrecursionlimit() < _RECURSION_LIMIT:
         sys.setrecursionlimit(_RECURSION_LIMIT)
     if (leading := _COMMENTS.match(text)) and _SET.match(text, leading.end()):
@@ -59,7 +64,15 @@ def bind(text: str, catalog: CatalogReader, conf: Conf, current_database: str) -
     tokens = tokenize(text)
 
     def run() -> Statement:
-        context = Context(catalog, conf, current_database, text, itertools.count(1), bind_query)
+        context = Context(
+            catalog,
+            conf,
+            current_database,
+            text,
+            itertools.count(1),
+            bind_query,
+            clock=StatementClock() if clock is None else clock,
+        )
         return _bind_tokens(context, TokenReader(text, tokens))
 
     return with_deep_stack(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -63,6 +64,26 @@ class Cte:
     context: Context
 
 
+class StatementClock:
+    """Stands still from the first time it is read. A plan made with a clock that was read is for one run."""
+
+    def __init__(self) -> None:
+        self._now: datetime.datetime | None = None
+
+    @property
+    def was_read(self) -> bool:
+        return self._now is not None
+
+    def read(self) -> datetime.datetime:
+        if self._now is None:
+            self._now = self._read_clock()
+        return self._now
+
+    @staticmethod
+    def _read_clock() -> datetime.datetime:
+        return datetime.datetime.now(datetime.UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """Where a query is bound. Column ids come from `ids`, one counter for the whole statement."""
@@ -75,6 +96,12 @@ class Context:
     bind_query: Callable[[exp.Expr, Context, Scope | None], LogicalPlan]
     ctes: Mapping[str, Cte] = dataclasses.field(default_factory=dict)
     views: tuple[str, ...] = ()
+    clock: StatementClock = dataclasses.field(default_factory=StatementClock)
+
+    @property
+    def now(self) -> datetime.datetime:
+        """The one time of the whole statement: what CURRENT_TIMESTAMP and its like give in every task."""
+        return self.clock.read()
 
     def column(self, name: str, dtype: DataType) -> ColumnRef:
         """A new column of this statement."""

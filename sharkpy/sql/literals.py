@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from sharkpy.errors import BindError
 from sharkpy.expr import Literal
@@ -26,6 +26,7 @@ from sharkpy.types import (
     DecimalType,
 )
 
+_ALL_DIGITS = Context(prec=100)
 _SUFFIXES: dict[str, DataType] = {
     "tinyint": TINYINT,
     "smallint": SMALLINT,
@@ -100,7 +101,9 @@ def negated(literal: Literal) -> Literal | None:
             return integer_literal(-literal.value)
         case Decimal() if literal.dtype == DecimalType(19, 0) and -literal.value == -(1 << 63):
             return Literal(-(1 << 63), BIGINT)
-        case int() | float() | Decimal():
+        case Decimal():
+            return Literal(_ALL_DIGITS.minus(literal.value), literal.dtype)
+        case int() | float():
             return Literal(-literal.value, literal.dtype)
     return None
 

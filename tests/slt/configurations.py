@@ -19,6 +19,7 @@ CHOICES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("shark.test.join", ("", "broadcast", "shuffle")),
     ("shark.placement.driver", ("true", "false")),
     ("shark.pruning", ("true", "false")),
+    ("shark.task.single.max.bytes", ("4m", "0")),
     (CACHED, ("true", "false")),
 )
 
@@ -34,6 +35,12 @@ class Configuration:
     @property
     def cached(self) -> bool:
         return dict(self.values)[CACHED] == "true"
+
+    def in_blocks_of(self, num_rows: int) -> Configuration:
+        """As this one, for tables of `num_rows`: the block rows become the number of blocks of a table."""
+        blocks = int(dict(self.values)["shark.block.rows"])
+        rows = str(max(1, num_rows // blocks + 1)) if blocks < num_rows else str(blocks)
+        return Configuration(tuple((key, rows if key == "shark.block.rows" else value) for key, value in self.values))
 
     @property
     def on_driver(self) -> bool:

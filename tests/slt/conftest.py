@@ -16,8 +16,14 @@ from tests.slt.configurations import all_pairs
 from tests.slt.engines import DuckEngine, Engine, SharkEngine, SparkEngine
 from tests.slt.runner import run_file
 
+BROAD = "broad"
+"""Files in this folder take types and functions one by one: in `make test` they run on sharkpy and DuckDB alone."""
 ORACLE_SAMPLE = 8
 """One file in so many runs on Spark SQL in `make test`."""
+
+
+MANY_ROWS = 10_000
+"""Rows of the tables of many_rows.slt: a block for every row or two would say nothing more."""
 
 
 class SltItem(pytest.Item):
@@ -42,10 +48,15 @@ class SltFile(pytest.File):
         run_all = self.config.getoption("--slt-all")
         number = crc32(self.path.name.encode())
         chosen = all_pairs()
-        if not run_all:
+        is_broad = not run_all and BROAD in self.path.parts
+        if is_broad:
+            chosen = []
+        elif not run_all:
             placed = [[one for one in chosen if one.on_driver is here] for here in (True, False)]
             chosen = [some[number % len(some)] for some in placed]
         yield SltItem.from_parent(self, name="sharkpy", engine=SharkEngine)
+        if self.path.stem == "many_rows":
+            chosen = [configuration.in_blocks_of(MANY_ROWS) for configuration in chosen]
         for configuration in chosen:
             item = SltItem.from_parent(
                 self,
@@ -58,7 +69,7 @@ class SltFile(pytest.File):
         duckdb = SltItem.from_parent(self, name="duckdb", engine=DuckEngine)
         duckdb.add_marker(pytest.mark.oracle)
         yield duckdb
-        if run_all or number % ORACLE_SAMPLE == 0:
+        if run_all or (number % ORACLE_SAMPLE == 0 and not is_broad):
             spark = SltItem.from_parent(self, name="spark", engine=SparkEngine)
             spark.add_marker(pytest.mark.oracle)
             spark.add_marker(pytest.mark.spark)

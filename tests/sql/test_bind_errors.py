@@ -50,7 +50,7 @@ def _error(text: str) -> SharkError:
         ("select 1 from t, t", BindError, "42000", (1, 18), 'alias "t" is used twice', "another alias"),
         ("select uper(b) from t", FunctionNotFoundError, "42883", (1, 8), 'no function "uper"', '"upper"'),
         ("select sum(a, b) from t", TypeMismatchError, "42804", (1, 8), "sum does not take (int, string)", None),
-        ("select a + items from t, n", TypeMismatchError, "42804", (1, 8), "add does not take", None),
+        ("select a + items from t, n", TypeMismatchError, "42804", (1, 8), "is not defined", None),
         ("select a from t where items", ColumnNotFoundError, "42703", (1, 23), '"items"', None),
         ("select k from n where items", TypeMismatchError, "42804", (1, 23), "needs a boolean", None),
         ("select k from n where items = 1", TypeMismatchError, "42804", (1, 23), "cannot be compared", None),

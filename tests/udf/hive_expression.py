@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from sharkpy import types as T  # noqa: N812 - a table of types is clearer short
+from sharkpy.type_parser import parse_type
 from sharkpy.udf import registry
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.literals import lower_literal
@@ -208,7 +209,7 @@ class _Reader:
         if word.upper() == "CAST":
             operand = self.expression(0)
             self.expect("AS")
-            target = T.parse_type(self.type_text())
+            target = parse_type(self.type_text())
             return Typed(lower_cast(operand.sql, operand.dtype, target), target)
         return call(word, *self.arguments(")"))
 

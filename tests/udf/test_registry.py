@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sharkpy import types as T  # noqa: N812 - a table of types is clearer short
 from sharkpy.errors import BindError, TypeMismatchError, UnsupportedError
+from sharkpy.type_parser import parse_type
 from sharkpy.udf import registry
 from sharkpy.udf.casts import can_cast, lower_cast
 from sharkpy.udf.connection import prepare_connection
@@ -166,8 +167,8 @@ def test_casts_that_do_not_exist() -> None:
 
 def test_structs_and_maps_cast_by_position(connection: duckdb.DuckDBPyConnection) -> None:
     source, target = (
-        T.parse_type("struct<a:int,b:map<string,int>>"),
-        T.parse_type("struct<x:string,y:map<string,bigint>>"),
+        parse_type("struct<a:int,b:map<string,int>>"),
+        parse_type("struct<x:string,y:map<string,bigint>>"),
     )
     sql = lower_cast(lower_literal({"a": 1, "b": {"k": 2}}, source), source, target)
     assert connection.sql(f"SELECT {sql}").fetchall() == [({"x": "1", "y": {"k": 2}},)]

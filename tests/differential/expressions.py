@@ -1,0 +1,201 @@
+"""The expressions of the random queries: one row each, in HiveQL and in the DuckDB SQL that must mean the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["int", "bigint", "double", "decimal", "string", "date", "timestamp", "boolean"]
+
+
+@dataclass(frozen=True)
+class Sql:
+    """One text in both dialects."""
+
+    hive: str
+    duck: str
+
+    @staticmethod
+    def same(text: str) -> Sql:
+        return Sql(text, text)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A form with places {0}, {1}, … for arguments of the given kinds. Without `duck` both dialects write it alike."""
+
+    result: Kind
+    arguments: tuple[Kind, ...]
+    hive: str
+    duck: str = ""
+
+    def fill(self, args: list[Sql]) -> Sql:
+        duck = self.duck or self.hive
+        return Sql(self.hive.format(*(a.hive for a in args)), duck.format(*(a.duck for a in args)))
+
+
+DUCK_MACROS = (
+    "w32(x) AS CAST((x::HUGEINT % 4294967296 + 6442450944) % 4294967296 - 2147483648 AS INTEGER)",
+    "w64(x) AS CAST((x::HUGEINT % 18446744073709551616 + 27670116110564327424) % 18446744073709551616"
+    " - 9223372036854775808 AS BIGINT)",
+)
+"""Java's wrapping integers."""
+
+
+def _per_kind(template: Row, kinds: tuple[Kind, ...]) -> list[Row]:
+    """The row for each kind: arguments "boolean" stay, "string" stands for the kind."""
+    rows = []
+    for kind in kinds:
+        arguments = tuple(kind if argument == "string" else argument for argument in template.arguments)
+        rows.append(
+            Row(kind if template.result == "string" else template.result, arguments, template.hive, template.duck)
+        )
+    return rows
+
+
+KINDS: tuple[Kind, ...] = ("int", "bigint", "double", "decimal", "string", "date", "timestamp", "boolean")
+ORDERED = KINDS[:-1]
+
+SCALARS: tuple[Row, ...] = (
+    *(Row("int", ("int", "int"), f"({{0}} {op} {{1}})", f"w32({{0}}::HUGEINT {op} {{1}})") for op in "+-*"),
+    *(Row("bigint", ("bigint", "bigint"), f"({{0}} {op} {{1}})", f"w64({{0}}::HUGEINT {op} {{1}})") for op in "+-"),
+    Row("int", ("int", "int"), "({0} % {1})", "CAST({0}::HUGEINT % nullif({1}, 0) AS INTEGER)"),
+    Row("bigint", ("int", "int"), "({0} div {1})", "CAST({0}::HUGEINT // nullif({1}, 0) AS BIGINT)"),
+    Row("int", ("int",), "(-{0})", "w32(-({0}::HUGEINT))"),
+    Row("int", ("int",), "abs({0})", "w32(abs({0}::HUGEINT))"),
+    Row("double", ("int", "int"), "({0} / {1})", "({0}::DOUBLE / nullif({1}, 0)::DOUBLE)"),
+    Row("double", ("double", "double"), "({0} + {1})"),
+    Row("double", ("double", "int"), "({0} * {1})"),
+    Row("double", ("double",), "(-{0})"),
+    Row("decimal", ("decimal", "decimal"), "CAST({0} + {1} AS DECIMAL(10,2))", "TRY_CAST({0} + {1} AS DECIMAL(10,2))"),
+    Row("decimal", ("decimal", "decimal"), "CAST({0} - {1} AS DECIMAL(10,2))", "TRY_CAST({0} - {1} AS DECIMAL(10,2))"),
+    Row(
+        "decimal",
+        ("decimal", "decimal"),
+        "CAST({0} * {1} AS DECIMAL(10,2))",
+        "TRY_CAST({0}::DECIMAL(19,2) * {1}::DECIMAL(19,2) AS DECIMAL(10,2))",
+    ),
+    Row("decimal", ("int",), "CAST({0} AS DECIMAL(10,2))", "TRY_CAST({0} AS DECIMAL(10,2))"),
+    Row("int", ("decimal",), "CAST({0} AS INT)", "CAST(trunc({0}) AS INTEGER)"),
+    Row("bigint", ("int",), "CAST({0} AS BIGINT)"),
+    Row("int", ("bigint",), "CAST({0} AS INT)", "w32({0})"),
+    Row("double", ("int",), "CAST({0} AS DOUBLE)"),
+    Row("double", ("decimal",), "CAST({0} AS DOUBLE)"),
+    Row("string", ("int",), "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
+    Row("string", ("decimal",), "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
+    Row("string", ("date",), "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
+    Row("date", ("timestamp",), "to_date({0})", "CAST({0} AS DATE)"),
+    Row("timestamp", ("date",), "CAST({0} AS TIMESTAMP)"),
+    Row("int", ("boolean",), "CAST({0} AS INT)", "CAST({0} AS INTEGER)"),
+    Row("string", ("string", "string"), "concat({0}, {1})", "({0} || {1})"),
+    Row("string", ("string",), "upper({0})"),
+    Row("string", ("string",), "lower({0})"),
+    Row("string", ("string",), "reverse({0})"),
+    Row("string", ("string",), "trim({0})"),
+    Row("string", ("string",), "substr({0}, 2)"),
+    Row("string", ("string",), "substr({0}, 1, 3)"),
+    Row("string", ("string",), "replace({0}, 'a', 'ab')"),
+    Row("string", ("string",), "lpad({0}, 5, '*')"),
+    Row("int", ("string",), "length({0})", "CAST(length({0}) AS INTEGER)"),
+    Row("int", ("string", "string"), "instr({0}, {1})", "CAST(instr({0}, {1}) AS INTEGER)"),
+    Row("int", ("date",), "year({0})", "CAST(year({0}) AS INTEGER)"),
+    Row("int", ("date",), "month({0})", "CAST(month({0}) AS INTEGER)"),
+    Row("int", ("timestamp",), "hour({0})", "CAST(hour({0}) AS INTEGER)"),
+    Row("int", ("timestamp",), "second({0})", "CAST(second({0}) AS INTEGER)"),
+    Row("int", ("date", "date"), "datediff({0}, {1})", "CAST({0} - {1} AS INTEGER)"),
+    Row("date", ("date",), "date_add({0}, 30)", "CAST({0} + 30 AS DATE)"),
+    Row("date", ("date",), "last_day({0})"),
+    *_per_kind(Row("string", ("boolean", "string", "string"), "CASE WHEN {0} THEN {1} ELSE {2} END"), KINDS),
+    *_per_kind(
+        Row("string", ("string", "boolean", "string"), "if({1}, {0}, {2})", "CASE WHEN {1} THEN {0} ELSE {2} END"),
+        KINDS,
+    ),
+    *_per_kind(Row("string", ("string", "string"), "coalesce({0}, {1})"), KINDS),
+    *_per_kind(Row("string", ("string", "string"), "nullif({0}, {1})"), ORDERED),
+)
+
+PREDICATES: tuple[Row, ...] = (
+    *(
+        row
+        for op in ("=", "<>", "<", "<=", ">", ">=")
+        for row in _per_kind(Row("boolean", ("string", "string"), f"({{0}} {op} {{1}})"), ORDERED)
+    ),
+    *_per_kind(Row("boolean", ("string", "string"), "({0} <=> {1})", "({0} IS NOT DISTINCT FROM {1})"), KINDS),
+    *_per_kind(Row("boolean", ("string",), "({0} IS NULL)"), KINDS),
+    *_per_kind(Row("boolean", ("string",), "({0} IS NOT NULL)"), KINDS),
+    *_per_kind(Row("boolean", ("string", "string", "string"), "({0} IN ({1}, {2}))"), ORDERED),
+    *_per_kind(Row("boolean", ("string", "string", "string"), "({0} NOT IN ({1}, {2}))"), ORDERED),
+    *_per_kind(
+        Row("boolean", ("string", "string", "string"), "({0} BETWEEN {1} AND {2})", "({0} >= {1} AND {0} <= {2})"),
+        ORDERED,
+    ),
+    Row("boolean", ("int", "bigint"), "({0} = {1})"),
+    Row("boolean", ("int", "double"), "({0} < {1})", "({0}::DOUBLE < {1})"),
+    Row("boolean", ("int", "decimal"), "({0} <= {1})", "({0}::DECIMAL(20,2) <= {1}::DECIMAL(20,2))"),
+    Row("boolean", ("string", "int"), "({0} = {1})", "(TRY_CAST({0} AS DOUBLE) = {1}::DOUBLE)"),
+    Row("boolean", ("date", "timestamp"), "({0} < {1})", "({0}::TIMESTAMP < {1})"),
+    Row("boolean", ("string",), "({0} LIKE 'a%')"),
+    Row("boolean", ("string",), "({0} LIKE '%_b%')"),
+    Row("boolean", ("string",), "({0} NOT LIKE '%')"),
+    Row("boolean", ("boolean", "boolean"), "({0} AND {1})"),
+    Row("boolean", ("boolean", "boolean"), "({0} OR {1})"),
+    Row("boolean", ("boolean",), "(NOT {0})"),
+)
+
+AGGREGATES: tuple[Row, ...] = (
+    Row("bigint", (), "count(*)"),
+    *_per_kind(Row("bigint", ("string",), "count({0})"), KINDS),
+    *_per_kind(Row("bigint", ("string",), "count(DISTINCT {0})"), KINDS),
+    *_per_kind(Row("string", ("string",), "min({0})"), ORDERED),
+    *_per_kind(Row("string", ("string",), "max({0})"), ORDERED),
+    Row("boolean", ("boolean",), "max({0})"),
+    Row("bigint", ("int",), "sum({0})", "w64(sum({0}))"),
+    Row("bigint", ("int",), "sum(DISTINCT {0})", "w64(sum(DISTINCT {0}))"),
+    Row("bigint", ("bigint",), "sum({0})", "w64(sum({0}))"),
+    Row("double", ("int",), "avg({0})"),
+    Row("double", ("double",), "sum({0})"),
+    Row("double", ("decimal",), "CAST(sum({0}) AS DOUBLE)"),
+    Row("double", ("decimal",), "CAST(avg({0}) AS DOUBLE)", "avg({0})"),
+    Row("double", ("decimal",), "CAST(sum(DISTINCT {0}) AS DOUBLE)"),
+    Row("double", ("int",), "percentile({0}, 0.5)", "quantile_cont({0}::DOUBLE, 0.5)"),
+    Row(
+        "bigint",
+        ("int", "string"),
+        "count(DISTINCT {0}, {1})",
+        "count(DISTINCT CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN ({0}, {1}) END)",
+    ),
+    Row(
+        "bigint",
+        ("boolean",),
+        "sum(CASE WHEN {0} THEN 1 ELSE 0 END)",
+        "CAST(sum(CASE WHEN {0} THEN 1 ELSE 0 END) AS BIGINT)",
+    ),
+)
+
+WINDOWS: tuple[Row, ...] = (
+    Row("int", (), "row_number()", "CAST(row_number() {over} AS INTEGER)"),
+    Row("int", (), "rank()", "CAST(rank() {over} AS INTEGER)"),
+    Row("int", (), "dense_rank()", "CAST(dense_rank() {over} AS INTEGER)"),
+    Row("int", (), "ntile(3)", "CAST(ntile(3) {over} AS INTEGER)"),
+    Row("double", (), "cume_dist()"),
+    Row("bigint", (), "count(*)"),
+    Row("bigint", ("int",), "sum({0})", "w64(sum({0}) {over})"),
+    Row("double", ("int",), "avg({0})"),
+    *_per_kind(Row("string", ("string",), "lag({0})"), KINDS),
+    *_per_kind(Row("string", ("string",), "lead({0}, 2)"), KINDS),
+    *_per_kind(Row("string", ("string",), "max({0})"), ORDERED),
+    *_per_kind(Row("string", ("string",), "first_value({0})"), ORDERED),
+    *_per_kind(Row("bigint", ("string",), "count({0})"), KINDS),
+)
+"""`duck` has {over} where the OVER clause goes, else it comes at the end."""
+
+LITERALS: dict[Kind, tuple[Sql, ...]] = {
+    "int": (*tuple(map(Sql.same, ("0", "1", "(-1)", "7", "42"))), Sql("CAST(NULL AS INT)", "NULL::INTEGER")),
+    "bigint": (Sql("3000000000L", "3000000000"), Sql("0L", "0::BIGINT")),
+    "double": (Sql("1.5D", "1.5e0"), Sql("0.0D", "0e0"), Sql("CAST('NaN' AS DOUBLE)", "'NaN'::DOUBLE")),
+    "decimal": (Sql("CAST(1.10 AS DECIMAL(10,2))", "1.10::DECIMAL(10,2)"), Sql("2.50", "2.50::DECIMAL(10,2)")),
+    "string": (*tuple(map(Sql.same, ("'a'", "''", "'é'", "'10'"))), Sql("CAST(NULL AS STRING)", "NULL::VARCHAR")),
+    "date": (Sql.same("DATE '1970-01-01'"), Sql.same("DATE '2024-02-29'")),
+    "timestamp": (Sql.same("TIMESTAMP '2024-02-29 12:30:15'"),),
+    "boolean": (Sql.same("true"), Sql.same("false"), Sql("CAST(NULL AS BOOLEAN)", "NULL::BOOLEAN")),
+}

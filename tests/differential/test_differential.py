@@ -1,0 +1,115 @@
+"""Random queries: sharkpy gives DuckDB's and Spark SQL's answers, and the same ones under every forced choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import sharkpy
+from tests.differential.engines import duck_session, rows_of, same_rows, shark_session
+from tests.differential.expressions import Sql
+from tests.differential.queries import random_query
+
+QUICK, SLOW = 250, 5_000
+ENCODINGS = ("plain", "narrow", "bit_packed", "delta", "dictionary", "run_length", "constant", "scaled", "block")
+CONFIGURATIONS: Mapping[str, Mapping[str, object]] = {
+    "blocks of 4 rows": {"shark.block.rows": 4},
+    "pruning off": {"shark.block.rows": 4, "shark.pruning": False},
+    **{f"{name} encoding": {"shark.test.encoding": name, "shark.block.rows": 5} for name in ENCODINGS},
+}
+
+
+@pytest.fixture(scope="module")
+def duck() -> Iterator[duckdb.DuckDBPyConnection]:
+    connection = duck_session()
+    yield connection
+    connection.close()
+
+
+def compare_with_duckdb(
+    context: sharkpy.SharkContext, duck: duckdb.DuckDBPyConnection, seed: int, first: int, count: int
+) -> None:
+    """Fails with the seed, the number and both texts of every query that is answered otherwise."""
+    failures = []
+    for index in range(first, first + count):
+        query = random_query(seed, index)
+        expected = rows_of(duck.sql(query.duck).to_arrow_table())
+        failures += _difference(context, f"{seed}/{index}", query, expected)
+    assert not failures, "\n".join(failures)
+
+
+def _difference(context: sharkpy.SharkContext, name: str, query: Sql, expected: list[tuple[object, ...]]) -> list[str]:
+    try:
+        actual = rows_of(context.sql(query.hive).to_arrow())
+    except sharkpy.SharkError as error:
+        return [f"{name}: {error}\n  {query.hive}"]
+    if same_rows(actual, expected):
+        return []
+    return [f"{name}: {actual[:5]} instead of {expected[:5]}\n  {query.hive}\n  {query.duck}"]
+
+
+def test_driver(duck: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    with shark_session(tmp_path) as context:
+        compare_with_duckdb(context, duck, 1, 0, QUICK)
+
+
+@pytest.mark.parametrize("name", ["blocks of 4 rows", "dictionary encoding"])
+def test_memory_store(duck: duckdb.DuckDBPyConnection, tmp_path: Path, name: str) -> None:
+    with shark_session(tmp_path, CONFIGURATIONS[name], cached=True) as context:
+        compare_with_duckdb(context, duck, 2, 0, QUICK // 2)
+
+
+@pytest.mark.spark
+def test_rdd_tasks(duck: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    settings = {"shark.placement.driver": False, "shark.block.rows": 6}
+    with shark_session(tmp_path, settings, cached=True) as context:
+        compare_with_duckdb(context, duck, 3, 0, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("part", range(5))
+def test_many_queries(duck: duckdb.DuckDBPyConnection, tmp_path: Path, part: int) -> None:
+    with shark_session(tmp_path) as context:
+        compare_with_duckdb(context, duck, 4, part * SLOW // 5, SLOW // 5)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_configurations(duck: duckdb.DuckDBPyConnection, tmp_path: Path, name: str) -> None:
+    with shark_session(tmp_path, CONFIGURATIONS[name], cached=True) as context:
+        compare_with_duckdb(context, duck, 5, 0, 400)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("join", ["", "broadcast", "shuffle"])
+def test_many_queries_as_rdd_tasks(duck: duckdb.DuckDBPyConnection, tmp_path: Path, join: str) -> None:
+    settings = {"shark.placement.driver": False, "shark.block.rows": 6, "shark.test.join": join}
+    with shark_session(tmp_path, settings, cached=True) as context:
+        compare_with_duckdb(context, duck, 6, 0, 250)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.oracle
+@pytest.mark.timeout(1200)
+def test_spark_sql(tmp_path: Path) -> None:
+    from tests.differential.spark_oracle import spark_rows, spark_tables
+
+    failures: list[str] = []
+    with ExitStack() as stack:
+        context = stack.enter_context(shark_session(tmp_path))
+        spark = stack.enter_context(spark_tables())
+        for index in range(500):
+            query = random_query(7, index)
+            expected = spark_rows(spark, query.hive)
+            if expected is not None:
+                failures += _difference(context, f"7/{index}", query, expected)
+    assert not failures, "\n".join(failures)

@@ -1,0 +1,135 @@
+"""What users get wrong and what breaks beneath: one clear error with its SQLSTATE, and nothing half-done."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sharkpy
+from sharkpy.errors import SharkError
+
+STATEMENTS = (
+    ("SELEC 1", "42601", 'near "SELEC".*line 1, column 1.*did you mean "SELECT"'),
+    ("SELECT 1 +\n  FROM t", "42601", 'near "FROM".*line 2, column 3'),
+    ("SELECT 'abc", "42601", "not closed.*line 1, column 8"),
+    ("SELECT * FROM t WHERE", "42601", "at the end"),
+    ("SELECT * FROM tt", "42S02", 'tt.*column 15.*did you mean "t"'),
+    ("INSERT INTO tt VALUES (1)", "42S02", 'did you mean "t"'),
+    ("USE nowhere", "3F000", "nowhere"),
+    ("SELECT aa FROM t", "42703", 'no column "aa".*column 8.*did you mean "a"'),
+    ("SELECT x.z FROM t x", "42703", '"z"'),
+    ("SELECT lenght(b) FROM t", "42883", 'no function "lenght".*did you mean "length"'),
+    ("SELECT a + array(1) FROM t", "42804", r"int \+ array<int> is not defined.*column 8"),
+    ("SELECT sum(b, a) FROM t", "42804", r"sum does not take \(string, int\)"),
+    ("SELECT CAST(DATE '2020-01-01' AS INT)", "42804", "date and cannot be cast to int"),
+    ("SELECT CAST(a AS nonsense) FROM t", "42601", 'unknown type "nonsense"'),
+    ("SELECT a FROM t x JOIN t y ON x.a = y.a", "42702", 'column "a" is ambiguous.*x.a or y.a'),
+    ("SELECT a FROM t GROUP BY b", "42803", 'column "a" is neither grouped.*GROUP BY'),
+    ("SELECT (SELECT a, b FROM t)", "42823", "has one column, this one has 2"),
+    ("SELECT (SELECT a FROM t)", "21000", "more than one row"),
+    ("INSERT INTO t SELECT 1", "21S01", "takes 2 columns here, the query has 1"),
+    ("INSERT INTO t VALUES (1, 'a', 3)", "21S01", "takes 2 columns here, the query has 3"),
+    ("INSERT INTO t SELECT array(1), 'a'", "42804", 'column "a" is int, the query gives array<int>'),
+    ("CREATE TABLE t (a INT)", "42S01", '"t" already exists'),
+    ("CREATE TABLE u (a INT, a INT)", "42701", '"a" is defined twice'),
+    ("LOAD DATA INPATH '/nonexistent/file' INTO TABLE t", "58P01", '"/nonexistent/file" does not exist'),
+    ("SET shark.block.rows = abc", "22023", '"abc" is not a value of shark.block.rows'),
+)
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect(master="local[2]", warehouse=tmp_path_factory.mktemp("warehouse")) as session:
+        session.sql("CREATE TABLE t (a INT, b STRING)")
+        session.sql("INSERT INTO t VALUES (1, 'x'), (2, 'y')")
+        yield session
+
+
+def failure(context: sharkpy.SharkContext, text: str) -> SharkError:
+    with pytest.raises(SharkError) as caught:
+        context.sql(text).fetchall()
+    return caught.value
+
+
+@pytest.mark.parametrize(("text", "sqlstate", "message"), STATEMENTS)
+def test_statement(context: sharkpy.SharkContext, text: str, sqlstate: str, message: str) -> None:
+    error = failure(context, text)
+    assert error.sqlstate == sqlstate
+    assert re.search(message, str(error), re.IGNORECASE), str(error)
+    assert "\n" not in str(error)
+    assert context.sql("SELECT count(*) FROM t").fetchall() == [(2,)]
+
+
+def test_corrupt_parquet(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    (tmp_path / "part-0.parquet").write_bytes(b"no parquet")
+    context.sql(f"CREATE EXTERNAL TABLE corrupt (a INT) STORED AS PARQUET LOCATION '{tmp_path}'")
+    error = failure(context, "SELECT * FROM corrupt")
+    assert error.sqlstate == "58030"
+    assert f'"{tmp_path / "part-0.parquet"}" is not a readable Parquet file' in str(error)
+
+
+def test_damaged_page_of_parquet(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    """The footer is whole, the data is not."""
+    path = tmp_path / "part-0.parquet"
+    pq.write_table(pa.table({"a": pa.array(range(10_000), pa.int32())}), path, compression="snappy")
+    data = bytearray(path.read_bytes())
+    data[4:200] = b"\xff" * 196
+    path.write_bytes(data)
+    context.sql(f"CREATE EXTERNAL TABLE damaged (a INT) STORED AS PARQUET LOCATION '{tmp_path}'")
+    error = failure(context, "SELECT sum(a) FROM damaged")
+    assert error.sqlstate == "58030"
+    assert str(path) in str(error)
+
+
+def test_file_that_vanished(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    location = tmp_path / "data"
+    location.mkdir()
+    context.sql(f"CREATE EXTERNAL TABLE vanished (a INT) STORED AS PARQUET LOCATION '{location}'")
+    location.rmdir()
+    error = failure(context, "SELECT * FROM vanished")
+    assert error.sqlstate == "58P01"
+    assert f'"{location}" does not exist' in str(error)
+
+
+def test_malformed_lines_become_null_and_are_counted(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("1,x\nabc,y\n3\n")
+    context.sql(
+        "CREATE EXTERNAL TABLE lines (a INT, b STRING) ROW FORMAT DELIMITED FIELDS TERMINATED BY ','"
+        f" LOCATION '{tmp_path}'"
+    )
+    assert context.sql("SELECT a, b FROM lines").fetchall() == [(1, "x"), (None, "y"), (3, None)]
+    text = "\n".join(str(row[0]) for row in context.sql("EXPLAIN ANALYZE SELECT a, b FROM lines").fetchall())
+    assert "1 malformed line, 1 malformed field" in text
+
+
+def test_warehouse_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SharkError) as caught:
+        sharkpy.connect(warehouse=tmp_path / "file" / "warehouse")
+    assert caught.value.sqlstate == "F0000"
+    assert "warehouse" in str(caught.value)
+
+
+def test_full_disk_leaves_nothing(
+    context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The device fills up in the middle of a file: one error, no rows, no file."""
+    context.sql(f"CREATE EXTERNAL TABLE full (a INT) STORED AS TEXTFILE LOCATION '{tmp_path}'")
+    context.sql("INSERT INTO full VALUES (1)")
+    before = sorted(path for path in tmp_path.rglob("*"))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.rename", refuse)
+        error = failure(context, "INSERT INTO full SELECT a FROM t")
+    assert error.sqlstate == "53100"
+    assert sorted(path for path in tmp_path.rglob("*")) == before
+    assert context.sql("SELECT * FROM full").fetchall() == [(1,)]

@@ -125,6 +125,8 @@ def _as_literal(value: Any, dtype: DataType) -> Literal | None:
         value = bool(value)
     if isinstance(value, datetime.timedelta):
         return None
+    if isinstance(value, str) and dtype in (DATE, TIMESTAMP):
+        return None  # outside the years that Python has
     return Literal(value, dtype)
 
 

@@ -24,10 +24,9 @@ _STRICT = COMPARISONS | {
     "not",
     "like",
     "rlike",
-    "between",
 }
 _NOT_STRICT = frozenset(("and", "or", "in", "is_null", "is_not_null", "eq_null_safe", "case_when", "if", "coalesce"))
-_FIRST_STRICT = frozenset(("in",))
+_FIRST_STRICT = frozenset(("in", "between"))
 """NULL where the first argument is, whatever the others are."""
 
 ORDER_SENSITIVE_AGGREGATES = frozenset(
@@ -86,6 +85,8 @@ def rejected_columns(predicate: Expr) -> frozenset[int]:
             return frozenset().union(*map(rejected_columns, args))
         case Call("or", args):
             return frozenset.intersection(*map(rejected_columns, args))
+        case Call("between", args):
+            return frozenset().union(*map(strict_columns, args))
         case Call("is_not_null", (value,)) | Call("not", (Call("is_null", (value,)),)):
             return strict_columns(value)
     return strict_columns(predicate)

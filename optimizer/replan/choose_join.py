@@ -8,21 +8,21 @@ from enum import Enum
 from sharkpy.logical import JoinKind
 
 
-class Distribution(Enum):
+class JoinDistribution(Enum):
     BROADCAST_LEFT = "broadcast left"
     BROADCAST_RIGHT = "broadcast right"
     SHUFFLE = "shuffle"
 
 
-BROADCAST_SIDES: dict[JoinKind, tuple[Distribution, ...]] = {
-    JoinKind.INNER: (Distribution.BROADCAST_RIGHT, Distribution.BROADCAST_LEFT),
-    JoinKind.CROSS: (Distribution.BROADCAST_RIGHT, Distribution.BROADCAST_LEFT),
-    JoinKind.LEFT: (Distribution.BROADCAST_RIGHT,),
-    JoinKind.SINGLE: (Distribution.BROADCAST_RIGHT,),
-    JoinKind.SEMI: (Distribution.BROADCAST_RIGHT,),
-    JoinKind.ANTI: (Distribution.BROADCAST_RIGHT,),
-    JoinKind.NULL_AWARE_ANTI: (Distribution.BROADCAST_RIGHT,),
-    JoinKind.RIGHT: (Distribution.BROADCAST_LEFT,),
+BROADCAST_SIDES: dict[JoinKind, tuple[JoinDistribution, ...]] = {
+    JoinKind.INNER: (JoinDistribution.BROADCAST_RIGHT, JoinDistribution.BROADCAST_LEFT),
+    JoinKind.CROSS: (JoinDistribution.BROADCAST_RIGHT, JoinDistribution.BROADCAST_LEFT),
+    JoinKind.LEFT: (JoinDistribution.BROADCAST_RIGHT,),
+    JoinKind.SINGLE: (JoinDistribution.BROADCAST_RIGHT,),
+    JoinKind.SEMI: (JoinDistribution.BROADCAST_RIGHT,),
+    JoinKind.ANTI: (JoinDistribution.BROADCAST_RIGHT,),
+    JoinKind.NULL_AWARE_ANTI: (JoinDistribution.BROADCAST_RIGHT,),
+    JoinKind.RIGHT: (JoinDistribution.BROADCAST_LEFT,),
     JoinKind.FULL: (),
 }
 """The sides that every task may read whole, the preferred first: a side whose unmatched rows are output
@@ -40,7 +40,7 @@ class JoinLimits:
 class JoinDecision:
     """`left_bytes` and `right_bytes` are as measured, None for a side that has not run."""
 
-    distribution: Distribution
+    distribution: JoinDistribution
     left_bytes: int | None
     right_bytes: int | None
     broadcast_bytes: int
@@ -61,22 +61,22 @@ def choose_join(
     `forced` is "broadcast", "shuffle" or empty; "broadcast" of a full join, which no side allows, shuffles.
     """
 
-    def decide(distribution: Distribution, reason: str) -> JoinDecision:
+    def decide(distribution: JoinDistribution, reason: str) -> JoinDecision:
         return JoinDecision(distribution, left_bytes, right_bytes, limits.broadcast_bytes, reason)
 
-    sizes = {Distribution.BROADCAST_LEFT: left_bytes, Distribution.BROADCAST_RIGHT: right_bytes}
+    sizes = {JoinDistribution.BROADCAST_LEFT: left_bytes, JoinDistribution.BROADCAST_RIGHT: right_bytes}
     allowed = BROADCAST_SIDES[kind]
     if not allowed:
-        return decide(Distribution.SHUFFLE, f"no side of a {kind.value} join can be broadcast")
+        return decide(JoinDistribution.SHUFFLE, f"no side of a {kind.value} join can be broadcast")
     if forced == "shuffle":
-        return decide(Distribution.SHUFFLE, "forced")
+        return decide(JoinDistribution.SHUFFLE, "forced")
     measured = {side: size for side in allowed if (size := sizes[side]) is not None}
     if forced == "broadcast":
         return decide(min(measured, key=measured.__getitem__) if measured else allowed[0], "forced")
     fitting = {side: size for side, size in measured.items() if size <= limits.broadcast_bytes}
     if fitting:
         return decide(min(fitting, key=fitting.__getitem__), "below the limit")
-    return decide(Distribution.SHUFFLE, "above the limit" if measured else "not measured")
+    return decide(JoinDistribution.SHUFFLE, "above the limit" if measured else "not measured")
 
 
 def format_bytes(size: int | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Context, Decimal
+
 from sharkpy.expr import FALSE, TRUE, Call, Cast, Expr, Literal
 from sharkpy.optimizer.functions import MIRRORED
 from sharkpy.optimizer.simplify.boolean import NULL_BOOLEAN, unique
@@ -17,6 +19,7 @@ from sharkpy.types import (
     as_decimal,
 )
 
+_ALL_DIGITS = Context(prec=100)
 _INTEGER_BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 
 
@@ -56,13 +59,11 @@ def narrowed_literal(literal: Literal, narrow: DataType, wide: DataType) -> Lite
 
 
 def _narrowed_decimal(literal: Literal, narrow: DataType, exact: DecimalType) -> Literal | None:
-    from decimal import Decimal
-
     value = literal.value
     if not isinstance(value, Decimal):
         return None
-    scaled = value.scaleb(exact.scale)
-    if scaled != scaled.to_integral_value() or abs(scaled) >= Decimal(10) ** exact.precision:
+    scaled = value.scaleb(exact.scale, _ALL_DIGITS)
+    if scaled != scaled.to_integral_value(context=_ALL_DIGITS) or scaled.copy_abs() >= Decimal(10) ** exact.precision:
         return None
     if narrow in INTEGER_TYPES:
         limit = 1 << (_INTEGER_BITS[narrow] - 1)

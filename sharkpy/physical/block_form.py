@@ -5,12 +5,14 @@ A program asks for them by `BlockColumns.forms` and `values`: the planner knows 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sharkpy.columnar.column_cache import column_cache
 from sharkpy.columnar.encoded_column import DictionaryForm, NarrowForm, ScanForm
 from sharkpy.errors import InternalError
 from sharkpy.physical.stage import BlockColumns
@@ -32,20 +34,23 @@ _STORAGE = {pa.date32(): pa.int32(), pa.timestamp("us"): pa.int64(), pa.bool_():
 
 
 def read_block(block: Block, spec: BlockColumns) -> pa.Table:
-    """The columns of `spec` under their aliases, each in its form."""
+    """The columns of `spec` under their aliases, each in its form; kept for the queries that come after."""
     forms = spec.forms or ("",) * len(spec.names)
     values = spec.values or ((),) * len(spec.names)
-    logical = block.read([name for name, form in zip(spec.names, forms, strict=True) if not form])
-    scans = block.scan_forms([name for name, form in zip(spec.names, forms, strict=True) if form])
-    columns: list[AnyArray | pa.ChunkedArray[Any]] = []
-    for name, form, known in zip(spec.names, forms, values, strict=True):
-        if known:
-            columns.append(index_array(scans[name], known, ARROW_TYPES[form]))
-        elif form:
-            columns.append(integer_array(scans[name], ARROW_TYPES[form]))
-        else:
-            columns.append(logical.column(name))
+    cache = column_cache()
+    columns = [
+        cache.get(block, (name, form, known), partial(_column, block, name, form, known))
+        for name, form, known in zip(spec.names, forms, values, strict=True)
+    ]
     return pa.Table.from_arrays(columns, names=list(spec.aliases))
+
+
+def _column(block: Block, name: str, form: str, known: tuple[str | None, ...]) -> AnyArray:
+    if known:
+        return index_array(block.scan_form(name), known, ARROW_TYPES[form])
+    if form:
+        return integer_array(block.scan_form(name), ARROW_TYPES[form])
+    return block.values(name)
 
 
 def index_array(form: ScanForm, values: tuple[str | None, ...], target: pa.DataType) -> AnyArray:

@@ -17,14 +17,18 @@ from sharkpy.physical.estimate import estimated_bytes
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import Exchange, Project
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.replicate import replicated
 
 
 def single(plan: PhysicalPlan, ids: FreshIds) -> PhysicalPlan:
     return plan if isinstance(plan.distribution, Single) else _exchange(plan, SinglePartitioning(), ids)
 
 
-def broadcast(plan: PhysicalPlan, ids: FreshIds) -> PhysicalPlan:
-    return plan if isinstance(plan.distribution, Broadcast) else _exchange(plan, BroadcastPartitioning(), ids)
+def broadcast(plan: PhysicalPlan, ids: FreshIds, replicated_rows: int = 0) -> PhysicalPlan:
+    """All rows of `plan` in every task; by every task's own scan of up to `replicated_rows` rows."""
+    if isinstance(plan.distribution, Broadcast):
+        return plan
+    return replicated(plan, replicated_rows) or _exchange(plan, BroadcastPartitioning(), ids)
 
 
 def hashed(plan: PhysicalPlan, keys: tuple[ColumnRef, ...], num_buckets: int, ids: FreshIds) -> PhysicalPlan:

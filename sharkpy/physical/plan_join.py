@@ -6,10 +6,15 @@ from dataclasses import dataclass
 
 from sharkpy import conf
 from sharkpy.expr import Call, Cast, ColumnRef, Expr, column_ids, conjunction, conjuncts
-from sharkpy.logical import Join, JoinKind
+from sharkpy.logical import Join, JoinKind, LogicalPlan
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.estimate import estimate_rows
+from sharkpy.optimizer.replan.choose_join import JoinDistribution, JoinLimits, choose_join
+from sharkpy.optimizer.statistics import NoStatistics
 from sharkpy.physical import enforce
-from sharkpy.physical.distribution import Single
-from sharkpy.physical.estimate import estimated_bytes
+from sharkpy.physical.context import PlanContext
+from sharkpy.physical.distribution import Broadcast, Single
+from sharkpy.physical.estimate import estimated_bytes, row_bytes
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import (
     LEFT_PRESERVED,
@@ -24,6 +29,8 @@ from sharkpy.physical.operators import (
     SortOperator,
 )
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.reduce_side import is_reducible
+from sharkpy.physical.replicate import replicated
 from sharkpy.types import comparison_type
 
 
@@ -75,7 +82,11 @@ def _cast(expr: Expr, dtype: object) -> Expr:
 class JoinPlanner:
     """Chooses between broadcasting a side and hashing both."""
 
-    def __init__(self, settings: conf.Conf, num_buckets: int, ids: FreshIds) -> None:
+    def __init__(self, context: PlanContext, root: LogicalPlan, num_buckets: int, ids: FreshIds) -> None:
+        settings = context.conf
+        self._estimates = Context(root, context.statistics, settings)
+        # Blocks are read by tasks that do not own them only where all tasks share the machine's memory.
+        self._replicated_rows = settings.value(conf.REPLICATED_ROWS) if context.is_local else 0
         self._forced = settings.value(conf.FORCE_JOIN)
         self._limit = settings.value(conf.BROADCAST_BYTES)
         self._num_buckets = num_buckets
@@ -88,9 +99,9 @@ class JoinPlanner:
             return _join(left, right, node.kind, terms, checks)
         match self._broadcast_side(node, left, right, terms):
             case "right":
-                return _join(left, enforce.broadcast(right, self._ids), node.kind, terms, checks)
+                return _join(left, enforce.broadcast(right, self._ids, self._replicated_rows), node.kind, terms, checks)
             case "left":
-                return _join(enforce.broadcast(left, self._ids), right, node.kind, terms, checks)
+                return _join(enforce.broadcast(left, self._ids, self._replicated_rows), right, node.kind, terms, checks)
         if node.kind is JoinKind.NULL_AWARE_ANTI or not terms.left:
             left, right = enforce.single(left, self._ids), enforce.single(right, self._ids)
             return _join(left, right, node.kind, terms, checks)
@@ -98,20 +109,44 @@ class JoinPlanner:
 
     def _broadcast_side(self, node: Join, left: PhysicalPlan, right: PhysicalPlan, terms: Equalities) -> str | None:
         can_right, can_left = node.kind in LEFT_PRESERVED, node.kind in RIGHT_PRESERVED
-        must = not terms.left and (can_right or can_left)
-        if self._forced == "shuffle" and not must:
+        if self._forced == "shuffle" and terms.left:
             return None
         if node.hint == "broadcast_right" and can_right:
             return "right"
         if node.hint == "broadcast_left" and can_left:
             return "left"
-        right_bytes, left_bytes = estimated_bytes(right), estimated_bytes(left)
-        allowed = []
-        if can_right and (must or self._forced == "broadcast" or right_bytes <= self._limit):
-            allowed.append((right_bytes, "right"))
-        if can_left and (must or self._forced == "broadcast" or left_bytes <= self._limit):
-            allowed.append((left_bytes, "left"))
-        return min(allowed)[1] if allowed else None
+        forced = self._forced if terms.left else "broadcast"
+        sizes = (self._bytes(node.left, left), self._bytes(node.right, right))
+        if not forced:
+            if self._is_better_reduced(node, left, right, sizes):
+                return None
+            if free := self._side_without_stage(node, left, right, sizes):
+                return free
+        return _SIDES[choose_join(*sizes, node.kind, JoinLimits(self._limit), forced).distribution]
+
+    def _side_without_stage(
+        self, node: Join, left: PhysicalPlan, right: PhysicalPlan, sizes: tuple[int, int]
+    ) -> str | None:
+        """The smaller of the sides that every task can compute by itself."""
+        sides = ((sizes[1], "right", right, LEFT_PRESERVED), (sizes[0], "left", left, RIGHT_PRESERVED))
+        free = [
+            (size, name)
+            for size, name, side, kinds in sides
+            if node.kind in kinds and size <= self._limit and replicated(side, self._replicated_rows) is not None
+        ]
+        return min(free)[1] if free else None
+
+    def _is_better_reduced(self, node: Join, left: PhysicalPlan, right: PhysicalPlan, sizes: tuple[int, int]) -> bool:
+        """Whether few rows of the right side can match: they are moved once the left side is known."""
+        if isinstance(left.distribution, Single) or isinstance(right.distribution, (Single, Broadcast)):
+            return False
+        return sizes[0] <= self._limit and is_reducible(node.kind, *sizes)
+
+    def _bytes(self, logical: LogicalPlan, plan: PhysicalPlan) -> int:
+        """Bytes of a side in Arrow form: from column statistics where there are any."""
+        if isinstance(self._estimates.statistics, NoStatistics):
+            return estimated_bytes(plan)
+        return int(estimate_rows(logical, self._estimates)) * row_bytes(plan)
 
     def _shuffled(
         self, node: Join, left: PhysicalPlan, right: PhysicalPlan, terms: Equalities, checks: bool
@@ -126,6 +161,11 @@ class JoinPlanner:
         return joined if joined.output == output else Project(joined, output)
 
 
+_SIDES = {
+    JoinDistribution.BROADCAST_LEFT: "left",
+    JoinDistribution.BROADCAST_RIGHT: "right",
+    JoinDistribution.SHUFFLE: None,
+}
 _TWO_SIDED = frozenset(JoinKind) - {JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI}
 
 

@@ -33,7 +33,9 @@ def _plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> Pla
         return ValuesScan(scan.columns, (), f"{name}: 0 of {total} blocks")
     ranges = column_ranges(scan, version, kept)
     strings = distinct_strings(scan, version, kept)
-    block_set = BlockSet(scan.table.table_id, version.sequence, total, len(blocks), blocks, ranges, strings)
+    block_set = BlockSet(
+        scan.table.table_id, version.sequence, total, len(blocks), blocks, ranges, strings, version.statistics, kept
+    )
     return BlockScan(name, version.schema, scan.columns, scan.names, block_set, scan.predicate)
 
 

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sharkpy import conf, logical
 from sharkpy.errors import UnsupportedError
 from sharkpy.expr import Alias, ColumnRef, Expr, SortKey, WindowCall
 from sharkpy.logical import LogicalPlan
+from sharkpy.optimizer.replan.choose_buckets import choose_buckets
+from sharkpy.optimizer.replan.place_stage import Placement, place_stage
 from sharkpy.physical import enforce, operators
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.distribution import Single
 from sharkpy.physical.estimate import estimated_rows
 from sharkpy.physical.fresh_ids import FreshIds
-from sharkpy.physical.operators import HashAggregate, LimitOperator, Project, SortOperator, TopN, UnionAll, ValuesScan
+from sharkpy.physical.operators import (
+    BlockScan,
+    FileScan,
+    HashAggregate,
+    LimitOperator,
+    Project,
+    SortOperator,
+    TopN,
+    UnionAll,
+    ValuesScan,
+)
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.plan_aggregate import plan_aggregate
 from sharkpy.physical.plan_join import JoinPlanner
@@ -19,6 +33,10 @@ from sharkpy.physical.plan_scan import PlannedScan, plan_scan, scanned_bytes
 from sharkpy.physical.statistics_answers import answer_from_statistics
 
 _SMALL_SORT_ROWS = 100_000
+_SINGLE_SCAN_BYTES = 32 << 20
+"""Encoded bytes that one task may read where several could."""
+_BUCKET_BYTES = 64 << 20
+"""Encoded bytes of a query's scans for which an exchange gets another bucket."""
 
 
 def plan_physical(plan: LogicalPlan, context: PlanContext) -> PhysicalPlan:
@@ -36,9 +54,12 @@ class Planner:
         self._scans = {
             id(node): plan_scan(node, context) for node in self._root.walk() if isinstance(node, logical.Scan)
         }
+        self._scanned_bytes = sum(map(scanned_bytes, self._scans.values()))
         self._is_driver = self._placement() == "driver"
-        self._num_buckets = context.conf.value(conf.EXCHANGE_BUCKETS) or max(context.default_parallelism * 2, 2)
-        self._joins = JoinPlanner(context.conf, self._num_buckets, self._ids)
+        self._num_buckets = choose_buckets(
+            context.default_parallelism, self._scanned_bytes, _BUCKET_BYTES, context.conf.value(conf.EXCHANGE_BUCKETS)
+        ).num_buckets
+        self._joins = JoinPlanner(context, self._root, self._num_buckets, self._ids)
 
     def plan(self) -> PhysicalPlan:
         return self._plan(self._root)
@@ -47,10 +68,10 @@ class Planner:
         context = self._context
         if context.placement is not None:
             return context.placement
-        if not context.is_local or not context.conf.value(conf.DRIVER_PLACEMENT):
-            return "rdd"
-        total = sum(map(scanned_bytes, self._scans.values()))
-        return "driver" if total <= context.conf.value(conf.DRIVER_PLACEMENT_BYTES) else "rdd"
+        limit = context.conf.value(conf.DRIVER_PLACEMENT_BYTES)
+        is_allowed = context.conf.value(conf.DRIVER_PLACEMENT)
+        chosen = place_stage(self._scanned_bytes, context.is_local, limit, is_allowed).placement
+        return "driver" if chosen is Placement.DRIVER else "rdd"
 
     def _plan(self, node: LogicalPlan) -> PhysicalPlan:
         match node:
@@ -83,11 +104,20 @@ class Planner:
         raise UnsupportedError(f"{type(node).__name__} has no physical operator")
 
     def _scan(self, scan: PlannedScan) -> PhysicalPlan:
-        if self._is_driver and not isinstance(scan, ValuesScan):
-            from dataclasses import replace
-
+        if not isinstance(scan, ValuesScan) and (self._is_driver or self._is_one_task(scan)):
             return replace(scan, is_single=True)
         return scan
+
+    def _is_one_task(self, scan: BlockScan | FileScan) -> bool:
+        """More tasks would have nothing to do, or spare less time than an exchange of their rows takes."""
+        settings = self._context.conf
+        limit = settings.value(conf.SINGLE_TASK_ROWS) if settings.value(conf.SINGLE_TASK_BYTES) else 0
+        if isinstance(scan, FileScan):
+            return limit > 0 and len(scan.splits.splits) == 1
+        if scan.blocks.num_kept == 1 or limit <= 0:
+            return limit > 0
+        is_short = scan.blocks.num_rows * max(self._context.default_parallelism, 1) <= limit
+        return is_short and scanned_bytes(scan) <= _SINGLE_SCAN_BYTES
 
     def _hashed(self, child: PhysicalPlan, exprs: tuple[Expr, ...]) -> PhysicalPlan:
         """Rows equal in `exprs` together; the child's columns."""

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sharkpy import conf
+from sharkpy.errors import InternalError
+from sharkpy.optimizer.replan.choose_join import JoinDistribution, JoinLimits, choose_join
 from sharkpy.physical.distribution import (
     Broadcast,
     BroadcastPartitioning,
@@ -21,8 +23,6 @@ from sharkpy.physical.distribution import (
     SinglePartitioning,
 )
 from sharkpy.physical.operators import (
-    LEFT_PRESERVED,
-    RIGHT_PRESERVED,
     AggregateMode,
     BlockScan,
     Exchange,
@@ -38,9 +38,7 @@ from sharkpy.physical.operators import (
     UnionAll,
 )
 from sharkpy.physical.plan import PhysicalPlan
-
-TINY_BYTES = 1 << 20
-"""Observed bytes up to which one task is faster than several."""
+from sharkpy.physical.reduce_side import reduce_sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +63,14 @@ def replan(
     if settings.value(conf.FORCE_JOIN) != "shuffle":
         limit = settings.value(conf.BROADCAST_BYTES)
         plan = _broadcast_small_sides(plan, limit, decisions, free=True)
-    if settings.value(conf.DRIVER_PLACEMENT):
-        plan = _single_fragments(plan, decisions)
+        plan = reduce_sides(plan, limit, lambda text, size: decisions.append(_reduced(text, size, limit)))
+    if limit := settings.value(conf.SINGLE_TASK_BYTES):
+        plan = _single_fragments(plan, limit, decisions)
     return plan, tuple(decisions)
+
+
+def _reduced(text: str, size: int, limit: int) -> Decision:
+    return Decision("reduce_side", text, (("bytes", size), ("limit", limit)))
 
 
 def _with_observed(plan: PhysicalPlan, observed: Mapping[int, ExchangeStatistics]) -> PhysicalPlan:
@@ -102,21 +105,35 @@ def _leaves_rows_anywhere(plan: PhysicalPlan) -> bool:
 def _broadcast_small_side(node: PhysicalPlan, limit: int, decisions: list[Decision]) -> PhysicalPlan:
     if not isinstance(node, HashJoin):
         return node
-    for small, other, kinds in (("right", "left", LEFT_PRESERVED), ("left", "right", RIGHT_PRESERVED)):
-        side = _hash_read(getattr(node, small))
-        moved = getattr(node, other)
-        if node.kind not in kinds or side is None or side.observed is None or not isinstance(moved, Exchange):
-            continue
-        size = side.observed.size_bytes
-        if size > limit or not isinstance(moved.partitioning, HashPartitioning):
-            continue
-        read = dataclasses.replace(side, partitioning=BroadcastPartitioning())
-        text = f"exchange {side.exchange_id} is broadcast, exchange {moved.exchange_id} is not run: {node.label}"
-        decisions.append(Decision("broadcast_small_side", text, (("bytes", size), ("limit", limit))))
-        kept = _replace_read(getattr(node, small), read)
-        left, right = (moved.child, kept) if small == "right" else (kept, moved.child)
-        return dataclasses.replace(node, left=left, right=right)
+    left_bytes, right_bytes = _measured_bytes(node.left, node.right), _measured_bytes(node.right, node.left)
+    match choose_join(left_bytes, right_bytes, node.kind, JoinLimits(limit)).distribution:
+        case JoinDistribution.BROADCAST_LEFT:
+            kept, moved = _broadcast(node, node.left, node.right, limit, decisions)
+            return dataclasses.replace(node, left=kept, right=moved)
+        case JoinDistribution.BROADCAST_RIGHT:
+            kept, moved = _broadcast(node, node.right, node.left, limit, decisions)
+            return dataclasses.replace(node, left=moved, right=kept)
     return node
+
+
+def _measured_bytes(side: PhysicalPlan, other: PhysicalPlan) -> int | None:
+    """Bytes of a side that has run, where the other one has not been moved yet."""
+    read = _hash_read(side)
+    waits = isinstance(other, Exchange) and isinstance(other.partitioning, HashPartitioning)
+    return read.observed.size_bytes if waits and read is not None and read.observed is not None else None
+
+
+def _broadcast(
+    join: HashJoin, small: PhysicalPlan, other: PhysicalPlan, limit: int, decisions: list[Decision]
+) -> tuple[PhysicalPlan, PhysicalPlan]:
+    """The side read whole by every task, and the other one where it is."""
+    read = _hash_read(small)
+    if read is None or read.observed is None or not isinstance(other, Exchange):
+        raise InternalError(f"no side of {join.label} has been measured")
+    text = f"exchange {read.exchange_id} is broadcast, exchange {other.exchange_id} is not run: {join.label}"
+    decisions.append(Decision("broadcast_small_side", text, (("bytes", read.observed.size_bytes), ("limit", limit))))
+    whole = dataclasses.replace(read, partitioning=BroadcastPartitioning())
+    return _replace_read(small, whole), other.child
 
 
 def _hash_read(plan: PhysicalPlan) -> ExchangeRead | None:
@@ -134,12 +151,12 @@ def _replace_read(plan: PhysicalPlan, read: ExchangeRead) -> PhysicalPlan:
     return read
 
 
-def _single_fragments(plan: PhysicalPlan, decisions: list[Decision]) -> PhysicalPlan:
+def _single_fragments(plan: PhysicalPlan, limit: int, decisions: list[Decision]) -> PhysicalPlan:
     """Each fragment that reads only tiny exchanges is read by one task; moves that are then idle go."""
 
     def visit(node: PhysicalPlan) -> PhysicalPlan:
         if isinstance(node, Exchange):
-            child = _single_fragment(node.child, decisions)
+            child = _single_fragment(node.child, limit, decisions)
             if isinstance(child.distribution, Single) and isinstance(
                 node.partitioning, (SinglePartitioning, RangePartitioning)
             ):
@@ -147,17 +164,17 @@ def _single_fragments(plan: PhysicalPlan, decisions: list[Decision]) -> Physical
             return node if child is node.child else dataclasses.replace(node, child=child)
         return node
 
-    return _single_fragment(plan.transform_up(visit), decisions)
+    return _single_fragment(plan.transform_up(visit), limit, decisions)
 
 
-def _single_fragment(fragment: PhysicalPlan, decisions: list[Decision]) -> PhysicalPlan:
+def _single_fragment(fragment: PhysicalPlan, limit: int, decisions: list[Decision]) -> PhysicalPlan:
     leaves = list(_fragment_leaves(fragment))
     reads = [leaf for leaf in leaves if isinstance(leaf, ExchangeRead) and leaf.observed is not None]
     several = [read for read in reads if isinstance(read.partitioning, (HashPartitioning, RangePartitioning))]
-    if not several or any(isinstance(leaf, (BlockScan, FileScan, Exchange)) for leaf in leaves):
+    if not several or any(_is_dealt(leaf) or isinstance(leaf, Exchange) for leaf in leaves):
         return fragment
     size = sum(read.observed.size_bytes for read in several if read.observed)
-    if size > TINY_BYTES or len(reads) != sum(isinstance(leaf, ExchangeRead) for leaf in leaves):
+    if size > limit or len(reads) != sum(isinstance(leaf, ExchangeRead) for leaf in leaves):
         return fragment
     ids = {read.exchange_id for read in several}
 
@@ -168,9 +185,14 @@ def _single_fragment(fragment: PhysicalPlan, decisions: list[Decision]) -> Physi
 
     names = ", ".join(map(str, sorted(ids)))
     decisions.append(
-        Decision("single_task", f"exchange {names} is read by one task", (("bytes", size), ("limit", TINY_BYTES)))
+        Decision("single_task", f"exchange {names} is read by one task", (("bytes", size), ("limit", limit)))
     )
     return fragment.transform_up(to_single)  # type: ignore[no-any-return]
+
+
+def _is_dealt(leaf: PhysicalPlan) -> bool:
+    """Whether the leaf's rows are read by several tasks."""
+    return isinstance(leaf, FileScan) or (isinstance(leaf, BlockScan) and not leaf.is_replicated)
 
 
 def _fragment_leaves(plan: PhysicalPlan) -> list[PhysicalPlan]:

@@ -21,6 +21,7 @@ from sharkpy.physical.distribution import (
 from sharkpy.physical.lowering.lower_fragment import lower_fragment
 from sharkpy.physical.operators import BlockScan, Exchange, ExchangeRead, FileScan
 from sharkpy.physical.plan import PhysicalPlan, column_name
+from sharkpy.physical.reduce_side import reducible_exchanges
 from sharkpy.physical.replan import Decision, replan
 from sharkpy.physical.stage import (
     BroadcastSink,
@@ -51,16 +52,22 @@ class LoweredStage:
 
     program: StageProgram
     tasks: tuple[TaskInput, ...]
+    leaves: tuple[tuple[str, PhysicalPlan], ...] = ()
+    """The scans and exchange reads behind the program's relations, by name."""
 
 
 def next_exchange(plan: PhysicalPlan) -> Exchange | None:
-    """An Exchange with none below it: of several, the one expected to move the fewest bytes."""
+    """An Exchange with none below it: of several, the one expected to move the fewest bytes.
+
+    Sides that another side may reduce wait for it.
+    """
+    waiting = reducible_exchanges(plan)
     ready = [
         node
         for node in plan.walk()
         if isinstance(node, Exchange) and not any(isinstance(below, Exchange) for below in node.child.walk())
     ]
-    return min(ready, key=_order, default=None)
+    return min(ready, key=lambda exchange: (exchange.exchange_id in waiting, *_order(exchange)), default=None)
 
 
 def _order(exchange: Exchange) -> tuple[int, int]:
@@ -104,7 +111,7 @@ def lower_stage(fragment: PhysicalPlan, sink: StageSink, parallelism: int = 2) -
     lowered = lower_fragment(fragment)
     program = StageProgram(lowered.sql, lowered.inputs, fragment.schema, sink)
     scans = {name: leaf for name, leaf in lowered.leaves if isinstance(leaf, (BlockScan, FileScan))}
-    return LoweredStage(program, deal(scans, _num_buckets(fragment), parallelism))
+    return LoweredStage(program, deal(scans, _num_buckets(fragment), parallelism), lowered.leaves)
 
 
 def _num_buckets(fragment: PhysicalPlan) -> int | None:

@@ -13,8 +13,8 @@ from sharkpy.sources.split import Split
 
 T = TypeVar("T")
 _TASKS_PER_CORE = 2
-_MIN_TASK_BYTES = 1 << 20
-"""Encoded bytes below which a task of its own costs more than it saves."""
+_TASK_BYTES = 32 << 20
+"""Encoded bytes of a task, where there is more than one for each core: more tasks even out, but each has a cost."""
 
 
 def deal(scans: Mapping[str, BlockScan | FileScan], num_tasks: int | None, parallelism: int) -> tuple[TaskInput, ...]:
@@ -22,17 +22,25 @@ def deal(scans: Mapping[str, BlockScan | FileScan], num_tasks: int | None, paral
 
     Parts stay in the order of the table within a task, and with one task altogether.
     """
-    count = num_tasks if num_tasks is not None else _num_tasks(scans, parallelism)
+    dealt = {name: scan for name, scan in scans.items() if not _is_replicated(scan)}
+    count = num_tasks if num_tasks is not None else _num_tasks(dealt, parallelism)
     blocks: list[list[tuple[str, tuple[BlockHandle, ...]]]] = [[] for _ in range(count)]
     splits: list[list[tuple[str, tuple[Split, ...]]]] = [[] for _ in range(count)]
     for relation, scan in scans.items():
-        if isinstance(scan, BlockScan):
+        if isinstance(scan, BlockScan) and scan.is_replicated:
+            for task in blocks:
+                task.append((relation, scan.blocks.blocks))
+        elif isinstance(scan, BlockScan):
             for index, part in enumerate(_balance(scan.blocks.blocks, _block_bytes(scan), count)):
                 blocks[index].append((relation, part))
         else:
             for index, piece in enumerate(_balance(scan.splits.splits, _split_bytes, count)):
                 splits[index].append((relation, piece))
     return tuple(TaskInput(tuple(blocks[index]), tuple(splits[index])) for index in range(count))
+
+
+def _is_replicated(scan: BlockScan | FileScan) -> bool:
+    return isinstance(scan, BlockScan) and scan.is_replicated
 
 
 def _num_tasks(scans: Mapping[str, BlockScan | FileScan], parallelism: int) -> int:
@@ -44,7 +52,7 @@ def _num_tasks(scans: Mapping[str, BlockScan | FileScan], parallelism: int) -> i
         else:
             pieces += len(scan.splits.splits)
             total += scan.splits.size_bytes
-    by_bytes = max(parallelism, -(-total // _MIN_TASK_BYTES))
+    by_bytes = max(parallelism, -(-total // _TASK_BYTES))
     return max(1, min(pieces, by_bytes, parallelism * _TASKS_PER_CORE))
 
 

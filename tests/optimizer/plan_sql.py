@@ -76,7 +76,7 @@ def expr_sql(expr: Expr) -> str:
             text = "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
             return f"CAST({text} AS {dtype})"
         case Cast(inner, dtype):
-            return f"CAST({expr_sql(inner)} AS {dtype})"
+            return f"TRY_CAST({expr_sql(inner)} AS {dtype})"
         case Call():
             return _call_sql(expr)
         case AggregateCall(function, args, _, distinct):

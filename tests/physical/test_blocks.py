@@ -111,6 +111,7 @@ def test_driver_placement_by_bytes(store):
     small = plan_physical(scan, w.context(None))
     assert str(small.distribution) == "single"
     w.conf.set("shark.placement.driver.max.bytes", "10")
+    w.conf.set("shark.task.single.max.rows", "0")
     assert str(plan_physical(scan, w.context(None)).distribution) == "any"
 
 

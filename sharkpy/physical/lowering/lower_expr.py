@@ -7,6 +7,7 @@ from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, SortKey
 from sharkpy.physical.lowering.integer_calls import integer_call, integer_cast
 from sharkpy.physical.lowering.value import Scope, Value, literal_integer
 from sharkpy.physical.ranges import ColumnRange
+from sharkpy.types import INTEGER_TYPES
 from sharkpy.udf import registry
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.literals import lower_literal
@@ -56,6 +57,6 @@ def order_by(keys: tuple[SortKey, ...], scope: Scope) -> str:
         nulls = "FIRST" if key.nulls_first else "LAST"
         value = lower(key.expr, scope)
         sql = value.logical() if value.values else value.sql
-        sql = sql if value.constant is None else f"({sql} + 0)"
+        sql = f"({sql} + 0)" if value.constant is not None and value.dtype in INTEGER_TYPES else sql
         terms.append(f"{sql} {direction} NULLS {nulls}")
     return ", ".join(terms)

@@ -15,6 +15,7 @@ from sharkpy.physical.lowering.lower_join import lower_join
 from sharkpy.physical.lowering.lower_scan import lower_leaf
 from sharkpy.physical.lowering.lower_window import lower_window_operator
 from sharkpy.physical.lowering.select import Builder, Select
+from sharkpy.physical.lowering.shared_queries import shared_queries
 from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.stage import StageInput
@@ -33,7 +34,7 @@ class LoweredFragment:
 
 
 def lower_fragment(fragment: PhysicalPlan) -> LoweredFragment:
-    builder = Builder(coded_columns(fragment))
+    builder = Builder(coded_columns(fragment), shared_queries(fragment))
     select = _lower(fragment, builder)
     output = fragment.output
     is_input = isinstance(fragment, (operators.ExchangeRead, operators.BlockScan)) and select.is_bare
@@ -82,6 +83,20 @@ def _filter(plan: operators.Filter, builder: Builder) -> Select:
 
 
 def _aggregate(plan: operators.HashAggregate, builder: Builder) -> Select:
+    shape = builder.shapes.get(id(plan))
+    if shape is None:
+        return _new_aggregate(plan, builder)
+    known = builder.shared.get(shape)
+    if known is None:
+        select = builder.wrapped(_new_aggregate(plan, builder))
+        builder.shared[shape] = (select, plan.output)
+        return select
+    select, columns = known
+    renamed = {mine.column_id: select.scope[first.column_id] for mine, first in zip(plan.output, columns, strict=True)}
+    return builder.wrapped(Select(select.source, renamed))
+
+
+def _new_aggregate(plan: operators.HashAggregate, builder: Builder) -> Select:
     select = builder.opened(_lower(plan.child, builder))
     select = builder.single_use(select, _uses((*plan.groups, *plan.aggregates)))
     return lower_aggregate(plan, select, builder)

@@ -23,7 +23,7 @@ _SQL = {
 }
 _MOVES_LEFT_FILTERS = frozenset(JoinKind) - {JoinKind.RIGHT, JoinKind.FULL}
 _MOVES_RIGHT_FILTERS = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT})
-_TOO_MANY = "error('a scalar subquery gives more than one row')"
+_TOO_MANY = "error('a scalar subquery gives more than one row [SQLSTATE 21000]')"
 
 
 def lower_join(plan: AnyJoin, left: Select, right: Select, builder: Builder) -> Select:

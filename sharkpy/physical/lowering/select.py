@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from sharkpy.expr import ColumnRef
 from sharkpy.physical.lowering.value import Scope, Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.stage import StageInput
+
+_NO_SHAPES: Mapping[int, Hashable] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +66,18 @@ class Select:
 class Builder:
     """Collects the inputs and inner queries of one fragment. Names are given in order of need.
 
-    `coded` are the scanned columns to be read as indexes into their distinct values.
+    `coded` are the scanned columns to be read as indexes into their distinct values, `shapes` the shapes of
+    operators that are to be computed once for all places, by their id().
     """
 
-    def __init__(self, coded: frozenset[int] = frozenset()) -> None:
+    def __init__(self, coded: frozenset[int] = frozenset(), shapes: Mapping[int, Hashable] = _NO_SHAPES) -> None:
         self.coded = coded
+        self.shapes = shapes
         self.inputs: list[StageInput] = []
         self.leaves: list[tuple[str, PhysicalPlan]] = []
         self.queries: list[tuple[str, str]] = []
+        self.shared: dict[Hashable, tuple[Select, tuple[ColumnRef, ...]]] = {}
+        """Queries that are read more than once, by shape: their rows are kept."""
         self._names = 0
 
     def relation(self) -> str:
@@ -121,7 +128,11 @@ class Builder:
         text = select.text(items)
         if not self.queries:
             return text
-        inner = ",\n".join(f"{name} AS NOT MATERIALIZED (\n{_indented(body)}\n)" for name, body in self.queries)
+        kept = {select.source for select, _ in self.shared.values()}
+        inner = ",\n".join(
+            f"{name} AS {'MATERIALIZED' if name in kept else 'NOT MATERIALIZED'} (\n{_indented(body)}\n)"
+            for name, body in self.queries
+        )
         return f"WITH {inner}\n{text}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from sharkpy.errors import InternalError
 from sharkpy.physical.ranges import ColumnRange
@@ -15,6 +15,7 @@ from sharkpy.udf.types_duckdb import duckdb_type
 
 HUGE = "HUGEINT"
 """The type of sums: an integer form that is made logical, not computed with."""
+_ALL_DIGITS = Context(prec=100)
 _EPOCH = datetime.date(1970, 1, 1)
 
 
@@ -107,7 +108,7 @@ def literal_integer(value: object, dtype: DataType) -> int | None:
     if dtype in INTEGER_TYPES and isinstance(value, int):
         return value
     if isinstance(dtype, DecimalType) and isinstance(value, (int, Decimal)):
-        scaled = Decimal(value).scaleb(dtype.scale)
+        scaled = Decimal(value).scaleb(dtype.scale, _ALL_DIGITS)
         return int(scaled) if scaled == scaled.to_integral_value() else None
     if dtype == DATE and isinstance(value, datetime.date):
         return (value - _EPOCH).days

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from sharkpy.expr import ColumnRef, Expr
 from sharkpy.logical import LEFT_ONLY_JOINS, JoinKind
+from sharkpy.optimizer.replan.choose_join import BROADCAST_SIDES, JoinDistribution
 from sharkpy.physical.distribution import Broadcast, Distribution, Unspecified
 from sharkpy.physical.plan import PhysicalPlan
 
-LEFT_PRESERVED = (JoinKind.INNER, JoinKind.LEFT, JoinKind.CROSS, JoinKind.SINGLE, *LEFT_ONLY_JOINS)
+LEFT_PRESERVED = tuple(kind for kind, sides in BROADCAST_SIDES.items() if JoinDistribution.BROADCAST_RIGHT in sides)
 """Kinds under which every result row belongs to one left row: the right side may be broadcast."""
-RIGHT_PRESERVED = (JoinKind.INNER, JoinKind.RIGHT, JoinKind.CROSS)
+RIGHT_PRESERVED = tuple(kind for kind, sides in BROADCAST_SIDES.items() if JoinDistribution.BROADCAST_LEFT in sides)
 """Kinds under which every result row belongs to one right row: the left side may be broadcast."""
 
 

@@ -1,0 +1,293 @@
+"""Filters learned from joins (SPEC M3): what the keys of a build side that has run say of the probe side's scans.
+
+Rows of the probe side whose key is none of the build side's cannot contribute. The keys prune the blocks
+of the scans below; where the rows would be moved or grouped before they reach the join, they filter them too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sharkpy.columnar.pruning import prune
+from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, PythonValue, column_ids, conjunction, conjuncts
+from sharkpy.expr import substitute as substituted
+from sharkpy.logical import JoinKind
+from sharkpy.physical.operators import (
+    BlockScan,
+    BlockSet,
+    Exchange,
+    ExchangeRead,
+    FileScan,
+    Filter,
+    Generate,
+    HashAggregate,
+    HashJoin,
+    NestedLoopJoin,
+    Project,
+    SortOperator,
+    SplitSet,
+    UnionAll,
+)
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.pruning_predicate import pruning_predicate
+from sharkpy.physical.replan import Decision
+from sharkpy.types import BOOLEAN, DOUBLE, FLOAT
+
+LEFT_RESTRICTED = frozenset({JoinKind.INNER, JoinKind.SEMI, JoinKind.RIGHT})
+"""Kinds under which a left row without a match is in no result row."""
+RIGHT_RESTRICTED = frozenset({JoinKind.INNER, JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.SINGLE})
+"""Kinds under which a right row without a match is in no result row and decides nothing.
+
+Not the NULL-aware anti join: there a NULL on the right decides, and so does that there is any row.
+"""
+_LEFT_PASSES = frozenset(JoinKind) - {JoinKind.RIGHT, JoinKind.FULL}
+_RIGHT_PASSES = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT})
+_MOST_FILTER_VALUES = 1000
+"""Keys up to which rows are tested against each of them; above, against the least and the greatest."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValues:
+    """The values of a build side's key: all in `values` where they are few, else None; NULL apart."""
+
+    values: tuple[PythonValue, ...] | None
+    low: PythonValue
+    high: PythonValue
+    has_null: bool
+
+    @property
+    def is_empty(self) -> bool:
+        return self.values == ()
+
+    def predicate(self, key: Expr, most_values: int | None = None) -> Expr:
+        """That `key` may be one of the values; never FALSE or NULL where it is."""
+        if self.values is not None and (most_values is None or len(self.values) <= most_values):
+            return Call("in", (key, *(Literal(value, key.dtype) for value in self.values)), BOOLEAN)
+        low = Call("ge", (key, Literal(self.low, key.dtype)), BOOLEAN)
+        return Call("and", (low, Call("le", (key, Literal(self.high, key.dtype)), BOOLEAN)), BOOLEAN)
+
+    def __str__(self) -> str:
+        return f"between {self.low!r} and {self.high!r}" if self.values is None else f"of {len(self.values)} keys"
+
+
+KeySource = Callable[[ExchangeRead, Expr], KeyValues | None]
+"""The values of an expression over the rows of an exchange; None where they are not at hand or not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A scan whose rows a key reaches: the key over the scan's columns. `is_moved`: not within one stage."""
+
+    scan: BlockScan | FileScan
+    key: Expr
+    is_moved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JoinEdge:
+    """One equality of a join, seen from the side that has been `build` to the side that can be restricted."""
+
+    build: PhysicalPlan
+    build_key: Expr
+    probe: PhysicalPlan
+    probe_key: Expr
+    probe_side: str
+    null_safe: bool
+
+
+def join_edges(join: HashJoin) -> list[JoinEdge]:
+    """The ways in which one side of `join` may restrict the other."""
+    edges = []
+    for left_key, right_key, null_safe in zip(join.left_keys, join.right_keys, join.null_safe, strict=True):
+        if join.kind in LEFT_RESTRICTED:
+            edges.append(JoinEdge(join.right, right_key, join.left, left_key, "left", null_safe))
+        if join.kind in RIGHT_RESTRICTED:
+            edges.append(JoinEdge(join.left, left_key, join.right, right_key, "right", null_safe))
+    return edges
+
+
+def learn_filters(plan: PhysicalPlan, keys_of: KeySource) -> tuple[PhysicalPlan, tuple[Decision, ...]]:
+    """`plan` with its scans restricted by the exchanges that have run; the same object where nothing changes."""
+    decisions: list[Decision] = []
+
+    def visit(plan: PhysicalPlan) -> PhysicalPlan:
+        if not isinstance(plan, HashJoin):
+            return plan
+        node = plan
+        for edge in join_edges(node):
+            if edge.probe_side == "left":
+                node = dataclasses.replace(node, left=_restricted(edge, node.left, keys_of, decisions))
+            else:
+                node = dataclasses.replace(node, right=_restricted(edge, node.right, keys_of, decisions))
+        return plan if node.left is plan.left and node.right is plan.right else node
+
+    return plan.transform_up(visit), tuple(decisions)
+
+
+def _restricted(edge: JoinEdge, probe: PhysicalPlan, keys_of: KeySource, decisions: list[Decision]) -> PhysicalPlan:
+    source = build_source(edge.build, edge.build_key)
+    if source is None or not targets(probe, edge.probe_key):
+        return probe
+    read, key = source
+    keys = keys_of(read, key)
+    if keys is None or (edge.null_safe and keys.has_null):
+        return probe
+    return map_targets(probe, edge.probe_key, lambda target: _learned(target, keys, read, decisions))
+
+
+def build_source(plan: PhysicalPlan, key: Expr) -> tuple[ExchangeRead, Expr] | None:
+    """The read under projections and filters, and `key` over its columns: a superset of the side's keys."""
+    while isinstance(plan, (Project, Filter)):
+        if isinstance(plan, Project):
+            key = _through_project(plan, key)
+        plan = plan.child
+    return (plan, key) if isinstance(plan, ExchangeRead) and column_ids(key) else None
+
+
+def _learned(target: Target, keys: KeyValues, read: ExchangeRead, decisions: list[Decision]) -> BlockScan | FileScan:
+    """The scan with what `keys` say of it."""
+    scan, before = target.scan, _num_pieces(target.scan)
+    if keys.is_empty:
+        scan = _without_rows(scan)
+    elif isinstance(scan, BlockScan):
+        scan = dataclasses.replace(scan, blocks=_pruned(scan, keys.predicate(target.key)))
+    after = _num_pieces(scan)
+    if after and target.is_moved and _can_filter_rows(target.key):
+        scan = _with_predicate(scan, keys.predicate(target.key, _MOST_FILTER_VALUES))
+    if after == before and scan.predicate == target.scan.predicate:
+        return target.scan
+    rows = " and filters its rows" if scan.predicate != target.scan.predicate else ""
+    pieces = "blocks" if isinstance(scan, BlockScan) else "splits"
+    text = f"exchange {read.exchange_id} prunes {scan.table_name}{rows}: {target.key} {keys}"
+    known = () if keys.values is None else (("keys", len(keys.values)),)
+    rows_seen = ("rows of the build side", read.observed.rows if read.observed else 0)
+    figures = (rows_seen, *known, (f"{pieces} before", before), ("after", after))
+    decisions.append(Decision("learned_filter", text, figures))
+    return scan
+
+
+def _num_pieces(scan: BlockScan | FileScan) -> int:
+    return len(scan.blocks.blocks) if isinstance(scan, BlockScan) else len(scan.splits.splits)
+
+
+def _without_rows(scan: BlockScan | FileScan) -> BlockScan | FileScan:
+    if isinstance(scan, FileScan):
+        return dataclasses.replace(scan, splits=SplitSet(()))
+    return dataclasses.replace(scan, blocks=_kept(scan.blocks, np.zeros(len(scan.blocks.blocks), np.bool_)))
+
+
+def _pruned(scan: BlockScan, predicate: Expr) -> BlockSet:
+    """The scan's blocks that may hold a row for `predicate`."""
+    blocks = scan.blocks
+    if blocks.statistics is None:
+        return blocks
+    names = {column.column_id: name for column, name in zip(scan.columns, scan.names, strict=True)}
+    keep = prune(blocks.statistics, pruning_predicate(predicate, names))
+    return _kept(blocks, keep if blocks.positions is None else keep[blocks.positions])
+
+
+def _kept(blocks: BlockSet, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> BlockSet:
+    if keep.all():
+        return blocks
+    chosen = np.flatnonzero(keep)
+    return dataclasses.replace(
+        blocks,
+        num_kept=len(chosen),
+        blocks=tuple(blocks.blocks[int(index)] for index in chosen),
+        positions=chosen if blocks.positions is None else blocks.positions[chosen],
+    )
+
+
+def _can_filter_rows(key: Expr) -> bool:
+    """Equality of floats is not that of a set's items: NaN and -0.0."""
+    bare = key.expr if isinstance(key, Cast) else key
+    return isinstance(bare, ColumnRef) and key.dtype not in (FLOAT, DOUBLE)
+
+
+def _with_predicate(scan: BlockScan | FileScan, predicate: Expr) -> BlockScan | FileScan:
+    known = conjuncts(scan.predicate)
+    added = [term for term in conjuncts(predicate) if term not in known]
+    return dataclasses.replace(scan, predicate=conjunction((*known, *added))) if added else scan
+
+
+# From the top of a probe side to its scans
+
+
+def targets(plan: PhysicalPlan, key: Expr) -> list[Target]:
+    """The scans of `plan` that a restriction of `key`, an expression over its output, reaches."""
+    found: list[Target] = []
+
+    def note(target: Target) -> BlockScan | FileScan:
+        found.append(target)
+        return target.scan
+
+    map_targets(plan, key, note)
+    return found
+
+
+def map_targets(
+    plan: PhysicalPlan, key: Expr, change: Callable[[Target], BlockScan | FileScan], is_moved: bool = False
+) -> PhysicalPlan:
+    """`plan` with each scan replaced from which a row with a given `key` comes, and with no other row changed."""
+    match plan:
+        case BlockScan() | FileScan():
+            return change(Target(plan, key, is_moved)) if column_ids(key) else plan
+        case Filter() | SortOperator():
+            return _with_child(plan, map_targets(plan.child, key, change, is_moved))
+        case Exchange():
+            return _with_child(plan, map_targets(plan.child, key, change, True))
+        case Project():
+            return _with_child(plan, map_targets(plan.child, _through_project(plan, key), change, is_moved))
+        case Generate() if _is_over(key, plan.child):
+            return _with_child(plan, map_targets(plan.child, key, change, is_moved))
+        case HashAggregate() if column_ids(key) <= {column.column_id for column in plan.group_columns}:
+            items = {item.column_id: item.expr for item in plan.groups if isinstance(item, Alias)}
+            return _with_child(plan, map_targets(plan.child, substituted(key, items), change, True))
+        case HashJoin() | NestedLoopJoin():
+            return _through_join(plan, key, change, is_moved)
+        case UnionAll():
+            return _through_union(plan, key, change, is_moved)
+    return plan
+
+
+def _through_project(plan: Project, key: Expr) -> Expr:
+    return substituted(key, {item.column_id: item.expr for item in plan.items if isinstance(item, Alias)})
+
+
+def _through_join(
+    plan: HashJoin | NestedLoopJoin, key: Expr, change: Callable[[Target], BlockScan | FileScan], is_moved: bool
+) -> PhysicalPlan:
+    if plan.kind is JoinKind.SINGLE and plan.checks_single:
+        return plan
+    if plan.kind in _LEFT_PASSES and _is_over(key, plan.left):
+        left = map_targets(plan.left, key, change, is_moved)
+        return plan if left is plan.left else dataclasses.replace(plan, left=left)
+    if plan.kind in _RIGHT_PASSES and _is_over(key, plan.right):
+        right = map_targets(plan.right, key, change, is_moved)
+        return plan if right is plan.right else dataclasses.replace(plan, right=right)
+    return plan
+
+
+def _through_union(
+    plan: UnionAll, key: Expr, change: Callable[[Target], BlockScan | FileScan], is_moved: bool
+) -> PhysicalPlan:
+    inputs = []
+    for child in plan.inputs:
+        columns: dict[int, Expr] = {
+            column.column_id: source for column, source in zip(plan.columns, child.output, strict=True)
+        }
+        inputs.append(map_targets(child, substituted(key, columns), change, is_moved))
+    changed = any(new is not old for new, old in zip(inputs, plan.inputs, strict=True))
+    return dataclasses.replace(plan, inputs=tuple(inputs)) if changed else plan
+
+
+def _is_over(key: Expr, plan: PhysicalPlan) -> bool:
+    return column_ids(key) <= {column.column_id for column in plan.output}
+
+
+def _with_child(plan: PhysicalPlan, child: PhysicalPlan) -> PhysicalPlan:
+    return plan.map_children(lambda _: child)

@@ -1,0 +1,72 @@
+"""Aggregations that a fragment computes several times: a CTE or view used twice, a subquery like its outer query."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+from sharkpy.expr import Alias, Call, ColumnRef, Literal
+from sharkpy.physical.operators import BlockSet, ExchangeRead, HashAggregate
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.tree import TreeNode, field_names
+from sharkpy.udf import registry
+
+
+def shared_queries(fragment: PhysicalPlan) -> Mapping[int, Hashable]:
+    """By id(): the HashAggregates that are like another one but for the numbers of their columns, and their shape.
+
+    What lies below a repeated one is not looked at again: it is computed with it. An aggregation is shared because it
+    gives fewer rows than it reads, so that keeping its rows costs less than computing them again.
+    """
+    aggregates = [node for node in fragment.walk() if isinstance(node, HashAggregate)]
+    if len(aggregates) < 2:
+        return {}
+    places: dict[Hashable, list[int]] = {}
+    _collect(fragment, places)
+    return {place: shape for shape, found in places.items() if len(found) > 1 for place in found}
+
+
+def _collect(plan: PhysicalPlan, places: dict[Hashable, list[int]]) -> None:
+    if isinstance(plan, HashAggregate) and (shape := _shape(plan)) is not None:
+        places.setdefault(shape, []).append(id(plan))
+        if len(places[shape]) > 1:
+            return
+    for child in plan.children:
+        _collect(child, places)
+
+
+class _NotShareableError(Exception):
+    """The rows of a plan may differ each time it is computed."""
+
+
+def _shape(plan: PhysicalPlan) -> Hashable | None:
+    """Equal for plans that give the same rows; None where a plan may give others each time."""
+    numbers: dict[int, int] = {}
+    try:
+        shape = _part(plan, numbers)
+        hash(shape)
+    except (_NotShareableError, TypeError):
+        return None
+    return shape
+
+
+def _part(value: object, numbers: dict[int, int]) -> object:
+    """`value` with columns numbered in the order in which they are met, and without their names."""
+    match value:
+        case ColumnRef(column_id=column_id, dtype=dtype):
+            return "column", numbers.setdefault(column_id, len(numbers)), dtype
+        case Alias(expr=expr, column_id=column_id):
+            return "alias", _part(expr, numbers), numbers.setdefault(column_id, len(numbers))
+        case Literal(value=constant, dtype=dtype):
+            return "literal", repr(constant), dtype
+        case BlockSet(table_id=table_id, blocks=blocks):
+            return "blocks", table_id, tuple(block.block_id for block in blocks)
+        case Call(function=function) if (row := registry.scalar(function)) is None or not row.is_deterministic:
+            raise _NotShareableError(function)
+        case ExchangeRead():
+            return "exchange", value.exchange_id, _part(value.columns, numbers)
+        case tuple():
+            return tuple(_part(item, numbers) for item in value)
+        case TreeNode():
+            names = field_names(type(value))
+            return type(value).__name__, *(_part(getattr(value, name), numbers) for name in names)
+    return value

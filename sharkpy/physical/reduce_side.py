@@ -1,0 +1,85 @@
+"""A semi join before a shuffle: of a join's large side, only rows that the measured small side matches are moved."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from sharkpy.expr import ColumnRef, column_ids
+from sharkpy.logical import JoinKind
+from sharkpy.physical.distribution import BroadcastPartitioning, HashPartitioning
+from sharkpy.physical.operators import Exchange, ExchangeRead, Filter, HashJoin, Project
+from sharkpy.physical.plan import PhysicalPlan
+
+REDUCIBLE = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.SINGLE)
+"""Kinds whose left side cannot be broadcast, and whose right rows count for nothing where no left row matches."""
+MIN_BYTES = 4 << 20
+"""Bytes of a right side that is worth reducing."""
+MIN_RATIO = 4
+"""How many times as large as the left side it has to be."""
+_SUBSETS = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI, JoinKind.INNER, JoinKind.LEFT, JoinKind.SINGLE)
+
+
+def is_reducible(kind: JoinKind, left_bytes: int, right_bytes: int) -> bool:
+    return kind in REDUCIBLE and right_bytes >= max(MIN_BYTES, left_bytes * MIN_RATIO)
+
+
+def reduce_sides(plan: PhysicalPlan, limit: int, note: Callable[[str, int], None]) -> PhysicalPlan:
+    """`plan` with the right side of each join that qualifies reduced by its left side, of `limit` bytes at most.
+
+    `note` gets a text and the bytes of the left side.
+    """
+
+    def visit(node: PhysicalPlan) -> PhysicalPlan:
+        if not isinstance(node, HashJoin) or not isinstance(node.right, Exchange):
+            return node
+        moved = node.right
+        read = _source(node.left, frozenset().union(*map(column_ids, node.left_keys)))
+        if read is None or read.observed is None or not isinstance(moved.partitioning, HashPartitioning):
+            return node
+        size = read.observed.size_bytes
+        if size > limit or not is_reducible(node.kind, size, moved.estimated_bytes or 0) or _is_reduced(moved, read):
+            return node
+        keys = dataclasses.replace(read, partitioning=BroadcastPartitioning())
+        child = HashJoin(moved.child, keys, JoinKind.SEMI, node.right_keys, node.left_keys, node.null_safe)
+        note(f"exchange {moved.exchange_id} moves only rows that exchange {read.exchange_id} matches", size)
+        return dataclasses.replace(node, right=dataclasses.replace(moved, child=child))
+
+    return plan.transform_up(visit)  # type: ignore[no-any-return]
+
+
+def reducible_exchanges(plan: PhysicalPlan) -> frozenset[int]:
+    """The exchanges of right sides that `reduce_sides` may still reduce."""
+    return frozenset(
+        node.right.exchange_id
+        for node in plan.walk()
+        if isinstance(node, HashJoin)
+        and node.kind in REDUCIBLE
+        and isinstance(node.right, Exchange)
+        and isinstance(node.right.partitioning, HashPartitioning)
+    )
+
+
+def _source(plan: PhysicalPlan, keys: frozenset[int]) -> ExchangeRead | None:
+    """The measured read that all values of the columns `keys` of `plan` come from."""
+    while not isinstance(plan, ExchangeRead):
+        match plan:
+            case Filter(child=below):
+                pass
+            case Project(child=below, items=items):
+                if not keys <= {item.column_id for item in items if isinstance(item, ColumnRef)}:
+                    return None
+            case HashJoin(left=below, kind=kind) if kind in _SUBSETS:
+                pass
+            case _:
+                return None
+        plan = below
+    is_hashed = isinstance(plan.partitioning, HashPartitioning)
+    return plan if is_hashed and keys <= {column.column_id for column in plan.columns} else None
+
+
+def _is_reduced(moved: Exchange, read: ExchangeRead) -> bool:
+    match moved.child:
+        case HashJoin(kind=JoinKind.SEMI, right=ExchangeRead(exchange_id=known)):
+            return known == read.exchange_id
+    return False

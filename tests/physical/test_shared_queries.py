@@ -1,0 +1,62 @@
+"""Aggregations used twice are computed once, and only those that are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import sharkpy
+from sharkpy.physical.stage import ResultSink
+from sharkpy.physical.stages import lower_stage
+
+TOTALS = "WITH totals AS (SELECT k, sum(v) AS total FROM t WHERE v > {low} GROUP BY k)"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("w")) as opened:
+        opened.sql("CREATE TABLE t (k INT, v INT) TBLPROPERTIES ('shark.cache'='MEMORY')")
+        opened.sql("INSERT INTO t VALUES (1, 10), (1, 5), (2, 7), (3, 15), (NULL, 1), (2, NULL)")
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("text", "num_scans", "rows"),
+    [
+        (f"{TOTALS.format(low=1)} SELECT k FROM totals WHERE total = (SELECT max(total) FROM totals)", 1, [(1,), (3,)]),
+        (f"{TOTALS.format(low=1)} SELECT count(*) FROM totals a JOIN totals b ON a.total <= b.total", 1, [(7,)]),
+        (
+            f"{TOTALS.format(low=1)} SELECT a.k FROM totals a JOIN (SELECT k, sum(v) AS total FROM t WHERE v > 5"
+            " GROUP BY k) b ON a.k = b.k AND a.total = b.total",
+            2,
+            [(2,), (3,)],
+        ),
+        (
+            "SELECT a.k FROM (SELECT k, sum(v) AS s FROM t GROUP BY k) a"
+            " JOIN (SELECT k, max(v) AS s FROM t GROUP BY k) b ON a.k = b.k AND a.s = b.s",
+            2,
+            [(2,), (3,)],
+        ),
+        (
+            "SELECT count(*) FROM (SELECT k, count(*) AS n FROM t WHERE rand() >= 0 GROUP BY k) a"
+            " JOIN (SELECT k, count(*) AS n FROM t WHERE rand() >= 0 GROUP BY k) b ON a.k = b.k",
+            2,
+            [(3,)],
+        ),
+        (
+            f"{TOTALS.format(low=0)} SELECT k, total FROM totals WHERE total > 5 UNION ALL"
+            " SELECT k, -total FROM totals WHERE total < 10",
+            1,
+            [(1, 15), (2, 7), (3, 15), (2, -7), (None, -1)],
+        ),
+    ],
+    ids=["cte", "self join", "other filter", "other aggregate", "not deterministic", "union"],
+)
+def test_scans_and_rows(
+    session: sharkpy.SharkContext, text: str, num_scans: int, rows: list[tuple[object, ...]]
+) -> None:
+    program = lower_stage(session.plan(session.bind(text)), ResultSink()).program
+    assert len(program.inputs) == num_scans
+    assert (" AS MATERIALIZED" in program.sql) == (num_scans == 1)
+    assert sorted(session.sql(text).fetchall(), key=str) == sorted(rows, key=str)

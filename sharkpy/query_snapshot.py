@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from sharkpy import conf as settings
 from sharkpy.optimizer.statistics import ColumnEstimate
-from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.registry import source
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
@@ -16,6 +14,9 @@ if TYPE_CHECKING:
     from sharkpy.expr import PythonValue
     from sharkpy.session import SharkContext
     from sharkpy.sources.split import Split
+
+    TableState: TypeAlias = TableVersion | tuple[Split, ...]
+    """The cached version of a table, else its files' splits."""
 
 
 class QuerySnapshot:
@@ -25,6 +26,16 @@ class QuerySnapshot:
         self._context = context
         self._versions: dict[str, TableVersion | None] = {}
         self._splits: dict[str, list[Split]] = {}
+        self._tables: dict[str, Table] = {}
+
+    def states(self) -> tuple[tuple[Table, TableState], ...]:
+        """The tables that were looked at so far, as they were seen."""
+        return tuple((table, self._state(table)) for table in list(self._tables.values()))
+
+    def is_state(self, table: Table, state: TableState) -> bool:
+        """Whether the table is still as it was then."""
+        now = self._state(table)
+        return now == state if isinstance(state, tuple) else now is state
 
     def scan_source(self, table: Table) -> TableVersion | Sequence[Split]:
         version = self._version(table)
@@ -53,8 +64,13 @@ class QuerySnapshot:
             null_fraction=1.0 - statistics.count_valid(name) / rows if rows else 0.0,
         )
 
+    def _state(self, table: Table) -> TableState:
+        version = self._version(table)
+        return tuple(self._file_splits(table)) if version is None else version
+
     def _version(self, table: Table) -> TableVersion | None:
         if table.table_id not in self._versions:
+            self._tables[table.table_id] = table
             self._versions[table.table_id] = self._context.table_cache.version(table)
         return self._versions[table.table_id]
 
@@ -66,6 +82,9 @@ class QuerySnapshot:
     def _list_splits(self, table: Table) -> list[Split]:
         if table.location is None:
             return []
+        from sharkpy.sources.layout import list_data_files
+        from sharkpy.sources.registry import source
+
         files = list_data_files(table.location)
         split_bytes = self._context.conf.value(settings.SPLIT_BYTES)
         return source(table.storage.name).splits(files, table.schema, table.storage.properties, split_bytes)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 from sharkpy import conf as settings
 from sharkpy.conf import Conf
 from sharkpy.errors import ExecutionError, ParseError, UnsupportedError
+from sharkpy.plan_cache import PlanCache
 from sharkpy.result import Result
 from sharkpy.types import Field, Schema
 
@@ -30,10 +31,13 @@ if TYPE_CHECKING:
     from sharkpy.execution.profile import QueryProfile
     from sharkpy.execution.progress import Progress, ProgressListener
     from sharkpy.execution.runner import Runner
+    from sharkpy.execution.stage_runner import Stage
     from sharkpy.execution.tables import TableCache
     from sharkpy.logical import LogicalPlan
     from sharkpy.physical.plan import PhysicalPlan
     from sharkpy.physical.stage import BlockSink, FileSink
+    from sharkpy.plan_cache import CatalogLookups, PlannedQuery
+    from sharkpy.query_snapshot import QuerySnapshot
 
 
 def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None = None, **conf: object) -> SharkContext:
@@ -89,6 +93,7 @@ class SharkContext:
         self._listeners: list[ProgressListener] = []
         self._observed = threading.local()
         self._is_stopped = False
+        self._plans = PlanCache()
 
     def __enter__(self) -> Self:
         return self
@@ -117,7 +122,7 @@ class SharkContext:
             if self._table_cache is None:
                 from sharkpy.execution.tables import TableCache
 
-                self._table_cache = TableCache(self)
+                self._table_cache = TableCache(self, changed=self._plans.drop_table)
             return self._table_cache
 
     def sql(self, text: str) -> Result:
@@ -155,6 +160,8 @@ class SharkContext:
             self._is_stopped = True
         self.cancel()
         try:
+            if self._table_cache is not None:
+                self._table_cache.close()
             if self._engine is not None:
                 self._engine.stop()
         finally:
@@ -172,14 +179,18 @@ class SharkContext:
         """Optimised and planned over the tables as they are now."""
         return self.plan_steps(logical)[1]
 
-    def plan_steps(self, logical: LogicalPlan, placement: str | None = None) -> tuple[LogicalPlan, PhysicalPlan]:
+    def plan_steps(
+        self, logical: LogicalPlan, placement: str | None = None, snapshot: QuerySnapshot | None = None
+    ) -> tuple[LogicalPlan, PhysicalPlan]:
         """The optimised logical plan and the physical plan made of it."""
+        from sharkpy.logical import Scan
         from sharkpy.optimizer.optimize import optimize
         from sharkpy.physical.context import PlanContext
         from sharkpy.physical.planner import plan_physical
         from sharkpy.query_snapshot import QuerySnapshot
 
-        snapshot = QuerySnapshot(self)
+        snapshot = QuerySnapshot(self) if snapshot is None else snapshot
+        self.table_cache.load_all(node.table for node in logical.walk() if isinstance(node, Scan))
         optimized = optimize(logical, snapshot, self.conf)
         context = PlanContext(
             self.conf,
@@ -219,17 +230,27 @@ class SharkContext:
     def new_runner(self, description: str) -> Runner:
         from sharkpy.execution.runner import Runner
 
-        runner = Runner(self.engine, self.conf, self._report_progress, description)
         profiles = getattr(self._observed, "profiles", None)
+        is_profiled = profiles is not None
+        runner = Runner(
+            self.engine,
+            self.conf,
+            self._report_progress,
+            description,
+            is_profiled=is_profiled,
+            repair=self.table_cache.repair,
+        )
         if profiles is not None:
             profiles.append(runner.profile)
         return runner
 
-    def run_batches(self, runner: Runner, physical: PhysicalPlan) -> Iterator[pa.RecordBatch]:
+    def run_batches(
+        self, runner: Runner, physical: PhysicalPlan, only_stage: Stage | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The plan's rows; the runner can be cancelled while they are read."""
         self._start(runner)
         try:
-            yield from runner.batches(physical)
+            yield from runner.batches(physical, only_stage)
         finally:
             self._end(runner)
 
@@ -245,21 +266,46 @@ class SharkContext:
 
     def _run(self, text: str) -> Result:
         from sharkpy.logical import LogicalPlan
+        from sharkpy.plan_cache import CatalogLookups
+        from sharkpy.query_snapshot import QuerySnapshot
+        from sharkpy.sql.binder import bind
+        from sharkpy.sql.context import StatementClock
 
-        statement = self.bind(text)
-        return self._query(statement) if isinstance(statement, LogicalPlan) else self._command(statement)
+        self._check_running()
+        key = (text, self.current_database, self.conf.changes(), self._engine and self._engine.parallelism)
+        snapshot = QuerySnapshot(self)
+        if (known := self._plans.find(key, snapshot)) is not None:
+            return self._query(known, self.new_runner(known.label))
+        lookups, clock = CatalogLookups(self.catalog), StatementClock()
+        statement = bind(text, lookups, self.conf, self.current_database, clock)
+        if not isinstance(statement, LogicalPlan):
+            return self._command(statement)
+        runner = self.new_runner(statement.label)
+        planned = self._planned(statement, runner, lookups, snapshot)
+        if not clock.was_read:
+            self._plans.keep(key, text, planned)
+        return self._query(planned, runner)
 
-    def _query(self, plan: LogicalPlan) -> Result:
-        physical = self.plan(plan)
-        runner = self.new_runner(plan.label)
+    def _planned(
+        self, plan: LogicalPlan, runner: Runner, lookups: CatalogLookups, snapshot: QuerySnapshot
+    ) -> PlannedQuery:
+        from sharkpy.plan_cache import PlannedQuery
+
+        physical = self.plan_steps(plan, None, snapshot)[1]
         schema = Schema(tuple(Field(column.name, column.dtype) for column in plan.output))
-        return Result(schema, self.run_batches(runner, physical), profile=lambda: runner.profile)
+        return PlannedQuery(schema, plan.label, physical, runner.only_stage(physical), lookups, snapshot.states())
+
+    def _query(self, planned: PlannedQuery, runner: Runner) -> Result:
+        batches = self.run_batches(runner, planned.physical, planned.stage)
+        return Result(planned.schema, batches, profile=lambda: runner.profile)
 
     def _command(self, command: Command) -> Result:
+        from sharkpy import commands
         from sharkpy.execution.commands.run import run_command
 
         answer = run_command(command, self)
-        return Result(answer.schema, answer.table.to_batches() if answer.table is not None else ())
+        batches = answer.table.to_batches() if answer.table is not None else ()
+        return Result(answer.schema, batches, is_text=isinstance(command, commands.Explain))
 
     def _run_to_sink(self, plan: LogicalPlan, sink: FileSink | BlockSink) -> Sequence[object]:
         physical = self.plan(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,13 +13,22 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
+_CLOSE_TRIES = 100
+_CLOSE_PAUSE = 0.05
+"""Seconds between the tries to close a connection that is in use."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """`threads` 1 in a worker; `memory_limit` in bytes; spilled data goes to `temp_directory`."""
+    """`threads` 1 in a worker; `memory_limit` in bytes; spilled data goes to `temp_directory`.
+
+    `keeps_join_order`: joins stay in the order of the SQL. A task sees a part of the rows, without statistics.
+    """
 
     threads: int
     memory_limit: int
     temp_directory: str
+    keeps_join_order: bool = False
 
 
 class ConnectionPool:
@@ -60,8 +70,20 @@ class ConnectionPool:
             for cursor in self._idle:
                 cursor.close()
             if self._root is not None:
-                self._root.close()
+                _close_when_idle(self._root)
             self._idle, self._root = [], None
+
+
+def _close_when_idle(connection: DuckDBPyConnection) -> None:
+    """Queries were interrupted before: the last call of one may still be on its way back, in another thread."""
+    import duckdb
+
+    for _ in range(_CLOSE_TRIES):
+        try:
+            connection.close()
+            return
+        except duckdb.Error:
+            time.sleep(_CLOSE_PAUSE)
 
 
 def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
@@ -74,6 +96,8 @@ def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
         "autoinstall_known_extensions": False,
         "python_enable_replacements": False,
     }
+    if settings.keeps_join_order:
+        config["disabled_optimizers"] = "join_order"
     return duckdb.connect(":memory:", config=config)
 
 

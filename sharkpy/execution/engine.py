@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sharkpy import conf as settings
+from sharkpy.columnar.column_cache import column_cache
 from sharkpy.conf import Conf
 from sharkpy.execution.connection import ConnectionPool, ConnectionSettings
 from sharkpy.execution.scratch import make_scratch
@@ -90,7 +91,13 @@ class Engine:
                 limit = self.conf.value(settings.STORE_MEMORY_LIMIT) or machine_memory() // 3
                 local_dir = self.conf.value(settings.STORE_LOCAL_DIR) or str(self.warehouse / ".blocks")
                 self._store = BlockStore(limit, self.conf.value(settings.STORE_SHM_DIR), local_dir)
+                column_cache().limit = self.scan_cache_bytes
             return self._store
+
+    @property
+    def scan_cache_bytes(self) -> int:
+        """Bytes of decoded columns that the driver keeps, and all tasks together."""
+        return self.conf.value(settings.SCAN_CACHE_BYTES) or machine_memory() // 16
 
     @property
     def is_spark_started(self) -> bool:
@@ -113,13 +120,14 @@ class Engine:
     def task_settings(self, writer: Any = None) -> TaskSettings:
         """What tasks in workers need to know; `writer` for stages that store blocks."""
         memory = self.conf.value(settings.TASK_MEMORY) or machine_memory() * 2 // 5 // max(1, self.parallelism)
-        connection = ConnectionSettings(1, max(memory, _MIN_MEMORY), str(self.scratch / "duckdb-tasks"))
+        connection = ConnectionSettings(1, max(memory, _MIN_MEMORY), str(self.scratch / "duckdb-tasks"), True)
         return TaskSettings(
             connection,
             self.conf.value(settings.RESULT_BATCH_ROWS),
             self.conf.value(settings.BLOCK_BYTES),
             self.conf.value(settings.FORCE_ENCODING),
             writer,
+            self.scan_cache_bytes // max(1, self.parallelism),
         )
 
     def stop(self) -> None:
@@ -130,6 +138,8 @@ class Engine:
             self._is_stopped = True
             atexit.unregister(self.stop)
             try:
+                if self._jobs is not None:
+                    self._jobs.close()
                 if self._spark is not None:
                     self._spark.stop()
             finally:

@@ -8,7 +8,7 @@ the driver needs anyway (broadcasts, LIMIT) are held there and never enter the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,8 +65,8 @@ class ExchangeInput:
 
 def run_map_stage(jobs: SparkJobs, frames: Any, exchange_id: int, num_buckets: int) -> MapOutput:
     """Run the stage whose output `frames` alternate buckets and payloads; nothing but sizes comes back."""
-    pairs = jobs.jvm.PairwiseRDD(frames.rdd()).asJavaPairRDD()
-    partitioned = pairs.partitionBy(jobs.jvm.PythonPartitioner(num_buckets, 0))
+    pairs = jobs.pairwise_rdd(frames.rdd()).asJavaPairRDD()
+    partitioned = pairs.partitionBy(jobs.partitioner(num_buckets, 0))
     shuffled = partitioned.rdd()
     dependency = shuffled.dependencies().head()
     statistics = jobs.scala_context.submitMapStage(dependency).get()
@@ -101,7 +101,7 @@ def payload_rdd(jobs: SparkJobs, inputs: Sequence[ExchangeInput], runs: Sequence
     """The JavaRDD of the payloads of all `inputs`, with one partition for each of `runs`."""
     merged = _merged(inputs)
     if merged is not None and len(runs) == len(merged.bytes_per_bucket):
-        return _values(jobs, merged.shuffled, merged.pair_tags)
+        return jobs.values(merged.shuffled, merged.pair_tags)
     parts = []
     for run in runs:
         if merged is not None:
@@ -132,9 +132,9 @@ def _buckets_of(jobs: SparkJobs, output: ExchangeOutput, buckets: range) -> Any:
     chosen = output.shuffled
     if len(buckets) < len(output.bytes_per_bucket):
         # A Scala set of numbers is the function that PartitionPruningRDD asks for.
-        wanted = jobs.jvm.PythonUtils.toSeq(list(buckets)).toSet()
-        chosen = jobs.jvm.org.apache.spark.rdd.PartitionPruningRDD.create(chosen, wanted)
-    return _values(jobs, chosen, output.pair_tags)
+        wanted = jobs.python_utils.toSeq(list(buckets)).toSet()
+        chosen = jobs.pruning_rdd.create(chosen, wanted)
+    return jobs.values(chosen, output.pair_tags)
 
 
 def _one_partition(jobs: SparkJobs, pieces: Sequence[Any]) -> Any:
@@ -144,12 +144,8 @@ def _one_partition(jobs: SparkJobs, pieces: Sequence[Any]) -> Any:
     return whole if whole.getNumPartitions() == 1 else whole.coalesce(1)
 
 
-def _values(jobs: SparkJobs, pairs: Any, tags: tuple[Any, Any]) -> Any:
-    return jobs.jvm.PythonRDD.valueOfPair(jobs.jvm.JavaPairRDD.fromRDD(pairs, *tags))
-
-
 def _append(jobs: SparkJobs, rdds: Sequence[Any]) -> Any:
-    array = jobs.context._gateway.new_array(jobs.jvm.org.apache.spark.api.java.JavaRDD, len(rdds))
+    array = jobs.context._gateway.new_array(jobs.java_rdd, len(rdds))
     for index, rdd in enumerate(rdds):
         array[index] = rdd
     return jobs.context._jsc.union(array)
@@ -159,14 +155,10 @@ def collect_payloads(jobs: SparkJobs, output: ExchangeOutput) -> list[pa.Buffer]
     """All payloads of an exchange, in the driver: for broadcasts, which are small."""
     if isinstance(output, HeldOutput):
         return list(output.payloads)
-    frames = _values(jobs, output.shuffled, output.pair_tags)
+    frames = jobs.values(output.shuffled, output.pair_tags)
     return jobs.collect(frames, range(len(output.bytes_per_bucket)), is_all=True)
 
 
-def release(jobs: SparkJobs, output: ExchangeOutput) -> None:
-    """Delete the shuffle's files."""
-    if isinstance(output, HeldOutput):
-        return
-    cleaner = jobs.scala_context.cleaner()
-    if cleaner.isDefined():
-        cleaner.get().doCleanupShuffle(output.shuffle_id, False)
+def release(jobs: SparkJobs, outputs: Iterable[ExchangeOutput]) -> None:
+    """Delete the shuffles' files, in the background."""
+    jobs.release_shuffles([output.shuffle_id for output in outputs if isinstance(output, MapOutput)])

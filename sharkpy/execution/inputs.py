@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.errors import InternalError
+from sharkpy.execution.operator_figures import OperatorFigures
 from sharkpy.physical.stage import (
     BlockColumns,
     BroadcastColumns,
@@ -38,6 +40,9 @@ class TaskMetrics:
     rows_out: int = 0
     bytes_out: int = 0
     read: ReadMetrics = field(default_factory=ReadMetrics)
+    is_profiled: bool = False
+    """Whether DuckDB is to measure each operator, for EXPLAIN ANALYZE."""
+    operators: list[OperatorFigures] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +90,27 @@ def open_input(spec: StageInput, data: TaskData, metrics: TaskMetrics) -> Relati
             return [data.broadcasts[exchange_id]]
 
 
-def register_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Relation]) -> list[str]:
-    """Make `relations` visible to SQL on `connection`; returns the statements that undo it."""
-    undo: list[str] = []
-    for name, relation in relations.items():
-        if isinstance(relation, BatchStream) or len(relation) == 1:
-            connection.register(name, relation if isinstance(relation, BatchStream) else relation[0])
-            undo.append(f'DROP VIEW IF EXISTS "{name}"')
-            continue
-        parts = [f"{name}_{index}" for index in range(len(relation))]
-        for part, table in zip(parts, relation, strict=True):
-            connection.register(part, table)
-        union = " UNION ALL ".join(f'SELECT * FROM "{part}"' for part in parts)
-        connection.execute(f'CREATE OR REPLACE TEMPORARY VIEW "{name}" AS {union}')
-        undo += [f'DROP VIEW IF EXISTS "{view}"' for view in (name, *parts)]
-    return undo
+@contextmanager
+def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Relation]) -> Iterator[None]:
+    """`relations` visible to SQL on `connection`, in a transaction of their own: dropped by one ROLLBACK."""
+    connection.begin()
+    try:
+        for name, relation in relations.items():
+            _register(connection, name, relation)
+        yield
+    finally:
+        connection.rollback()
+
+
+def _register(connection: DuckDBPyConnection, name: str, relation: Relation) -> None:
+    if isinstance(relation, BatchStream) or len(relation) == 1:
+        connection.register(name, relation if isinstance(relation, BatchStream) else relation[0])
+        return
+    parts = [f"{name}_{index}" for index in range(len(relation))]
+    for part, table in zip(parts, relation, strict=True):
+        connection.register(part, table)
+    union = " UNION ALL ".join(f'SELECT * FROM "{part}"' for part in parts)
+    connection.execute(f'CREATE OR REPLACE TEMPORARY VIEW "{name}" AS {union}')
 
 
 def relation_batches(relation: Relation) -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,8 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,17 @@ class SparkJobs:
         self._slots: dict[int, Any] = {}
         self._ranges: dict[range, Any] = {}
         self._lock = threading.Lock()
+        self._cleaning = ThreadPoolExecutor(1, thread_name_prefix="sharkpy-cleaning")
         self._next_run = 0
         self.reports = self.context.accumulator([], _report_param(self.book))
         # Each look at a class, each list or map handed over is a round trip to the JVM: what never changes is kept.
         self.scala_context: Any = self.context._jsc.sc()
+        self.java_rdd: Any = self.jvm.org.apache.spark.api.java.JavaRDD
+        self.pair_rdd: Any = self.jvm.JavaPairRDD
+        self.pairwise_rdd: Any = self.jvm.PairwiseRDD
+        self.partitioner: Any = self.jvm.PythonPartitioner
+        self.python_utils: Any = self.jvm.PythonUtils
+        self.pruning_rdd: Any = self.jvm.org.apache.spark.rdd.PartitionPruningRDD
         self._python_rdd: Any = self.jvm.PythonRDD
         self._python_function: Any = self.jvm.SimplePythonFunction
         self._converters: Any = self.jvm.scala.jdk.javaapi.CollectionConverters
@@ -110,6 +118,27 @@ class SparkJobs:
         self.context._pickled_broadcast_vars.clear()
         pickled, broadcasts, _, _ = _prepare_for_python_RDD(self.context, command)
         return pickled, broadcasts
+
+    def values(self, pairs: Any, tags: tuple[Any, Any]) -> Any:
+        """The JavaRDD of the values of an RDD of pairs; `tags` are the class tags of keys and values."""
+        return self._python_rdd.valueOfPair(self.pair_rdd.fromRDD(pairs, *tags))
+
+    def release_shuffles(self, shuffle_ids: Sequence[int]) -> None:
+        """Delete the files of shuffles, after the caller has gone on."""
+        if shuffle_ids:
+            self._cleaning.submit(self._release_shuffles, tuple(shuffle_ids))
+
+    def _release_shuffles(self, shuffle_ids: tuple[int, ...]) -> None:
+        # What a JVM that is ending says is of no interest.
+        with suppress(Exception):
+            cleaner = self.scala_context.cleaner()
+            if cleaner.isDefined():
+                for shuffle_id in shuffle_ids:
+                    cleaner.get().doCleanupShuffle(shuffle_id, False)
+
+    def close(self) -> None:
+        """Wait for what still runs behind queries."""
+        self._cleaning.shutdown(wait=True)
 
     def collect(self, frames: Any, partitions: range, *, is_all: bool = False) -> list[pa.Buffer]:
         """The frames of `partitions` (`is_all`: there are no others) in order. Raises what Spark raises."""

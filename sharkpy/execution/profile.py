@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from sharkpy.execution.operator_figures import OperatorFigures, sum_figures
 from sharkpy.execution.report import TaskReport
+
+if TYPE_CHECKING:
+    from sharkpy.physical.plan import PhysicalPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +24,19 @@ class StageProfile:
     rows_in: int
     rows_out: int
     bytes_out: int
+    """Bytes that RDD tasks handed on; 0 in the driver, where rows stay."""
     seconds: float
     task_seconds: float
     exchange_id: int | None = None
     bytes_per_bucket: tuple[int, ...] = ()
     malformed_lines: int = 0
     malformed_fields: int = 0
+    fragment: PhysicalPlan | None = field(default=None, repr=False)
+    """The operators that the stage ran."""
+    leaves: tuple[tuple[str, PhysicalPlan], ...] = field(default=(), repr=False)
+    """The scans and exchange reads of `fragment` by the relation they were in the stage's query."""
+    operators: tuple[OperatorFigures, ...] = ()
+    """What DuckDB measured, summed over tasks; under EXPLAIN ANALYZE alone."""
 
 
 @dataclass(slots=True)
@@ -36,6 +48,7 @@ class QueryProfile:
     physical: str = ""
     """The plan as it was run in the end."""
     seconds: float = 0.0
+    """From the first stage's start to the last row."""
 
 
 def stage_profile(
@@ -46,6 +59,8 @@ def stage_profile(
     seconds: float,
     exchange_id: int | None = None,
     bytes_per_bucket: tuple[int, ...] = (),
+    fragment: PhysicalPlan | None = None,
+    leaves: tuple[tuple[str, PhysicalPlan], ...] = (),
 ) -> StageProfile:
     reads = [report.read for report in reports if report.read is not None]
     return StageProfile(
@@ -61,4 +76,7 @@ def stage_profile(
         bytes_per_bucket,
         sum(read.malformed_lines for read in reads),
         sum(read.malformed_fields for read in reads),
+        fragment,
+        leaves,
+        sum_figures(report.operators for report in reports),
     )

@@ -12,6 +12,7 @@ from sharkpy.errors import SharkError
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.columnar.statistics import BlockStatistics
+    from sharkpy.execution.operator_figures import OperatorFigures
     from sharkpy.sources.metrics import ReadMetrics
 
 
@@ -46,6 +47,8 @@ class TaskReport:
     """What reading files observed: malformed lines and the like."""
     results: tuple[BlockResult | FileResult, ...] = ()
     error: SharkError | None = None
+    operators: tuple[OperatorFigures, ...] = ()
+    """What DuckDB measured, where it was asked to."""
 
 
 @dataclass(slots=True)

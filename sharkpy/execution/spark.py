@@ -30,10 +30,8 @@ class SparkHandle:
     jvm: JvmProcess | None
     is_local: bool
     """Workers run on this machine: they can map files that the driver writes."""
-
-    @property
-    def parallelism(self) -> int:
-        return int(self.context.defaultParallelism)
+    parallelism: int
+    """Tasks that run at once, as far as Spark knew at the start."""
 
     def stop(self) -> None:
         """End the context and its JVM, unless the user made them."""
@@ -108,12 +106,13 @@ def connect_spark(
 ) -> SparkHandle:
     """The active SparkContext of this process, else a new one with its own JVM."""
     if active := _active_context():
-        return SparkHandle(active, None, is_local_master(str(active.master)))
+        return SparkHandle(active, None, is_local_master(str(active.master)), int(active.defaultParallelism))
     java = find_java(java_home)
     conf = spark_conf(master, scratch, overrides)
     jvm = start_jvm(java, scratch, max_heap_bytes, conf, meanwhile=_import_pyspark)
     try:
-        return SparkHandle(_make_context(jvm, conf), jvm, is_local_master(master))
+        context = _make_context(jvm, conf)
+        return SparkHandle(context, jvm, is_local_master(master), int(context.defaultParallelism))
     except BaseException:
         jvm.stop()
         raise

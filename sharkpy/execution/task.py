@@ -13,7 +13,8 @@ import pyarrow as pa
 from sharkpy.errors import InternalError
 from sharkpy.execution.buckets import bucket_count, bucketed_sql, quoted
 from sharkpy.execution.failure import as_shark_error
-from sharkpy.execution.inputs import Relation, TaskData, TaskMetrics, open_input, register_inputs, relation_batches
+from sharkpy.execution.inputs import Relation, TaskData, TaskMetrics, open_input, registered_inputs, relation_batches
+from sharkpy.execution.operator_figures import read_figures
 from sharkpy.execution.report import BlockResult, FileResult
 from sharkpy.execution.sinks import (
     Payload,
@@ -86,7 +87,7 @@ def task_batches(
     if not program.sql:
         yield _counted(_pass_through(relations, schema), metrics)
         return
-    with _query(connection, relations, program.sql, batch_rows) as reader:
+    with _query(connection, relations, program, program.sql, metrics, batch_rows) as reader:
         yield _counted((conform(batch, schema) for batch in reader), metrics)
 
 
@@ -102,24 +103,38 @@ def _bucketed_batches(
     """Rows with their bucket as last column."""
     relations = {spec.relation: open_input(spec, data, metrics) for spec in program.inputs}
     sql = program.sql or f"SELECT * FROM {quoted(program.inputs[0].relation)}"
-    with _query(connection, relations, bucketed_sql(sql, sink, connection), batch_rows) as reader:
+    bucketed = bucketed_sql(sql, sink, connection)
+    with _query(connection, relations, program, bucketed, metrics, batch_rows) as reader:
         yield _counted(iter(reader), metrics)
 
 
 @contextmanager
 def _query(
-    connection: DuckDBPyConnection, relations: dict[str, Relation], sql: str, batch_rows: int
+    connection: DuckDBPyConnection,
+    relations: dict[str, Relation],
+    program: StageProgram,
+    sql: str,
+    metrics: TaskMetrics,
+    batch_rows: int,
 ) -> Generator[pa.RecordBatchReader]:
-    undo = register_inputs(connection, relations)
-    reader = None
-    try:
+    with registered_inputs(connection, relations), _profiled(connection, program, metrics):
         reader = connection.sql(sql).to_arrow_reader(batch_rows)
-        yield reader
+        with contextlib.closing(reader):
+            yield reader
+
+
+@contextmanager
+def _profiled(connection: DuckDBPyConnection, program: StageProgram, metrics: TaskMetrics) -> Generator[None]:
+    """Where it is asked for, what DuckDB measured of the query inside is added to `metrics`."""
+    if not metrics.is_profiled:
+        yield
+        return
+    connection.execute("PRAGMA enable_profiling = 'no_output'")
+    try:
+        yield
+        metrics.operators += read_figures(connection.get_profiling_information(format="json"), program.inputs)
     finally:
-        if reader is not None:
-            reader.close()
-        for statement in undo:
-            connection.execute(statement)
+        connection.execute("PRAGMA disable_profiling")
 
 
 def _pass_through(relations: dict[str, Relation], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -137,6 +152,13 @@ def _counted(batches: Iterator[pa.RecordBatch], metrics: TaskMetrics) -> Iterato
 
 _TASK_MODULES = (
     "duckdb",
+    "duckdb.func",
+    "pandas",
+    "dateutil.parser",
+    "pyarrow.pandas_compat",
+    "sharkpy.execution.report_param",
+    "sharkpy.physical.block_form",
+    "numba",
     "sharkpy.columnar.block",
     "sharkpy.columnar.store",
     "sharkpy.sources.registry",
@@ -150,3 +172,12 @@ def import_all() -> None:
         # What cannot be imported is reported by the task that needs it.
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    _load_numba()
+
+
+def _load_numba() -> None:
+    """What numba imports with the first compiled function it loads."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()

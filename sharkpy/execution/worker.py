@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.columnar.column_cache import column_cache
 from sharkpy.errors import InternalError
 from sharkpy.execution.broadcast import BroadcastSource, load_broadcast
 from sharkpy.execution.connection import ConnectionSettings, process_pool
@@ -35,6 +36,10 @@ class TaskSettings:
     block_bytes: int
     force_encoding: str
     writer: Any = None
+    scan_cache_bytes: int = 0
+    """Bytes of decoded columns that the process keeps between tasks."""
+    is_profiled: bool = False
+    """DuckDB is to measure each operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class StageTask:
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Any]:
         start = time.perf_counter()
-        metrics = TaskMetrics()
+        metrics = TaskMetrics(is_profiled=self.settings.is_profiled)
         results: list[BlockResult | FileResult] = []
         error = None
         try:
@@ -83,6 +88,7 @@ class StageTask:
         context = SinkContext(
             partition, header, self.settings.writer, self.settings.block_bytes, self.settings.force_encoding
         )
+        column_cache().limit = self.settings.scan_cache_bytes
         with process_pool(self.settings.connection).borrow() as connection:
             yield from run_task(self.program, data, connection, context, metrics, self.settings.batch_rows)
 
@@ -117,5 +123,14 @@ def _report(
     error: Any,
 ) -> TaskReport:
     return TaskReport(
-        run_id, partition, metrics.rows_in, metrics.rows_out, metrics.bytes_out, seconds, metrics.read, results, error
+        run_id,
+        partition,
+        metrics.rows_in,
+        metrics.rows_out,
+        metrics.bytes_out,
+        seconds,
+        metrics.read,
+        results,
+        error,
+        tuple(metrics.operators),
     )

@@ -118,3 +118,18 @@ def test_conversions() -> None:
 def test_empty_result_keeps_its_schema() -> None:
     assert Result(SCHEMA).to_arrow().schema == arrow_schema(SCHEMA)
     assert Result(Schema(())).fetchall() == []
+
+
+def test_a_notebook_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = Result(Schema(()))
+    assert nothing._repr_html_() == "<code>&lt;Result without columns (open)&gt;</code>"
+    nothing.show()
+    assert capsys.readouterr().out == ""
+    half_read = result()
+    half_read.fetchone()
+    assert half_read._repr_html_().startswith("<code>&lt;Result a int, s string")
+    lines = pa.RecordBatch.from_arrays([pa.array(["Scan <t>", "  x"])], names=["plan"])
+    plan = Result(Schema((Field("plan", STRING),)), [lines], is_text=True)
+    assert plan._repr_html_() == "<pre>Scan &lt;t&gt;\n  x</pre>"
+    plan.show()
+    assert capsys.readouterr().out == "Scan <t>\n  x\n"

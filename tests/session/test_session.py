@@ -118,12 +118,15 @@ def test_threads_share_a_session(numbers: sharkpy.SharkContext) -> None:
 def test_explain(numbers: sharkpy.SharkContext) -> None:
     numbers.sql("CACHE TABLE t")
     text = "\n".join(line for (line,) in numbers.sql("EXPLAIN SELECT s, count(*) FROM t WHERE k > 1 GROUP BY s"))
-    assert "== Logical plan ==" in text
-    assert "== Physical plan ==" in text
+    assert "== Physical plan: one stage in the driver ==" in text
     assert "BlockScan default.t" in text
+    extended = "\n".join(line for (line,) in numbers.sql("EXPLAIN EXTENDED SELECT s FROM t WHERE k > 1"))
+    titles = [line for line in extended.splitlines() if line.startswith("==")]
+    assert [title.split(" ")[1] for title in titles] == ["Bound", "Logical", "Physical", "SQL"]
+    assert 'FROM in0\nWHERE ("c1" > ' in extended
     analyzed = "\n".join(line for (line,) in numbers.sql("EXPLAIN ANALYZE SELECT s FROM t WHERE k > 1"))
     assert "2 rows in" in analyzed
-    assert "blocks kept" in analyzed
+    assert "1 block kept, 0 pruned" in analyzed
     assert "in the driver" in analyzed
 
 

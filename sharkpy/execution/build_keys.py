@@ -1,0 +1,75 @@
+"""The values that the keys of a build side take, computed from its rows in the driver."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sharkpy.expr import Alias, ColumnRef, Expr
+from sharkpy.physical.distribution import SinglePartitioning
+from sharkpy.physical.learned_filters import KeyValues
+from sharkpy.physical.operators import ExchangeRead, Project
+from sharkpy.physical.plan import column_name
+from sharkpy.physical.stage import ResultSink
+from sharkpy.physical.stages import lower_stage
+from sharkpy.types import NULL, is_nested
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MOST_VALUES = 5000
+"""Distinct keys up to which all of them are kept; above, the least and the greatest."""
+
+
+def key_values(read: ExchangeRead, key: Expr, rows: pa.Table, connection: DuckDBPyConnection) -> KeyValues | None:
+    """The values of `key` over the `rows` of `read`; None where they have no order or no Python value."""
+    if is_nested(key.dtype) or key.dtype == NULL:
+        return None
+    if isinstance(key, ColumnRef) and (few := _few_values(rows.column(column_name(key.column_id)))) is not None:
+        return few
+    number = max(column.column_id for column in read.columns) + 1
+    single = replace(read, partitioning=SinglePartitioning())
+    program = lower_stage(Project(single, (Alias(key, number, "key"),)), ResultSink()).program
+    relation, name = program.inputs[0].relation, f'"{column_name(number)}"'
+    source = f"({program.sql or f'SELECT * FROM {relation}'}) AS keys"
+    connection.register(relation, rows)
+    try:
+        return _read(source, name, connection)
+    except (ValueError, OverflowError):
+        # A date or timestamp that Python does not have.
+        return None
+    finally:
+        connection.unregister(relation)
+
+
+def _few_values(column: pa.ChunkedArray[Any]) -> KeyValues | None:
+    """The values, where they are few, without a query."""
+    import pyarrow.compute as pc
+
+    try:
+        distinct = pc.unique(column)
+        if len(distinct) > MOST_VALUES + 1:
+            return None
+        found = distinct.to_pylist()
+    except (pa.ArrowNotImplementedError, ValueError, OverflowError):
+        return None
+    values = sorted(value for value in found if value is not None)
+    low, high = (values[0], values[-1]) if values else (None, None)
+    return KeyValues(tuple(values), low, high, None in found)
+
+
+def _read(source: str, name: str, connection: DuckDBPyConnection) -> KeyValues:
+    totals = f"SELECT min({name}), max({name}), count(*) > count({name}) FROM {source}"
+    low, high, has_null = _columns(totals, connection)
+    if low[0] is None:
+        return KeyValues((), None, None, bool(has_null[0]))
+    distinct = f"SELECT DISTINCT {name} FROM {source} WHERE {name} IS NOT NULL LIMIT {MOST_VALUES + 1}"
+    (values,) = _columns(distinct, connection)
+    known = None if len(values) > MOST_VALUES else tuple(sorted(values))
+    return KeyValues(known, low[0], high[0], bool(has_null[0]))
+
+
+def _columns(sql: str, connection: DuckDBPyConnection) -> list[list[Any]]:
+    return [column.to_pylist() for column in connection.sql(sql).to_arrow_table().columns]

@@ -1,0 +1,129 @@
+"""What DuckDB's profile says of the operators of one stage's query, in words that survive summing over tasks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sharkpy.physical.stage import StageInput
+
+SCAN = "scan"
+KINDS: dict[str, str] = {
+    "TABLE_SCAN": SCAN,
+    "ARROW_SCAN": SCAN,
+    "FILTER": "filter",
+    "PROJECTION": "project",
+    "HASH_GROUP_BY": "aggregate",
+    "PERFECT_HASH_GROUP_BY": "aggregate",
+    "PARTITIONED_AGGREGATE": "aggregate",
+    "SIMPLE_AGGREGATE": "aggregate",
+    "UNGROUPED_AGGREGATE": "aggregate",
+    "HASH_JOIN": "join",
+    "NESTED_LOOP_JOIN": "join",
+    "BLOCKWISE_NL_JOIN": "join",
+    "PIECEWISE_MERGE_JOIN": "join",
+    "IE_JOIN": "join",
+    "ASOF_JOIN": "join",
+    "CROSS_PRODUCT": "join",
+    "LEFT_DELIM_JOIN": "join",
+    "RIGHT_DELIM_JOIN": "join",
+    "WINDOW": "window",
+    "STREAMING_WINDOW": "window",
+    "ORDER_BY": "sort",
+    "TOP_N": "top_n",
+    "LIMIT": "limit",
+    "STREAMING_LIMIT": "limit",
+    "UNION": "union",
+    "UNNEST": "unnest",
+}
+"""DuckDB's operator -> ours; any other goes by its own name in small letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFigures:
+    """One operator over the inputs `relations`; `seconds` is the time of all threads, `size_bytes` of its output.
+
+    `ordinal` counts operators of the same kind over the same relations, from the top.
+    """
+
+    kind: str
+    relations: frozenset[str]
+    ordinal: int
+    rows: int
+    size_bytes: int
+    seconds: float
+
+
+def read_figures(text: str, inputs: Iterable[StageInput]) -> list[OperatorFigures]:
+    """The operators of a profile in JSON, parents first, over the inputs that their scans read."""
+    inputs = tuple(inputs)
+    columns = {alias: spec.relation for spec in inputs for alias in _aliases(spec)}
+    alone = frozenset(spec.relation for spec in inputs) if len(inputs) == 1 else frozenset()
+    found: list[tuple[str, frozenset[str], Mapping[str, Any]]] = []
+    profile = json.loads(text) if text else {}
+    for root in profile.get("operator") or profile.get("children") or ():
+        _visit(root, columns, alone, found)
+    counts: dict[tuple[str, frozenset[str]], int] = {}
+    figures = []
+    for kind, relations, node in found:
+        key = (kind, relations)
+        ordinal = 0 if kind == SCAN else counts.get(key, 0)
+        counts[key] = ordinal + 1
+        rows, size = int(node.get("intermediate_rows", 0)), int(node.get("intermediate_size_bytes", 0))
+        figures.append(OperatorFigures(kind, relations, ordinal, rows, size, float(node.get("timing", 0.0))))
+    return figures
+
+
+def sum_figures(tasks: Iterable[Iterable[OperatorFigures]]) -> tuple[OperatorFigures, ...]:
+    """Figures of equal operators put together, in the order in which they were first seen."""
+    sums: dict[tuple[str, frozenset[str], int], OperatorFigures] = {}
+    for task in tasks:
+        for one in task:
+            key = (one.kind, one.relations, one.ordinal)
+            if (so_far := sums.get(key)) is not None:
+                one = OperatorFigures(
+                    *key,
+                    so_far.rows + one.rows,
+                    so_far.size_bytes + one.size_bytes,
+                    so_far.seconds + one.seconds,
+                )
+            sums[key] = one
+    return tuple(sums.values())
+
+
+def _aliases(spec: StageInput) -> Iterable[str]:
+    return getattr(spec, "aliases", None) or spec.schema.names
+
+
+def _visit(
+    node: Mapping[str, Any],
+    columns: Mapping[str, str],
+    alone: frozenset[str],
+    found: list[tuple[str, frozenset[str], Mapping[str, Any]]],
+) -> frozenset[str]:
+    """Adds `node` and all below it to `found`, parents first; the relations it reads."""
+    name = str(node.get("type", ""))
+    place = len(found)
+    below = [_visit(child, columns, alone, found) for child in node.get("children") or ()]
+    relations = frozenset().union(*below)
+    if _reads_input(node):
+        # A scan that names no column is of the only input there is.
+        relations = _scanned(node, columns) or alone
+    if name not in ("", "RESULT_COLLECTOR", "EXPLAIN_ANALYZE"):
+        found.insert(place, (KINDS.get(name, name.lower()), relations, node))
+    return relations
+
+
+def _reads_input(node: Mapping[str, Any]) -> bool:
+    """Whether an operator is the scan of Arrow data, and not of constants."""
+    function = (node.get("extra_info") or {}).get("Function", node.get("type"))
+    return KINDS.get(str(node.get("type"))) == SCAN and "ARROW" in str(function)
+
+
+def _scanned(node: Mapping[str, Any], columns: Mapping[str, str]) -> frozenset[str]:
+    """The relation whose columns a scan names."""
+    projections = (node.get("extra_info") or {}).get("Projections", ())
+    names = [projections] if isinstance(projections, str) else projections
+    return frozenset(columns[name] for name in names if name in columns)

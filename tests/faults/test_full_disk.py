@@ -1,0 +1,131 @@
+"""A disk that fills at any point of a statement: the old content or the new one, and the space is free again."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.errors import InternalError, SharkError
+
+Limiter = Callable[[int], AbstractContextManager[None]]
+"""While it is entered, only so many bytes more can be written."""
+SMALL = 6 << 20
+
+STATEMENTS = (
+    "CREATE TABLE made AS SELECT id, concat('text ', id * 7919) AS t FROM base",
+    "CREATE TABLE made TBLPROPERTIES ('shark.cache' = 'MEMORY') AS SELECT id, concat('t ', id * 7919) AS t FROM base",
+    "CREATE TABLE made TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY') AS SELECT id, concat(id * 7919) AS t FROM base",
+    "INSERT INTO stored SELECT id, concat('text ', id * 7919) FROM base",
+    "INSERT OVERWRITE TABLE stored SELECT id, concat('text ', id * 7919) FROM base",
+    "INSERT INTO kept SELECT id, concat('text ', id * 7919) FROM base",
+    "CACHE TABLE stored",
+)
+NEW_ROWS = {0: 20_000, 1: 20_000, 2: 20_000, 3: 20_100, 4: 20_000, 5: 20_100, 6: 100}
+TABLES = ("made", "made", "made", "stored", "stored", "kept", "stored")
+
+
+@pytest.fixture(params=["full", "limit"])
+def limited(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path, Limiter]]:
+    """A folder, and what limits writing to it: a small file system that is filled, or the process's file size."""
+    if request.param == "limit":
+        yield tmp_path, _file_size
+        return
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={SMALL}", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("file systems cannot be mounted here")
+    try:
+        yield disk, lambda size: _ballast(disk, size)
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=False)
+
+
+@contextmanager
+def _file_size(size: int) -> Iterator[None]:
+    """Files grow to `size` at most: a write beyond fails with EFBIG (Python ignores the signal)."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@contextmanager
+def _ballast(disk: Path, size: int) -> Iterator[None]:
+    path = disk / "ballast"
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    path.write_bytes(b"\0" * max(0, free - size))
+    try:
+        yield
+    finally:
+        path.unlink()
+
+
+def used(folder: Path) -> int:
+    """Bytes of files of data and blocks: the catalog's own file may grow."""
+    files = (path for path in folder.rglob("*") if path.is_file() and "ballast" not in path.name)
+    return sum(path.stat().st_size for path in files if not path.name.startswith("catalog"))
+
+
+def session(folder: Path) -> sharkpy.SharkContext:
+    (folder / "shm").mkdir(exist_ok=True)
+    conf = {"shark.store.shm.dir": str(folder / "shm"), "shark.temp.dir": str(folder)}
+    return sharkpy.connect(warehouse=folder / "warehouse", **conf)
+
+
+def content(context: sharkpy.SharkContext, table: str) -> int | None:
+    """Rows of the table, None where there is none."""
+    if table not in [name for (name, *_) in context.sql("SHOW TABLES").fetchall()]:
+        return None
+    ((count, least),) = context.sql(f"SELECT count(*), min(id) FROM {table}").fetchall()
+    assert count == 0 or least == 1
+    return int(count)
+
+
+def fails(context: sharkpy.SharkContext, statement: str) -> bool:
+    failure: SharkError | None = None
+    try:
+        context.sql(statement)
+    except SharkError as error:
+        failure = error
+    assert not isinstance(failure, InternalError), f"{statement}: {failure}"
+    return failure is not None
+
+
+@pytest.mark.parametrize("number", range(len(STATEMENTS)))
+def test_old_or_new(limited: tuple[Path, Limiter], number: int) -> None:
+    folder, limiter = limited
+    statement, table = STATEMENTS[number], TABLES[number]
+    failures = 0
+    with session(folder) as context:
+        context.sql("CREATE TABLE base AS SELECT explode(sequence(1, 20000)) AS id")
+        for name, cache in (("stored", ""), ("kept", "TBLPROPERTIES ('shark.cache' = 'MEMORY')")):
+            rows = "SELECT id, concat('old ', id) AS t FROM base WHERE id <= 100"
+            context.sql(f"CREATE TABLE {name} {cache} AS {rows}")
+        context.sql("SELECT count(*), max(t) FROM stored").fetchall()
+        old, size = content(context, table), used(folder)
+        for allowed in (0, 1_000, 5_000, 20_000, 70_000, 150_000, 300_000):
+            with limiter(allowed):
+                failed = fails(context, statement)
+            if not failed:
+                assert content(context, table) == NEW_ROWS[number], f"{allowed} bytes"
+                break
+            failures += 1
+            assert content(context, table) == old, f"{allowed} bytes"
+            assert used(folder) <= size + 4096, f"{allowed} bytes"
+        assert context.sql("SELECT count(*), sum(id) FROM base").fetchall() == [(20_000, 200_010_000)]
+        if failed:
+            context.sql(statement)
+        assert content(context, table) == NEW_ROWS[number]
+    assert failures

@@ -1,0 +1,107 @@
+"""Python workers and their daemon killed at random times: every answer is right all the same."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+import sharkpy
+from sharkpy.execution.spark import TASK_ATTEMPTS
+from tests.faults.workload import QUERIES
+
+pytestmark = pytest.mark.spark
+
+
+def daemons(context: sharkpy.SharkContext) -> list[psutil.Process]:
+    """The worker daemons, children of the JVM; the workers are theirs."""
+    handle = context.engine._spark
+    assert handle is not None
+    assert handle.jvm is not None
+    return psutil.Process(handle.jvm.process.pid).children()
+
+
+def kill(context: sharkpy.SharkContext, generator: random.Random, kind: str) -> int | None:
+    """One worker, or a daemon with all its workers: left alone, they would serve on without it."""
+    found = sorted(daemons(context), key=lambda process: process.pid)
+    if not found:
+        return None
+    daemon = generator.choice(found)
+    workers = sorted(daemon.children(), key=lambda process: process.pid)
+    victims = [daemon, *workers] if kind == "daemon" else [generator.choice(workers)] if workers else []
+    for victim in victims:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            victim.kill()
+    return len(victims) or None
+
+
+@contextmanager
+def killer(context: sharkpy.SharkContext, generator: random.Random, kind: str) -> Iterator[list[int]]:
+    """Meanwhile kills at random times: fewer than a task has tries, so that the statement must succeed.
+
+    A daemon that dies as it starts takes more than one try of a task.
+    """
+    most = 1 if kind == "daemon" else TASK_ATTEMPTS - 1
+    killed: list[int] = []
+    is_over = threading.Event()
+
+    def run() -> None:
+        while len(killed) < most and not is_over.wait(generator.uniform(0, 0.15)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if (victims := kill(context, generator, kind)) is not None:
+                    killed.append(victims)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def check(
+    context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], seed: int, kind: str, rounds: int
+) -> None:
+    generator = random.Random(seed)
+    total = 0
+    for number in range(rounds):
+        query = QUERIES[number % len(QUERIES)]
+        with killer(context, generator, kind) as killed:
+            found = context.sql(query).fetchall()
+        assert found == expected[query], f"seed {seed}: {query} after {killed} victims"
+        total += len(killed)
+    assert total
+    for query in QUERIES:
+        assert context.sql(query).fetchall() == expected[query], f"seed {seed}: {query} after all"
+
+
+@pytest.mark.parametrize("kind", ["worker", "daemon"])
+def test_answers_survive(
+    context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], seed: int, kind: str
+) -> None:
+    check(context, expected, seed, kind, 6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["worker", "daemon"])
+def test_answers_survive_many(
+    context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], seed: int, kind: str
+) -> None:
+    check(context, expected, seed, kind, 120)
+
+
+def test_a_write_is_whole_or_not_there(context: sharkpy.SharkContext, seed: int) -> None:
+    """Blocks of tasks that died half way are in no table."""
+    generator = random.Random(seed)
+    for _ in range(3):
+        with killer(context, generator, "worker"):
+            context.sql("CREATE TABLE copied TBLPROPERTIES ('shark.cache' = 'MEMORY') AS SELECT k, v FROM facts")
+        found = context.sql("SELECT count(*), count(DISTINCT k), sum(v) FROM copied").fetchall()
+        assert found == context.sql("SELECT count(*), count(*), sum(v) FROM facts").fetchall(), f"seed {seed}"
+        context.sql("DROP TABLE copied")

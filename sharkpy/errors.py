@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Self
 
 
 class SharkError(Exception):
@@ -115,9 +116,20 @@ class SourceError(ExecutionError):
 
 
 class CorruptionError(ExecutionError):
-    """Stored data whose checksum or structure is wrong; it was not read."""
+    """Stored data whose checksum or structure is wrong; it was not read. `block_id` where it is a block's."""
 
     sqlstate = "XX001"
+    block_id: str | None = None
+
+    @classmethod
+    def of_block(cls, block_id: str, fact: str) -> Self:
+        """`fact` completes the sentence: block "…" is …"""
+        error = cls(f'block "{block_id}" is {fact}')
+        error.block_id = block_id
+        return error
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (*super().__reduce__(), {"block_id": self.block_id})
 
 
 class ResourceError(ExecutionError):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
 
+    from sharkpy.execution.profile import QueryProfile
+
 Row = tuple[Any, ...]
 HTML_ROWS = 20
 
@@ -36,10 +38,13 @@ class Result:
         schema: Schema,
         batches: Iterable[pa.RecordBatch] = (),
         *,
-        profile: Callable[[], object] | None = None,
+        profile: Callable[[], QueryProfile] | None = None,
         on_close: Callable[[], None] | None = None,
+        is_text: bool = False,
     ) -> None:
         self.schema = schema
+        self.is_text = is_text
+        """Whether the rows are lines to be read as they are, such as a plan, and no table."""
         self._source = iter(batches)
         self._ahead: deque[pa.RecordBatch] = deque()
         self._rows: Iterator[Row] | None = None
@@ -52,8 +57,12 @@ class Result:
         return list(self.schema.names)
 
     @property
-    def profile(self) -> object:
-        """What running the statement took, per operator and stage; complete when all rows were read."""
+    def profile(self) -> QueryProfile | None:
+        """What running the query took: `stages` in the order they ended (rows, bytes, tasks, seconds, malformed
+        lines), `decisions` taken between them, `physical`, the plan as it was run, and `seconds` in all.
+
+        Complete when all rows were read. None for a command.
+        """
         return self._profile() if self._profile else None
 
     @property
@@ -98,15 +107,19 @@ class Result:
         return self._rows
 
     def fetchone(self) -> Row | None:
+        """The next row; None when all were read."""
         return next(iter(self), None)
 
     def fetchmany(self, size: int = 1000) -> list[Row]:
+        """At most `size` next rows; an empty list when all were read."""
         return list(itertools.islice(iter(self), size))
 
     def fetchall(self) -> list[Row]:
+        """All rows not read yet."""
         return list(iter(self))
 
     def to_arrow(self) -> pa.Table:
+        """All rows not read yet, as a table with the result's names and logical types."""
         import pyarrow as pa
 
         return pa.Table.from_batches(list(self.batches()), schema=arrow_schema(self.schema))
@@ -129,17 +142,26 @@ class Result:
         return reader.__arrow_c_stream__(requested_schema)  # type: ignore[no-untyped-call]
 
     def show(self, num_rows: int = 20) -> None:
-        """Print the next rows as a table, without consuming them."""
-        from sharkpy.cli.writers import write_table
+        """Print the next rows as a table, a plan as its lines, without consuming them."""
+        from sharkpy.cli.writers import write_lines, write_table
 
-        batches, is_more = self._peek(num_rows)
-        write_table(sys.stdout, self.schema, batches)
+        if not self.columns:
+            return
+        batches, is_more = self._peek(sys.maxsize if self.is_text else num_rows)
+        write = write_lines if self.is_text else write_table
+        write(sys.stdout, self.schema, batches)
         if is_more:
             sys.stdout.write(f"only the first {num_rows} rows are shown\n")
 
     def _repr_html_(self) -> str:
+        """The next rows as an HTML table for a notebook, or what can be said of a result that has no such rows."""
         from sharkpy.cli.values import format_column
 
+        if not self.columns or self._is_closed or self._rows is not None:
+            return f"<code>{html.escape(repr(self))}</code>"
+        if self.is_text:
+            texts = (str(line) for batch in self._peek(sys.maxsize)[0] for line in batch.column(0).to_pylist())
+            return f"<pre>{html.escape(chr(10).join(texts))}</pre>"
         batches, is_more = self._peek(HTML_ROWS)
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         lines = [f"<table><thead><tr>{head}</tr></thead><tbody>"]
@@ -154,7 +176,8 @@ class Result:
 
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "open"
-        return f"<Result {', '.join(f'{field.name} {field.dtype}' for field in self.schema)} ({state})>"
+        columns = ", ".join(f"{field.name} {field.dtype}" for field in self.schema) or "without columns"
+        return f"<Result {columns} ({state})>"
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -172,7 +195,11 @@ class Result:
             batch = self._ahead.popleft() if self._ahead else self._next_batch()
             if batch is None:
                 return
-            columns = [column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns]
+            try:
+                columns = [column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns]
+            except OverflowError:
+                message = "a date or timestamp outside the years 1 to 9999 has no Python value"
+                raise ExecutionError(message, hint="read it with to_arrow()", sqlstate="22008") from None
             for row in zip(*columns, strict=True):
                 self._check_open()
                 yield row

@@ -62,7 +62,7 @@ def _result(plan: object) -> object:
 
 @pytest.mark.spark
 def test_the_walk_through_one_query_is_true(tmp_path: Path) -> None:
-    with sharkpy.connect("local[2]", tmp_path, **{"shark.placement.driver": False}) as context:
+    with sharkpy.connect("local[2]", tmp_path, shark_placement_driver=False, shark_task_single_max_bytes=0) as context:
         context.sql(TABLES).close()
         walk = "\n".join(_walk(context))
     text = DOCUMENT.read_text()

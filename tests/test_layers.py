@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("sources",),
     ("physical",),
     ("execution",),
-    ("session", "query_snapshot", "explain", "result", "cli", "demo"),
+    ("session", "query_snapshot", "plan_cache", "explain", "explain_tree", "result", "cli", "demo"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

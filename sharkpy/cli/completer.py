@@ -67,7 +67,10 @@ class SharkCompleter(Completer):
 
     def _columns(self, name: str) -> tuple[str, ...]:
         database, _, table = name.replace("`", "").lower().rpartition(".")
-        found = self._context.catalog.find_table(database or self._context.current_database, table)
+        try:
+            found = self._context.catalog.find_table(database or self._context.current_database, table)
+        except SharkError:
+            return ()
         return found.schema.names if found else ()
 
     def _functions(self) -> Iterable[str]:

@@ -18,8 +18,7 @@ from sharkpy import __version__
 from sharkpy.cli.completer import SharkCompleter
 from sharkpy.cli.error_text import error_text
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
-from sharkpy.cli.run_statements import footer, writer_of
-from sharkpy.cli.writers import WRITERS
+from sharkpy.cli.run_statements import footer, run_statement, writer_of
 from sharkpy.errors import SharkError
 
 if TYPE_CHECKING:
@@ -82,9 +81,6 @@ class Shell:
             started = time.perf_counter()
             try:
                 count = run_with_progress(lambda sql=statement: self._answer(sql), self._context.cancel, self._board)  # type: ignore[misc]
-            except SharkError as error:
-                sys.stdout.write(error_text(error, statement, line) + "\n")
-                return
             except Exception as error:  # noqa: BLE001 - the shell outlives any error
                 sys.stdout.write(error_text(error, statement, line) + "\n")
                 return
@@ -92,10 +88,7 @@ class Shell:
                 sys.stdout.write(footer(count, time.perf_counter() - started) + "\n")
 
     def _answer(self, statement: str) -> int | None:
-        with self._context.sql(statement) as result:
-            if not result.columns:
-                return None
-            return WRITERS[self._format](sys.stdout, result.schema, result.batches())
+        return run_statement(self._context, statement, self._format, sys.stdout, self._board.hide)
 
     def _shell_command(self, text: str) -> None:
         match text.split():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
@@ -15,25 +16,58 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SHOW_AFTER_SECONDS = 1.0
 REFRESH_SECONDS = 0.1
+END_SECONDS = 5.0
+"""How long a cancelled statement is waited for when the process is told to end."""
 
 
 @dataclass(slots=True)
 class ProgressBoard:
-    """The latest figures of the running query; `update` is called from the engine's threads."""
+    """The latest figures of the running query, and the line on `stream` that shows them.
 
+    `update` is called from the engine's threads, `hide` by whoever is about to write the answer.
+    """
+
+    stream: TextIO | None = None
+    """Standard error as it is when the board is made, if None."""
     latest: Progress | None = None
+    _is_shown: bool = False
+    _is_hidden: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def update(self, progress: Progress) -> None:
         self.latest = progress
 
-    def clear(self) -> None:
+    def start(self) -> None:
+        """A statement begins."""
         self.latest = None
+        self._is_hidden = False
+
+    def show(self, elapsed: float) -> None:
+        """Write the line anew, on a terminal and until it is hidden."""
+        stream = self.stream or sys.stderr
+        with self._lock:
+            if self._is_hidden or not stream.isatty():
+                return
+            width = shutil.get_terminal_size().columns
+            stream.write(f"\r\x1b[2K{self.line(elapsed)[: width - 1]}")
+            stream.flush()
+            self._is_shown = True
+
+    def hide(self) -> None:
+        """Take the line away, until the next statement."""
+        stream = self.stream or sys.stderr
+        with self._lock:
+            self._is_hidden = True
+            if self._is_shown:
+                stream.write("\r\x1b[2K")
+                stream.flush()
+                self._is_shown = False
 
     def line(self, elapsed: float) -> str:
         progress = self.latest
         if progress is None:
-            return f"{elapsed:.1f} s"
-        parts = [f"stage {progress.stages_done + 1} {progress.stage}"]
+            return f"running | {elapsed:.1f} s"
+        parts = [f"stage {progress.stages_done + 1} {progress.stage.split(' ')[0]}"]
         if progress.tasks_total:
             percent = 100 * progress.tasks_done // progress.tasks_total
             parts.append(f"{percent} % | {progress.tasks_done}/{progress.tasks_total} tasks")
@@ -46,11 +80,11 @@ class ProgressBoard:
 class _Outcome(Generic[T]):
     value: list[T] = field(default_factory=list)
     error: BaseException | None = None
+    done: threading.Event = field(default_factory=threading.Event)
+    """Thread.join is not to be trusted once a KeyboardInterrupt has come through it."""
 
 
-def run_with_progress(
-    work: Callable[[], T], cancel: Callable[[], None], board: ProgressBoard, stream: TextIO = sys.stderr
-) -> T:
+def run_with_progress(work: Callable[[], T], cancel: Callable[[], None], board: ProgressBoard) -> T:
     """What `work` returns or raises. Ctrl-C calls `cancel` and waits for the work to end."""
     outcome: _Outcome[T] = _Outcome()
 
@@ -59,25 +93,30 @@ def run_with_progress(
             outcome.value.append(work())
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             outcome.error = error
+        finally:
+            outcome.done.set()
 
-    board.clear()
+    board.start()
     thread = threading.Thread(target=run, name="statement", daemon=True)
     started = time.monotonic()
-    thread.start()
-    is_shown = False
-    while thread.is_alive():
+    try:
+        thread.start()
+    except KeyboardInterrupt:  # while waiting for the thread to say that it runs
+        cancel()
+    while not outcome.done.is_set():
         try:
-            thread.join(REFRESH_SECONDS)
+            if outcome.done.wait(REFRESH_SECONDS):
+                break
             elapsed = time.monotonic() - started
-            if stream.isatty() and elapsed > SHOW_AFTER_SECONDS and thread.is_alive():
-                stream.write(f"\r\x1b[2K{board.line(elapsed)}")
-                stream.flush()
-                is_shown = True
+            if elapsed > SHOW_AFTER_SECONDS:
+                board.show(elapsed)
         except KeyboardInterrupt:
             cancel()
-    if is_shown:
-        stream.write("\r\x1b[2K")
-        stream.flush()
+        except SystemExit:
+            cancel()
+            outcome.done.wait(END_SECONDS)
+            raise
+    board.hide()
     if outcome.error is not None:
         raise outcome.error
     return outcome.value[0]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 from sharkpy.cli.error_text import error_text
-from sharkpy.cli.writers import WRITERS
-from sharkpy.errors import ConfigurationError, SharkError, did_you_mean
+from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
+from sharkpy.cli.writers import WRITERS, write_lines
+from sharkpy.errors import CancelledError, ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
     from sharkpy.session import SharkContext
@@ -26,33 +29,49 @@ def run_script(context: SharkContext, text: str, output_format: str, *, timing: 
     """The exit code: 1 at the first error, which ends the script; answers go to standard output alone."""
     from sharkpy.sql.split_statements import split_statements
 
+    board = ProgressBoard()
+    remove = context.add_progress_listener(board.update)
     for statement, line in split_statements(text):
         started = time.perf_counter()
+
+        def answer(statement: str = statement) -> int | None:
+            return run_statement(context, statement, output_format, sys.stdout, board.hide)
+
         try:
-            count = run_statement(context, statement, output_format, sys.stdout)
+            count = run_with_progress(answer, context.cancel, board)
         except BrokenPipeError:
             return 1
-        except KeyboardInterrupt:
-            context.cancel()
+        except CancelledError:
             sys.stderr.write("cancelled\n")
             return 130
-        except SharkError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it was, a script's user reads one line
             sys.stdout.flush()
             sys.stderr.write(error_text(error, statement, line) + "\n")
             return 1
         if timing:
             sys.stderr.write(f"{footer(count, time.perf_counter() - started)}\n")
+    remove()
     return 0
 
 
-def run_statement(context: SharkContext, statement: str, output_format: str, stream: TextIO) -> int | None:
-    """The number of rows written; None for a statement without an answer."""
+def run_statement(
+    context: SharkContext,
+    statement: str,
+    output_format: str,
+    stream: TextIO,
+    on_answer: Callable[[], None] = lambda: None,
+) -> int | None:
+    """The number of rows written; None for a statement without an answer. `on_answer` is called before the first."""
     with context.sql(statement) as result:
         if not result.columns:
             return None
-        count = WRITERS[output_format](stream, result.schema, result.batches())
+        write = write_lines if result.is_text and output_format == "table" else WRITERS[output_format]
+        batches = result.batches()
+        first = list(itertools.islice(batches, 1))
+        on_answer()
+        count = write(stream, result.schema, itertools.chain(first, batches))
     stream.flush()
-    return count
+    return None if result.is_text else count
 
 
 def footer(count: int | None, seconds: float) -> str:

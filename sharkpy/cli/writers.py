@@ -122,6 +122,15 @@ def write_table(stream: TextIO, schema: Schema, batches: Batches) -> int:
     return count
 
 
+def write_lines(stream: TextIO, schema: Schema, batches: Batches) -> int:
+    """The first column alone, as it is."""
+    count = 0
+    for row in text_rows(schema, batches):
+        stream.write(row[0] + "\n")
+        count += 1
+    return count
+
+
 def _clean(row: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(text if text.isprintable() else text.translate(_CELL_ESCAPES) for text in row)
 

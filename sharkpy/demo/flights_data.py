@@ -7,6 +7,7 @@ import io
 import os
 import shutil
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 TEXT_TABLES = ("flights", "airports", "airlines")
 PARQUET_TABLES = ("planes", "weather")
+_STAGING = "files-"
+_STALE_SECONDS = 600
+"""A staging folder of this age was left behind by a process that was killed."""
 
 
 def package_folder() -> Path:
@@ -34,7 +38,10 @@ def write_files(folder: Path) -> None:
         return
     source = package_folder()
     folder.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix="files-", dir=folder.parent))
+    for left in folder.parent.glob(f"{_STAGING}*"):
+        if time.time() - left.stat().st_mtime > _STALE_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)
+    staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=folder.parent))
     try:
         for name in TEXT_TABLES:
             _write_text(read_csv(source, name), staging / name / f"{name}.txt")

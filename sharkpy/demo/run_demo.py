@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy import conf as settings
-from sharkpy.cli.writers import write_table
+from sharkpy.cli.writers import write_lines, write_table
 from sharkpy.demo.flights_data import write_files
 from sharkpy.demo.tables import create_tables, memory_figures
 from sharkpy.demo.tour import RDD_STEPS, STEPS, Step
 from sharkpy.errors import ConfigurationError
+from sharkpy.explain_tree import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from sharkpy.session import SharkContext
@@ -63,8 +64,10 @@ def _show_memory(context: SharkContext, files: Path) -> None:
     seconds = time.perf_counter() - started
     _say(f"\nIn the memory store after {seconds:.2f} s (from files at the first run, mapped back at the next):")
     for name, rows, blocks, raw, encoded in figures:
-        sizes = f"{raw / 1e6:>7.2f} MB raw {encoded / 1e6:>7.2f} MB in memory ({encoded / raw:.0%})"
-        _say(f"  {name:<9}{rows:>9,} rows {blocks:>3} blocks {sizes}")
+        sizes = f"{format_bytes(raw):>8} of files, {format_bytes(encoded):>8} in memory"
+        # Of small files, most of what is kept in memory is statistics.
+        share = f" ({encoded / raw:.0%})" if raw >= 1 << 20 else ""
+        _say(f"  {name:<9}{rows:>8,} rows in {blocks:>2} block{'s' if blocks != 1 else ' '} {sizes}{share}")
 
 
 def _show(context: SharkContext, step: Step) -> None:
@@ -75,19 +78,21 @@ def _show(context: SharkContext, step: Step) -> None:
     with context.sql(step.sql) as result:
         batches = list(result.batches())
         seconds = time.perf_counter() - started
-        if result.columns == ["plan"]:
-            for batch in batches:
-                sys.stdout.writelines(f"  {line}\n" for line in batch.column(0).to_pylist())
+        if result.is_text:
+            write_lines(sys.stdout, result.schema, batches)
         elif result.columns:
             write_table(sys.stdout, result.schema, batches)
-    _say(f"{seconds * 1000:.1f} ms{pruned}")
+    _say(f"{format_seconds(seconds)}{pruned}")
 
 
 def _pruning(context: SharkContext, sql: str) -> str:
     """How many blocks of the query's tables pruning leaves."""
     from sharkpy.logical import LogicalPlan
     from sharkpy.physical.operators import BlockScan
+    from sharkpy.sql.split_statements import split_statements
 
+    if len(split_statements(sql)) != 1:
+        return ""
     statement = context.bind(sql)
     if not isinstance(statement, LogicalPlan):
         return ""

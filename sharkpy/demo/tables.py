@@ -16,9 +16,7 @@ COLUMNS = {
         "sched_arr_time INT, arr_delay INT, carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING, "
         "air_time INT, distance INT, hour INT, minute INT, time_hour TIMESTAMP"
     ),
-    "airports": (
-        "faa STRING, name STRING, lat DOUBLE, lon DOUBLE, alt INT, tz INT, dst STRING, tzone STRING"
-    ),
+    "airports": ("faa STRING, name STRING, lat DOUBLE, lon DOUBLE, alt INT, tz INT, dst STRING, tzone STRING"),
     "airlines": "carrier STRING, name STRING",
     "planes": (
         "tailnum STRING, year INT, type STRING, manufacturer STRING, model STRING, engines INT, seats INT, speed INT, "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sharkpy import conf as settings
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -92,8 +94,19 @@ FROM flights WHERE month = 12 AND air_time > 300 GROUP BY dest""",
     ),
 )
 
+RDD_SETTINGS = (
+    (settings.DRIVER_PLACEMENT, "false"),
+    (settings.SINGLE_TASK_ROWS, "0"),
+    (settings.SINGLE_TASK_BYTES, "0"),
+    (settings.REPLICATED_ROWS, "0"),
+)
+"""Tables of this size would be read by one task otherwise."""
+
 RDD_STEPS = (
-    Step("The same engine as RDD tasks: no stage runs in the driver from here on", "SET shark.placement.driver=false"),
+    Step(
+        "The same engine as RDD tasks on Spark, which starts now: no stage in the driver, and several tasks a stage",
+        ";\n".join(f"SET {setting.key}={value}" for setting, value in RDD_SETTINGS),
+    ),
     Step(
         "A join and a group-by, as stages of tasks with exchanges between them",
         """\

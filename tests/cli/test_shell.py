@@ -23,6 +23,7 @@ from sharkpy.cli.main import main
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
 from sharkpy.errors import CancelledError, ParseError
 
+ROOT = Path(__file__).parent.parent.parent
 SETUP = "CREATE TABLE t (k INT, s STRING); INSERT INTO t VALUES (1, 'a|b'), (2, NULL), (3, 'x\ty')"
 
 
@@ -165,33 +166,88 @@ def test_the_shell_outlives_errors(context: sharkpy.SharkContext, capsys: pytest
     assert "tab_name" in out
 
 
-def test_ctrl_c_cancels_only_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_cancels_only_the_query() -> None:
+    import signal
     import threading
 
     cancelled = threading.Event()
-    interrupted = False
-    join = threading.Thread.join
-
-    def join_once(self: threading.Thread, timeout: float | None = None) -> None:
-        nonlocal interrupted
-        if not interrupted:
-            interrupted = True
-            raise KeyboardInterrupt
-        join(self, timeout)
 
     def work() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
         cancelled.wait(10)
         raise CancelledError("cancelled")
 
-    monkeypatch.setattr(threading.Thread, "join", join_once)
     with pytest.raises(CancelledError):
-        run_with_progress(work, cancelled.set, ProgressBoard(), io.StringIO())
+        run_with_progress(work, cancelled.set, ProgressBoard())
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_progress_line_goes_before_the_answer_comes() -> None:
+    terminal = Terminal()
+    board = ProgressBoard(terminal)
+    board.start()
+    board.show(2.0)
+    board.hide()
+    board.show(3.0)
+    assert terminal.getvalue() == "\r\x1b[2Krunning | 2.0 s\r\x1b[2K"
+
+
+@pytest.mark.parametrize(("number", "code", "said"), [("SIGINT", 130, "cancelled\n"), ("SIGTERM", 143, "")])
+def test_interrupted_script(tmp_path: Path, number: str, code: int, said: str) -> None:
+    """Ctrl-C and kill end a script in order, whatever DuckDB is in the middle of."""
+    import signal
+    import time
+
+    query = "SELECT count(*) FROM t a, t b, t c, t d, t e, t f WHERE a.k * b.k + c.k * d.k + e.k * f.k = 7"
+    with sharkpy.connect(warehouse=tmp_path) as context:
+        context.sql("CREATE TABLE t AS SELECT k FROM (SELECT posexplode(split(space(99), ' ')) AS (k, s)) x")
+    command = [sys.executable, "-m", "sharkpy.cli.main", "--warehouse", str(tmp_path), "-e", "SELECT 1", "-e", query]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout is not None
+    while "│   1 │" not in process.stdout.readline():
+        pass
+    time.sleep(0.5)
+    started = time.monotonic()
+    process.send_signal(signal.Signals[number])
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (code, said)
+    assert time.monotonic() - started < 5
+
+
+def test_lines_of_a_plan_are_written_as_they_are(capsys: pytest.CaptureFixture[str], warehouse: str) -> None:
+    code, out, _ = run(capsys, "--warehouse", warehouse, "-e", "EXPLAIN SELECT k FROM t")
+    assert code == 0
+    assert out.startswith("== Physical plan")
+
+
+def test_an_unforeseen_error_is_one_line(
+    capsys: pytest.CaptureFixture[str], warehouse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(sharkpy.SharkContext, "sql", fail)
+    code, out, err = run(capsys, "--warehouse", warehouse, "-e", "SELECT 1")
+    assert (code, out) == (1, "")
+    assert err.startswith("error [XX000]: ZeroDivisionError")
+    assert err.count("\n") == 1
+
+
+def test_options_before_a_command_hold() -> None:
+    from sharkpy.cli.main import _parser
+
+    assert _parser().parse_args(["--warehouse", "w", "demo"]).warehouse == "w"
+    assert _parser().parse_args(["demo", "--warehouse", "w"]).warehouse == "w"
 
 
 def test_progress_line() -> None:
     from sharkpy.execution.progress import Progress
 
     board = ProgressBoard()
-    assert board.line(1.25) == "1.2 s"
+    assert board.line(1.25) == "running | 1.2 s"
     board.update(Progress("Scan", 1, 3, 4, 2_500_000))
     assert board.line(2.0) == "stage 2 Scan | 75 % | 3/4 tasks | 2.5 M rows (1.2 M/s) | 2.0 s"

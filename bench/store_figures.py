@@ -1,6 +1,6 @@
 """Figures of the memory store alone: decoding by encoding, encoding of TPC-H's lineitem, pruning of a million blocks.
 
-`python -m bench.micro [lineitem.parquet]` prints them; without a file the data are made at scale 1.
+`python -m bench.store_figures [lineitem.parquet]` prints them; without a file the data are made at scale 1.
 """
 
 from __future__ import annotations

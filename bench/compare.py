@@ -6,8 +6,12 @@ import math
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+MANY_ROWS = 50_000
+"""Rows from which answers are compared column by column, sorted by what is not a float."""
 RELATIVE, ABSOLUTE = 1e-5, 1e-4
 """An average of decimals has six digits of scale in one engine and is a double in another; sums have any order."""
 
@@ -18,9 +22,42 @@ def difference(one: pa.Table, other: pa.Table) -> str | None:
         return f"{one.num_rows} rows against {other.num_rows}"
     if one.num_columns != other.num_columns:
         return f"{one.num_columns} columns against {other.num_columns}"
+    if one.num_rows >= MANY_ROWS:
+        return _difference_of_columns(_sorted(one), _sorted(other))
     for left, right in zip(_rows(one), _rows(other), strict=True):
         if not all(map(_same, left, right)):
             return f"{left} against {right}"
+    return None
+
+
+def _sorted(table: pa.Table) -> pa.Table:
+    """Numbers but integers as doubles, the rest as text; rows by text and integers first, then by doubles."""
+    columns = []
+    for column in table.columns:
+        is_integer = pa.types.is_integer(column.type)
+        is_number = pa.types.is_decimal(column.type) or pa.types.is_floating(column.type)
+        columns.append(column if is_integer else column.cast(pa.float64() if is_number else pa.string()))
+    plain = pa.table(columns, names=[f"c{index}" for index in range(len(columns))])
+    keys = sorted(plain.column_names, key=lambda name: _is_float(plain, name))
+    return plain.sort_by([(name, "ascending") for name in keys])
+
+
+def _is_float(table: pa.Table, name: str) -> bool:
+    return bool(pa.types.is_floating(table.schema.field(name).type))
+
+
+def _difference_of_columns(one: pa.Table, other: pa.Table) -> str | None:
+    for name in one.column_names:
+        left, right = one[name], other[name]
+        if _is_float(one, name):
+            pairs = (column.to_numpy() for column in (left, right))
+            same = np.isclose(*pairs, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
+        else:
+            same = pc.fill_null(pc.equal(left, right), fill_value=False).to_numpy()
+            same |= pc.and_(pc.is_null(left), pc.is_null(right)).to_numpy()
+        if not same.all():
+            at = int(np.argmin(same))
+            return f"column {name}: {left[at]} against {right[at]}"
     return None
 
 

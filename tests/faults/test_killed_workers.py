@@ -18,17 +18,15 @@ from tests.faults.workload import QUERIES
 pytestmark = pytest.mark.spark
 
 
-def daemons(context: sharkpy.SharkContext) -> list[psutil.Process]:
-    """The worker daemons, children of the JVM; the workers are theirs."""
-    handle = context.engine._spark
-    assert handle is not None
-    assert handle.jvm is not None
-    return psutil.Process(handle.jvm.process.pid).children()
+def daemons() -> list[psutil.Process]:
+    """The worker daemons, children of this process's JVM, whichever session started it; the workers are theirs."""
+    machines = [child for child in psutil.Process().children() if "java" in child.name()]
+    return [daemon for machine in machines for daemon in machine.children()]
 
 
-def kill(context: sharkpy.SharkContext, generator: random.Random, kind: str) -> int | None:
+def kill(generator: random.Random, kind: str) -> int | None:
     """One worker, or a daemon with all its workers: left alone, they would serve on without it."""
-    found = sorted(daemons(context), key=lambda process: process.pid)
+    found = sorted(daemons(), key=lambda process: process.pid)
     if not found:
         return None
     daemon = generator.choice(found)
@@ -41,7 +39,7 @@ def kill(context: sharkpy.SharkContext, generator: random.Random, kind: str) -> 
 
 
 @contextmanager
-def killer(context: sharkpy.SharkContext, generator: random.Random, kind: str) -> Iterator[list[int]]:
+def killer(generator: random.Random, kind: str) -> Iterator[list[int]]:
     """Meanwhile kills at random times: fewer than a task has tries, so that the statement must succeed.
 
     A daemon that dies as it starts takes more than one try of a task.
@@ -53,7 +51,7 @@ def killer(context: sharkpy.SharkContext, generator: random.Random, kind: str) -
     def run() -> None:
         while len(killed) < most and not is_over.wait(generator.uniform(0, 0.15)):
             with contextlib.suppress(psutil.NoSuchProcess):
-                if (victims := kill(context, generator, kind)) is not None:
+                if (victims := kill(generator, kind)) is not None:
                     killed.append(victims)
 
     thread = threading.Thread(target=run)
@@ -72,7 +70,7 @@ def check(
     total = 0
     for number in range(rounds):
         query = QUERIES[number % len(QUERIES)]
-        with killer(context, generator, kind) as killed:
+        with killer(generator, kind) as killed:
             found = context.sql(query).fetchall()
         assert found == expected[query], f"seed {seed}: {query} after {killed} victims"
         total += len(killed)
@@ -100,7 +98,7 @@ def test_a_write_is_whole_or_not_there(context: sharkpy.SharkContext, seed: int)
     """Blocks of tasks that died half way are in no table."""
     generator = random.Random(seed)
     for _ in range(3):
-        with killer(context, generator, "worker"):
+        with killer(generator, "worker"):
             context.sql("CREATE TABLE copied TBLPROPERTIES ('shark.cache' = 'MEMORY') AS SELECT k, v FROM facts")
         found = context.sql("SELECT count(*), count(DISTINCT k), sum(v) FROM copied").fetchall()
         assert found == context.sql("SELECT count(*), count(*), sum(v) FROM facts").fetchall(), f"seed {seed}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from sharkpy.udf.kernels import KERNELS, Kernel
 from sharkpy.udf.macros import MACROS
@@ -51,9 +53,15 @@ def _create_kernel(con: duckdb.DuckDBPyConnection, kernel: Kernel) -> None:
 
     con.create_function(
         kernel.name,
-        kernel.vectorized(),
+        _function_of(kernel),
         list(kernel.parameters),
         kernel.result,
         type=PythonUDFType.ARROW,
         null_handling=FunctionNullHandling.SPECIAL,
     )
+
+
+@cache
+def _function_of(kernel: Kernel) -> Callable[..., Any]:
+    """One function object for the life of the process: the database calls it by address, whichever cursor made it."""
+    return kernel.vectorized()

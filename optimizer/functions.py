@@ -11,7 +11,6 @@ MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "l
 NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 """The comparison that is true where the other is false (and NULL where it is NULL)."""
 COMPARISONS = frozenset(NEGATED)
-ORDER_COMPARISONS = frozenset(("lt", "le", "gt", "ge"))
 
 _STRICT = COMPARISONS | {
     "add",

@@ -10,14 +10,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 from sharkpy.expr import SUBQUERIES, Alias, Call, ColumnRef, Expr, Literal, SortKey, substitute
-from sharkpy.tree import TreeNode, field_names, iterate_nodes
+from sharkpy.plan_node import PlanNode, listed
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
 
 
-class LogicalPlan(TreeNode):
-    """A relation. `label` is its one line in EXPLAIN, tests, logs and errors."""
+class LogicalPlan(PlanNode):
+    """A relation."""
 
     __slots__ = ()
     family: ClassVar[type]
@@ -27,35 +27,11 @@ class LogicalPlan(TreeNode):
         raise NotImplementedError(type(self).__name__)
 
     @property
-    def label(self) -> str:
-        return type(self).__name__
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        """The expressions directly held by this node (Scan columns and other bare outputs excluded)."""
-        names = field_names(type(self))
-        return tuple(node for name in names for node in iterate_nodes(getattr(self, name), Expr))
-
-    def map_expressions(self, function: object) -> LogicalPlan:
-        return self.map_fields(Expr, function)  # type: ignore[arg-type]
-
-    @property
     def output_ids(self) -> frozenset[int]:
         return frozenset(column.column_id for column in self.output)
 
-    def explain(self) -> str:
-        """The tree, one label a line, children indented by two spaces."""
-        lines = [self.label]
-        for child in self.children:
-            lines += ["  " + line for line in child.explain().splitlines()]
-        return "\n".join(lines)
-
 
 LogicalPlan.family = LogicalPlan
-
-
-def _list(items: tuple[object, ...]) -> str:
-    return "[" + ", ".join(map(str, items)) + "]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +50,7 @@ class Scan(LogicalPlan):
     @property
     def label(self) -> str:
         where = f" where {self.predicate}" if self.predicate else ""
-        return f"Scan {self.table.qualified_name} {_list(self.columns)}{where}"
+        return f"Scan {self.table.qualified_name} {listed(self.columns)}{where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +66,7 @@ class Values(LogicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Values {_list(self.columns)} {len(self.rows)} rows"
+        return f"Values {listed(self.columns)} {len(self.rows)} rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +80,7 @@ class Project(LogicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Project {_list(self.items)}"
+        return f"Project {listed(self.items)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +156,7 @@ class Aggregate(LogicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Aggregate by {_list(self.groups)} computing {_list(self.aggregates)}"
+        return f"Aggregate by {listed(self.groups)} computing {listed(self.aggregates)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +173,7 @@ class Expand(LogicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Expand {_list(self.columns)} {len(self.projections)} sets"
+        return f"Expand {listed(self.columns)} {len(self.projections)} sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +189,7 @@ class Window(LogicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Window {_list(self.windows)}"
+        return f"Window {listed(self.windows)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +207,7 @@ class Generate(LogicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Generate {'outer ' if self.outer else ''}{self.generator} as {_list(self.columns)}"
+        return f"Generate {'outer ' if self.outer else ''}{self.generator} as {listed(self.columns)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +224,7 @@ class Sort(LogicalPlan):
 
     @property
     def label(self) -> str:
-        return f"{'Sort' if self.is_global else 'SortWithin'} {_list(self.keys)}"
+        return f"{'Sort' if self.is_global else 'SortWithin'} {listed(self.keys)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +240,7 @@ class Distribute(LogicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Distribute {_list(self.keys)}"
+        return f"Distribute {listed(self.keys)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +271,7 @@ class Union(LogicalPlan):
 
     @property
     def label(self) -> str:
-        return f"Union {_list(self.columns)}"
+        return f"Union {listed(self.columns)}"
 
 
 def free_column_ids(plan: LogicalPlan) -> frozenset[int]:

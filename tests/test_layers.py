@@ -15,7 +15,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "types", "type_parser", "conf", "tree"),
     ("columnar",),
     ("udf",),
-    ("expr", "logical", "catalog", "commands"),
+    ("expr", "plan_node", "logical", "catalog", "commands"),
     ("optimizer",),
     ("sql",),
     ("sources",),

@@ -335,6 +335,14 @@ def _comparison(name: str, operator: str, example: str) -> ScalarFunction:
     return ScalarFunction(name, comparable(2, 2), returns(BOOLEAN), lowering, doc=f"a {operator} b", example=example)
 
 
+def _connective(name: str) -> ScalarFunction:
+    word, takes_any = name.upper(), takes(BOOLEAN, BOOLEAN, repeat=True)
+    doc, example = f"a {word} b", f"true {word} false"
+    return ScalarFunction(
+        name, takes_any, returns(BOOLEAN), _infix(word), NullPolicy.CUSTOM, doc=doc, example=example
+    )
+
+
 def _shift(name: str, operator: str) -> ScalarFunction:
     """Java's shifts: the distance is taken modulo the width; integers are INT or BIGINT."""
 
@@ -398,24 +406,8 @@ OPERATORS = (
         doc="a <=> b",
         example="NULL <=> NULL",
     ),
-    ScalarFunction(
-        "and",
-        takes(BOOLEAN, BOOLEAN, repeat=True),
-        returns(BOOLEAN),
-        _infix("AND"),
-        NullPolicy.CUSTOM,
-        doc="a AND b",
-        example="true AND false",
-    ),
-    ScalarFunction(
-        "or",
-        takes(BOOLEAN, BOOLEAN, repeat=True),
-        returns(BOOLEAN),
-        _infix("OR"),
-        NullPolicy.CUSTOM,
-        doc="a OR b",
-        example="true OR false",
-    ),
+    _connective("and"),
+    _connective("or"),
     ScalarFunction("not", takes(BOOLEAN), returns(BOOLEAN), "(NOT {0})", doc="NOT a", example="NOT true"),
     ScalarFunction(
         "in",

@@ -218,14 +218,6 @@ class Catalog:
                     publish()
         return altered
 
-    def temporary_tables(self) -> list[Table]:
-        with self._lock:
-            return list(self._temporary.values())
-
-    def all_table_ids(self) -> set[str]:
-        """Ids of all permanent tables: what else has blocks or folders in the warehouse is an orphan."""
-        return {table_id for (table_id,) in self._file.rows("SELECT table_id FROM table_")}
-
     def collect_garbage(self) -> None:
         """Delete the folders of dropped tables. Folders that cannot be deleted now stay listed."""
         for (path,) in self._file.rows("SELECT path FROM garbage"):

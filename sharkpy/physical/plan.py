@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from sharkpy.expr import ColumnRef, Expr
+from sharkpy.expr import ColumnRef
 from sharkpy.physical.distribution import Broadcast, Distribution, Hashed, Single, Unspecified
-from sharkpy.tree import TreeNode, field_names, iterate_nodes
+from sharkpy.plan_node import PlanNode
 from sharkpy.types import Field, Schema
 
 
-class PhysicalPlan(TreeNode):
+class PhysicalPlan(PlanNode):
     """An operator.
 
     1. `output` is the ordered tuple of its columns; the column with id 12 is named "c12" in SQL and Arrow.
@@ -31,28 +30,9 @@ class PhysicalPlan(TreeNode):
         raise NotImplementedError(type(self).__name__)
 
     @property
-    def label(self) -> str:
-        return type(self).__name__
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        names = field_names(type(self))
-        return tuple(node for name in names for node in iterate_nodes(getattr(self, name), Expr))
-
-    def map_expressions(self, function: Callable[[Any], Any]) -> PhysicalPlan:
-        return self.map_fields(Expr, function)
-
-    @property
     def schema(self) -> Schema:
         """Names and types of the columns as tasks hand them on."""
         return Schema(tuple(Field(column_name(column.column_id), column.dtype) for column in self.output))
-
-    def explain(self) -> str:
-        """The tree, one label a line, children indented by two spaces."""
-        lines = [self.label]
-        for child in self.children:
-            lines += ["  " + line for line in child.explain().splitlines()]
-        return "\n".join(lines)
 
 
 PhysicalPlan.family = PhysicalPlan
@@ -61,10 +41,6 @@ PhysicalPlan.family = PhysicalPlan
 def column_name(column_id: int) -> str:
     """The name of a column in SQL and in the Arrow data between stages."""
     return f"c{column_id}"
-
-
-def listed(items: tuple[object, ...]) -> str:
-    return "[" + ", ".join(map(str, items)) + "]"
 
 
 def union_distribution(distributions: tuple[Distribution, ...]) -> Distribution:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from sharkpy.expr import Cast, Expr, Literal, PythonValue
 from sharkpy.types import (
@@ -205,10 +205,3 @@ def as_boolean(expr: Expr) -> Expr | None:
     if expr.dtype in (BOOLEAN, NULL):
         return cast(expr, BOOLEAN)
     return Cast(expr, BOOLEAN) if is_string(expr.dtype) or is_numeric(expr.dtype) else None
-
-
-def parse_decimal(text: str) -> Decimal | None:
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        return None

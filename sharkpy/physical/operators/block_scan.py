@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.expr import ColumnRef, Expr
 from sharkpy.physical.distribution import Broadcast, Distribution, Single, Unspecified
-from sharkpy.physical.plan import PhysicalPlan, listed
+from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.ranges import ColumnRange
+from sharkpy.plan_node import listed
 from sharkpy.types import Schema
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from sharkpy.expr import ColumnRef, Expr
 from sharkpy.physical.distribution import Distribution, Single, Unspecified
-from sharkpy.physical.plan import PhysicalPlan, listed
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan_node import listed
 from sharkpy.sources.split import Split
 from sharkpy.types import Schema
 

@@ -7,7 +7,8 @@ from enum import Enum
 
 from sharkpy.expr import Alias, ColumnRef
 from sharkpy.physical.distribution import Distribution
-from sharkpy.physical.plan import PhysicalPlan, listed, retained
+from sharkpy.physical.plan import PhysicalPlan, retained
+from sharkpy.plan_node import listed
 
 
 class AggregateMode(Enum):

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from sharkpy.expr import Alias, ColumnRef
 from sharkpy.physical.distribution import Distribution, Hashed
-from sharkpy.physical.plan import PhysicalPlan, listed, retained
+from sharkpy.physical.plan import PhysicalPlan, retained
+from sharkpy.plan_node import listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from sharkpy.expr import ColumnRef
 from sharkpy.physical.distribution import Distribution
-from sharkpy.physical.plan import PhysicalPlan, listed, union_distribution
+from sharkpy.physical.plan import PhysicalPlan, union_distribution
+from sharkpy.plan_node import listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from sharkpy.expr import ColumnRef, Expr
 from sharkpy.physical.distribution import Distribution, Single
-from sharkpy.physical.plan import PhysicalPlan, listed
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan_node import listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from sharkpy.conf import Conf
 from sharkpy.errors import UnsupportedError
-from sharkpy.expr import SUBQUERIES
+from sharkpy.expr import SUBQUERIES, Call, Expr, InSubquery
 from sharkpy.logical import LogicalPlan
+from sharkpy.optimizer.functions import COMPARISONS
 from sharkpy.optimizer.optimize import optimize
 from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
+from sharkpy.types import is_string
 from tests.optimizer.builder import Statistics
 from tests.optimizer.plan_sql import plan_sql, rows
 from tests.optimizer.random_plans import make_plan
@@ -35,7 +37,25 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
         yield opened
 
 
+def is_well_typed(plan: LogicalPlan) -> bool:
+    """Whether sides that are compared have types of one kind, as the binder's casts see to it."""
+    for node in plan.walk():
+        for inner in (inner for expr in node.expressions for inner in expr.walk()):
+            sides: tuple[Expr, ...] = ()
+            if isinstance(inner, Call) and inner.function in (*COMPARISONS, "eq_null_safe", "in"):
+                sides = inner.args
+            elif isinstance(inner, InSubquery):
+                sides = (*inner.values, *inner.plan.output)
+            if len({is_string(side.dtype) for side in sides}) > 1:
+                return False
+            if isinstance(inner, SUBQUERIES) and not is_well_typed(inner.plan):
+                return False
+    return True
+
+
 def check(connection: duckdb.DuckDBPyConnection, plan: LogicalPlan, statistics: StatisticsProvider) -> None:
+    if not is_well_typed(plan):
+        return
     try:
         expected = rows(connection, plan)
     except duckdb.Error:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from sharkpy.cancellation import check_cancelled
 from sharkpy.columnar import block_file, encodings
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics, column_statistics
 from sharkpy.columnar.encoded_column import DictionaryForm, EncodedColumn, ScanForm
@@ -47,6 +48,7 @@ def encode_block(table: pa.Table, schema: Schema, *, force_encoding: str = "") -
     columns: dict[str, EncodedColumn] = {}
     statistics: list[tuple[str, ColumnStatistics]] = []
     for field in schema:
+        check_cancelled()
         array = logical_array(table.column(field.name), field.dtype, field.name)
         columns[field.name], stats = _encode_column(array, field.dtype, force_encoding)
         statistics.append((field.name, stats))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.host import is_beside
 from sharkpy.errors import CorruptionError
 
 MAX_OPEN_BLOCKS = 512
@@ -82,7 +83,8 @@ def _place(path: str) -> _Place | None:
 
 def _open_first(handle: BlockHandle) -> tuple[Block, _Place]:
     damage: CorruptionError | None = None
-    for path in (handle.memory_path, handle.durable_path):
+    memory_path = handle.memory_path if is_beside(handle.host) else ""
+    for path in (memory_path, handle.durable_path):
         if not path or (place := _place(path)) is None:
             continue
         try:

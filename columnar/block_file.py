@@ -9,6 +9,7 @@ List offsets and padding are never read.
 
 from __future__ import annotations
 
+import base64
 import json
 import struct
 from collections.abc import Iterator
@@ -208,6 +209,7 @@ def _statistics_json(stats: ColumnStatistics) -> Json:
         "nan": stats.has_nan,
         "distinct": distinct,
         "ndv": stats.num_distinct,
+        "sketch": None if stats.sketch is None else base64.b85encode(stats.sketch).decode(),
     }
 
 
@@ -218,7 +220,11 @@ def _parse_statistics(stored: dict[str, object], dtype: DataType, num_rows: int)
     assert isinstance(ndv, int)
     low, high = (None if value is None else _parse_value(value, dtype) for value in bounds)
     values = tuple(_parse_value(value, dtype) for value in distinct) if isinstance(distinct, list) else None
-    return ColumnStatistics(dtype, num_rows, nulls, low, high, bool(stored["exact"]), bool(stored["nan"]), values, ndv)
+    exact, has_nan = bool(stored["exact"]), bool(stored["nan"])
+    # Blocks of earlier versions have none.
+    text = stored.get("sketch")
+    sketch = base64.b85decode(text) if isinstance(text, str) else None
+    return ColumnStatistics(dtype, num_rows, nulls, low, high, exact, has_nan, values, ndv, sketch=sketch)
 
 
 def _value_json(value: DomainValue) -> object:

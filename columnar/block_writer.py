@@ -18,18 +18,24 @@ class BlockWriter:
 
     1. A block lies in shared memory while the limit has room, else behind a link in the local folder
        (or in its durable copy): `memory_path` leads to it either way.
-    2. What fails leaves no file behind. ResourceError where neither place has room.
+    2. With `copies_dir`, a folder that all hosts share, blocks without a durable copy get one there.
+    3. What fails leaves no file behind. ResourceError where neither place has room.
+    4. The ids of its blocks start with `prefix`: by it those are found whose task died before it told of them.
     """
 
     memory_dir: str
     local_dir: str
     memory_limit: int
+    copies_dir: str | None = None
+    prefix: str = ""
 
     def write(self, encoded: EncodedBlock, durable_dir: str | None = None, *, is_synced: bool = True) -> BlockHandle:
         """Store a block; with `durable_dir` a copy goes there first, which the caller syncs unless `is_synced`."""
-        block_id = uuid.uuid4().hex
+        block_id = self.prefix + uuid.uuid4().hex
         content = memoryview(encoded.content).cast("B")
         durable_path = None
+        if durable_dir is None:
+            durable_dir, is_synced = self.copies_dir, False
         if durable_dir is not None:
             Path(durable_dir).mkdir(parents=True, exist_ok=True)
             durable_path = str(Path(durable_dir, block_id + store_folder.SUFFIX))

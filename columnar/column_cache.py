@@ -61,7 +61,7 @@ class ColumnCache:
                 self._entries.move_to_end(place)
                 return found[0]
         made = make()
-        size = _ENTRY_BYTES + sum(buffer.size for buffer in _buffers(made) if not block.maps(buffer))
+        size = _ENTRY_BYTES + sum(buffer.size for buffer in array_buffers(made) if not block.maps(buffer))
         if size <= self._limit:
             self._keep(block, place, made, size)
         return made
@@ -98,10 +98,11 @@ class ColumnCache:
                 self._size -= entry[1] if entry is not None else 0
 
 
-def _buffers(array: AnyArray) -> Iterator[pa.Buffer]:
+def array_buffers(array: AnyArray) -> Iterator[pa.Buffer]:
+    """The buffers of an array, of its dictionary too."""
     yield from (buffer for buffer in array.buffers() if buffer is not None)
     if isinstance(array, pa.DictionaryArray):
-        yield from _buffers(array.dictionary)
+        yield from array_buffers(array.dictionary)
 
 
 _CACHE = ColumnCache()

@@ -29,7 +29,8 @@ class ColumnStatistics:
     2. `exact` says that they are values of the column; long strings are cut, which keeps them bounds.
     3. `has_nan` tells of NaN, which no bound covers.
     4. `distinct` is the sorted set of valid values without NaN while it has at most 64; None where it is larger.
-    5. `num_distinct` estimates the number of distinct valid values; `size_bytes` are encoded bytes.
+    5. `num_distinct` estimates the number of distinct valid values; `sketch` are its mergeable registers
+       (`distinct_sketch`), None where `distinct` is known or none were made; `size_bytes` are encoded bytes.
     """
 
     dtype: t.DataType
@@ -42,6 +43,7 @@ class ColumnStatistics:
     distinct: tuple[DomainValue, ...] | None = None
     num_distinct: int = 0
     size_bytes: int = 0
+    sketch: bytes | None = None
 
     @property
     def num_valid(self) -> int:
@@ -85,9 +87,9 @@ def column_statistics(profile: ColumnProfile, size_bytes: int) -> ColumnStatisti
         low, high, exact = None, None, False
     distinct = _distinct(profile) if exact else None
     if distinct is not None:
-        num_distinct = len(distinct) + has_nan
+        num_distinct, registers = len(distinct) + has_nan, None
     else:
-        num_distinct = profile.num_distinct
+        num_distinct, registers = profile.num_distinct, profile.sketch
     return ColumnStatistics(
         profile.dtype,
         profile.num_rows,
@@ -99,6 +101,7 @@ def column_statistics(profile: ColumnProfile, size_bytes: int) -> ColumnStatisti
         distinct,
         num_distinct,
         size_bytes,
+        None if registers is None else registers.tobytes(),
     )
 
 

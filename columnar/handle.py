@@ -14,6 +14,9 @@ class BlockHandle:
        `durable_path` the copy in the warehouse, where there is one. A reader tries them in this order.
     3. Those who may still read the block hold this object; the store can tell when none is left.
     4. `column_bytes` are the encoded bytes by column, for placement and EXPLAIN.
+    5. `host` names the host in whose memory `memory_path` lies, as Spark does; "": that of the driver.
+    6. `bucket` is the one that all its rows belong to, by the table's bucket columns; None: they may be of any.
+    7. `checksum` is that of the rows in whichever order, for blocks that are made again by a query.
     """
 
     block_id: str
@@ -22,3 +25,6 @@ class BlockHandle:
     memory_path: str
     durable_path: str | None
     column_bytes: tuple[tuple[str, int], ...]
+    host: str = ""
+    bucket: int | None = None
+    checksum: int | None = None

@@ -186,6 +186,20 @@ def running_sum(codes: Array, first: int, base: int, out: Array) -> None:
 
 
 @_kernel
+def keys_in_bits(values: Array, low: int, bits: Array, out: Array) -> int:
+    """The places of the values v with bit v - low of `bits` set into `out`; how many there are."""
+    count = 0
+    span = np.uint64(len(bits) * 8)
+    for i in range(len(values)):
+        place = np.uint64(np.int64(values[i]) - low)
+        # What lies below `low` wraps around and is above the span.
+        if place < span and (bits[place >> np.uint64(3)] >> (place & np.uint64(7))) & np.uint64(1):
+            out[count] = i
+            count += 1
+    return count
+
+
+@_kernel
 def presence(codes: Array, seen: Array) -> None:
     """seen[code] = 1 for every code."""
     for i in range(len(codes)):
@@ -214,17 +228,61 @@ def small_distinct(values: Array, limit: int, out: Array) -> int:
 
 
 @_kernel
-def mark_hashes(values: Array, bits: int, seen: Array) -> int:
-    """Mark each value's hash in a table of 2**bits bytes; the number of marks (linear counting)."""
-    shift = np.uint64(64 - bits)
+def mark_hashes(codes: Array, base: int, factor: int, bits: int, seen: Array, index_bits: int, least: Array) -> int:
+    """Mark the hash of each base + factor * code in a table of 2**bits bytes; the number of marks (linear counting).
+
+    `least` is kept as `hash_numbers` keeps it.
+    """
+    shift, index_shift, rest_shift = np.uint64(64 - bits), np.uint64(64 - index_bits), np.uint64(index_bits)
     marks = 0
-    for i in range(len(values)):
-        mixed = np.uint64(np.int64(values[i])) * np.uint64(0x9E3779B97F4A7C15)
+    for i in range(len(codes)):
+        mixed = np.uint64(np.int64(base) + np.int64(factor) * np.int64(codes[i]))
+        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
         slot = mixed >> shift
-        marks += 1 - seen[slot]
-        seen[slot] = 1
+        if seen[slot] == 0:
+            seen[slot] = 1
+            marks += 1
+        index, rest = mixed >> index_shift, mixed << rest_shift
+        least[index] = min(least[index], rest)
     return marks
+
+
+@_kernel
+def hash_numbers(codes: Array, base: int, factor: int, index_bits: int, least: Array) -> None:
+    """Per value of the first `index_bits` bits of the hashes of base + factor * code, the least rest of a hash."""
+    index_shift, rest_shift = np.uint64(64 - index_bits), np.uint64(index_bits)
+    for i in range(len(codes)):
+        mixed = np.uint64(np.int64(base) + np.int64(factor) * np.int64(codes[i]))
+        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+        index, rest = mixed >> index_shift, mixed << rest_shift
+        least[index] = min(least[index], rest)
+
+
+@_kernel
+def hash_strings(offsets: Array, data: Array, index_bits: int, least: Array) -> None:
+    """As `hash_numbers`, of byte strings: string i is data[offsets[i]:offsets[i + 1]]."""
+    index_shift, rest_shift = np.uint64(64 - index_bits), np.uint64(index_bits)
+    for i in range(len(offsets) - 1):
+        position, end = np.int64(offsets[i]), np.int64(offsets[i + 1])
+        mixed = np.uint64(end - position)
+        while position < end:
+            # Eight bytes at a time: the compiler makes one load of them.
+            word = np.uint64(0)
+            if position + 8 <= end:
+                for k in range(8):
+                    word |= np.uint64(data[position + k]) << np.uint64(8 * k)
+            else:
+                for k in range(end - position):
+                    word |= np.uint64(data[position + k]) << np.uint64(8 * k)
+            mixed = (mixed ^ word) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+            position += 8
+        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+        index, rest = mixed >> index_shift, mixed << rest_shift
+        least[index] = min(least[index], rest)
 
 
 @_kernel

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from sharkpy import types as t
 from sharkpy.columnar import kernels, parts
+from sharkpy.columnar.distinct_sketch import INDEX_BITS, estimate, no_hashes, registers_of
 from sharkpy.columnar.domain import Domain, domain_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -19,6 +20,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SAMPLE_RUNS = 16
 SAMPLE_RUN_ROWS = 256
 DISTINCT_LIMIT = 64
+_UNIQUE_SHARE = 0.9
+"""Share of distinct strings in a sample from which nearly all are taken to be: hashing them would tell no more."""
 _BASE_ZERO = 0
 
 
@@ -183,9 +186,42 @@ class ColumnProfile:
             if self.dictionary is not None:
                 return len(self.dictionary[1])
             if self.domain is Domain.BYTES or self.physical.type.bit_width not in (32, 64):
-                return self._scaled_sample()
-        keys = codes if codes is not None else parts.view(self.physical, f"i{self.physical.type.bit_width // 8}")
-        return _count_by_hash(keys)
+                sketch = self.sketch
+                return self._scaled_sample() if sketch is None else max(1, round(estimate(sketch)))
+        return self._hashed[0]
+
+    @cached_property
+    def _hashed(self) -> tuple[int, Array]:
+        """Distinct values and the least hashes of all rows' numbers."""
+        if self.codes is not None and self.narrowing is not None:
+            return _count_by_hash(self.codes, self.narrowing.base, self.narrowing.factor)
+        return _count_by_hash(parts.view(self.physical, f"i{self.physical.type.bit_width // 8}"), 0, 1)
+
+    @cached_property
+    def sketch(self) -> Array | None:
+        """Registers of the distinct values (`distinct_sketch`); None where that would take a pass of its own."""
+        if self.num_valid == 0 or self.domain is Domain.NONE:
+            return None
+        if "_hashed" in self.__dict__:
+            return registers_of(self._hashed[1])
+        least = no_hashes()
+        if self.integers is not None:
+            if self.codes is None or self.narrowing is None or self.codes.itemsize > 2:
+                return registers_of(self._hashed[1])
+            kernels.hash_numbers(self.present_codes, self.narrowing.base, self.narrowing.factor, INDEX_BITS, least)
+        elif self.domain is Domain.INTEGER:
+            return None
+        elif self.domain is Domain.BYTES:
+            if self.dictionary is None and self.sample_distinct > _UNIQUE_SHARE * len(self.sample):
+                return None
+            strings = self.filled if self.dictionary is None else self.dictionary[1]
+            kernels.hash_strings(*_string_parts(strings), INDEX_BITS, least)
+        elif self.dictionary is None:
+            return None
+        else:
+            values = self.dictionary[1]
+            kernels.hash_numbers(parts.view(values, f"i{values.type.bit_width // 8}"), 0, 1, INDEX_BITS, least)
+        return registers_of(least)
 
     @cached_property
     def present_codes(self) -> Array:
@@ -228,11 +264,19 @@ def _lengths(values: pa.Array[Any]) -> Array:
     return lengths
 
 
-def _count_by_hash(keys: Array) -> int:
+def _string_parts(values: pa.Array[Any]) -> tuple[Array, Array]:
+    """Offsets and bytes of an array of strings."""
+    offsets, data = parts.buffer(values, 1), parts.buffer(values, 2)
+    starts = np.frombuffer(memoryview(offsets), np.int32)[values.offset : values.offset + len(values) + 1]
+    return starts, np.frombuffer(memoryview(data) if data.size else b"\0", np.uint8)
+
+
+def _count_by_hash(keys: Array, base: int, factor: int) -> tuple[int, Array]:
     """Linear counting: exact enough (about 1 %) while distinct values are fewer than the table's slots."""
     bits = max(10, min(22, (2 * len(keys) - 1).bit_length()))
     slots = 1 << bits
-    marks = int(kernels.mark_hashes(keys, bits, np.zeros(slots, np.uint8)))
+    least = no_hashes()
+    marks = int(kernels.mark_hashes(keys, base, factor, bits, np.zeros(slots, np.uint8), INDEX_BITS, least))
     if marks >= slots:
-        return len(keys)
-    return min(len(keys), max(marks, round(-slots * float(np.log1p(-marks / slots)))))
+        return len(keys), least
+    return min(len(keys), max(marks, round(-slots * float(np.log1p(-marks / slots))))), least

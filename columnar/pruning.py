@@ -153,6 +153,12 @@ def _operand(stats: StatisticsTable, column: str | Mapped) -> _Operand | None:
     return _Operand(table, function.dtype, function.apply(table.bounds), function)
 
 
+def operand_bounds(stats: StatisticsTable, column: str | Mapped) -> tuple[ColumnTable, t.DataType, Bounds] | None:
+    """A column's statistics with type and bounds of the operand; None where it has no bounds."""
+    operand = _operand(stats, column)
+    return None if operand is None else (operand.column, operand.dtype, operand.bounds)
+
+
 def _map_values(function: Monotone, values: tuple[DomainValue, ...]) -> list[DomainValue] | None:
     if not function.exact:
         return None

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from sharkpy import types as t
+from sharkpy.columnar import distinct_sketch
 from sharkpy.columnar.bounds import Bounds, ByteBounds, Mask, NumberBounds, concat_bounds, is_whole, word_arrays
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
+from sharkpy.columnar.distinct_sketch import registers_of_values
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of, from_domain
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_DISJOINT = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,10 @@ class ColumnTable:
     sets: DistinctSets
     num_distinct: Array
     size_bytes: Array
+    sketched: Mask
+    """Blocks whose sketches are merged in `registers`."""
+    registers: Array | None
+    """Of blocks that have been left out too: they make estimates greater, and sketches of each would take memory."""
 
 
 class StatisticsTable:
@@ -70,6 +77,7 @@ class StatisticsTable:
     def __init__(self, rows: Array, columns: dict[str, ColumnTable]) -> None:
         self.rows = rows
         self.columns = columns
+        self._num_distinct: dict[str, int] = {}
 
     @classmethod
     def of(cls, schema: t.Schema, blocks: Sequence[BlockStatistics]) -> StatisticsTable:
@@ -130,17 +138,28 @@ class StatisticsTable:
 
     def num_distinct(self, name: str) -> int:
         """An estimate of the distinct valid values over all blocks."""
-        column = self.columns[name]
-        live = column.valid_counts > 0
-        if not live.any():
-            return 0
-        if (column.sets.set_ids[live] >= 0).all():
-            return len(column.sets.values)
-        counts, valid = column.num_distinct[live], column.valid_counts[live]
-        if counts.sum() > 0.9 * valid.sum():
-            return int(counts.sum())
-        estimate = counts.sum() / _overlap(column, live)
-        return int(max(counts.max(), min(estimate, valid.sum())))
+        if name not in self._num_distinct:
+            self._num_distinct[name] = _count_distinct(self.columns[name])
+        return self._num_distinct[name]
+
+
+def _count_distinct(column: ColumnTable) -> int:
+    live = column.valid_counts > 0
+    if not live.any():
+        return 0
+    has_set = column.sets.set_ids[live] >= 0
+    if has_set.all():
+        return len(column.sets.values)
+    counts, valid = column.num_distinct[live], column.valid_counts[live]
+    if (has_set | column.sketched[live]).all() and column.registers is not None:
+        registers = np.maximum(column.registers, registers_of_values(column.sets.values, column.dtype))
+        estimate = distinct_sketch.estimate(registers)
+        # Blocks that share no values: their own counts are closer than a sketch is.
+        return int(counts.sum() if estimate > _DISJOINT * counts.sum() else max(counts.max(), estimate))
+    if counts.sum() > _DISJOINT * valid.sum():
+        return int(counts.sum())
+    estimate = counts.sum() / _overlap(column, live)
+    return int(max(counts.max(), min(estimate, valid.sum())))
 
 
 def _extreme_of(column: ColumnTable, live: Mask, least: bool) -> DomainValue:
@@ -181,6 +200,8 @@ def column_table(dtype: t.DataType, blocks: Sequence[ColumnStatistics]) -> Colum
         distinct_sets([stats.distinct for stats in blocks]),
         np.array([stats.num_distinct for stats in blocks], np.int64),
         np.array([stats.size_bytes for stats in blocks], np.int64),
+        np.array([stats.sketch is not None for stats in blocks], np.bool_),
+        _merged([np.frombuffer(stats.sketch, np.uint8) for stats in blocks if stats.sketch is not None]),
     )
 
 
@@ -222,6 +243,8 @@ def concat_columns(columns: Sequence[ColumnTable]) -> ColumnTable:
         distinct_sets(sets),
         join(lambda column: column.num_distinct),
         join(lambda column: column.size_bytes),
+        join(lambda column: column.sketched),
+        _merged([column.registers for column in columns if column.registers is not None]),
     )
 
 
@@ -239,7 +262,13 @@ def take_blocks(column: ColumnTable, positions: Array) -> ColumnTable:
         distinct_sets([sets[int(index)] for index in positions]),
         column.num_distinct[positions],
         column.size_bytes[positions],
+        column.sketched[positions],
+        column.registers if len(positions) else None,
     )
+
+
+def _merged(registers: Sequence[Array]) -> Array | None:
+    return np.maximum.reduce(registers) if registers else None
 
 
 def sets_by_block(sets: DistinctSets) -> list[tuple[DomainValue, ...] | None]:

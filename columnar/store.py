@@ -50,8 +50,10 @@ class BlockStore:
     3. Blocks that were written but not adopted are evicted last and removed with the store.
     """
 
-    def __init__(self, memory_limit: int, shm_dir: str, local_dir: str) -> None:
+    def __init__(self, memory_limit: int, shm_dir: str, local_dir: str, *, is_shared: bool = False) -> None:
+        """`is_shared`: tasks on other hosts read the blocks, from copies in the local folder."""
         self.memory_limit = memory_limit
+        self._is_shared = is_shared
         for directory in (shm_dir, local_dir):
             sweep_orphans(directory)
         self._memory = OwnedFolder(shm_dir)
@@ -75,7 +77,8 @@ class BlockStore:
         return self._local.path
 
     def writer(self) -> BlockWriter:
-        return BlockWriter(self._memory.path, self._local.path, self.memory_limit)
+        copies_dir = self._local.path if self._is_shared else None
+        return BlockWriter(self._memory.path, self._local.path, self.memory_limit, copies_dir)
 
     def adopt(self, handles: Iterable[BlockHandle]) -> None:
         """Take up blocks that tasks wrote, as the most recently used."""
@@ -142,7 +145,9 @@ class BlockStore:
     def mend(self, handle: BlockHandle) -> bool:
         """Make a block's copies whole again from one that is; False where none is."""
         with self._lock:
-            paths = [path for path in (handle.memory_path, handle.durable_path) if path]
+            # What lies in another host's memory is that host's to look after.
+            memory_path = "" if handle.host else handle.memory_path
+            paths = [path for path in (memory_path, handle.durable_path) if path]
             whole = [path for path in paths if _is_whole(path, handle)]
             if whole and len(whole) < len(paths):
                 self.rewrite(handle, _mapped(whole[0]))
@@ -152,15 +157,33 @@ class BlockStore:
 
     def rewrite(self, handle: BlockHandle, content: memoryview) -> None:
         """Put the bytes of a block, made again, where its handle says they are. ResourceError where no room is."""
+        if handle.durable_path is not None:
+            # Outside the lock: blocks are synced side by side.
+            Path(handle.durable_path).parent.mkdir(parents=True, exist_ok=True)
+            store_folder.write_file(handle.durable_path, content, sync=True)
         with self._lock:
-            if handle.durable_path is not None:
-                Path(handle.durable_path).parent.mkdir(parents=True, exist_ok=True)
-                store_folder.write_file(handle.durable_path, content, sync=True)
-            name = handle.block_id + store_folder.SUFFIX
-            store_folder.remove(str(Path(self._local.path, name)))
+            if handle.host:
+                forget_block(handle.block_id)
+                return
+            target = str(Path(self._local.path, handle.block_id + store_folder.SUFFIX))
+            if target != handle.durable_path:
+                store_folder.remove(target)
             store_folder.remove(handle.memory_path)
             self.writer().place(handle.block_id, content, handle.durable_path)
             forget_block(handle.block_id)
+
+    def rewrite_from(self, handle: BlockHandle, made: BlockHandle) -> None:
+        """Put the bytes of the block `made`, which holds the same rows, in the place of `handle`."""
+        path = made.durable_path if made.durable_path and (made.host or not made.memory_path) else made.memory_path
+        self.rewrite(handle, _mapped(path))
+
+    def release_untold(self, prefix: str, told: Iterable[BlockHandle], durable_dir: str | None) -> None:
+        """Remove blocks of the writers with `prefix` that no task told of: theirs died, or another was faster."""
+        known = {handle.block_id for handle in told}
+        for folder in filter(None, (self._memory.path, self._local.path, durable_dir)):
+            for path in Path(folder).glob(f"{prefix}*{store_folder.SUFFIX}"):
+                if path.name.removesuffix(store_folder.SUFFIX) not in known:
+                    store_folder.remove(str(path))
 
     def enforce_limit(self) -> list[str]:
         """Evict the least recently used blocks until memory is within its limit; their ids."""
@@ -217,7 +240,7 @@ class BlockStore:
     def _evict(self, handle: BlockHandle) -> int:
         """Move a block out of memory; the bytes freed, 0 where it was not there."""
         path = handle.memory_path
-        if not self.is_in_memory(handle):
+        if handle.host or not self.is_in_memory(handle):
             return 0
         target = handle.durable_path
         if target is None or not Path(target).exists():

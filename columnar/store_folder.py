@@ -59,6 +59,26 @@ class OwnedFolder:
         self._owner = -1
 
 
+def folder_of_process(parent: str, pid: int) -> str:
+    """The path of a folder that belongs to another process, for as long as that lives."""
+    return str(Path(parent, f"{_PREFIX}{pid}-{process_start(pid) or 0}-executor"))
+
+
+def make_folder(path: str) -> bool:
+    """Make such a folder; False where another process was faster. ConfigurationError where it cannot be."""
+    fresh = Path(path).with_name(f"{_FRESH}{Path(path).name}-{uuid.uuid4().hex[:8]}")
+    try:
+        fresh.mkdir(mode=0o700, parents=True)
+        (fresh / _LOCK).touch(mode=0o600)
+        fresh.rename(path)
+    except OSError as error:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if Path(path).is_dir():
+            return False
+        raise ConfigurationError(f'cannot keep blocks in "{Path(path).parent}": {error.strerror}') from None
+    return True
+
+
 def sweep_orphans(directory: str) -> list[str]:
     """Remove the folders in `directory` whose owner is dead; the paths that were removed."""
     removed: list[str] = []

@@ -29,13 +29,17 @@ _NAME = re.compile(r"manifest-(\d{12})\.json")
 
 @dataclass(frozen=True, slots=True)
 class BlockOrigin:
-    """The source split that a block was made from; it identifies the file's content by size and time."""
+    """The source split that a block was made from; it identifies the file's content by size and time.
+
+    `partition` is the Hive partition's name, empty where the table has none.
+    """
 
     path: str
     start: int
     length: int
     file_bytes: int
     modified_ns: int
+    partition: str = ""
 
 
 Origins = tuple[BlockOrigin, ...]
@@ -86,7 +90,7 @@ class TableVersion:
         statistics: Sequence[BlockStatistics],
         origins: Sequence[Origins] | None = None,
     ) -> TableVersion:
-        """The next version: these blocks and more behind them."""
+        """The next version: these blocks and more behind them; those of a bucket stay side by side."""
         added = StatisticsTable.of(self.schema, statistics)
         return TableVersion(
             self.sequence + 1,
@@ -94,6 +98,18 @@ class TableVersion:
             (*self.blocks, *blocks),
             StatisticsTable.concat([self.statistics, added]) if self.blocks else added,
             (*self.origins, *(origins if origins is not None else [()] * len(blocks))),
+        )._by_bucket()
+
+    def _by_bucket(self) -> TableVersion:
+        order = sorted(range(len(self.blocks)), key=lambda place: _bucket_order(self.blocks[place]))
+        if order == list(range(len(order))):
+            return self
+        return TableVersion(
+            self.sequence,
+            self.schema,
+            tuple(self.blocks[place] for place in order),
+            self.statistics.take(np.array(order, np.int64)),
+            tuple(self.origins[place] for place in order),
         )
 
     def without(self, block_ids: Iterable[str]) -> TableVersion:
@@ -214,6 +230,10 @@ class VersionStore:
         return sorted(int(match.group(1)) for name in names if (match := _NAME.fullmatch(name)))
 
 
+def _bucket_order(block: BlockHandle) -> int:
+    return -1 if block.bucket is None else block.bucket
+
+
 def _manifest_text(version: TableVersion, directory: str) -> str:
     """One line of checksum, one line of JSON."""
     blocks = []
@@ -226,6 +246,7 @@ def _manifest_text(version: TableVersion, directory: str) -> str:
             "bytes": block.size_bytes,
             "path": os.path.relpath(block.durable_path, directory),
             "columns": block.column_bytes,
+            "bucket": block.bucket,
             "origins": [asdict(origin) for origin in origins],
         }
         blocks.append(stored)
@@ -254,7 +275,9 @@ def _parse_manifest(text: str, directory: str) -> TableVersion:
     for position, stored in enumerate(content["blocks"]):
         path = os.path.normpath(Path(directory, stored["path"]))
         sizes = tuple((name, size) for name, size in stored["columns"])
-        handle = BlockHandle(stored["block_id"], stored["rows"], stored["bytes"], "", path, sizes)
+        handle = BlockHandle(
+            stored["block_id"], stored["rows"], stored["bytes"], "", path, sizes, bucket=stored.get("bucket")
+        )
         made_from = tuple(BlockOrigin(**origin) for origin in stored["origins"])
         try:
             statistics.append(_statistics(path, schema, handle))

@@ -1,0 +1,142 @@
+"""Blocks in an order of one column: which may hold the first rows, and which cannot any more."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from sharkpy import types as t
+from sharkpy.columnar.bounds import Array, ByteBounds, Mask, NumberBounds
+from sharkpy.columnar.domain import DomainValue, to_domain
+from sharkpy.columnar.predicate import Mapped
+from sharkpy.columnar.pruning import operand_bounds
+from sharkpy.columnar.statistics_table import ColumnTable, StatisticsTable
+
+_SAMPLED_BLOCKS = 8
+_MOST_OVERLAP = 0.5
+"""Share of the blocks that hold an average value: above, the first rows found would rule out few."""
+_WORD_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class BlockOrder:
+    """The blocks of a table version under ORDER BY a column, or a monotone function of one."""
+
+    column: ColumnTable
+    dtype: t.DataType
+    bounds: NumberBounds | ByteBounds
+    is_mapped: bool
+    ascending: bool
+    nulls_first: bool
+
+    def by_promise(self) -> Array:
+        """The numbers of all blocks: those that may hold the first rows come first, equals as in the table."""
+        has_values, has_nulls = self.column.valid_counts > 0, self.column.null_counts > 0
+        known = has_values & ~self.bounds.unknown
+        least_first = [*_words(self.bounds.low if self.ascending else self.bounds.high)]
+        words = [np.where(known, word if self.ascending else ~word, 0) for word in least_first]
+        first = has_nulls if self.nulls_first else np.zeros(len(has_nulls), np.bool_)
+        return np.lexsort((*reversed(words), known, ~has_values, ~first))
+
+    def may_come_before(self, value: object, *, or_tie: bool) -> Mask:
+        """The blocks that may have a row before `value` (None: NULL), or beside it with `or_tie`."""
+        has_values, has_nulls = self.column.valid_counts > 0, self.column.null_counts > 0
+        if value is None:
+            ties = has_nulls if or_tie else np.zeros(len(has_nulls), np.bool_)
+            return ties if self.nulls_first else has_values | ties
+        bound = to_domain(value, self.dtype)
+        if bound is None or (isinstance(bound, float) and math.isnan(bound)):
+            return np.ones(len(has_values), np.bool_)
+        return self._before(bound, or_tie)
+
+    def _before(self, bound: DomainValue | Fraction, or_tie: bool) -> Mask:
+        match self.ascending, or_tie:
+            case True, True:
+                found = self.bounds.may_le(bound)  # type: ignore[arg-type]
+            case True, False:
+                found = self.bounds.may_lt(bound)  # type: ignore[arg-type]
+            case False, True:
+                found = self.bounds.may_ge(bound)  # type: ignore[arg-type]
+            case _:
+                found = self.bounds.may_gt(bound)  # type: ignore[arg-type]
+        found = found & (self.column.valid_counts > 0)
+        return found | (self.column.null_counts > 0) if self.nulls_first else found
+
+    def separates(self, chosen: Array, *, or_tie: bool) -> bool:
+        """Whether a value that the first blocks of `chosen` hold is likely to rule out most of the others."""
+        if not or_tie and (self.column.sets.set_ids[chosen] >= 0).all():
+            return True
+        known = chosen[(self.column.valid_counts > 0)[chosen] & ~self.bounds.unknown[chosen]]
+        if len(known) < len(chosen) / 2:
+            return False
+        sampled = known[:: max(1, len(known) // _SAMPLED_BLOCKS)]
+        return float(np.mean([self._share_with(int(index), chosen) for index in sampled])) <= _MOST_OVERLAP
+
+    def _share_with(self, block: int, chosen: Array) -> float:
+        """Share of the blocks whose range has the middle of that of `block`."""
+        if isinstance(self.bounds, ByteBounds):
+            low, high = (_number(bound[:, block]) for bound in (self.bounds.low, self.bounds.high))
+            middle: DomainValue = ((low + high) // 2).to_bytes(2 * _WORD_BYTES, "big")
+        else:
+            low, high = self.bounds.low[block].item(), self.bounds.high[block].item()
+            middle = low + (high - low) / 2 if isinstance(low, float) else (low + high) // 2
+        return float(self.bounds.may_eq(middle)[chosen].mean())  # type: ignore[arg-type]
+
+    def needed(self, chosen: Array, count: int, *, or_tie: bool) -> Mask | None:
+        """Of the blocks `chosen`, all of whose rows count: those that may have one of the first `count` rows.
+
+        None where the statistics leave all of them.
+        """
+        if self.nulls_first and int(self.column.null_counts[chosen].sum()) >= count:
+            return (self.column.null_counts > 0)[chosen]
+        if self.is_mapped:
+            return None
+        certain = chosen[(self.column.valid_counts > 0)[chosen] & ~self.bounds.unknown[chosen]]
+        worst = self.bounds.high if self.ascending else self.bounds.low
+        keys = [word[certain] if self.ascending else ~word[certain] for word in _words(worst)]
+        ranked = certain[np.lexsort(tuple(reversed(keys)))]
+        totals = np.cumsum(self.column.valid_counts[ranked])
+        if len(ranked) == 0 or totals[-1] < count:
+            return None
+        guarantors = ranked[: int(np.searchsorted(totals, count)) + 1]
+        found = self._before(self._worst_value(guarantors), or_tie)
+        found[guarantors] = True
+        return found[chosen]
+
+    def _worst_value(self, blocks: Array) -> DomainValue:
+        """What no valid value of `blocks` comes after."""
+        if self.column.whole_bounds is not None:
+            pairs = [self.column.whole_bounds[int(index)] for index in blocks]
+            return max(high for _, high in pairs) if self.ascending else min(low for low, _ in pairs)
+        found = self.bounds.high[blocks].max() if self.ascending else self.bounds.low[blocks].min()
+        return found.item()  # type: ignore[no-any-return]
+
+
+def block_order(
+    statistics: StatisticsTable, target: str | Mapped, *, ascending: bool, nulls_first: bool
+) -> BlockOrder | None:
+    """None where statistics say nothing of the target's order."""
+    is_mapped = isinstance(target, Mapped)
+    # A function may give NULL for a value: which blocks have one is not known.
+    found = None if is_mapped and nulls_first else operand_bounds(statistics, target)
+    if found is None:
+        return None
+    column, dtype, bounds = found
+    return BlockOrder(column, dtype, bounds, is_mapped, ascending, nulls_first)
+
+
+def _number(words: Array) -> int:
+    return int(words[0]) << (8 * _WORD_BYTES) | int(words[1])
+
+
+def _words(bound: Array) -> list[Array]:
+    """Unsigned integers in the order of the bounds, the most significant first."""
+    if bound.ndim == 2:
+        return [bound[0], bound[1]]
+    if bound.dtype == np.float64:
+        bits = (bound + 0.0).view(np.int64)
+        return [np.where(bits < 0, ~bits, bits ^ np.int64(-(1 << 63))).view(np.uint64)]
+    return [bound.view(np.uint64) ^ np.uint64(1 << 63)]

@@ -1,0 +1,131 @@
+"""Blocks in the memory of executors on other hosts, each with a copy where every host can read it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import subprocess
+import sys
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharkpy.columnar import store_folder
+from sharkpy.columnar.block import EncodedBlock
+from sharkpy.columnar.block_cache import forget_block
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.host import machine_memory, this_executor
+from sharkpy.columnar.store_folder import folder_of_process, sweep_orphans
+from sharkpy.errors import ExecutionError
+
+_KEEPER = """\
+import os, select, shutil, sys
+try:
+    end = select.poll()
+    end.register(os.pidfd_open(int(sys.argv[1])), select.POLLIN)
+    end.poll()
+except ProcessLookupError:
+    pass
+shutil.rmtree(sys.argv[2], ignore_errors=True)
+"""
+"""Waits for the end of an executor and removes its folder, however the executor ended."""
+
+_COPY = ".copy"
+"""Suffix of the link, beside a block in memory, to its copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorWriter:
+    """Stores the blocks that a task makes on another host than the driver's. Picklable.
+
+    1. A block is written to `durable_dir`, or to `copies_dir`, on the file system that all hosts share: there
+       tasks on other hosts and the driver read it, and the loss of an executor loses nothing.
+    2. It is kept in the memory of this host too, up to `memory_limit` bytes an executor (0: a third of the
+       machine's). Where room is short the blocks that the driver has dropped go, then the oldest.
+    3. The folder in memory belongs to the executor's process and goes with it.
+    """
+
+    shm_dir: str
+    copies_dir: str
+    memory_limit: int
+    prefix: str = ""
+
+    def write(self, encoded: EncodedBlock, durable_dir: str | None = None, *, is_synced: bool = True) -> BlockHandle:
+        """Store a block; the handle names this host."""
+        block_id = self.prefix + uuid.uuid4().hex
+        content = memoryview(encoded.content).cast("B")
+        folder = Path(durable_dir or self.copies_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        copy = str(folder / (block_id + store_folder.SUFFIX))
+        store_folder.write_file(copy, content, sync=is_synced and durable_dir is not None)
+        memory_path = self._keep(block_id, content, copy)
+        sizes = tuple((name, stats.size_bytes) for name, stats in encoded.statistics.columns)
+        host = this_executor().host
+        return BlockHandle(block_id, encoded.num_rows, encoded.size_bytes, memory_path, copy, sizes, host=host)
+
+    def _keep(self, block_id: str, content: memoryview, copy: str) -> str:
+        """Put the block in this host's memory; "" where there is no room, even after making some."""
+        try:
+            folder = executor_folder(self.shm_dir)
+            limit = self.memory_limit or machine_memory() // 3
+            temporary = store_folder.reserve(folder, block_id, len(content), limit)
+            if temporary is None:
+                _make_room(folder, limit - len(content))
+                temporary = store_folder.reserve(folder, block_id, len(content), limit)
+            if temporary is None:
+                return ""
+            path = Path(folder, block_id + store_folder.SUFFIX)
+            store_folder.write_file(str(path), content, temporary=temporary)
+            path.with_suffix(_COPY).symlink_to(copy)
+        except (OSError, ExecutionError):
+            # The copy is the block: without room in memory it is read from there.
+            return ""
+        return str(path)
+
+
+def _make_room(folder: str, allowed: int) -> None:
+    """Remove blocks from memory until `allowed` bytes are used: dropped ones first, then the oldest."""
+    with contextlib.suppress(OSError):
+        store_folder.remove_abandoned(folder)
+        blocks = sorted(Path(folder).glob(f"*{store_folder.SUFFIX}"), key=_age)
+        used = store_folder.used_bytes(folder)
+        for path in blocks:
+            if used <= allowed:
+                return
+            size = path.stat().st_size
+            drop_from_memory(str(path))
+            used -= size
+
+
+def _age(path: Path) -> tuple[bool, int]:
+    """Sorts those whose copy is gone before the others, and these by time."""
+    return path.with_suffix(_COPY).exists(), path.stat().st_mtime_ns
+
+
+def drop_from_memory(memory_path: str) -> None:
+    """Forget what this host keeps of a block; its copy stays."""
+    path = Path(memory_path)
+    store_folder.remove(str(path))
+    store_folder.remove(str(path.with_suffix(_COPY)))
+    forget_block(path.stem)
+
+
+@functools.cache
+def executor_folder(shm_dir: str) -> str:
+    """The folder in memory of this process's executor, made where it is not there yet."""
+    executor = this_executor()
+    path = folder_of_process(shm_dir, executor.pid)
+    if not Path(path).is_dir():
+        sweep_orphans(shm_dir)
+        if store_folder.make_folder(path):
+            _watch(executor.pid, path)
+    return path
+
+
+def _watch(pid: int, folder: str) -> None:
+    """Have the folder removed at the executor's end; where that cannot be watched, the next sweep does it."""
+    with contextlib.suppress(OSError):
+        command = [sys.executable, "-I", "-S", "-c", _KEEPER, str(pid), folder]
+        null = subprocess.DEVNULL
+        # A session of its own: the worker daemon ends by a signal to its whole group.
+        subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.catalog.model import StorageFormat, Table, TableKind
+from sharkpy.catalog.model import BucketSpec, StorageFormat, Table, TableKind
 from sharkpy.logical import LogicalPlan
 from sharkpy.types import Field, Schema
 
 Properties = tuple[tuple[str, str], ...]
+PartitionSpec = tuple[tuple[str, str | None], ...]
+"""PARTITION (ds='x', hr): columns with their values as written, in the table's order; None where there is none."""
+PartitionFilter = tuple[tuple[str, str, str], ...]
+"""PARTITION (ds < 'x', hr = 1): column, comparison, value as written; all of them hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class CreateTable(Command):
     properties: Properties = ()
     comment: str | None = None
     query: LogicalPlan | None = None
+    partition_columns: tuple[str, ...] = ()
+    buckets: BucketSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,10 @@ class DropTable(Command):
 
 @dataclass(frozen=True, slots=True)
 class TruncateTable(Command):
+    """`partition`: of the Hive partitions with these values alone."""
+
     table: Table
+    partition: PartitionSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +113,58 @@ class AddColumns(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class AddPartitions(Command):
+    """ALTER TABLE ADD PARTITION: each with its folder, if given."""
+
+    table: Table
+    partitions: tuple[tuple[PartitionSpec, str | None], ...]
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropPartitions(Command):
+    """ALTER TABLE DROP PARTITION: those that any of `filters` takes."""
+
+    table: Table
+    filters: tuple[PartitionFilter, ...]
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RenamePartition(Command):
+    table: Table
+    old: PartitionSpec
+    new: PartitionSpec
+
+
+@dataclass(frozen=True, slots=True)
+class SetPartitionLocation(Command):
+    table: Table
+    partition: PartitionSpec
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepairTable(Command):
+    """MSCK REPAIR TABLE: register the folders that are there (`adds`), forget those that are not (`drops`)."""
+
+    table: Table
+    adds: bool
+    drops: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Insert(Command):
-    """INSERT INTO | OVERWRITE table; `query` yields the table's columns in order, already cast."""
+    """INSERT INTO | OVERWRITE table; `query` yields the table's columns in order, already cast.
+
+    For a partitioned table `partition` has all its partition columns; the query does not yield those that have
+    their value there.
+    """
 
     table: Table
     query: LogicalPlan
     overwrite: bool
+    partition: PartitionSpec = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +173,7 @@ class LoadData(Command):
     path: str
     is_local: bool
     overwrite: bool
+    partition: PartitionSpec = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +210,21 @@ class ShowTableProperties(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class ShowPartitions(Command):
+    """`partition`: those with these values alone."""
+
+    table: Table
+    partition: PartitionSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DescribeTable(Command):
-    """DESCRIBE [FORMATTED | EXTENDED] t [column]; `style` is "", "formatted" or "extended"."""
+    """DESCRIBE [FORMATTED | EXTENDED] t [column | PARTITION (…)]; `style` is "", "formatted" or "extended"."""
 
     table: Table
     style: str = ""
     column: str | None = None
+    partition: PartitionSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,10 +229,11 @@ class Sort(LogicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class Distribute(LogicalPlan):
-    """DISTRIBUTE BY: rows with equal keys come to one task."""
+    """DISTRIBUTE BY: rows with equal keys come to one task; into `num_buckets` buckets where given."""
 
     child: LogicalPlan
     keys: tuple[Expr, ...]
+    num_buckets: int | None = None
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:

@@ -18,6 +18,8 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS table_ (database TEXT, name TEXT, table_id TEXT UNIQUE NOT NULL, body TEXT NOT NULL,"
     " PRIMARY KEY (database, name)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS garbage (path TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS partition_ (partition_id INTEGER PRIMARY KEY AUTOINCREMENT, table_id TEXT NOT NULL,"
+    " name TEXT NOT NULL, location TEXT, newest INTEGER, UNIQUE (table_id, name))",
 )
 
 
@@ -37,7 +39,7 @@ class CatalogFile:
             )
             self._enter_wal()
             self._connection.execute("PRAGMA synchronous = NORMAL")
-            if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'garbage'").fetchone():
+            if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'partition_'").fetchone():
                 with self.transaction():
                     for statement in _SCHEMA:
                         self._connection.execute(statement)

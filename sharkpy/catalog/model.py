@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
 from sharkpy.types import Schema
 
 
@@ -46,6 +47,22 @@ class Database:
 
 
 @dataclass(frozen=True, slots=True)
+class BucketSpec:
+    """CLUSTERED BY (columns) SORTED BY (sort_columns) INTO num_buckets BUCKETS: where each row of a table belongs.
+
+    A row's bucket is the hash of `columns` among `num_buckets`, the one that exchanges use. Each write is sorted
+    by `sort_columns` (name, ascending) within a bucket. `num_buckets` 0: still to be chosen from the data.
+    """
+
+    columns: tuple[str, ...]
+    num_buckets: int
+    sort_columns: tuple[tuple[str, bool], ...] = ()
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.columns)}] into {self.num_buckets}"
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A table or view. Equal by its `table_id`, which is unique in the warehouse and never reused."""
 
@@ -60,6 +77,22 @@ class Table:
     comment: str | None = field(compare=False, default=None)
     view_text: str | None = field(compare=False, default=None)
     created_at: float = field(compare=False, default=0.0)
+    partition_columns: tuple[str, ...] = field(compare=False, default=())
+    """Those of `schema`, its last ones, whose values are in the names of Hive partitions and not in files."""
+    buckets: BucketSpec | None = field(compare=False, default=None)
+
+    @property
+    def is_partitioned(self) -> bool:
+        return bool(self.partition_columns)
+
+    @property
+    def data_schema(self) -> Schema:
+        """The columns that files hold."""
+        return Schema(self.schema.fields[: len(self.schema) - len(self.partition_columns)])
+
+    @property
+    def partition_schema(self) -> Schema:
+        return self.schema.select(self.partition_columns)
 
     @property
     def qualified_name(self) -> str:
@@ -74,3 +107,11 @@ class Table:
         text = dict(self.properties).get("shark.cache", "NONE").upper()
         aliases = {"TRUE": "MEMORY", "FALSE": "NONE"}
         return CacheMode(aliases.get(text, text))
+
+    @property
+    def cache_policy(self) -> CachePolicy:
+        """Of partitioned tables alone: others are held whole."""
+        if not self.is_partitioned:
+            return CachePolicy()
+        properties = dict(self.properties)
+        return CachePolicy.parse(properties.get(POLICY_KEY, "All"), properties.get(POLICY_SIZE_KEY))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from sharkpy.catalog.model import StorageFormat, Table, TableKind
+from sharkpy.catalog.model import BucketSpec, StorageFormat, Table, TableKind
 from sharkpy.type_parser import parse_type
 from sharkpy.types import ArrayType, DataType, Field, MapType, Schema, StructType
 
@@ -33,6 +34,8 @@ def table_to_json(table: Table) -> str:
         "comment": table.comment,
         "view_text": table.view_text,
         "created_at": table.created_at,
+        "partition_columns": list(table.partition_columns),
+        "buckets": _buckets_to_json(table.buckets),
     }
     return json.dumps(body)
 
@@ -52,7 +55,22 @@ def table_from_json(table_id: str, database: str, name: str, text: str) -> Table
         body["comment"],
         body["view_text"],
         body["created_at"],
+        tuple(body.get("partition_columns", ())),
+        _buckets_from_json(body.get("buckets")),
     )
+
+
+def _buckets_to_json(buckets: BucketSpec | None) -> list[object] | None:
+    if buckets is None:
+        return None
+    return [list(buckets.columns), buckets.num_buckets, [list(item) for item in buckets.sort_columns]]
+
+
+def _buckets_from_json(body: list[Any] | None) -> BucketSpec | None:
+    if body is None:
+        return None
+    columns, num_buckets, sort_columns = body
+    return BucketSpec(tuple(columns), num_buckets, tuple((name, ascending) for name, ascending in sort_columns))
 
 
 def _pairs(items: list[list[str]]) -> tuple[tuple[str, str], ...]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import os
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Database, Table, TableKind
+from sharkpy.catalog.partition_changes import PartitionChanges, read_partitions
 from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.serialize import table_from_json, table_to_json
 from sharkpy.errors import (
@@ -56,6 +60,16 @@ class Catalog:
 
     def close(self) -> None:
         self._file.close()
+
+    def for_session(self) -> Catalog:
+        """The same databases and tables with temporary ones of its own; it ends with this one."""
+        other = copy.copy(self)
+        other._temporary = {}
+        return other
+
+    def temporary_tables(self) -> list[Table]:
+        with self._lock:
+            return list(self._temporary.values())
 
     # Databases
 
@@ -187,6 +201,7 @@ class Catalog:
                 changed = self._file.run("DELETE FROM table_ WHERE table_id = ?", table.table_id)
                 if not changed:
                     raise TableNotFoundError(f"Table not found {table.name}")
+                PartitionChanges(self._file, table).drop_all()
                 if table.kind is TableKind.MANAGED and table.location is not None:
                     self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", table.location)
 
@@ -217,6 +232,26 @@ class Catalog:
                 if publish is not None:
                     publish()
         return altered
+
+    def partitions(self, table: Table) -> tuple[HivePartition, ...]:
+        """The Hive partitions of a partitioned table as they are now, by name."""
+        return read_partitions(self._file, table) if table.is_partitioned else ()
+
+    @contextmanager
+    def partition_changes(self, table: Table) -> Iterator[PartitionChanges]:
+        """One transaction: the Hive partitions are changed, and data put in place, together or not at all.
+
+        TableNotFoundError where the table was dropped meanwhile.
+        """
+        with self._lock, self._file.transaction():
+            if self._file.row("SELECT 1 FROM table_ WHERE table_id = ?", table.table_id) is None:
+                raise TableNotFoundError(f"Table not found {table.name}")
+            yield PartitionChanges(self._file, table)
+
+    def clear_garbage(self, path: str) -> None:
+        """Before data is put at `path`: what a dropped table or Hive partition left there goes."""
+        with self._lock, self._file.transaction():
+            self._clear_garbage(path)
 
     def collect_garbage(self) -> None:
         """Delete the folders of dropped tables. Folders that cannot be deleted now stay listed."""

@@ -3,6 +3,9 @@
 A table's folder holds plain files (generation 0: put there by hand or by other engines, sub-folders
 included), `delta_N` folders of INSERT INTO and `base_N` folders of INSERT OVERWRITE. The newest base
 hides everything older than it. Names that begin with `_` or `.` are never data.
+
+A partitioned table has such a folder for each Hive partition, and the catalog tells up to which generation each
+one counts. So one transaction makes the new files of many Hive partitions data at once.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ import re
 import shutil
 import socket
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sharkpy.errors import SourceError, UnsupportedError
@@ -21,15 +26,17 @@ from sharkpy.sources.failures import io_error
 
 _GENERATION = re.compile(r"(base|delta)_(\d+)")
 _STAGING_PREFIX = ".staging-"
+_SYNC_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file as listed; the three fields identify its content."""
+    """A file as listed: the first three fields identify its content. `partition`: its Hive partition's name."""
 
     path: str
     size_bytes: int
     modified_ns: int
+    partition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,18 @@ def list_data_files(location: str) -> list[DataFile]:
         raise io_error(error, path) from None
 
 
+def list_partition_files(location: str, newest: int | None, partition: str) -> list[DataFile]:
+    """As `list_data_files`, up to the generation `newest`; a Hive partition without a folder has no files."""
+    path = local_path(location)
+    try:
+        found = [file for entry in _visible(path, newest) for file in _files(str(Path(path, entry.name)))]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise io_error(error, path) from None
+    return [replace(file, partition=partition) for file in found]
+
+
 def new_staging(location: str) -> str:
     """A new folder beside the data, invisible to readers; its name tells which process it belongs to."""
     path = local_path(location)
@@ -88,10 +107,68 @@ def publish(staging_dir: str, location: str, overwrite: bool) -> str | None:
             return None
         _sync(staging_dir)
         target = _rename_to_next(staging_dir, path, "base" if overwrite else "delta")
+        _sync_one(path)
     except OSError as error:
         raise io_error(error, path) from None
     remove_hidden(path)
     return target
+
+
+def newest_generation(location: str) -> int:
+    """0 where there is no generation at all."""
+    try:
+        names = _names(local_path(location))
+    except FileNotFoundError:
+        return 0
+    return max((int(match.group(2)) for name in names if (match := _GENERATION.fullmatch(name))), default=0)
+
+
+def place_generation(staging_dir: str, location: str, newest: int | None, overwrite: bool) -> int:
+    """Put the staged files behind generation `newest`, where nobody sees them until it is raised to the result.
+
+    What lies beyond `newest` is left from a statement that was killed, and goes.
+    Call `sync_staged` before and `sync_folders` after.
+    """
+    path = local_path(location)
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+        if newest is not None:
+            _remove_beyond(path, newest)
+        target = _rename_to_next(staging_dir, path, "base" if overwrite else "delta")
+    except OSError as error:
+        raise io_error(error, path) from None
+    return int(Path(target).name.partition("_")[2])
+
+
+def sync_staged(staging_dir: str) -> None:
+    """Before `place_generation`: the files reach the disk, many at once."""
+    _sync_many([file.path for file in _files(staging_dir)])
+
+
+def sync_folders(paths: Iterable[str]) -> None:
+    """After `place_generation`: what the folders list reaches the disk."""
+    _sync_many(list(dict.fromkeys(paths)))
+
+
+def _sync_many(paths: Sequence[str]) -> None:
+    try:
+        with ThreadPoolExecutor(_SYNC_THREADS) as pool:
+            list(pool.map(_sync_one, paths))
+    except OSError as error:
+        raise io_error(error, paths[0]) from None
+
+
+def remove_generations(location: str, beyond: int) -> None:
+    """Undo what `place_generation` did, where its generation was not committed."""
+    path = local_path(location)
+    with suppress(OSError):
+        _remove_beyond(path, beyond)
+
+
+def _remove_beyond(path: str, newest: int) -> None:
+    for name in _names(path):
+        if (match := _GENERATION.fullmatch(name)) and int(match.group(2)) > newest:
+            _remove(Path(path, name))
 
 
 def discard_staging(staging_dir: str) -> None:
@@ -99,22 +176,30 @@ def discard_staging(staging_dir: str) -> None:
     shutil.rmtree(staging_dir, ignore_errors=True)
 
 
-def remove_hidden(location: str) -> None:
-    """Delete data that a newer base hides, and staging folders of dead processes of this machine."""
+def remove_hidden(location: str, newest: int | None = None) -> None:
+    """Delete data that a newer base hides, and staging folders of dead processes of this machine.
+
+    With `newest`, a base that came after it hides nothing yet, and stays.
+    """
     path = local_path(location)
-    visible = {entry.name for entry in _visible(path)}
+    visible = {entry.name for entry in _visible(path, newest)}
     for name in _names(path):
         if name.startswith(_STAGING_PREFIX):
             if _is_abandoned(name):
                 shutil.rmtree(Path(path, name), ignore_errors=True)
-        elif not _is_hidden_name(name) and name not in visible:
+        elif not _is_hidden_name(name) and name not in visible and not _is_beyond(name, newest):
             _remove(Path(path, name))
 
 
-def _visible(path: str) -> list[_Entry]:
+def _is_beyond(name: str, newest: int | None) -> bool:
+    match = _GENERATION.fullmatch(name)
+    return newest is not None and match is not None and int(match.group(2)) > newest
+
+
+def _visible(path: str, newest: int | None = None) -> list[_Entry]:
     entries = []
     for name in _names(path):
-        if _is_hidden_name(name):
+        if _is_hidden_name(name) or _is_beyond(name, newest):
             continue
         match = _GENERATION.fullmatch(name)
         kind, number = (match.group(1), int(match.group(2))) if match else ("", 0)
@@ -155,21 +240,16 @@ def _rename_to_next(staging_dir: str, path: str, kind: str) -> str:
             if os.path.lexists(target) and os.path.lexists(staging_dir):
                 continue
             raise
-        _sync_folder(path)
         return target
 
 
 def _sync(staging_dir: str) -> None:
     """Files reach the disk before the rename that makes them visible."""
     for file in _files(staging_dir):
-        descriptor = os.open(file.path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync_one(file.path)
 
 
-def _sync_folder(path: str) -> None:
+def _sync_one(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

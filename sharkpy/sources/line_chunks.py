@@ -38,7 +38,8 @@ def line_splits(
             start = _header_end(file.path, header_lines, newline)
         for place in range(start, file.size_bytes, step):
             length = min(step, file.size_bytes - place)
-            splits.append(Split(file.path, format_name, properties, place, length, file.size_bytes, file.modified_ns))
+            identity = (file.size_bytes, file.modified_ns, None, file.partition)
+            splits.append(Split(file.path, format_name, properties, place, length, *identity))
     return splits
 
 

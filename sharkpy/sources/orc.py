@@ -38,7 +38,8 @@ class OrcSource:
             stripes = _open(file.path).nstripes
             sizes = [file.size_bytes // stripes] * stripes if stripes else []
             for start, length in packed(sizes, split_bytes):
-                splits.append(Split(file.path, self.name, properties, start, length, file.size_bytes, file.modified_ns))
+                identity = (file.size_bytes, file.modified_ns, None, file.partition)
+                splits.append(Split(file.path, self.name, properties, start, length, *identity))
         return splits
 
     def read(

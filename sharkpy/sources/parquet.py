@@ -51,9 +51,8 @@ class ParquetSource:
                 sizes = [_group_size(parquet.metadata, group) for group in range(parquet.num_row_groups)]
             for start, length in packed([size for size, _ in sizes], split_bytes):
                 rows = sum(rows for _, rows in sizes[start : start + length])
-                splits.append(
-                    Split(file.path, self.name, properties, start, length, file.size_bytes, file.modified_ns, rows)
-                )
+                identity = (file.size_bytes, file.modified_ns, rows, file.partition)
+                splits.append(Split(file.path, self.name, properties, start, length, *identity))
         return splits
 
     def read(

@@ -10,6 +10,7 @@ class Split:
     """Bytes [start, start + length) of a text or JSON file, or row groups / stripes [start, start + length).
 
     `modified_ns` and `file_bytes` identify the file's content: a split whose file has changed is refused.
+    `partition` is the name of the Hive partition that the file belongs to, empty where there are none.
     """
 
     path: str
@@ -20,3 +21,4 @@ class Split:
     file_bytes: int
     modified_ns: int
     num_rows: int | None = None
+    partition: str = ""

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from sharkpy.catalog.model import TableKind
+from collections.abc import Iterator
+
+from sharkpy.catalog.model import Table, TableKind
 from sharkpy.commands import (
     AddColumns,
+    AddPartitions,
     Command,
     CreateView,
     DropDatabase,
+    DropPartitions,
     DropTable,
+    PartitionSpec,
+    RenamePartition,
     RenameTable,
+    RepairTable,
+    SetPartitionLocation,
     SetTableProperties,
     TruncateTable,
 )
 from sharkpy.errors import TableExistsError
 from sharkpy.sql.bind_create import check_column, view_of
+from sharkpy.sql.bind_partition import full_spec, partition_filter, partitioned_table, values_spec
 from sharkpy.sql.command_binder import CommandBinder
 from sharkpy.types import Field, Schema
 
@@ -52,9 +61,7 @@ def bind_truncate(binder: CommandBinder) -> TruncateTable:
     if table.kind is TableKind.EXTERNAL:
         message = f"{table.qualified_name} is external: its files are not the engine's to delete"
         raise binder.error(message, token, sqlstate="42809")
-    if reader.peek("PARTITION"):
-        raise reader.unsupported("TRUNCATE of a partition")
-    return TruncateTable(table)
+    return TruncateTable(table, values_spec(binder, table) if reader.peek("PARTITION") else None)
 
 
 def bind_alter(binder: CommandBinder) -> Command:
@@ -86,12 +93,63 @@ def bind_alter(binder: CommandBinder) -> Command:
             table.database, table.name, Schema(()), "", False, True, temporary, table.comment, table.properties
         )
         return view_of(binder, view, None)
+    if not is_view and (command := _bind_partitions(binder, table)):
+        return command
     if not is_view and reader.match("ADD", "COLUMNS"):
         return AddColumns(table, _added_columns(binder, table.schema))
     if reader.current is None:
         raise reader.error("RENAME TO, SET TBLPROPERTIES, UNSET TBLPROPERTIES or ADD COLUMNS expected")
     words = [token.text.upper() for token in reader.rest[:2]]
     raise reader.unsupported(f"ALTER {'VIEW' if is_view else 'TABLE'} {' '.join(words)}")
+
+
+def _bind_partitions(binder: CommandBinder, table: Table) -> Command | None:
+    """ALTER TABLE t ADD | DROP [IF …] PARTITION, and ALTER TABLE t PARTITION (…) RENAME TO | SET LOCATION."""
+    reader = binder.reader
+    start, token = reader.position, reader.current
+    verb = reader.match_any("ADD", "DROP")
+    has_condition = (reader.if_not_exists() if verb == "ADD" else reader.if_exists()) if verb else False
+    if not reader.peek("PARTITION"):
+        reader.position = start
+        return None
+    partitioned_table(binder, table, token)
+    match verb:
+        case "ADD":
+            return AddPartitions(table, tuple(_added_partitions(binder, table)), has_condition)
+        case "DROP":
+            filters = [partition_filter(binder, table)]
+            while reader.match(","):
+                filters.append(partition_filter(binder, table))
+            reader.match("PURGE")
+            return DropPartitions(table, tuple(filters), has_condition)
+    spec = full_spec(binder, table)
+    if reader.match("RENAME", "TO"):
+        return RenamePartition(table, spec, full_spec(binder, table))
+    if reader.match("SET", "LOCATION"):
+        return SetPartitionLocation(table, spec, reader.string("a path"))
+    if reader.current is None:
+        raise reader.error("RENAME TO or SET LOCATION expected")
+    raise reader.unsupported(f"ALTER TABLE PARTITION {reader.word()}")
+
+
+def _added_partitions(binder: CommandBinder, table: Table) -> Iterator[tuple[PartitionSpec, str | None]]:
+    while binder.reader.peek("PARTITION"):
+        yield full_spec(binder, table), binder.reader.optional_string("LOCATION")
+
+
+def bind_repair(binder: CommandBinder) -> RepairTable:
+    """MSCK [REPAIR] TABLE t [ADD | DROP | SYNC PARTITIONS]."""
+    reader = binder.reader
+    reader.expect("MSCK")
+    if not reader.match("REPAIR"):
+        raise reader.unsupported("MSCK without REPAIR")
+    reader.match("TABLE")
+    token = reader.current
+    table = partitioned_table(binder, binder.base_table("MSCK REPAIR"), token)
+    mode = reader.match_any("ADD", "DROP", "SYNC")
+    if mode is not None:
+        reader.expect("PARTITIONS")
+    return RepairTable(table, adds=mode != "DROP", drops=mode in ("DROP", "SYNC"))
 
 
 def _unset(binder: CommandBinder, known: dict[str, str]) -> tuple[str, ...]:

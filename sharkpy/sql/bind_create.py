@@ -7,18 +7,20 @@ from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.catalog.model import StorageFormat, TableKind
+from sharkpy.catalog.model import BucketSpec, StorageFormat, TableKind
 from sharkpy.commands import Command, CreateDatabase, CreateTable, CreateView, Properties
 from sharkpy.conf import CACHE_CHECK_NAME
-from sharkpy.errors import ColumnCountError
+from sharkpy.errors import ColumnCountError, ColumnNotFoundError, did_you_mean
 from sharkpy.expr import Alias, ColumnRef
 from sharkpy.logical import LogicalPlan, Project
+from sharkpy.sql.bind_buckets import COPARTITION, bucket_spec, clustered_by
+from sharkpy.sql.bind_partition import check_partition_fields, column_names
 from sharkpy.sql.bind_storage import combined, row_format, stored_as
 from sharkpy.sql.coercion import cast
 from sharkpy.sql.command_binder import CommandBinder
 from sharkpy.types import NULL, STRING, Field, Schema, is_interval
 
-_UNSUPPORTED_CLAUSES = ("PARTITIONED", "CLUSTERED", "SKEWED", "SORTED", "PARTITIONED BY", "CLUSTER BY", "OPTIONS")
+_UNSUPPORTED_CLAUSES = ("SKEWED", "SORTED", "CLUSTER BY", "OPTIONS")
 _UNSUPPORTED_OBJECTS = ("FUNCTION", "INDEX", "ROLE", "MACRO", "MATERIALIZED", "RESOURCE", "TRANSACTIONAL", "SCHEDULED")
 _CONSTRAINTS = (
     "NOT",
@@ -76,6 +78,9 @@ class _Clauses:
     location: str | None = None
     comment: str | None = None
     properties: Properties | None = None
+    buckets: BucketSpec | None = None
+    partitions: list[Field] | list[str] | None = None
+    """PARTITIONED BY: fields, or the names of columns of the query."""
 
     def set(self, binder: CommandBinder, name: str, value: object) -> None:
         if getattr(self, name) is not None:
@@ -100,12 +105,62 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
         query = without_void(binder, query)
     if fields is None:
         raise reader.error("a list of columns or AS and a query expected")
+    fields, query, partitions = _partitioned(binder, kind, fields, query, clauses.partitions or [])
     properties = cached_by_name(binder, name, clauses.properties or ())
+    if partitions and (clauses.buckets is not None or COPARTITION in dict(properties)):
+        raise reader.unsupported("CLUSTERED BY with PARTITIONED BY")
     schema = Schema(tuple(fields))
     storage = combined(clauses.row, clauses.file)
+    buckets = None if partitions else bucket_spec(binder, clauses.buckets, fields, properties, query)
     return CreateTable(
-        database, name, kind, schema, if_not_exists, storage, clauses.location, properties, clauses.comment, query
+        database,
+        name,
+        kind,
+        schema,
+        if_not_exists,
+        storage,
+        clauses.location,
+        properties,
+        clauses.comment,
+        query,
+        partitions,
+        buckets=buckets,
     )
+
+
+def _partitioned(
+    binder: CommandBinder,
+    kind: TableKind,
+    fields: list[Field],
+    query: LogicalPlan | None,
+    partitions: list[Field] | list[str],
+) -> tuple[list[Field], LogicalPlan | None, tuple[str, ...]]:
+    """All fields and the query's columns with those of Hive partitions last, and the names of these."""
+    reader = binder.reader
+    if not partitions:
+        return fields, query, ()
+    if kind is TableKind.TEMPORARY:
+        raise reader.unsupported("PARTITIONED BY in CREATE TEMPORARY TABLE")
+    given = [one for one in partitions if isinstance(one, Field)]
+    names = tuple(one if isinstance(one, str) else one.name for one in partitions)
+    if query is not None and given:
+        raise reader.error("in CREATE TABLE AS SELECT, PARTITIONED BY takes names of the query's columns alone")
+    if query is None and not given:
+        raise reader.error("a type for each column in PARTITIONED BY expected")
+    for field in given:
+        check_column(binder, fields, field, None)
+    by_name = {field.name: field for field in [*fields, *given]}
+    if unknown := next((name for name in names if name not in by_name), None):
+        hint = did_you_mean(unknown, by_name)
+        raise binder.error(f'no column "{unknown}" in the query', None, ColumnNotFoundError, hint)
+    if len(names) == len(by_name):
+        raise binder.error("a table needs a column beside those in PARTITIONED BY", None)
+    check_partition_fields(binder, [by_name[name] for name in names], None)
+    order = [name for name in by_name if name not in names] + list(names)
+    if query is not None:
+        columns = {column.name: column for column in query.output}
+        query = Project(query, tuple(columns[name] for name in order))
+    return [by_name[name] for name in order], query, names
 
 
 def _is_query_ahead(binder: CommandBinder) -> bool:
@@ -124,6 +179,10 @@ def _clauses(binder: CommandBinder) -> _Clauses:
             clauses.set(binder, "file", stored_as(reader))
         elif reader.peek("STORED", "BY"):
             raise reader.unsupported("STORED BY a storage handler")
+        elif reader.match("CLUSTERED", "BY"):
+            clauses.set(binder, "buckets", clustered_by(reader))
+        elif reader.match("PARTITIONED", "BY"):
+            clauses.set(binder, "partitions", column_names(binder) or _columns(binder))
         elif reader.match("LOCATION"):
             clauses.set(binder, "location", reader.string("a path"))
         elif reader.match("COMMENT"):
@@ -149,8 +208,22 @@ def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKin
         raise binder.reader.error("the statement should end here")
     storage = combined(clauses.row, clauses.file) or (None if source.is_view else source.storage)
     properties = cached_by_name(binder, name, clauses.properties or ())
+    if clauses.partitions is not None:
+        raise binder.reader.error("no PARTITIONED BY in CREATE TABLE LIKE expected: the columns are copied")
+    if source.is_partitioned and kind is TableKind.TEMPORARY:
+        raise binder.reader.unsupported("CREATE TEMPORARY TABLE LIKE a partitioned table")
     return CreateTable(
-        database, name, kind, source.schema, if_not_exists, storage, clauses.location, properties, clauses.comment
+        database,
+        name,
+        kind,
+        source.schema,
+        if_not_exists,
+        storage,
+        clauses.location,
+        properties,
+        clauses.comment,
+        partition_columns=source.partition_columns,
+        buckets=bucket_spec(binder, clauses.buckets or source.buckets, source.schema.fields, properties, None),
     )
 
 

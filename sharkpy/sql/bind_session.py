@@ -15,6 +15,7 @@ from sharkpy.commands import (
     UncacheTable,
     UseDatabase,
 )
+from sharkpy.sql.bind_buckets import bucket_spec
 from sharkpy.sql.bind_create import output_fields, without_void
 from sharkpy.sql.command_binder import CommandBinder
 from sharkpy.types import Schema
@@ -71,7 +72,10 @@ def bind_cache(binder: CommandBinder) -> Command:
     schema = Schema(tuple(output_fields(binder, query)))
     properties = (("shark.cache", CacheMode.MEMORY_ONLY.value),)
     query = without_void(binder, query)
-    return CreateTable(database, name, TableKind.TEMPORARY, schema, False, properties=properties, query=query)
+    buckets = bucket_spec(binder, None, schema.fields, properties, query)
+    return CreateTable(
+        database, name, TableKind.TEMPORARY, schema, False, properties=properties, query=query, buckets=buckets
+    )
 
 
 def bind_uncache(binder: CommandBinder) -> UncacheTable:

@@ -13,14 +13,16 @@ from sharkpy.commands import (
     ShowCreateTable,
     ShowDatabases,
     ShowFunctions,
+    ShowPartitions,
     ShowTableProperties,
     ShowTables,
 )
 from sharkpy.errors import ColumnNotFoundError, FunctionNotFoundError, did_you_mean
+from sharkpy.sql.bind_partition import full_spec, partitioned_table, values_spec
 from sharkpy.sql.command_binder import CommandBinder
 from sharkpy.udf import registry
 
-_SHOWN = ("DATABASES", "SCHEMAS", "TABLES", "VIEWS", "COLUMNS", "FUNCTIONS", "CREATE", "TBLPROPERTIES")
+_SHOWN = ("DATABASES", "SCHEMAS", "TABLES", "VIEWS", "COLUMNS", "FUNCTIONS", "CREATE", "TBLPROPERTIES", "PARTITIONS")
 _UNSUPPORTED_SHOWN = (
     "COMPACTIONS",
     "CONF",
@@ -30,7 +32,6 @@ _UNSUPPORTED_SHOWN = (
     "INDEXES",
     "LOCKS",
     "MATERIALIZED",
-    "PARTITIONS",
     "ROLES",
     "TABLE",
     "TRANSACTIONS",
@@ -56,6 +57,8 @@ def bind_show(binder: CommandBinder) -> Command:
         case "CREATE":
             reader.expect_any("TABLE", "VIEW")
             return ShowCreateTable(binder.table())
+        case "PARTITIONS":
+            return _show_partitions(binder)
     table = binder.table()
     key = None
     if reader.match("("):
@@ -93,6 +96,13 @@ def _show_columns(binder: CommandBinder) -> ShowColumns:
         return ShowColumns(binder.context.catalog.table(database, name))
 
 
+def _show_partitions(binder: CommandBinder) -> ShowPartitions:
+    reader = binder.reader
+    token = reader.current
+    table = partitioned_table(binder, binder.base_table("SHOW PARTITIONS"), token)
+    return ShowPartitions(table, values_spec(binder, table) if reader.peek("PARTITION") else None)
+
+
 def bind_describe(binder: CommandBinder) -> Command:
     reader = binder.reader
     reader.expect_any("DESCRIBE", "DESC")
@@ -110,14 +120,16 @@ def bind_describe(binder: CommandBinder) -> Command:
     style = (reader.match_any("FORMATTED", "EXTENDED") or "").lower()
     reader.match("TABLE")
     table = binder.table()
-    column = None
-    if reader.current is not None:
+    column, partition = None, None
+    if reader.peek("PARTITION") and table.is_partitioned:
+        partition = full_spec(binder, table)
+    elif reader.current is not None:
         token = reader.current
         column = reader.name("a column name")
         if column not in table.schema.names:
             hint = did_you_mean(column, table.schema.names)
             raise binder.error(f'no column "{column}" in {table.qualified_name}', token, ColumnNotFoundError, hint)
-    return DescribeTable(table, style, column)
+    return DescribeTable(table, style, column, partition)
 
 
 def _describe_function(binder: CommandBinder) -> DescribeFunction:

@@ -33,6 +33,7 @@ _COMMANDS: dict[str, CommandHandler] = {
     "CREATE": bind_create.bind_create,
     "DROP": bind_alter.bind_drop,
     "ALTER": bind_alter.bind_alter,
+    "MSCK": bind_alter.bind_repair,
     "TRUNCATE": bind_alter.bind_truncate,
     "INSERT": bind_insert.bind_insert,
     "LOAD": bind_insert.bind_load,

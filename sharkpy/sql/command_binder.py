@@ -117,7 +117,6 @@ _UNSUPPORTED_WORDS = (
     "LIST",
     "LOCK",
     "MERGE",
-    "MSCK",
     "REFRESH",
     "RELOAD",
     "REPL",

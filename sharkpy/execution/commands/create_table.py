@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +11,10 @@ from sharkpy.catalog.store import new_table_id
 from sharkpy.commands import CreateTable
 from sharkpy.conf import BLOCK_ROWS
 from sharkpy.errors import TableExistsError
+from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.insert import load_new_blocks
+from sharkpy.execution.commands.partition_insert import write_partitions
+from sharkpy.execution.commands.partition_writes import publish_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import (
@@ -20,6 +24,7 @@ from sharkpy.execution.commands.storage import (
     stored_schema,
     with_cache_property,
 )
+from sharkpy.execution.row_buckets import bucketing
 from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stage import BlockSink, FileSink
 from sharkpy.sources import layout
@@ -36,10 +41,12 @@ def create_table(command: CreateTable, session: CommandSession) -> CommandResult
     try:
         if command.query is None:
             session.catalog.create_table(table, publish=lambda: _make_folder(table))
+        elif table.is_partitioned:
+            _create_partitioned(table, stored_query(command.query, table.schema), session)
         elif table.location is None:
-            _create_in_memory(table, stored_query(command.query, table.schema), session)
+            _create_in_memory(table, _rows(command.query, table), session)
         else:
-            _create_from_query(table, stored_query(command.query, table.schema), session)
+            _create_from_query(table, _rows(command.query, table), session)
     except TableExistsError:
         if not command.if_not_exists:
             raise
@@ -61,7 +68,8 @@ def _table(command: CreateTable, session: CommandSession) -> Table:
     table_id, kind = new_table_id(), command.kind
     location = None if command.location is None else layout.local_path(command.location)
     mode = dict(properties).get("shark.cache", "").upper()
-    if command.query is not None and mode == CacheMode.MEMORY_ONLY.value and location is None:
+    is_blocks = mode == CacheMode.MEMORY_ONLY.value and not command.partition_columns
+    if command.query is not None and is_blocks and location is None:
         kind = TableKind.TEMPORARY
     elif location is None and kind is TableKind.TEMPORARY:
         location = str(Path(session.catalog.state_dir, "temporary", table_id))
@@ -77,7 +85,13 @@ def _table(command: CreateTable, session: CommandSession) -> Table:
         location,
         properties,
         command.comment,
+        partition_columns=command.partition_columns,
+        buckets=chosen_buckets(command.buckets, command.query, session),
     )
+
+
+def _rows(query: LogicalPlan, table: Table) -> LogicalPlan:
+    return stored_query(bucketed_query(query, table.schema, table.buckets), table.schema)
 
 
 def _make_folder(table: Table) -> None:
@@ -91,7 +105,7 @@ def _make_folder(table: Table) -> None:
 
 
 def _create_in_memory(table: Table, query: LogicalPlan, session: CommandSession) -> None:
-    sink = BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None)
+    sink = BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None, bucketing(table.buckets, table.schema))
     blocks = session.write_blocks(query, sink)
     try:
         session.table_cache.put(table, blocks)
@@ -101,6 +115,32 @@ def _create_in_memory(table: Table, query: LogicalPlan, session: CommandSession)
         raise
 
 
+def _create_partitioned(table: Table, query: LogicalPlan, session: CommandSession) -> None:
+    """As `_create_from_query`; each Hive partition has a folder of its own."""
+    location = table.location or ""
+    was_there = Path(location).is_dir()
+    staging = layout.new_staging(location)
+    try:
+        spec = tuple((name, None) for name in table.partition_columns)
+        names = write_partitions(table, query, spec, staging, session)
+        created = session.catalog.create_table(
+            table, publish=lambda: publish_partitions(table, staging, names, True, session)
+        )
+    except BaseException:
+        layout.discard_staging(staging)
+        if not was_there:
+            _remove_empty(location)
+        raise
+    load_new_blocks(created, session)
+
+
+def _remove_empty(location: str) -> None:
+    """Folders that hold nothing, at and below `location`."""
+    for folder, _, _ in os.walk(location, topdown=False):
+        with suppress(OSError):
+            Path(folder).rmdir()
+
+
 def _create_from_query(table: Table, query: LogicalPlan, session: CommandSession) -> None:
     """Files left at the place by others are hidden by the new base."""
     location = table.location or ""
@@ -108,7 +148,9 @@ def _create_from_query(table: Table, query: LogicalPlan, session: CommandSession
     staging = layout.new_staging(location)
     published: list[str | None] = []
     try:
-        session.write_files(query, FileSink(table.schema, table.storage.name, table.storage.properties, staging))
+        buckets = bucketing(table.buckets, table.schema)
+        sink = FileSink(table.schema, table.storage.name, table.storage.properties, staging, buckets=buckets)
+        session.write_files(query, sink)
         created = session.catalog.create_table(
             table, publish=lambda: published.append(layout.publish(staging, location, overwrite=True))
         )

@@ -5,11 +5,14 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 
-from sharkpy.catalog.model import Table
+from sharkpy.catalog.hive_partition import DEFAULT_VALUE, HivePartition, partition_values
+from sharkpy.catalog.model import BucketSpec, Table
 from sharkpy.commands import DescribeDatabase, DescribeFunction, DescribeTable
 from sharkpy.errors import FunctionNotFoundError, did_you_mean
+from sharkpy.execution.commands.partition_spec import the_partition
 from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.execution.commands.session import CommandSession
+from sharkpy.types import Schema
 
 Row = tuple[str | None, str | None, str | None]
 _COLUMNS = ("col_name", "data_type", "comment")
@@ -39,23 +42,75 @@ _SERDES = {
 }
 
 
-def describe_table(command: DescribeTable, _: CommandSession) -> CommandResult:
+def describe_table(command: DescribeTable, session: CommandSession) -> CommandResult:
     table = command.table
     if command.column is not None:
         field = table.schema[command.column.lower()]
         return text_rows(_COLUMNS, [(field.name, str(field.dtype), field.comment or "")])
+    one = None
+    if command.partition is not None:
+        one = the_partition(table, session.catalog.partitions(table), command.partition)
+    rows = [*_fields(table.schema), *_partition_fields(table)]
     match command.style:
         case "formatted":
-            rows = [("# col_name", "data_type", "comment"), *_fields(table), _BLANK, *_details(table)]
+            rows = [("# col_name", "data_type", "comment"), *_fields(table.data_schema), *_partition_fields(table)]
+            details = _details(table) if one is None else _one_partition(table, one)
+            rows += [_BLANK, *details, *_memory_rows(table, one, session)]
         case "extended":
-            rows = [*_fields(table), _BLANK, ("Detailed Table Information", _summary(table), "")]
-        case _:
-            rows = list(_fields(table))
+            detail = ("Detailed Table Information", _summary(table), "")
+            if one is not None:
+                detail = ("Detailed Partition Information", _partition_summary(table, one), "")
+            rows += [_BLANK, detail, *_memory_rows(table, one, session)]
     return text_rows(_COLUMNS, rows)
 
 
-def _fields(table: Table) -> Iterator[Row]:
-    for field in table.schema:
+def _partition_fields(table: Table) -> Iterator[Row]:
+    if table.is_partitioned:
+        yield _BLANK
+        yield "# Partition Information", None, None
+        yield "# col_name", "data_type", "comment"
+        yield from _fields(table.partition_schema)
+
+
+def _one_partition(table: Table, one: HivePartition) -> Iterator[Row]:
+    yield "# Detailed Partition Information", None, None
+    yield "Partition Value:", _values_text(table, one), None
+    yield "Database:", table.database, None
+    yield "Table:", table.name, None
+    yield "Location:", one.folder(table), None
+    yield _BLANK
+    yield from _storage_details(table)
+
+
+def _values_text(table: Table, one: HivePartition) -> str:
+    values = partition_values(one.name)
+    return f"[{', '.join(values.get(name) or DEFAULT_VALUE for name in table.partition_columns)}]"
+
+
+def _partition_summary(table: Table, one: HivePartition) -> str:
+    values = _values_text(table, one)
+    return f"Partition(values:{values}, dbName:{table.database}, tableName:{table.name}, location:{one.folder(table)})"
+
+
+def _memory_rows(table: Table, one: HivePartition | None, session: CommandSession) -> Iterator[Row]:
+    """What of a cached partitioned table is in memory, and by which policy."""
+    if not table.is_partitioned or not session.table_cache.is_cached(table):
+        return
+    held = session.table_cache.bytes_by_partition(table)
+    yield _BLANK
+    yield "# Memory Information", None, None
+    if one is not None:
+        yield "In Memory:", "Yes" if one.name in held else "No", None
+        yield "Bytes in Memory:", str(held.get(one.name, 0)), None
+        return
+    yield "Cache Policy:", str(table.cache_policy), None
+    yield "Partitions in Memory:", f"{len(held)} of {len(session.catalog.partitions(table))}", None
+    for name, size in held.items():
+        yield "", name, f"{size} bytes"
+
+
+def _fields(schema: Schema) -> Iterator[Row]:
+    for field in schema:
         yield field.name, str(field.dtype), field.comment or ""
 
 
@@ -87,9 +142,11 @@ def _storage_details(table: Table) -> Iterator[Row]:
     yield "InputFormat:", input_format, None
     yield "OutputFormat:", output_format, None
     yield "Compressed:", "No", None
-    yield "Num Buckets:", "-1", None
-    yield "Bucket Columns:", "[]", None
-    yield "Sort Columns:", "[]", None
+    buckets = table.buckets or BucketSpec((), -1)
+    orders = ", ".join(f"Order(col:{name}, order:{1 if up else 0})" for name, up in buckets.sort_columns)
+    yield "Num Buckets:", str(buckets.num_buckets), None
+    yield "Bucket Columns:", f"[{', '.join(buckets.columns)}]", None
+    yield "Sort Columns:", f"[{orders}]", None
     if table.storage.properties:
         yield "Storage Desc Params:", None, None
         for key, value in sorted(table.storage.properties):

@@ -9,6 +9,8 @@ from pathlib import Path
 from sharkpy.commands import LoadData
 from sharkpy.errors import BindError, SourceError
 from sharkpy.execution.commands.insert import load_new_blocks, table_folder
+from sharkpy.execution.commands.partition_spec import spec_name
+from sharkpy.execution.commands.partition_writes import publish_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.sources import layout
@@ -22,11 +24,17 @@ def load_data(command: LoadData, session: CommandSession) -> CommandResult:
         raise BindError(f'LOAD DATA into "{table.name}", which has no files', sqlstate="42809")
     sources = source_files(command.path)
     location = table_folder(table)
+    partition = spec_name(table, command.partition, session)
     staging = layout.new_staging(location)
     try:
+        folder = str(Path(staging, partition))
+        Path(folder).mkdir(parents=True, exist_ok=True)
         for path in sources:
-            _place(path, _free_name(staging, Path(path).name), may_link=not command.is_local)
-        layout.publish(staging, location, overwrite=command.overwrite)
+            _place(path, _free_name(folder, Path(path).name), may_link=not command.is_local)
+        if partition:
+            publish_partitions(table, staging, [partition], command.overwrite, session)
+        else:
+            layout.publish(staging, location, overwrite=command.overwrite)
     except OSError as error:
         layout.discard_staging(staging)
         raise io_error(error, command.path) from None

@@ -13,6 +13,14 @@ from sharkpy.execution.commands.databases import create_database, drop_database,
 from sharkpy.execution.commands.describe import describe_database, describe_function, describe_table
 from sharkpy.execution.commands.insert import insert, truncate_table
 from sharkpy.execution.commands.load_data import load_data
+from sharkpy.execution.commands.partitions import (
+    add_partitions,
+    drop_partitions,
+    rename_partition,
+    repair_table,
+    set_partition_location,
+    show_partitions,
+)
 from sharkpy.execution.commands.result import CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.settings import reset_conf, set_conf
@@ -42,6 +50,12 @@ _RUNNERS: dict[type[commands.Command], Callable[[Any, CommandSession], CommandRe
     commands.RenameTable: rename_table,
     commands.SetTableProperties: set_table_properties,
     commands.AddColumns: add_columns,
+    commands.AddPartitions: add_partitions,
+    commands.DropPartitions: drop_partitions,
+    commands.RenamePartition: rename_partition,
+    commands.SetPartitionLocation: set_partition_location,
+    commands.RepairTable: repair_table,
+    commands.ShowPartitions: show_partitions,
     commands.Insert: insert,
     commands.LoadData: load_data,
     commands.ShowDatabases: show_databases,

@@ -42,6 +42,9 @@ class CommandSession(Protocol):
 
     def write_blocks(self, plan: LogicalPlan, sink: BlockSink) -> Sequence[tuple[BlockHandle, BlockStatistics]]: ...
 
+    def table_buckets(self, plan: LogicalPlan) -> int:
+        """A number of buckets for a table of the rows of `plan`."""
+
     def batches(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]: ...
 
     def explain(self, command: Explain) -> CommandResult: ...

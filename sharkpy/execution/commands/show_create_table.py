@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sharkpy.catalog.model import StorageFormat, Table, TableKind
+from sharkpy.catalog.model import BucketSpec, StorageFormat, Table, TableKind
 from sharkpy.catalog.serialize import type_text
 from sharkpy.commands import ShowCreateTable
 from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.execution.commands.session import CommandSession
-from sharkpy.types import Field
+from sharkpy.types import Field, Schema
 
 FORMAT_NAMES = {"text": "TEXTFILE", "parquet": "PARQUET", "orc": "ORC", "json": "JSONFILE"}
 _CLAUSES = (
@@ -38,11 +38,13 @@ def _view(table: Table) -> Iterator[str]:
 def _table(table: Table) -> Iterator[str]:
     kind = {TableKind.EXTERNAL: "EXTERNAL ", TableKind.TEMPORARY: "TEMPORARY "}.get(table.kind, "")
     yield f"CREATE {kind}TABLE `{table.database}`.`{table.name}`("
-    last = len(table.schema) - 1
-    for index, field in enumerate(table.schema):
-        yield f"  {_column(field)}{')' if index == last else ','}"
+    yield from _columns(table.data_schema)
     if table.comment is not None:
         yield f"COMMENT {quoted(table.comment)}"
+    if table.is_partitioned:
+        yield "PARTITIONED BY ("
+        yield from _columns(table.partition_schema)
+    yield from _buckets(table.buckets)
     yield from _row_format(table.storage)
     yield f"STORED AS {FORMAT_NAMES[table.storage.name]}"
     if table.location is not None:
@@ -53,9 +55,27 @@ def _table(table: Table) -> Iterator[str]:
     yield from _properties(sorted(properties.items()))
 
 
+def _columns(schema: Schema) -> Iterator[str]:
+    last = len(schema) - 1
+    for index, field in enumerate(schema):
+        yield f"  {_column(field)}{')' if index == last else ','}"
+
+
 def _column(field: Field) -> str:
     comment = "" if field.comment is None else f" COMMENT {quoted(field.comment)}"
     return f"`{field.name}` {type_text(field.dtype)}{comment}"
+
+
+def _buckets(buckets: BucketSpec | None) -> Iterator[str]:
+    if buckets is None:
+        return
+    yield "CLUSTERED BY ("
+    yield f"  {', '.join(buckets.columns)})"
+    if buckets.sort_columns:
+        yield "SORTED BY ("
+        orders = (name + (" ASC" if ascending else " DESC") for name, ascending in buckets.sort_columns)
+        yield f"  {', '.join(orders)})"
+    yield f"INTO {buckets.num_buckets} BUCKETS"
 
 
 def _row_format(storage: StorageFormat) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
 from sharkpy.catalog.model import CacheMode, StorageFormat
 from sharkpy.conf import CACHE_CHECK_NAME, DEFAULT_FORMAT, Conf
 from sharkpy.errors import ConfigurationError, UnsupportedError
@@ -44,6 +45,19 @@ def check_properties(properties: Sequence[tuple[str, str]]) -> None:
     if mode is not None and mode.upper() not in known:
         hint = f"one of {', '.join(known)}"
         raise ConfigurationError(f'"{mode}" is not a value of {CACHE_PROPERTY}', hint=hint, sqlstate="22023")
+    _check_policy(dict(properties))
+
+
+def _check_policy(properties: dict[str, str]) -> None:
+    size = properties.get(POLICY_SIZE_KEY)
+    if size is not None and not (size.isdigit() and int(size) > 0):
+        raise ConfigurationError(f'"{size}" is not a value of {POLICY_SIZE_KEY}', sqlstate="22023")
+    policy = properties.get(POLICY_KEY, "All")
+    try:
+        CachePolicy.parse(policy, size)
+    except ValueError:
+        hint = "All, LRU(n) or FIFO(n) with n from 1"
+        raise ConfigurationError(f'"{policy}" is not a value of {POLICY_KEY}', hint=hint, sqlstate="22023") from None
 
 
 def with_cache_property(name: str, properties: Properties, conf: Conf) -> Properties:

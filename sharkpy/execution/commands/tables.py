@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
@@ -15,6 +16,10 @@ from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import check_properties, stored_schema, with_storage_properties
 from sharkpy.sources.failures import io_error
 from sharkpy.types import Schema
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.execution.tables import TableCache
 
 
 def create_view(command: CreateView, session: CommandSession) -> CommandResult:
@@ -41,13 +46,23 @@ def drop_table(command: DropTable, session: CommandSession) -> CommandResult:
     table = command.table
     if table is None:
         return NOTHING
-    session.catalog.drop_table(table)
-    session.table_cache.forget(table)
-    if table.kind is TableKind.MANAGED:
-        session.catalog.collect_garbage()
-    elif table.kind is TableKind.TEMPORARY and table.location is not None:
-        discard(table.location, str(Path(session.catalog.state_dir, "trash")))
+    _drop(table, session.catalog, session.table_cache)
     return NOTHING
+
+
+def drop_temporary_tables(catalog: Catalog, cache: TableCache) -> None:
+    """At the end of a session."""
+    for table in catalog.temporary_tables():
+        _drop(table, catalog, cache)
+
+
+def _drop(table: Table, catalog: Catalog, cache: TableCache) -> None:
+    catalog.drop_table(table)
+    cache.forget(table)
+    if table.kind is TableKind.MANAGED:
+        catalog.collect_garbage()
+    elif table.kind is TableKind.TEMPORARY and table.location is not None:
+        discard(table.location, str(Path(catalog.state_dir, "trash")))
 
 
 def rename_table(command: RenameTable, session: CommandSession) -> CommandResult:
@@ -101,5 +116,6 @@ def add_columns(command: AddColumns, session: CommandSession) -> CommandResult:
         if field.name in taken:
             raise BindError(f'column "{field.name}" exists already in table "{table.name}"', sqlstate="42701")
         taken.add(field.name)
-    session.catalog.alter_table(dataclasses.replace(table, schema=Schema(table.schema.fields + command.fields)))
+    fields = (*table.data_schema, *command.fields, *table.partition_schema)
+    session.catalog.alter_table(dataclasses.replace(table, schema=Schema(fields)))
     return NOTHING

@@ -1,0 +1,57 @@
+"""Hive partitions of a table: their names, which are folder names as well (`ds=2008-04-08/hr=11`), and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+
+DEFAULT_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""The folder name's value of NULL and of empty strings."""
+_ESCAPED = frozenset(map(chr, (*range(1, 32), 127))) | frozenset("\"#%'*/:=?\\{[]^")
+
+
+@dataclass(frozen=True, slots=True)
+class HivePartition:
+    """A registered Hive partition. Equal where nothing about it has changed.
+
+    1. `partition_id` grows with each one that is registered, and is never used again.
+    2. `location` None: the folder of its name in the table's.
+    3. `newest` is the last generation of data folders that counts (`sharkpy.sources.layout`): those beyond it were
+       never committed. None: whatever is there counts, as where others write.
+    """
+
+    partition_id: int
+    name: str
+    location: str | None = None
+    newest: int | None = None
+
+    def folder(self, table: Table) -> str:
+        return self.location or str(Path(table.location or "", self.name))
+
+
+def escape(text: str) -> str:
+    """`text` with the characters that Hive keeps out of folder names as %XX."""
+    return "".join(f"%{ord(char):02X}" if char in _ESCAPED else char for char in text)
+
+
+def unescape(text: str) -> str:
+    return unquote(text, errors="surrogateescape")
+
+
+def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
+    """The name of the Hive partition with these values; NULL and empty ones go by the default value."""
+    pairs = zip(columns, values, strict=True)
+    return "/".join(f"{escape(column)}={escape(value or DEFAULT_VALUE)}" for column, value in pairs)
+
+
+def partition_values(name: str) -> dict[str, str | None]:
+    """The text of each column's value in a name; None for the default value."""
+    pairs = (part.partition("=") for part in name.split("/") if part)
+    found = {unescape(column).lower(): unescape(value) for column, _, value in pairs}
+    return {column: None if value == DEFAULT_VALUE else value for column, value in found.items()}

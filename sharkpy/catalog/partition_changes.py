@@ -1,0 +1,51 @@
+"""Changes to a table's Hive partitions, made inside one transaction of the catalog."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.model import Table, TableKind
+
+
+def read_partitions(file: CatalogFile, table: Table) -> tuple[HivePartition, ...]:
+    """All of them as one state of the catalog, by name."""
+    sql = "SELECT partition_id, name, location, newest FROM partition_ WHERE table_id = ? ORDER BY name"
+    return tuple(HivePartition(*row) for row in file.rows(sql, table.table_id))
+
+
+class PartitionChanges:
+    """What a transaction does to the Hive partitions of `table`. `known` are those there are, by name."""
+
+    def __init__(self, file: CatalogFile, table: Table) -> None:
+        self._file = file
+        self.table = table
+        self.known = {one.name: one for one in read_partitions(file, table)}
+
+    def add(self, name: str, location: str | None = None, newest: int | None = None) -> HivePartition:
+        sql = "INSERT INTO partition_ (table_id, name, location, newest) VALUES (?, ?, ?, ?)"
+        self._file.run(sql, self.table.table_id, name, location, newest)
+        ((partition_id,),) = self._file.rows("SELECT last_insert_rowid()")
+        self.known[name] = HivePartition(partition_id, name, location, newest)
+        return self.known[name]
+
+    def alter(self, old: HivePartition, new: HivePartition) -> None:
+        """`new` in the place of `old`, under its id."""
+        sql = "UPDATE partition_ SET name = ?, location = ?, newest = ? WHERE partition_id = ?"
+        self._file.run(sql, new.name, new.location, new.newest, old.partition_id)
+        del self.known[old.name]
+        self.known[new.name] = dataclasses.replace(new, partition_id=old.partition_id)
+
+    def drop_all(self) -> None:
+        """With the table: a managed one's data goes, wherever its Hive partitions lie."""
+        self.drop(list(self.known.values()), with_data=self.table.kind is TableKind.MANAGED)
+
+    def drop(self, partitions: Iterable[HivePartition], *, with_data: bool) -> None:
+        """Forget them; `with_data` lists their folders as garbage (see `Catalog.collect_garbage`)."""
+        for one in partitions:
+            self._file.run("DELETE FROM partition_ WHERE partition_id = ?", one.partition_id)
+            if with_data:
+                self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", one.folder(self.table))
+            del self.known[one.name]

@@ -1,0 +1,33 @@
+"""Rows on their way into a bucketed table: together by bucket, and sorted within one where the table says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sharkpy.catalog.model import BucketSpec
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.expr import SortKey
+from sharkpy.logical import Distribute, LogicalPlan, Sort
+from sharkpy.types import Schema
+
+
+def chosen_buckets(spec: BucketSpec | None, query: LogicalPlan | None, session: CommandSession) -> BucketSpec | None:
+    """`spec` with a number of buckets: where the statement has none, one for the rows of its query."""
+    if spec is None or spec.num_buckets or query is None:
+        return spec
+    return replace(spec, num_buckets=session.table_buckets(query))
+
+
+def bucketed_query(query: LogicalPlan, schema: Schema, spec: BucketSpec | None) -> LogicalPlan:
+    """`query`, whose columns are those of `schema`, with the rows of a bucket in one task: it writes few files."""
+    if spec is None:
+        return query
+    columns = dict(zip(schema.names, query.output, strict=True))
+    order = tuple(SortKey(columns[name], ascending, ascending) for name, ascending in spec.sort_columns)
+    # What the query itself says of where its rows go is done with that.
+    if order and isinstance(query, Sort) and not query.is_global:
+        query = query.child
+    if isinstance(query, Distribute):
+        query = query.child
+    moved = Distribute(query, tuple(columns[name] for name in spec.columns), spec.num_buckets)
+    return Sort(moved, order, is_global=False) if order else moved

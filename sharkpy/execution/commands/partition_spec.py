@@ -1,0 +1,102 @@
+"""PARTITION (…) of a statement against the Hive partitions that there are."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from sharkpy.catalog.hive_partition import DEFAULT_VALUE, HivePartition, partition_name
+from sharkpy.catalog.model import Table
+from sharkpy.commands import PartitionFilter, PartitionSpec
+from sharkpy.errors import BindError, TypeMismatchError
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.expr import Alias, Cast, string_literal
+from sharkpy.logical import Project, Values
+from sharkpy.sources.partition_values import typed_values, value_array
+from sharkpy.types import INTEGER_TYPES, STRING, DataType
+
+NOT_FOUND = "42S02"
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def spec_name(table: Table, spec: PartitionSpec, session: CommandSession) -> str:
+    """The name of the Hive partition, or the start of the names, that the values of `spec` make.
+
+    TypeMismatchError 22018 for a value that its column's type does not have.
+    """
+    columns = [name for name, value in spec if value is not None]
+    texts = [_normal(name, value or "", table.schema[name].dtype, session) for name, value in spec if value is not None]
+    return partition_name(columns, texts)
+
+
+def _normal(column: str, text: str, dtype: DataType, session: CommandSession) -> str | None:
+    """The text that the engine gives the value `text` of a column: '01' is 1 in an INT column."""
+    if text == DEFAULT_VALUE or dtype == STRING:
+        return text
+    value = _typed(column, text, dtype)
+    if dtype in INTEGER_TYPES:
+        return str(value)
+    cast = Cast(Cast(string_literal(text), dtype), STRING)
+    plan = Project(Values((), ((),)), (Alias(cast, 1, column),))
+    rows = [row for batch in session.batches(plan) for row in batch.column(0).to_pylist()]
+    return None if not rows or rows[0] is None else str(rows[0])
+
+
+def _typed(column: str, text: str, dtype: DataType) -> object:
+    """A value as Python's; None is the default value."""
+    if text == DEFAULT_VALUE:
+        return None
+    value = value_array([text], dtype)[0].as_py()
+    if value is None:
+        message = f'"{text}" is not a value of the {dtype} partition column "{column}"'
+        raise TypeMismatchError(message, sqlstate="22018")
+    return value
+
+
+def by_values(table: Table, partitions: Iterable[HivePartition]) -> dict[tuple[object, ...], HivePartition]:
+    """Hive partitions by their typed values."""
+    found = list(partitions)
+    values = typed_values([one.name for one in found], table.partition_schema)
+    return dict(zip(values, found, strict=True))
+
+
+def matching_filter(table: Table, partitions: Sequence[HivePartition], terms: PartitionFilter) -> list[HivePartition]:
+    """Those for which all comparisons hold; NULL equals the default value alone, and is in no order."""
+    places = {name: index for index, name in enumerate(table.partition_columns)}
+    wanted = [(places[name], sign, _typed(name, text, table.schema[name].dtype)) for name, sign, text in terms]
+    rows = typed_values([one.name for one in partitions], table.partition_schema)
+    return [
+        one
+        for one, values in zip(partitions, rows, strict=True)
+        if all(_holds(values[place], sign, value) for place, sign, value in wanted)
+    ]
+
+
+def matching_spec(table: Table, partitions: Sequence[HivePartition], spec: PartitionSpec) -> list[HivePartition]:
+    return matching_filter(table, partitions, tuple((name, "=", value or "") for name, value in spec))
+
+
+def the_partition(table: Table, partitions: Sequence[HivePartition], spec: PartitionSpec) -> HivePartition:
+    """The one with all values of `spec`; BindError 42S02 where there is none."""
+    found = matching_spec(table, partitions, spec)
+    if not found:
+        raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in spec))
+    return found[0]
+
+
+def no_such_partition(table: Table, text: str) -> BindError:
+    return BindError(f"{table.qualified_name} has no partition ({text})", sqlstate=NOT_FOUND)
+
+
+def _holds(value: object, sign: str, other: object) -> bool:
+    if value is None or other is None:
+        return (value is other) == (sign == "=") and sign in ("=", "<>")
+    return _COMPARISONS[sign](value, other)

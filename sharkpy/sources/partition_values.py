@@ -1,0 +1,27 @@
+"""The typed values of Hive partitions' names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from sharkpy.catalog.hive_partition import partition_values
+from sharkpy.sources.arrow import Array, column_type
+from sharkpy.sources.lenient import lenient
+from sharkpy.types import DataType, Schema, is_string
+
+
+def value_array(texts: Sequence[str | None], dtype: DataType) -> Array:
+    """Texts as Hive reads them from folder names: NULL where one is no value of the type."""
+    text = pa.array(texts, pa.string())
+    if is_string(dtype):
+        return text
+    return lenient(text, dtype).cast(column_type(dtype))
+
+
+def typed_values(names: Sequence[str], schema: Schema) -> list[tuple[object, ...]]:
+    """For each name the values of the partition columns `schema`."""
+    texts = [partition_values(name) for name in names]
+    columns = [value_array([text.get(f.name) for text in texts], f.dtype).to_pylist() for f in schema]
+    return list(zip(*columns, strict=True))

@@ -98,9 +98,10 @@ def _join_rows(plan: Join, context: Context) -> float:
         return left * (matched if plan.kind is JoinKind.SEMI else max(1.0 - matched, 0.1))
     if plan.kind is JoinKind.SINGLE:
         return left
-    rows = left * right
+    rows = left * right / _key_pairs(plan, terms, context)
     for term in terms:
-        rows *= _join_selectivity(term, plan, context)
+        if not _is_equality(term):
+            rows *= DEFAULT_SELECTIVITY
     if plan.kind in (JoinKind.LEFT, JoinKind.FULL):
         rows = max(rows, left)
     if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
@@ -123,16 +124,41 @@ def _semi_selectivity(plan: Join, terms: Sequence[Expr], context: Context) -> fl
     return share
 
 
-def _join_selectivity(term: Expr, plan: Join, context: Context) -> float:
-    match term:
-        case Call("eq" | "eq_null_safe", (one, other)):
-            left_ids = context.output_ids(plan.left)
-            if not context.ids(one) <= left_ids:
-                one, other = other, one
-            left_keys = base_distinct(one, plan.left, context)
-            right_keys = base_distinct(other, plan.right, context)
-            return 1.0 / max(left_keys, right_keys, 1.0)
-    return DEFAULT_SELECTIVITY
+def _is_equality(term: Expr) -> bool:
+    return isinstance(term, Call) and term.function in ("eq", "eq_null_safe")
+
+
+def _key_pairs(plan: Join, terms: Sequence[Expr], context: Context) -> float:
+    """How many values the keys of a join's equalities have together: one in so many pairs of rows is equal in them."""
+    left_ids = context.output_ids(plan.left)
+    sides: tuple[list[Expr], list[Expr]] = ([], [])
+    for term in terms:
+        match term:
+            case Call("eq" | "eq_null_safe", (one, other)):
+                is_left = context.ids(one) <= left_ids
+                sides[0].append(one if is_left else other)
+                sides[1].append(other if is_left else one)
+    if len(sides[0]) == 1:
+        left_keys = base_distinct(sides[0][0], plan.left, context)
+        return max(left_keys, base_distinct(sides[1][0], plan.right, context), 1.0)
+    (left, left_depends), (right, right_depends) = (
+        _combined(keys, node, context) for keys, node in zip(sides, (plan.left, plan.right), strict=True)
+    )
+    # Keys of one node each: those of one side refer to the other's, and rows are too loose a bound of its own.
+    return max(1.0, min(left, right) if left_depends and right_depends else max(left, right))
+
+
+def _combined(keys: Sequence[Expr], plan: LogicalPlan, context: Context) -> tuple[float, bool]:
+    """Distinct values of several keys together, and whether one node has them all: no more than its rows then."""
+    product = 1.0
+    for key in keys:
+        product *= max(base_distinct(key, plan, context), 1.0)
+    refs = [_single_column(key) for key in keys]
+    nodes = {id(node): node for ref in refs if ref is not None and (node := resolve(ref.column_id, plan, context)[0])}
+    if None in refs or len(nodes) != 1:
+        return product, False
+    (node,) = nodes.values()
+    return min(product, base_rows(node, context) if isinstance(node, Scan) else estimate_rows(node, context)), True
 
 
 def _item_source(items: Sequence[Alias | ColumnRef], column_id: int) -> int | None:
@@ -241,6 +267,8 @@ def term_selectivity(term: Expr, plan: LogicalPlan, context: Context) -> float:
             return 1.0 - _equal_selectivity(one, other, plan, context)
         case Call("in", (value, *items)):
             return min(1.0, len(items) * _equal_selectivity(value, items[0], plan, context))
+        case Call("like", (ColumnRef(column_id), Literal(str() as pattern))):
+            return _like_selectivity(column_id, pattern, plan, context)
         case Call("like" | "rlike", _):
             return LIKE_SELECTIVITY
         case Call("is_null", (value,)):
@@ -278,6 +306,20 @@ def _equal_selectivity(one: Expr, other: Expr, plan: LogicalPlan, context: Conte
     return result * (1.0 - figures.null_fraction)
 
 
+def _like_selectivity(column_id: int, pattern: str, plan: LogicalPlan, context: Context) -> float:
+    """What starts as the pattern does up to its first wildcard, cut as usual for what follows after that."""
+    figures = column_estimate(column_id, plan, context)
+    prefix = pattern.split("%", 1)[0].split("_", 1)[0]
+    if not prefix or "\\" in pattern or figures.prefix_share is None:
+        return LIKE_SELECTIVITY
+    share = figures.prefix_share(prefix)
+    if share is None:
+        return LIKE_SELECTIVITY
+    least = 1.0 / max(figures.ndv or 1000.0, 1.0)
+    share = max(share, least if share else 0.0) * (1.0 - figures.null_fraction)
+    return share if pattern == prefix + "%" else share * LIKE_SELECTIVITY
+
+
 def _null_fraction(value: Expr, plan: LogicalPlan, context: Context) -> float:
     ref = _single_column(value)
     return EQUAL_SELECTIVITY if ref is None else column_estimate(ref.column_id, plan, context).null_fraction
@@ -289,6 +331,9 @@ def _range_selectivity(
     if _is_aggregate(column_id, plan, context):
         return HAVING_SELECTIVITY
     figures = column_estimate(column_id, plan, context)
+    floor = 1.0 / max(figures.ndv or 1000.0, 1.0)
+    if figures.range_share is not None and (known := figures.range_share(limits)) is not None:
+        return max(known, floor if known else 0.0) * (1.0 - figures.null_fraction)
     low, high = _number(figures.min), _number(figures.max)
     if low is None or high is None:
         return DEFAULT_SELECTIVITY ** min(len(limits), 2)
@@ -304,7 +349,6 @@ def _range_selectivity(
     if start > end:
         return 0.0
     width = high - low
-    floor = 1.0 / max(figures.ndv or 1000.0, 1.0)
     share = (end - start) / width if width > 0 else 1.0
     return max(share, floor) * (1.0 - figures.null_fraction)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sharkpy.cancellation import check_cancelled
 from sharkpy.conf import Conf
 from sharkpy.logical import LogicalPlan
 from sharkpy.optimizer.batches import BATCHES, Batch
@@ -27,6 +28,7 @@ def run_batch(plan: LogicalPlan, batch: Batch, context: Context) -> LogicalPlan:
     for _ in range(batch.max_rounds):
         before = plan
         for rule in batch.rules:
+            check_cancelled()
             plan = rule(plan, context)
         if plan is before:
             break

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sharkpy.catalog.model import Table
 from sharkpy.expr import PythonValue
 
+RangeShare = Callable[[Sequence[tuple[str, PythonValue]]], float | None]
+"""Share of a column's values that meet all limits, each "lt", "le", "gt" or "ge" with a value; None: not known."""
+PrefixShare = Callable[[str], float | None]
+"""Share of a column's strings that start so."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnEstimate:
-    """Distinct values, smallest and largest value (as Python values of the logical type), share of NULLs."""
+    """Distinct values, smallest and largest value (as Python values of the logical type), share of NULLs.
+
+    `range_share` and `prefix_share`, where there are any, know how the values are spread.
+    """
 
     ndv: float | None = None
     min: PythonValue = None
     max: PythonValue = None
     null_fraction: float = 0.0
+    range_share: RangeShare | None = field(default=None, compare=False, repr=False)
+    prefix_share: PrefixShare | None = field(default=None, compare=False, repr=False)
 
 
 class StatisticsProvider(Protocol):

@@ -73,6 +73,25 @@ def test_other_nodes() -> None:
     assert rows(Limit(T1, 7)) == 7
 
 
+def test_keys_of_one_table_count_together() -> None:
+    """No more pairs of keys than the smaller table has rows: not 100 times 100."""
+    known = Statistics(
+        {"t1": 1000, "t2": 150},
+        {(table, name): ColumnEstimate(100, 0, 100) for table in ("t1", "t2") for name in ("a", "b")},
+    )
+    keys = both(eq(A, C), eq(B, T2.columns[1]))
+    assert rows(join(T1, T2, keys), known) == pytest.approx(1000)
+
+
+def test_the_spread_of_values_is_asked_for() -> None:
+    spread = ColumnEstimate(100, 0, 100, 0.0, lambda limits: 0.9 if len(limits) == 1 else 0.2, lambda _: 0.3)
+    known = Statistics({"t1": 1000}, {("t1", "a"): spread, ("t1", "s"): spread})
+    assert rows(where(T1, gt(A, 75)), known) == pytest.approx(900)
+    assert rows(where(T1, both(gt(A, 25), lt(A, 75))), known) == pytest.approx(200)
+    assert rows(where(T1, call("like", S, "x%")), known) == pytest.approx(300)
+    assert rows(where(T1, call("like", S, "x%y")), known) == pytest.approx(30)
+
+
 def test_without_statistics() -> None:
     unknown = Statistics({})
     assert rows(T1, unknown) == DEFAULT_ROWS

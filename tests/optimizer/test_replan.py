@@ -44,12 +44,17 @@ def test_every_kind_of_join_has_its_sides() -> None:
 
 @pytest.mark.parametrize(
     ("parallelism", "size", "configured", "expected"),
-    [(2, None, 0, 4), (2, 10_000, 0, 100), (2, 10, 0, 4), (1, None, 7, 7), (1000, None, 0, 2000)],
+    [(2, None, 0, 4), (2, 10_000, 0, 100), (2, 10, 0, 4), (1, None, 7, 7), (1000, None, 0, 1000)],
 )
 def test_buckets(parallelism: int, size: int | None, configured: int, expected: int) -> None:
     decision = choose_buckets(parallelism, size, 100, configured)
     assert decision.num_buckets == expected
     assert str(expected) in decision.label
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1 << 20, 4), (10 << 20, 12), (1 << 30, 16), (1 << 37, 1000)])
+def test_the_more_there_is_to_move_the_finer_are_buckets(size: int, expected: int) -> None:
+    assert choose_buckets(2, size, 64 << 20).num_buckets == expected
 
 
 @pytest.mark.parametrize(

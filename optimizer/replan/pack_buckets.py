@@ -1,0 +1,87 @@
+"""Many fine buckets packed into few reading tasks by their measured bytes (SPEC P3)."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+
+from sharkpy.optimizer.replan.decision import Decision
+
+TASK_BYTES = 64 << 20
+"""Payload bytes that a reading task takes on, where buckets are small enough."""
+SMALL_BYTES = 1 << 20
+"""Below this one task reads everything: starting a second costs more than it saves."""
+FINE_BYTES = 8 << 20
+"""Bytes a core from which it gets two tasks: work that bytes do not tell of then evens out."""
+
+Packed = tuple[int, ...]
+"""Planned tasks that one task carries out, in order."""
+
+
+def pack_buckets(
+    sizes: Sequence[int], parallelism: int, groups: Sequence[Hashable] = (), *, is_ordered: bool = False
+) -> list[Packed]:
+    """The planned tasks, of `sizes` bytes each, in as many tasks as keep all cores busy.
+
+    The largest first, each into the task that has least; `is_ordered`: only runs of neighbours, in order. Only
+    members of one group go together, and they are dealt before those of no group (None), which go with any: pieces of
+    heavy keys make more work than their bytes tell. Planned tasks without bytes are left out, but for one.
+    """
+    share = task_share(sum(sizes), parallelism)
+    if is_ordered:
+        return _runs(sizes, share)
+    packed: list[Packed] = []
+    for members in _grouped(sizes, groups):
+        count = min(len(members), max(1, round(sum(sizes[one] for one in members) / share)))
+        packed += _balanced(members, sizes, count, groups)
+    return sorted(packed) or [(0,)]
+
+
+def task_share(total: int, parallelism: int) -> int:
+    """The bytes that a task should read of `total`."""
+    tasks = parallelism * (2 if total >= FINE_BYTES * parallelism else 1)
+    return max(SMALL_BYTES, min(TASK_BYTES, -(-total // tasks)))
+
+
+def _grouped(sizes: Sequence[int], groups: Sequence[Hashable]) -> list[list[int]]:
+    by_group: dict[Hashable, list[int]] = defaultdict(list)
+    for index, size in enumerate(sizes):
+        if size:
+            by_group[groups[index] if groups else None].append(index)
+    anywhere = by_group.pop(None, [])
+    found = list(by_group.values())
+    if not found:
+        return [anywhere] if anywhere else []
+    return [sorted(anywhere + found[0]), *found[1:]]
+
+
+def _balanced(members: Sequence[int], sizes: Sequence[int], count: int, groups: Sequence[Hashable]) -> list[Packed]:
+    heap: list[tuple[int, int]] = [(0, number) for number in range(count)]
+    tasks: list[list[int]] = [[] for _ in range(count)]
+    for member in sorted(members, key=lambda one: (bool(groups) and groups[one] is None, -sizes[one], one)):
+        load, number = heapq.heappop(heap)
+        tasks[number].append(member)
+        heapq.heappush(heap, (load + sizes[member], number))
+    return [tuple(sorted(task)) for task in tasks if task]
+
+
+def _runs(sizes: Sequence[int], share: int) -> list[Packed]:
+    runs: list[Packed] = []
+    start, taken = 0, 0
+    for index, size in enumerate(sizes):
+        # A run is closed where half of the next one would not fit.
+        if index > start and taken + size / 2 > share:
+            runs.append(tuple(range(start, index)))
+            start, taken = index, 0
+        taken += size
+    return [*runs, tuple(range(start, len(sizes)))]
+
+
+def packing_decision(exchange_ids: Sequence[int], sizes: Sequence[int], packed: Sequence[Packed]) -> Decision:
+    loads = sorted(sum(sizes[one] for one in task) for task in packed)
+    names = ", ".join(map(str, exchange_ids))
+    tasks = f"{len(packed)} {'task' if len(packed) == 1 else 'tasks'}"
+    text = f"{len(sizes)} buckets of exchange {names} are read by {tasks}"
+    figures = (("bytes", sum(sizes)), ("largest task", loads[-1]), ("median task", loads[len(loads) // 2]))
+    return Decision("pack_buckets", text, (*figures, ("largest bucket", max(sizes, default=0))))

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.errors import UnsupportedError
-from sharkpy.expr import AggregateCall
+from sharkpy.errors import InternalError, UnsupportedError
+from sharkpy.expr import AggregateCall, Alias, ColumnRef
+from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.types import DataType
 from sharkpy.udf import registry
 from sharkpy.udf.function import AggregateFunction
+
+
+def aggregate_call(item: Alias) -> AggregateCall:
+    if not isinstance(item.expr, AggregateCall):
+        raise InternalError(f"{item} is not an aggregate")
+    return item.expr
 
 
 def aggregate_row(call: AggregateCall) -> AggregateFunction:
@@ -33,3 +40,9 @@ def state_types(call: AggregateCall) -> Sequence[DataType]:
     if row.partial_types is None:
         return [call.dtype]
     return row.partial_types([arg.dtype for arg in call.args])
+
+
+def new_states(item: Alias, ids: FreshIds) -> tuple[ColumnRef, ...]:
+    """Columns for the states of an aggregate."""
+    types = state_types(aggregate_call(item))
+    return tuple(ids.column(f"{item.name}_{index}", dtype) for index, dtype in enumerate(types))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sharkpy.columnar.column_cache import column_cache
+from sharkpy.columnar.column_cache import array_buffers, column_cache
 from sharkpy.columnar.encoded_column import DictionaryForm, NarrowForm, ScanForm
 from sharkpy.errors import InternalError
 from sharkpy.physical.stage import BlockColumns
@@ -29,6 +29,8 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "BIGINT": pa.int64(),
 }
 """Arrow's type for each DuckDB type that `forms` may name."""
+_WORTH_TAKING = 0.5
+"""Share of rows above which leaving out the others costs more than it spares."""
 Numbers = np.ndarray[Any, np.dtype[Any]]
 _STORAGE = {pa.date32(): pa.int32(), pa.timestamp("us"): pa.int64(), pa.bool_(): pa.int8()}
 
@@ -43,6 +45,30 @@ def read_block(block: Block, spec: BlockColumns) -> pa.Table:
         for name, form, known in zip(spec.names, forms, values, strict=True)
     ]
     return pa.Table.from_arrays(columns, names=list(spec.aliases))
+
+
+def decode_block(block: Block, spec: BlockColumns) -> pa.Table:
+    """As `read_block`, with nothing kept."""
+    forms = spec.forms or ("",) * len(spec.names)
+    values = spec.values or ((),) * len(spec.names)
+    columns = [_column(block, *one) for one in zip(spec.names, forms, values, strict=True)]
+    return pa.Table.from_arrays(columns, names=list(spec.aliases))
+
+
+def with_keys(table: pa.Table, spec: BlockColumns) -> pa.Table:
+    """The rows of a block's `table` that have the keys of `spec`, or all of them where these are most."""
+    for name, keys in spec.keys:
+        column = table.column(spec.names.index(name)).combine_chunks()
+        places = keys.places(column)
+        if len(places) < _WORTH_TAKING * table.num_rows:
+            table = table.take(places)
+    return table
+
+
+def decoded_bytes(block: Block, table: pa.Table) -> int:
+    """Bytes of `table`, made of `block`, that do not lie in the block's file."""
+    chunks = (chunk for column in table.columns for chunk in column.chunks)
+    return sum(buffer.size for chunk in chunks for buffer in array_buffers(chunk) if not block.maps(buffer))
 
 
 def _column(block: Block, name: str, form: str, known: tuple[str | None, ...]) -> AnyArray:

@@ -9,10 +9,11 @@ from sharkpy.catalog.model import Table
 from sharkpy.columnar.version import TableVersion
 from sharkpy.conf import Conf
 from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
+from sharkpy.physical.hive_partitions import HivePartitions
 from sharkpy.sources.split import Split
 
-ScanSource = Callable[[Table], TableVersion | Sequence[Split]]
-"""The cached version of a table, or else the splits of its files."""
+ScanSource = Callable[[Table], TableVersion | Sequence[Split] | HivePartitions]
+"""The cached version of a table, or else the splits of its files, or its Hive partitions to choose from."""
 
 
 @dataclass(frozen=True, slots=True)

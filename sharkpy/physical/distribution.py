@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sharkpy.expr import ColumnRef, SortKey
+from sharkpy.physical.stage import Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +48,22 @@ Distribution = Unspecified | Single | Hashed | Broadcast
 
 @dataclass(frozen=True, slots=True)
 class HashPartitioning:
-    """Rows to `num_buckets` buckets by a stable hash of the columns `keys`; equal NULLs meet."""
+    """Rows to `num_buckets` buckets by a stable hash of the columns `keys`; equal NULLs meet.
+
+    With `spread` rows of heavy keys may lie in further buckets: then equal rows need not be in one task.
+    """
 
     keys: tuple[ColumnRef, ...]
     num_buckets: int
+    spread: Spread | None = None
 
     def __str__(self) -> str:
         return f"hash [{', '.join(map(str, self.keys))}] into {self.num_buckets}"
 
     @property
     def distribution(self) -> Distribution:
+        if self.spread is not None:
+            return Unspecified()
         return Hashed(tuple(key.column_id for key in self.keys), self.num_buckets)
 
 
@@ -107,12 +114,59 @@ Partitioning = HashPartitioning | RangePartitioning | SinglePartitioning | Broad
 
 
 @dataclass(frozen=True, slots=True)
+class HeavyKey:
+    """A key, by its hash, that many rows share: about `rows` of those that were moved."""
+
+    key_hash: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadKey:
+    """A key, by its hash, some of whose rows are in `pieces` spread buckets (see `spread_buckets`)."""
+
+    key_hash: int
+    pieces: int
+
+
+def spread_buckets(key_hash: int, pieces: int, num_spread: int) -> tuple[int, ...]:
+    """The spread buckets, from 0, over which a key's rows are dealt: a run that starts where its hash says."""
+    start = key_hash % num_spread
+    return tuple((start + piece) % num_spread for piece in range(min(pieces, num_spread)))
+
+
+@dataclass(frozen=True, slots=True)
 class ExchangeStatistics:
-    """What running an exchange's map stage observed: rows, and bytes of each bucket."""
+    """What running an exchange's map stage observed (SPEC P1).
+
+    1. `rows` and `bytes_per_bucket` are exact; spread buckets come behind the ordinary ones.
+    2. What collectors gathered is empty where a stage has none: rows per bucket (exact while they fit), the most
+       frequent keys with their estimated rows, rows whose first key is NULL, and values of the first key (as
+       numbers; dates and times in Arrow's units) that cut its rows into about equal parts, least and greatest included.
+    3. `spread_keys` are all keys that have rows in spread buckets.
+    """
 
     rows: int
     bytes_per_bucket: tuple[int, ...]
+    rows_per_bucket: tuple[int, ...] = ()
+    heavy_keys: tuple[HeavyKey, ...] = ()
+    null_keys: int = 0
+    quantiles: tuple[float, ...] = ()
+    spread_keys: tuple[SpreadKey, ...] = ()
 
     @property
     def size_bytes(self) -> int:
         return sum(self.bytes_per_bucket)
+
+
+@dataclass(frozen=True, slots=True)
+class DealtBuckets:
+    """Which buckets each planned task reads, where that is not bucket i by task i.
+
+    `again`: planned tasks that read buckets which another task reads too. Two sides of a join must not both be
+    read again in one task, or rows would meet twice. `is_apart`: each planned task is one of its own (tests).
+    """
+
+    buckets: tuple[tuple[int, ...], ...]
+    again: range
+    is_apart: bool = False

@@ -112,8 +112,7 @@ def _separates(target: _BlockTarget) -> bool:
     bare = target.key.expr if isinstance(target.key, Cast) else target.key
     if blocks.statistics is None or not isinstance(bare, ColumnRef):
         return False
-    names = {column.column_id: name for column, name in zip(target.scan.columns, target.scan.names, strict=True)}
-    return _overlap(blocks.statistics, names[bare.column_id], blocks.positions) <= _MOST_OVERLAP
+    return _overlap(blocks.statistics, target.scan.names_by_id[bare.column_id], blocks.positions) <= _MOST_OVERLAP
 
 
 def _overlap(statistics: StatisticsTable, name: str, positions: np.ndarray | None) -> float:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from sharkpy.columnar.key_bits import KeyBits
 from sharkpy.columnar.pruning import prune
 from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, PythonValue, column_ids, conjunction, conjuncts
 from sharkpy.expr import substitute as substituted
@@ -35,7 +36,7 @@ from sharkpy.physical.operators import (
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.physical.replan import Decision
-from sharkpy.types import BOOLEAN, DOUBLE, FLOAT
+from sharkpy.types import BOOLEAN, DOUBLE, FLOAT, INTEGER_TYPES
 
 LEFT_RESTRICTED = frozenset({JoinKind.INNER, JoinKind.SEMI, JoinKind.RIGHT})
 """Kinds under which a left row without a match is in no result row."""
@@ -48,6 +49,10 @@ _LEFT_PASSES = frozenset(JoinKind) - {JoinKind.RIGHT, JoinKind.FULL}
 _RIGHT_PASSES = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT})
 _MOST_FILTER_VALUES = 1000
 """Keys up to which rows are tested against each of them; above, against the least and the greatest."""
+_MIN_FILTERED_ROWS = 1_000_000
+"""Rows of a scan from which those without a partner are left out before the query sees them."""
+_MOST_KEPT = 0.3
+"""Share of the numbers between the least and the greatest key that the other side may have for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,8 @@ class KeyValues:
     low: PythonValue
     high: PythonValue
     has_null: bool
+    bits: KeyBits | None = field(default=None, compare=False, repr=False)
+    """All of the values, where they are integers that do not lie far apart."""
 
     @property
     def is_empty(self) -> bool:
@@ -143,7 +150,7 @@ def build_source(plan: PhysicalPlan, key: Expr) -> tuple[ExchangeRead, Expr] | N
     """The read under projections and filters, and `key` over its columns: a superset of the side's keys."""
     while isinstance(plan, (Project, Filter)):
         if isinstance(plan, Project):
-            key = _through_project(plan, key)
+            key = through_project(plan, key)
         plan = plan.child
     return (plan, key) if isinstance(plan, ExchangeRead) and column_ids(key) else None
 
@@ -156,11 +163,14 @@ def _learned(target: Target, keys: KeyValues, read: ExchangeRead, decisions: lis
     elif isinstance(scan, BlockScan):
         scan = dataclasses.replace(scan, blocks=_pruned(scan, keys.predicate(target.key)))
     after = _num_pieces(scan)
+    if after and isinstance(scan, BlockScan):
+        scan = _with_bits(scan, target.key, keys)
     if after and target.is_moved and _can_filter_rows(target.key):
         scan = _with_predicate(scan, keys.predicate(target.key, _MOST_FILTER_VALUES))
-    if after == before and scan.predicate == target.scan.predicate:
+    is_same = scan.predicate == target.scan.predicate and not (isinstance(scan, BlockScan) and _is_cut(scan, target))
+    if after == before and is_same:
         return target.scan
-    rows = " and filters its rows" if scan.predicate != target.scan.predicate else ""
+    rows = "" if is_same else " and filters its rows"
     pieces = "blocks" if isinstance(scan, BlockScan) else "splits"
     text = f"exchange {read.exchange_id} prunes {scan.table_name}{rows}: {target.key} {keys}"
     known = () if keys.values is None else (("keys", len(keys.values)),)
@@ -170,6 +180,35 @@ def _learned(target: Target, keys: KeyValues, read: ExchangeRead, decisions: lis
     return scan
 
 
+def _is_cut(scan: BlockScan, target: Target) -> bool:
+    return isinstance(target.scan, BlockScan) and scan.keys != target.scan.keys
+
+
+def _with_bits(scan: BlockScan, key: Expr, keys: KeyValues) -> BlockScan:
+    """`scan` without the rows whose key is none of `keys`, where those are most and have not been left out yet."""
+    name = _integer_column(scan, key)
+    if keys.bits is None or name is None or scan.blocks.num_rows < _MIN_FILTERED_ROWS:
+        return scan
+    if keys.bits.count > _MOST_KEPT * _number_span(scan, name) or (name, keys.bits) in scan.keys:
+        return scan
+    return dataclasses.replace(scan, keys=(*scan.keys, (name, keys.bits)))
+
+
+def _integer_column(scan: BlockScan, key: Expr) -> str | None:
+    """The stored column of integers whose values `key` has."""
+    bare = key.expr if isinstance(key, Cast) else key
+    if not isinstance(bare, ColumnRef) or bare.dtype not in INTEGER_TYPES or key.dtype not in INTEGER_TYPES:
+        return None
+    is_wide = INTEGER_TYPES.index(key.dtype) >= INTEGER_TYPES.index(bare.dtype)
+    return scan.names_by_id[bare.column_id] if is_wide else None
+
+
+def _number_span(scan: BlockScan, name: str) -> int:
+    """How many integers there are from the least to the greatest of a column; 0 where that is not known."""
+    known = dict(scan.blocks.ranges).get(name)
+    return 0 if known is None else known.high - known.low + 1
+
+
 def _num_pieces(scan: BlockScan | FileScan) -> int:
     return len(scan.blocks.blocks) if isinstance(scan, BlockScan) else len(scan.splits.splits)
 
@@ -177,7 +216,7 @@ def _num_pieces(scan: BlockScan | FileScan) -> int:
 def _without_rows(scan: BlockScan | FileScan) -> BlockScan | FileScan:
     if isinstance(scan, FileScan):
         return dataclasses.replace(scan, splits=SplitSet(()))
-    return dataclasses.replace(scan, blocks=_kept(scan.blocks, np.zeros(len(scan.blocks.blocks), np.bool_)))
+    return dataclasses.replace(scan, blocks=scan.blocks.at(np.arange(0)))
 
 
 def _pruned(scan: BlockScan, predicate: Expr) -> BlockSet:
@@ -185,21 +224,8 @@ def _pruned(scan: BlockScan, predicate: Expr) -> BlockSet:
     blocks = scan.blocks
     if blocks.statistics is None:
         return blocks
-    names = {column.column_id: name for column, name in zip(scan.columns, scan.names, strict=True)}
-    keep = prune(blocks.statistics, pruning_predicate(predicate, names))
-    return _kept(blocks, keep if blocks.positions is None else keep[blocks.positions])
-
-
-def _kept(blocks: BlockSet, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> BlockSet:
-    if keep.all():
-        return blocks
-    chosen = np.flatnonzero(keep)
-    return dataclasses.replace(
-        blocks,
-        num_kept=len(chosen),
-        blocks=tuple(blocks.blocks[int(index)] for index in chosen),
-        positions=chosen if blocks.positions is None else blocks.positions[chosen],
-    )
+    keep = prune(blocks.statistics, pruning_predicate(predicate, scan.names_by_id))
+    return blocks.at(np.flatnonzero(keep[blocks.numbers()]))
 
 
 def _can_filter_rows(key: Expr) -> bool:
@@ -241,7 +267,7 @@ def map_targets(
         case Exchange():
             return _with_child(plan, map_targets(plan.child, key, change, True))
         case Project():
-            return _with_child(plan, map_targets(plan.child, _through_project(plan, key), change, is_moved))
+            return _with_child(plan, map_targets(plan.child, through_project(plan, key), change, is_moved))
         case Generate() if _is_over(key, plan.child):
             return _with_child(plan, map_targets(plan.child, key, change, is_moved))
         case HashAggregate() if column_ids(key) <= {column.column_id for column in plan.group_columns}:
@@ -254,7 +280,8 @@ def map_targets(
     return plan
 
 
-def _through_project(plan: Project, key: Expr) -> Expr:
+def through_project(plan: Project, key: Expr) -> Expr:
+    """`key`, an expression over the output of `plan`, over that of its child."""
     return substituted(key, {item.column_id: item.expr for item in plan.items if isinstance(item, Alias)})
 
 

@@ -1,29 +1,45 @@
-"""Aggregates: in one step where groups are together, else partial states, an exchange, and their merge."""
+"""Aggregates: in one step where groups are together, else partial states, an exchange, and their merge.
+
+DISTINCT aggregates of many rows take two levels of these. What has no states takes one step, behind an exchange of all
+rows.
+"""
 
 from __future__ import annotations
 
-from sharkpy.expr import AggregateCall, Alias
+from sharkpy import conf
+from sharkpy.conf import Conf
+from sharkpy.expr import Alias
 from sharkpy.logical import Aggregate
 from sharkpy.physical import enforce
-from sharkpy.physical.aggregates import has_states, state_types
+from sharkpy.physical.aggregates import aggregate_call, has_states, new_states
+from sharkpy.physical.estimate import estimated_rows
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import AggregateMode, HashAggregate
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan_distinct import has_two_levels, plan_distinct
 
 
-def plan_aggregate(node: Aggregate, child: PhysicalPlan, num_buckets: int, ids: FreshIds) -> PhysicalPlan:
+def plan_aggregate(
+    node: Aggregate, child: PhysicalPlan, num_buckets: int, settings: Conf, ids: FreshIds
+) -> PhysicalPlan:
     if enforce.is_clustered(child, tuple(group for group in node.groups if not isinstance(group, Alias))):
         return HashAggregate(child, node.groups, node.aggregates, AggregateMode.COMPLETE)
-    if all(has_states(_call(item)) for item in node.aggregates):
+    if all(has_states(aggregate_call(item)) for item in node.aggregates):
         return _two_steps(node, child, num_buckets, ids)
+    if has_two_levels(node.aggregates) and _may_be_skewed(child, settings):
+        return plan_distinct(child, node.groups, node.aggregates, num_buckets, ids)
     return _one_step(node, child, num_buckets, ids)
 
 
+def _may_be_skewed(child: PhysicalPlan, settings: Conf) -> bool:
+    """Whether a group may have more rows than one task should take: fewer are not worth a second exchange."""
+    if not settings.value(conf.SKEW):
+        return False
+    return settings.value(conf.FORCE_SKEW) or estimated_rows(child) >= settings.value(conf.SKEW_ROWS)
+
+
 def _two_steps(node: Aggregate, child: PhysicalPlan, num_buckets: int, ids: FreshIds) -> PhysicalPlan:
-    states = tuple(
-        tuple(ids.column(f"{item.name}_{index}", dtype) for index, dtype in enumerate(state_types(_call(item))))
-        for item in node.aggregates
-    )
+    states = tuple(new_states(item, ids) for item in node.aggregates)
     partial = HashAggregate(child, node.groups, node.aggregates, AggregateMode.PARTIAL, states)
     groups = partial.group_columns
     moved = enforce.hashed(partial, groups, num_buckets, ids) if groups else enforce.single(partial, ids)
@@ -41,11 +57,3 @@ def _one_step(node: Aggregate, child: PhysicalPlan, num_buckets: int, ids: Fresh
     )
     moved = enforce.hashed(keyed, keys, num_buckets, ids)
     return HashAggregate(moved, groups, node.aggregates, AggregateMode.COMPLETE)
-
-
-def _call(item: Alias) -> AggregateCall:
-    if not isinstance(item.expr, AggregateCall):
-        from sharkpy.errors import InternalError
-
-        raise InternalError(f"{item} is not an aggregate")
-    return item.expr

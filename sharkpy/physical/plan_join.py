@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sharkpy import conf
@@ -12,8 +13,9 @@ from sharkpy.optimizer.estimate import estimate_rows
 from sharkpy.optimizer.replan.choose_join import JoinDistribution, JoinLimits, choose_join
 from sharkpy.optimizer.statistics import NoStatistics
 from sharkpy.physical import enforce
+from sharkpy.physical.co_partition import is_aligned, key_positions
 from sharkpy.physical.context import PlanContext
-from sharkpy.physical.distribution import Broadcast, Single
+from sharkpy.physical.distribution import Broadcast, Hashed, Single
 from sharkpy.physical.estimate import estimated_bytes, row_bytes
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import (
@@ -29,7 +31,7 @@ from sharkpy.physical.operators import (
     SortOperator,
 )
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.reduce_side import is_reducible
+from sharkpy.physical.replan.reduce_sides import is_reducible
 from sharkpy.physical.replicate import replicated
 from sharkpy.types import comparison_type
 
@@ -90,12 +92,15 @@ class JoinPlanner:
         self._forced = settings.value(conf.FORCE_JOIN)
         self._limit = settings.value(conf.BROADCAST_BYTES)
         self._num_buckets = num_buckets
+        self._parallelism = context.default_parallelism
         self._ids = ids
 
     def plan(self, node: Join, left: PhysicalPlan, right: PhysicalPlan) -> PhysicalPlan:
         terms = split_condition(node.condition, left, right)
         checks = node.kind is JoinKind.SINGLE and not _matches_once(right, terms)
         if isinstance(left.distribution, Single) and isinstance(right.distribution, Single):
+            return _join(left, right, node.kind, terms, checks)
+        if self._is_co_partitioned(node, left, right, terms):
             return _join(left, right, node.kind, terms, checks)
         match self._broadcast_side(node, left, right, terms):
             case "right":
@@ -106,6 +111,11 @@ class JoinPlanner:
             left, right = enforce.single(left, self._ids), enforce.single(right, self._ids)
             return _join(left, right, node.kind, terms, checks)
         return self._shuffled(node, left, right, terms, checks)
+
+    def _is_co_partitioned(self, node: Join, left: PhysicalPlan, right: PhysicalPlan, terms: Equalities) -> bool:
+        if node.kind is JoinKind.NULL_AWARE_ANTI or node.hint or self._forced == "broadcast":
+            return False
+        return is_aligned(left, right, terms.left, terms.right)
 
     def _broadcast_side(self, node: Join, left: PhysicalPlan, right: PhysicalPlan, terms: Equalities) -> str | None:
         can_right, can_left = node.kind in LEFT_PRESERVED, node.kind in RIGHT_PRESERVED
@@ -155,12 +165,27 @@ class JoinPlanner:
         keyed_left, left_keys = enforce.with_columns(left, terms.left, self._ids)
         keyed_right, right_keys = enforce.with_columns(right, terms.right, self._ids)
         keys = Equalities(left_keys, right_keys, terms.null_safe, terms.residual)
-        moved_left = enforce.hashed(keyed_left, left_keys, self._num_buckets, self._ids)
-        moved_right = enforce.hashed(keyed_right, right_keys, self._num_buckets, self._ids)
+        positions, num_buckets = self._buckets(node, (keyed_left, left_keys), (keyed_right, right_keys))
+        by_left, by_right = tuple(left_keys[i] for i in positions), tuple(right_keys[i] for i in positions)
+        moved_left = enforce.hashed(keyed_left, by_left, num_buckets, self._ids)
+        moved_right = enforce.hashed(keyed_right, by_right, num_buckets, self._ids)
         joined = _join(moved_left, moved_right, node.kind, keys, checks)
         return joined if joined.output == output else Project(joined, output)
 
+    def _buckets(self, node: Join, left: _Keyed, right: _Keyed) -> tuple[Sequence[int], int]:
+        """By which of the keys both sides are brought together, and into how many buckets: those that one is in."""
+        sizes = {0: self._bytes(node.left, left[0]), 1: self._bytes(node.right, right[0])}
+        for index in sorted(sizes, key=lambda index: -sizes[index]):
+            side, keys = (left, right)[index]
+            positions = key_positions(side, keys)
+            if positions is not None and isinstance(side.distribution, Hashed):
+                num_buckets = side.distribution.num_buckets
+                if num_buckets * 2 >= self._parallelism or sizes[index] >= sizes[1 - index]:
+                    return positions, num_buckets
+        return range(len(left[1])), self._num_buckets
 
+
+_Keyed = tuple[PhysicalPlan, tuple[ColumnRef, ...]]
 _SIDES = {
     JoinDistribution.BROADCAST_LEFT: "left",
     JoinDistribution.BROADCAST_RIGHT: "right",

@@ -11,9 +11,11 @@ from sharkpy.logical import LogicalPlan
 from sharkpy.optimizer.replan.choose_buckets import choose_buckets
 from sharkpy.optimizer.replan.place_stage import Placement, place_stage
 from sharkpy.physical import enforce, operators
+from sharkpy.physical.co_partition import release_buckets
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.distribution import Single
 from sharkpy.physical.estimate import estimated_rows
+from sharkpy.physical.first_rows import cut_blocks
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import (
     BlockScan,
@@ -51,9 +53,8 @@ class Planner:
         self._context = context
         self._root = answer_from_statistics(plan, context)
         self._ids = FreshIds(plan)
-        self._scans = {
-            id(node): plan_scan(node, context) for node in self._root.walk() if isinstance(node, logical.Scan)
-        }
+        scans = [node for node in self._root.walk() if isinstance(node, logical.Scan)]
+        self._scans = {id(node): plan_scan(node, context, self._ids) for node in scans}
         self._scanned_bytes = sum(map(scanned_bytes, self._scans.values()))
         self._is_driver = self._placement() == "driver"
         self._num_buckets = choose_buckets(
@@ -62,7 +63,8 @@ class Planner:
         self._joins = JoinPlanner(context, self._root, self._num_buckets, self._ids)
 
     def plan(self) -> PhysicalPlan:
-        return self._plan(self._root)
+        top = self._root.child if isinstance(self._root, logical.Sort) else self._root
+        return release_buckets(self._plan(self._root), is_free=not isinstance(top, logical.Distribute))
 
     def _placement(self) -> str:
         context = self._context
@@ -86,7 +88,7 @@ class Planner:
             case logical.Join(left, right):
                 return self._joins.plan(node, self._plan(left), self._plan(right))
             case logical.Aggregate(child):
-                return plan_aggregate(node, self._plan(child), self._num_buckets, self._ids)
+                return plan_aggregate(node, self._plan(child), self._num_buckets, self._context.conf, self._ids)
             case logical.Expand(child, columns, projections):
                 return operators.Expand(self._plan(child), columns, projections)
             case logical.Window(child, windows):
@@ -95,8 +97,8 @@ class Planner:
                 return operators.Generate(self._plan(child), generator, columns, outer)
             case logical.Sort(child, keys, is_global):
                 return self._sort(self._plan(child), keys) if is_global else SortOperator(self._plan(child), keys)
-            case logical.Distribute(child, keys):
-                return self._hashed(self._plan(child), keys)
+            case logical.Distribute(child, keys, num_buckets):
+                return self._hashed(self._plan(child), keys, num_buckets)
             case logical.Limit(child, count, offset):
                 return self._limit(child, count, offset)
             case logical.Union(inputs, columns):
@@ -104,6 +106,10 @@ class Planner:
         raise UnsupportedError(f"{type(node).__name__} has no physical operator")
 
     def _scan(self, scan: PlannedScan) -> PhysicalPlan:
+        if isinstance(scan, UnionAll):
+            # Both parts are dealt out, or both are for one task: one whole part would be in every task's union.
+            parts = [part for part in scan.inputs if isinstance(part, (BlockScan, FileScan))]
+            return replace(scan, inputs=tuple(replace(part, is_single=self._is_driver) for part in parts))
         if not isinstance(scan, ValuesScan) and (self._is_driver or self._is_one_task(scan)):
             return replace(scan, is_single=True)
         return scan
@@ -119,14 +125,14 @@ class Planner:
         is_short = scan.blocks.num_rows * max(self._context.default_parallelism, 1) <= limit
         return is_short and scanned_bytes(scan) <= _SINGLE_SCAN_BYTES
 
-    def _hashed(self, child: PhysicalPlan, exprs: tuple[Expr, ...]) -> PhysicalPlan:
+    def _hashed(self, child: PhysicalPlan, exprs: tuple[Expr, ...], num_buckets: int | None = None) -> PhysicalPlan:
         """Rows equal in `exprs` together; the child's columns."""
         keyed, keys = enforce.with_columns(child, exprs, self._ids)
         if enforce.is_clustered(child, keys):
             return child
         if not keys:
             return enforce.single(child, self._ids)
-        moved = enforce.hashed(keyed, keys, self._num_buckets, self._ids)
+        moved = enforce.hashed(keyed, keys, num_buckets or self._num_buckets, self._ids)
         return moved if moved.output == child.output else Project(moved, child.output)
 
     def _window(self, child: PhysicalPlan, windows: tuple[Alias, ...]) -> PhysicalPlan:
@@ -163,6 +169,8 @@ class Planner:
             case logical.Project(logical.Sort(child, keys, True), items) if count is not None:
                 return Project(self._top_n(self._plan(child), keys, count, offset), items)
         child_plan = self._plan(node)
+        if count is not None:
+            child_plan = self._cut(child_plan, (), count + offset)
         if isinstance(child_plan.distribution, Single):
             return LimitOperator(child_plan, count, offset)
         if isinstance(node, logical.Sort) or count is None:
@@ -175,7 +183,16 @@ class Planner:
         moved = enforce.single(child, self._ids)
         return SortOperator(moved, node.keys) if isinstance(node, logical.Sort) else moved
 
+    def _cut(self, child: PhysicalPlan, keys: tuple[SortKey, ...], count: int) -> PhysicalPlan:
+        """`child` without blocks that cannot hold its first rows; by one task where one block is left."""
+        cut = cut_blocks(child, keys, count) if self._context.conf.value(conf.PRUNING) else child
+        if cut is child:
+            return child
+        alone = cut.transform_up(lambda node: self._scan(node) if isinstance(node, BlockScan) else node)
+        return alone if isinstance(alone.distribution, Single) else cut
+
     def _top_n(self, child: PhysicalPlan, keys: tuple[SortKey, ...], count: int, offset: int) -> PhysicalPlan:
+        child = self._cut(child, keys, count + offset)
         if isinstance(child.distribution, Single):
             return TopN(child, keys, count, offset)
         return TopN(enforce.single(TopN(child, keys, count + offset), self._ids), keys, count, offset)

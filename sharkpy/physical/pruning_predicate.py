@@ -24,9 +24,9 @@ def pruning_predicate(predicate: Expr, names: Mapping[int, str]) -> Predicate:
             return pruning.Or(tuple(pruning_predicate(arg, names) for arg in args))
         case Call("not", (arg,)):
             return pruning.Not(pruning_predicate(arg, names))
-        case Call("is_null", (arg,)) if isinstance(target := _target(arg, names), str):
+        case Call("is_null", (arg,)) if isinstance(target := pruning_target(arg, names), str):
             return pruning.IsNull(target)
-        case Call("is_not_null", (arg,)) if isinstance(target := _target(arg, names), str):
+        case Call("is_not_null", (arg,)) if isinstance(target := pruning_target(arg, names), str):
             return pruning.IsNotNull(target)
         case Call("between", (value, low, high)):
             bounds = (Call("ge", (value, low), predicate.dtype), Call("le", (value, high), predicate.dtype))
@@ -43,14 +43,14 @@ def pruning_predicate(predicate: Expr, names: Mapping[int, str]) -> Predicate:
 def _comparison(sign: Operator, left: Expr, right: Expr, names: Mapping[int, str]) -> Predicate:
     if isinstance(left, Literal) and not isinstance(right, Literal):
         left, right, sign = right, left, _MIRRORED[sign]
-    target = _target(left, names)
+    target = pruning_target(left, names)
     if target is None or not isinstance(right, Literal) or right.value is None:
         return pruning.Unknown()
     return pruning.Compare(target, sign, right.value)
 
 
 def _in_set(value: Expr, items: Sequence[Expr], names: Mapping[int, str]) -> Predicate:
-    target = _target(value, names)
+    target = pruning_target(value, names)
     values = tuple(item.value for item in items if isinstance(item, Literal) and item.value is not None)
     if target is None or len(values) != len(items):
         return pruning.Unknown()
@@ -59,7 +59,7 @@ def _in_set(value: Expr, items: Sequence[Expr], names: Mapping[int, str]) -> Pre
 
 def _like(value: Expr, pattern: str, names: Mapping[int, str]) -> Predicate:
     """What precedes the first wildcard of `pattern`."""
-    target = _target(value, names)
+    target = pruning_target(value, names)
     prefix = pattern.split("%", 1)[0].split("_", 1)[0]
     if not isinstance(target, str) or not prefix or "\\" in prefix:
         return pruning.Unknown()
@@ -68,7 +68,7 @@ def _like(value: Expr, pattern: str, names: Mapping[int, str]) -> Predicate:
     return likes if is_whole else pruning.And((likes, pruning.Unknown()))
 
 
-def _target(expr: Expr, names: Mapping[int, str]) -> Target | None:
+def pruning_target(expr: Expr, names: Mapping[int, str]) -> Target | None:
     """The column, or the monotone function of a column, that `expr` is."""
     match expr:
         case ColumnRef(column_id):

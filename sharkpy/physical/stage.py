@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.key_bits import KeyBits
 from sharkpy.sources.split import Split
 from sharkpy.types import Schema
 
@@ -30,6 +31,8 @@ class BlockColumns:
     forms: tuple[str, ...] = ()
     values: tuple[tuple[str | None, ...], ...] = ()
     """`values[i]`, where not empty: column i is given as indexes into it; its last item is None, for NULL."""
+    keys: tuple[tuple[str, KeyBits], ...] = ()
+    """Rows whose stored column, an integer, is not in the set may be left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class ExchangeColumns:
     relation: str
     exchange_id: int
     schema: Schema
+    spread: frozenset[int] | None = None
+    """Hashes of the keys whose rows may lie in spread buckets, where the task reads such buckets one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +74,33 @@ class ResultSink:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """How an exchange treats keys that many of its rows share (SPEC P4): their rows are dealt over spread buckets.
+
+    `min_rows`: rows of one key in one task from which it counts as heavy. `is_forced`: every key does (tests).
+    `kept`: hashes of keys whose rows stay together, as the join's other side has spread them.
+    """
+
+    num_buckets: int
+    min_rows: int
+    is_forced: bool = False
+    kept: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class HashSink:
-    """Rows to `num_buckets` buckets by a stable hash of the columns `keys`; one IPC payload a bucket."""
+    """Rows to `num_buckets` buckets by a stable hash of the columns `keys`; one IPC payload a bucket.
+
+    The buckets of `spread` come behind those.
+    """
 
     keys: tuple[str, ...]
     num_buckets: int
+    spread: Spread | None = None
+
+    @property
+    def all_buckets(self) -> int:
+        return self.num_buckets + (self.spread.num_buckets if self.spread else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +126,41 @@ class BroadcastSink:
 
 
 @dataclass(frozen=True, slots=True)
+class Bucketing:
+    """Rows apart by the bucket of the columns at the positions `keys`, as a HashSink deals them out."""
+
+    keys: tuple[int, ...]
+    num_buckets: int
+
+
+@dataclass(frozen=True, slots=True)
 class BlockSink:
-    """Rows to encoded blocks of the store; tasks return BlockHandles with their statistics."""
+    """Rows to encoded blocks of the store, with `buckets` of one bucket each.
+
+    Tasks return BlockHandles with their statistics, and with the checksum of the rows where `is_checked`.
+    """
 
     schema: Schema
     block_rows: int
     durable_dir: str | None
+    buckets: Bucketing | None = None
+    is_checked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FileSink:
-    """Rows to files in `directory` (a staging folder); tasks return (path, rows, bytes)."""
+    """Rows to files in `directory` (a staging folder), with `buckets` of one bucket each.
+
+    With `partition_columns`, the rows' last columns are the values of these as texts, sorted: they go to no file
+    but name the folder of each. Tasks return (path, rows, bytes).
+    """
 
     schema: Schema
     format: str
     properties: tuple[tuple[str, str], ...]
     directory: str
+    buckets: Bucketing | None = None
+    partition_columns: tuple[str, ...] = ()
 
 
 StageSink = ResultSink | HashSink | RangeSink | SingleSink | BroadcastSink | BlockSink | FileSink

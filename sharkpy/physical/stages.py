@@ -21,8 +21,8 @@ from sharkpy.physical.distribution import (
 from sharkpy.physical.lowering.lower_fragment import lower_fragment
 from sharkpy.physical.operators import BlockScan, Exchange, ExchangeRead, FileScan
 from sharkpy.physical.plan import PhysicalPlan, column_name
-from sharkpy.physical.reduce_side import reducible_exchanges
 from sharkpy.physical.replan import Decision, replan
+from sharkpy.physical.replan.reduce_sides import reducible_exchanges
 from sharkpy.physical.stage import (
     BroadcastSink,
     HashSink,
@@ -41,6 +41,7 @@ __all__ = [
     "next_exchange",
     "read_of",
     "replace_exchange",
+    "replace_node",
     "replan",
     "sink_of",
 ]
@@ -88,11 +89,16 @@ def replace_exchange(plan: PhysicalPlan, exchange_id: int, read: ExchangeRead) -
     return plan.transform_up(replace)  # type: ignore[no-any-return]
 
 
+def replace_node(plan: PhysicalPlan, old: PhysicalPlan, new: PhysicalPlan) -> PhysicalPlan:
+    """`plan` with the very node `old` replaced."""
+    return new if plan is old else plan.map_children(lambda child: replace_node(child, old, new))
+
+
 def sink_of(exchange: Exchange, bounds: bytes = b"") -> StageSink:
     """The sink of the exchange's map stage; a range exchange needs its `bounds`."""
     match exchange.partitioning:
-        case HashPartitioning(keys, num_buckets):
-            return HashSink(tuple(column_name(key.column_id) for key in keys), num_buckets)
+        case HashPartitioning(keys, num_buckets, spread):
+            return HashSink(tuple(column_name(key.column_id) for key in keys), num_buckets, spread)
         case RangePartitioning(keys, num_buckets):
             names = (
                 (column_name(key.expr.column_id), key.ascending, key.nulls_first)  # type: ignore[attr-defined]
@@ -119,6 +125,9 @@ def _num_buckets(fragment: PhysicalPlan) -> int | None:
     if isinstance(fragment.distribution, Single):
         return 1
     reads = [node for node in fragment.walk() if isinstance(node, ExchangeRead)]
-    fed = [read.partitioning.num_buckets for read in reads if not isinstance(read.partitioning, BroadcastPartitioning)]
-    scans = any(isinstance(node, (BlockScan, FileScan)) for node in fragment.walk())
-    return max(fed) if fed else (None if scans else 1)
+    fed = [read.num_tasks for read in reads if not isinstance(read.partitioning, BroadcastPartitioning)]
+    scans = [node for node in fragment.walk() if isinstance(node, (BlockScan, FileScan))]
+    if not fed:
+        return None if scans else 1
+    by_bucket = [scan.buckets.num_buckets for scan in scans if isinstance(scan, BlockScan) and scan.buckets]
+    return max(fed + by_bucket)

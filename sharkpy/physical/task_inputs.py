@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from sharkpy.columnar.handle import BlockHandle
+from sharkpy.physical.distribution import Hashed
 from sharkpy.physical.operators import BlockScan, FileScan
 from sharkpy.physical.stage import TaskInput
 from sharkpy.sources.split import Split
@@ -20,23 +21,68 @@ _TASK_BYTES = 32 << 20
 def deal(scans: Mapping[str, BlockScan | FileScan], num_tasks: int | None, parallelism: int) -> tuple[TaskInput, ...]:
     """The tasks' inputs; `num_tasks` None: from the number and bytes of blocks and splits.
 
-    Parts stay in the order of the table within a task, and with one task altogether.
+    Parts stay in the order of the table within a task, and with one task altogether. Of scans by bucket, task i
+    gets bucket i where `num_tasks` says how many exchanges have, else some whole buckets, the same of each scan.
     """
     dealt = {name: scan for name, scan in scans.items() if not _is_replicated(scan)}
     count = num_tasks if num_tasks is not None else _num_tasks(dealt, parallelism)
+    tasks_of = range(count) if num_tasks is not None else _tasks_of_buckets(dealt, count)
     blocks: list[list[tuple[str, tuple[BlockHandle, ...]]]] = [[] for _ in range(count)]
     splits: list[list[tuple[str, tuple[Split, ...]]]] = [[] for _ in range(count)]
     for relation, scan in scans.items():
         if isinstance(scan, BlockScan) and scan.is_replicated:
             for task in blocks:
                 task.append((relation, scan.blocks.blocks))
+        elif isinstance(scan, BlockScan) and isinstance(scan.distribution, Hashed):
+            for index, part in enumerate(_by_bucket(scan.blocks.blocks, tasks_of, count)):
+                blocks[index].append((relation, part))
         elif isinstance(scan, BlockScan):
-            for index, part in enumerate(_balance(scan.blocks.blocks, _block_bytes(scan), count)):
+            for index, part in enumerate(_balance_blocks(scan.blocks.blocks, _block_bytes(scan), count)):
                 blocks[index].append((relation, part))
         else:
             for index, piece in enumerate(_balance(scan.splits.splits, _split_bytes, count)):
                 splits[index].append((relation, piece))
     return tuple(TaskInput(tuple(blocks[index]), tuple(splits[index])) for index in range(count))
+
+
+def merged(parts: Sequence[TaskInput]) -> TaskInput:
+    """The input of one task that carries out several; what each of them reads whole is read once."""
+    if len(parts) == 1:
+        return parts[0]
+    blocks: dict[str, dict[BlockHandle, None]] = {}
+    splits: dict[str, dict[Split, None]] = {}
+    for part in parts:
+        for relation, handles in part.blocks:
+            blocks.setdefault(relation, {}).update(dict.fromkeys(handles))
+        for relation, pieces in part.splits:
+            splits.setdefault(relation, {}).update(dict.fromkeys(pieces))
+    return TaskInput(
+        tuple((relation, tuple(handles)) for relation, handles in blocks.items()),
+        tuple((relation, tuple(pieces)) for relation, pieces in splits.items()),
+    )
+
+
+def _tasks_of_buckets(scans: Mapping[str, BlockScan | FileScan], count: int) -> Sequence[int]:
+    """The task of each bucket: about equal bytes for all of them."""
+    loads: dict[int, int] = {}
+    for scan in scans.values():
+        if isinstance(scan, BlockScan) and isinstance(scan.distribution, Hashed):
+            weight = _block_bytes(scan)
+            for block in scan.blocks.blocks:
+                bucket = block.bucket or 0
+                loads[bucket] = loads.get(bucket, 0) + weight(block)
+    tasks = [0] * (max(loads, default=0) + 1)
+    for task, buckets in enumerate(_balance(sorted(loads), loads.__getitem__, count)):
+        for bucket in buckets:
+            tasks[bucket] = task
+    return tasks
+
+
+def _by_bucket(blocks: Sequence[BlockHandle], tasks: Sequence[int], count: int) -> list[tuple[BlockHandle, ...]]:
+    parts: list[list[BlockHandle]] = [[] for _ in range(count)]
+    for block in blocks:
+        parts[tasks[block.bucket or 0] if count > 1 else 0].append(block)
+    return list(map(tuple, parts))
 
 
 def _is_replicated(scan: BlockScan | FileScan) -> bool:
@@ -54,6 +100,31 @@ def _num_tasks(scans: Mapping[str, BlockScan | FileScan], parallelism: int) -> i
             total += scan.splits.size_bytes
     by_bytes = max(parallelism, -(-total // _TASK_BYTES))
     return max(1, min(pieces, by_bytes, parallelism * _TASKS_PER_CORE))
+
+
+def preferred_host(part: TaskInput) -> str:
+    """The host in whose memory most bytes of the task's blocks lie; "": any."""
+    held: dict[str, int] = {}
+    for _, handles in part.blocks:
+        for handle in handles:
+            held[handle.host] = held.get(handle.host, 0) + handle.size_bytes
+    return max(held, key=lambda host: held[host], default="")
+
+
+def _balance_blocks(
+    blocks: Sequence[BlockHandle], weight: Callable[[BlockHandle], int], count: int
+) -> list[tuple[BlockHandle, ...]]:
+    """As `_balance`; where blocks lie on several hosts and tasks suffice, each task has blocks of one host."""
+    by_host: dict[str, list[BlockHandle]] = {}
+    for block in blocks:
+        by_host.setdefault(block.host, []).append(block)
+    if len(by_host) < 2 or count < len(by_host):
+        return _balance(blocks, weight, count)
+    shares = dict.fromkeys(by_host, 1)
+    loads = {host: sum(map(weight, held)) for host, held in by_host.items()}
+    for _ in range(count - len(by_host)):
+        shares[max(by_host, key=lambda host: (loads[host] / shares[host], host))] += 1
+    return [part for host, held in by_host.items() for part in _balance(held, weight, shares[host])]
 
 
 def _balance(items: Sequence[T], weight: Callable[[T], int], count: int) -> list[tuple[T, ...]]:

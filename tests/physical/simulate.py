@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import duckdb
 import pyarrow as pa
 
-from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.model import BucketSpec, Table, TableKind
 from sharkpy.columnar.block import encode_block
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.columnar.version import TableVersion
 from sharkpy.conf import Conf
+from sharkpy.execution.row_buckets import RowBuckets
 from sharkpy.expr import ColumnRef
 from sharkpy.logical import LogicalPlan, Scan
 from sharkpy.physical.block_form import ARROW_TYPES, read_block
@@ -64,11 +65,12 @@ class World:
     pieces: int = 3
     conf: Conf = field(default_factory=Conf)
     versions: dict[str, TableVersion] = field(default_factory=dict)
+    buckets: dict[str, BucketSpec] = field(default_factory=dict)
 
     def scan(self, name: str, *names: str, predicate=None) -> tuple[Scan, dict[str, ColumnRef]]:
         data = self.tables[name]
         schema = Schema(tuple(Field(f.name, from_arrow(f.type)) for f in data.schema))
-        table = Table(name, "default", name, TableKind.MANAGED, schema)
+        table = Table(name, "default", name, TableKind.MANAGED, schema, buckets=self.buckets.get(name))
         wanted = names or schema.names
         columns = tuple(ColumnRef(next(ids), column, schema[column].dtype) for column in wanted)
         return Scan(table, columns, tuple(wanted), predicate), dict(zip(wanted, columns, strict=True))
@@ -116,8 +118,8 @@ class Runner:
         table = pa.concat_tables(parts)
         match sink:
             case HashSink(keys, num_buckets):
-                hashed = "+".join(f'hash("{key}") % 1000003' for key in keys) or "0"
-                buckets = self._split(table, f"({hashed}) % {num_buckets}", num_buckets)
+                columns = ", ".join(f'"{key}"' for key in keys)
+                buckets = self._split(table, f"hash({columns}) % {num_buckets}" if keys else "0", num_buckets)
             case RangeSink(keys, bounds, num_buckets):
                 cuts = pa.ipc.open_stream(bounds).read_all()
                 buckets = self._ranges(table, cuts, keys, num_buckets)
@@ -234,6 +236,17 @@ def cached(store: BlockStore, data: pa.Table, num_blocks: int, encoding: str = "
         encoded = encode_block(data.slice(start, end - start), schema, force_encoding=encoding)
         version = version.append([store.writer().write(encoded)], [encoded.statistics])
         start = end
+    return version
+
+
+def cached_in_buckets(store: BlockStore, data: pa.Table, spec: BucketSpec, block_rows: int = 1000) -> TableVersion:
+    """`data` as a table version of blocks of one bucket each."""
+    schema = Schema(tuple(Field(f.name, from_arrow(f.type)) for f in data.schema))
+    version = TableVersion.empty(schema)
+    for bucket, part in RowBuckets(spec, schema).split_all([data]):
+        for start in range(0, part.num_rows, block_rows):
+            encoded = encode_block(part.slice(start, block_rows), schema)
+            version = version.append([replace(store.writer().write(encoded), bucket=bucket)], [encoded.statistics])
     return version
 
 

@@ -9,11 +9,11 @@ from sharkpy.columnar.store import BlockStore
 from sharkpy.conf import Conf
 from sharkpy.expr import AggregateCall, Alias, Call, Literal, SortKey
 from sharkpy.logical import Aggregate, Join, JoinKind, Project, Sort
-from sharkpy.physical import reduce_side
 from sharkpy.physical.distribution import ExchangeStatistics
 from sharkpy.physical.operators import BlockScan, Exchange, HashJoin
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.reduce_side import MIN_BYTES
+from sharkpy.physical.replan import reduce_sides
+from sharkpy.physical.replan.reduce_sides import MIN_BYTES
 from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange, replan, sink_of
 from sharkpy.types import BIGINT, BOOLEAN, DOUBLE
 from tests.physical.simulate import World, cached, ids, unordered
@@ -119,8 +119,8 @@ def test_a_large_right_side_is_reduced_by_the_measured_left_side(store, kind):
 @pytest.mark.parametrize("null_safe", [False, True])
 @pytest.mark.parametrize("kind", [JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT])
 def test_reducing_a_side_changes_no_answer(store, kind, null_safe, monkeypatch):
-    monkeypatch.setattr(reduce_side, "MIN_BYTES", 0)
-    monkeypatch.setattr(reduce_side, "MIN_RATIO", 0)
+    monkeypatch.setattr(reduce_sides, "MIN_BYTES", 0)
+    monkeypatch.setattr(reduce_sides, "MIN_RATIO", 0)
     w = world(store, shark_task_single_max_bytes="0")
     w.tables["some"] = pa.table({"a": pa.array([None, 1, 4, 4, 80, None], pa.int64())})
     w.tables["more"] = pa.table({"b": pa.array([4, 1, None, 7, 9, 1, None], pa.int64()), "c": pa.array(range(7))})

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pyarrow as pa
+import pytest
 
 from sharkpy.conf import Conf
 from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef
 from sharkpy.logical import Aggregate, Join, JoinKind
-from sharkpy.physical.distribution import BroadcastPartitioning, ExchangeStatistics
-from sharkpy.physical.operators import Exchange, ExchangeRead
+from sharkpy.physical.distribution import BroadcastPartitioning, ExchangeStatistics, SpreadKey
+from sharkpy.physical.operators import Exchange, ExchangeRead, HashJoin
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.stages import next_exchange, read_of, replace_exchange, replan
 from sharkpy.types import BIGINT, BOOLEAN
@@ -82,3 +85,77 @@ def test_what_is_tiny_is_read_by_one_task():
     _, plan, decisions = after_first(w, plan, 1000)
     assert str(plan.distribution) == "single"
     assert decisions[0].rule == "single_task"
+
+
+def estimated(plan, size: int):
+    """`plan` with exchanges thought to move `size` bytes."""
+    return plan.transform_up(
+        lambda node: dataclasses.replace(node, estimated_bytes=size) if isinstance(node, Exchange) else node
+    )
+
+
+def spreads(plan) -> list[str]:
+    """The sides of the one join that may spread heavy keys."""
+    (join,) = (node for node in plan.walk() if isinstance(node, HashJoin))
+    sides = {"left": join.left, "right": join.right}
+    return [name for name, side in sides.items() if side.partitioning.spread]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sides"),
+    [
+        (JoinKind.INNER, ["left", "right"]),
+        (JoinKind.LEFT, ["left"]),
+        (JoinKind.RIGHT, ["right"]),
+        (JoinKind.SEMI, ["left"]),
+        (JoinKind.ANTI, ["left"]),
+        (JoinKind.FULL, []),
+    ],
+)
+def test_a_side_may_spread_where_the_other_may_be_read_twice(kind, sides):
+    w, plan, _ = shuffled(kind)
+    large, _ = replan(estimated(plan, 1 << 30), {}, w.conf)
+    assert spreads(large) == sides
+    small, decisions = replan(estimated(plan, 1 << 20), {}, w.conf)
+    assert (spreads(small), decisions) == ([], ())
+    w.conf.set("shark.skew", "false")
+    assert spreads(replan(estimated(plan, 1 << 30), {}, w.conf)[0]) == []
+
+
+def test_nothing_spreads_where_an_aggregate_relies_on_the_buckets():
+    w, plan, _ = shuffled(group="k")
+    assert spreads(replan(estimated(plan, 1 << 30), {}, w.conf)[0]) == []
+    free, _ = replan(plan, {}, w.conf, is_free=False)
+    assert free == plan
+
+
+def test_spread_keys_are_dealt_to_further_tasks_that_read_what_they_meet():
+    w, plan, _ = shuffled()
+    w.conf.set("shark.task.single.max.bytes", "0")
+    plan, _ = replan(estimated(plan, 1 << 30), {}, w.conf)
+    count = next_exchange(plan).partitioning.num_buckets
+    keys = {0: SpreadKey(5, 2), 1: SpreadKey(6, 1)}
+    for number in range(2):
+        exchange = next_exchange(plan)
+        kept = exchange.partitioning.spread.kept
+        assert kept == (frozenset() if number == 0 else {5})
+        sizes = (100 << 20,) * (2 * count)
+        observed = ExchangeStatistics(1000, sizes, (10,) * (2 * count), spread_keys=(keys[number],))
+        plan = replace_exchange(plan, exchange.exchange_id, read_of(exchange, observed))
+        plan, decisions = replan(plan, {exchange.exchange_id: observed}, w.conf)
+    assert [decision.rule for decision in decisions] == ["spread_heavy_keys"] * 2
+    assert dict(decisions[0].figures)["keys"] == 1
+    reads = {node.exchange_id: node for node in plan.walk() if isinstance(node, ExchangeRead)}
+    assert {read.num_tasks for read in reads.values()} == {count + 3}
+    (join,) = (node for node in plan.walk() if isinstance(node, HashJoin))
+    left, right = join.left.dealt, join.right.dealt
+    assert not set(left.again) & set(right.again)
+    assert set(left.again) | set(right.again) == {count, count + 1, count + 2}
+    for task, (ours, theirs) in enumerate(zip(left.buckets, right.buckets, strict=True)):
+        assert len(ours) == len(theirs) == 1
+        if task < count:
+            assert ours == theirs == (task,)
+        else:
+            own, met = (theirs, ours) if task in left.again else (ours, theirs)
+            assert own[0] >= count
+            assert met[0] in {5 % count, 6 % count}

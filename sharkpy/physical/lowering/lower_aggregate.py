@@ -1,13 +1,12 @@
-"""Aggregates: complete, partial and final, by the registry's rows or on integers."""
+"""Aggregates: complete, partial, merged and final, by the registry's rows or on integers."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from sharkpy.errors import InternalError
 from sharkpy.expr import AggregateCall, Alias, ColumnRef
 from sharkpy.logical import LEFT_ONLY_JOINS
-from sharkpy.physical.aggregates import aggregate_row, has_states, is_distinct, state_types
+from sharkpy.physical.aggregates import aggregate_call, aggregate_row, has_states, is_distinct, state_types
 from sharkpy.physical.lowering.integer_aggregates import integer_complete, integer_partials
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical
 from sharkpy.physical.lowering.packed_keys import pack_keys
@@ -81,20 +80,17 @@ class _Lowering:
         self._builder = builder
 
     def add(self, mode: AggregateMode, item: Alias, states: tuple[ColumnRef, ...]) -> None:
-        call = item.expr
-        if not isinstance(call, AggregateCall):
-            raise InternalError(f"{item} is not an aggregate")
+        call = aggregate_call(item)
         match mode:
             case AggregateMode.COMPLETE:
                 self._complete(call, item.column_id)
-            case AggregateMode.PARTIAL:
-                for state, value in zip(states, self._states(call), strict=True):
+            case AggregateMode.PARTIAL | AggregateMode.MERGE:
+                is_partial = mode is AggregateMode.PARTIAL or is_distinct(call)
+                values = self._states(call) if is_partial else self._merged(call, states)
+                for state, value in zip(states, values, strict=True):
                     self.values[state.column_id] = value
             case AggregateMode.FINAL:
-                row, types = aggregate_row(call), state_types(call)
-                merged = lower_merges(row, [self._scope[state.column_id].logical() for state in states])
-                values = [Value(sql, dtype) for sql, dtype in zip(merged, types, strict=True)]
-                self._finish(call, values, item.column_id)
+                self._finish(call, self._merged(call, states), item.column_id)
 
     def _complete(self, call: AggregateCall, column_id: int) -> None:
         args = [lower(arg, self._scope) for arg in call.args]
@@ -124,6 +120,10 @@ class _Lowering:
         row, types = aggregate_row(call), [arg.dtype for arg in call.args]
         texts = lower_partials(row, [arg.logical() for arg in args], types, call.dtype, over=over)
         return [Value(text, dtype) for text, dtype in zip(texts, state_types(call), strict=True)]
+
+    def _merged(self, call: AggregateCall, states: tuple[ColumnRef, ...]) -> list[Value]:
+        merged = lower_merges(aggregate_row(call), [self._scope[state.column_id].logical() for state in states])
+        return [Value(sql, dtype) for sql, dtype in zip(merged, state_types(call), strict=True)]
 
     def _finish(self, call: AggregateCall, states: list[Value], column_id: int) -> None:
         row = aggregate_row(call)

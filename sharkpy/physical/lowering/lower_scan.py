@@ -46,7 +46,7 @@ def _blocks(plan: BlockScan, builder: Builder) -> Select:
     forms = tuple(scope[column.column_id].integer_type or "" for column in plan.columns)
     values = tuple(scope[column.column_id].values for column in plan.columns)
     stage_input = BlockColumns(
-        relation, plan.names, aliases, schema, forms if any(forms) else (), values if any(values) else ()
+        relation, plan.names, aliases, schema, forms if any(forms) else (), values if any(values) else (), plan.keys
     )
     builder.add_input(stage_input, plan)
     select = Select(relation, scope)
@@ -79,7 +79,8 @@ def _files(plan: FileScan, builder: Builder) -> Select:
 
 def _exchange(plan: ExchangeRead, builder: Builder) -> Select:
     relation = builder.relation()
-    stage_input: StageInput = ExchangeColumns(relation, plan.exchange_id, plan.schema)
+    spread = frozenset(key.key_hash for key in plan.observed.spread_keys) if plan.observed and plan.dealt else None
+    stage_input: StageInput = ExchangeColumns(relation, plan.exchange_id, plan.schema, spread)
     if isinstance(plan.partitioning, BroadcastPartitioning):
         stage_input = BroadcastColumns(relation, plan.exchange_id, plan.schema)
     builder.add_input(stage_input, plan)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.key_bits import KeyBits
 from sharkpy.expr import ColumnRef, Expr
-from sharkpy.physical.distribution import Broadcast, Distribution, Single, Unspecified
+from sharkpy.physical.distribution import (
+    Broadcast,
+    Distribution,
+    Hashed,
+    HashPartitioning,
+    Single,
+    Unspecified,
+)
+from sharkpy.physical.operators.exchange import Exchange, ExchangeRead
+from sharkpy.physical.operators.file_scan import partition_note
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.ranges import ColumnRange
 from sharkpy.plan_node import listed
 from sharkpy.types import Schema
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from sharkpy.columnar.statistics import StatisticsTable
 
 
@@ -40,6 +50,17 @@ class BlockSet:
     def num_rows(self) -> int:
         return sum(block.num_rows for block in self.blocks)
 
+    def numbers(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The blocks' numbers in the version: where `statistics` has theirs."""
+        return np.arange(len(self.blocks)) if self.positions is None else self.positions
+
+    def at(self, places: np.ndarray[Any, np.dtype[np.int64]]) -> BlockSet:
+        """The blocks at `places` among these, in that order; the same object for all of them as they are."""
+        if len(places) == len(self.blocks) and (places == np.arange(len(places))).all():
+            return self
+        blocks = tuple(self.blocks[int(place)] for place in places)
+        return replace(self, num_kept=len(blocks), blocks=blocks, positions=self.numbers()[places])
+
     def column_bytes(self, names: tuple[str, ...]) -> int:
         """Encoded bytes of the columns `names` in the kept blocks."""
         wanted = frozenset(names)
@@ -61,6 +82,17 @@ class BlockScan(PhysicalPlan):
     predicate: Expr | None = None
     is_single: bool = False
     is_replicated: bool = False
+    buckets: HashPartitioning | None = None
+    """By what the rows of each block are in one bucket, where tasks are to read whole buckets."""
+    partitions: tuple[int, int] | None = None
+    """Hive partitions that are read, and all there are."""
+    keys: tuple[tuple[str, KeyBits], ...] = ()
+    """By stored column, the keys that a join above has: rows with others may be left out."""
+
+    @property
+    def names_by_id(self) -> dict[int, str]:
+        """The stored column behind each output column."""
+        return {column.column_id: name for column, name in zip(self.columns, self.names, strict=True)}
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:
@@ -70,11 +102,30 @@ class BlockScan(PhysicalPlan):
     def distribution(self) -> Distribution:
         if self.is_replicated:
             return Broadcast()
-        return Single() if self.is_single else Unspecified()
+        if self.is_single:
+            return Single()
+        return Unspecified() if self.buckets is None else self.buckets.distribution
 
     @property
     def label(self) -> str:
         where = f" where {self.predicate}" if self.predicate else ""
-        kept = f"{self.blocks.num_kept} of {self.blocks.num_blocks} blocks"
+        kept = f"{partition_note(self.partitions)}{self.blocks.num_kept} of {self.blocks.num_blocks} blocks"
         each = ", in every task" if self.is_replicated else ""
-        return f"BlockScan {self.table_name} {listed(self.columns)}{where} ({kept}{each})"
+        buckets = f" {co_partitioned(self.buckets)}" if isinstance(self.distribution, Hashed) and self.buckets else ""
+        return f"BlockScan {self.table_name} {listed(self.columns)}{where} ({kept}{each}){buckets}"
+
+
+def co_partitioned(buckets: HashPartitioning) -> str:
+    """How EXPLAIN shows that rows are where they are needed."""
+    return f"co-partitioned on [{', '.join(map(str, buckets.keys))}] into {buckets.num_buckets}"
+
+
+def bucketed_scan(plan: PhysicalPlan) -> BlockScan | None:
+    """A scan by bucket in the tasks of `plan` whose buckets its rows are still in; None where they were moved."""
+    distribution = plan.distribution
+    if not isinstance(distribution, Hashed) or isinstance(plan, (Exchange, ExchangeRead)):
+        return None
+    if isinstance(plan, BlockScan):
+        return plan
+    found = (bucketed_scan(child) for child in plan.children)
+    return next((scan for scan in found if scan and scan.distribution.num_buckets == distribution.num_buckets), None)  # type: ignore[union-attr]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sharkpy.expr import ColumnRef
-from sharkpy.physical.distribution import Distribution, ExchangeStatistics, Partitioning
+from sharkpy.physical.distribution import DealtBuckets, Distribution, ExchangeStatistics, Partitioning
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan_node import listed
 
@@ -37,17 +37,23 @@ class ExchangeRead(PhysicalPlan):
     """The rows of an exchange whose map stage has run.
 
     `partitioning` is how its buckets are read: Single reads all of them in one task, Broadcast all of them
-    in every task, whatever they were written as.
+    in every task, whatever they were written as. `dealt`: which task reads which bucket, where keys were spread.
     """
 
     exchange_id: int
     columns: tuple[ColumnRef, ...]
     partitioning: Partitioning
     observed: ExchangeStatistics | None = None
+    dealt: DealtBuckets | None = None
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:
         return self.columns
+
+    @property
+    def num_tasks(self) -> int:
+        """The tasks that the read asks for."""
+        return len(self.dealt.buckets) if self.dealt else self.partitioning.num_buckets
 
     @property
     def distribution(self) -> Distribution:

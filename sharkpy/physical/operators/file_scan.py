@@ -29,6 +29,10 @@ def _split_bytes(split: Split) -> int:
     return split.length if is_bytes else split.file_bytes
 
 
+def partition_note(partitions: tuple[int, int] | None) -> str:
+    return "" if partitions is None else f"{partitions[0]} of {partitions[1]} partitions, "
+
+
 @dataclass(frozen=True, slots=True)
 class FileScan(PhysicalPlan):
     """`names[i]` is the table's column behind `columns[i]`."""
@@ -40,6 +44,8 @@ class FileScan(PhysicalPlan):
     splits: SplitSet
     predicate: Expr | None = None
     is_single: bool = False
+    partitions: tuple[int, int] | None = None
+    """Hive partitions that are read, and all there are."""
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:
@@ -52,4 +58,5 @@ class FileScan(PhysicalPlan):
     @property
     def label(self) -> str:
         where = f" where {self.predicate}" if self.predicate else ""
-        return f"FileScan {self.table_name} {listed(self.columns)}{where} ({len(self.splits.splits)} splits)"
+        read = f"{partition_note(self.partitions)}{len(self.splits.splits)} splits"
+        return f"FileScan {self.table_name} {listed(self.columns)}{where} ({read})"

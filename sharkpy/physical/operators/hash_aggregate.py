@@ -16,13 +16,16 @@ class AggregateMode(Enum):
     """Rows in, results out: all rows of a group are in one task."""
     PARTIAL = "partial"
     """Rows in, states out."""
+    MERGE = "merge"
+    """States in, merged states out; a DISTINCT aggregate takes rows, all different, of which it makes states."""
     FINAL = "final"
     """States of equal groups in, merged and finished."""
 
 
 @dataclass(frozen=True, slots=True)
 class HashAggregate(PhysicalPlan):
-    """`states[i]` are the state columns of `aggregates[i]`: a partial's output, a final's input; else empty.
+    """`states[i]` are the state columns of `aggregates[i]`: a partial's output, a merge's input and output, a final's
+    input; else empty.
 
     Without groups there is exactly one row per task that runs it, also over no rows.
     """
@@ -39,7 +42,7 @@ class HashAggregate(PhysicalPlan):
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:
-        if self.mode is AggregateMode.PARTIAL:
+        if self.mode in (AggregateMode.PARTIAL, AggregateMode.MERGE):
             return self.group_columns + tuple(column for state in self.states for column in state)
         return self.group_columns + tuple(item.ref for item in self.aggregates)
 

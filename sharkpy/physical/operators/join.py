@@ -8,6 +8,7 @@ from sharkpy.expr import ColumnRef, Expr
 from sharkpy.logical import LEFT_ONLY_JOINS, JoinKind
 from sharkpy.optimizer.replan.choose_join import BROADCAST_SIDES, JoinDistribution
 from sharkpy.physical.distribution import Broadcast, Distribution, Unspecified
+from sharkpy.physical.operators.block_scan import bucketed_scan, co_partitioned
 from sharkpy.physical.plan import PhysicalPlan
 
 LEFT_PRESERVED = tuple(kind for kind, sides in BROADCAST_SIDES.items() if JoinDistribution.BROADCAST_RIGHT in sides)
@@ -66,6 +67,8 @@ class HashJoin(_Join):
         side = {True: " broadcast right", False: ""}[isinstance(self.right.distribution, Broadcast)]
         if isinstance(self.left.distribution, Broadcast):
             side = " broadcast left"
+        elif (scan := bucketed_scan(self.left)) and bucketed_scan(self.right) and scan.buckets:
+            side = f" {co_partitioned(scan.buckets)}"
         return f"HashJoin {self.kind.value}{side} on {self.condition}"
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
+from sharkpy import conf
 from sharkpy.expr import ColumnRef, column_ids
 from sharkpy.logical import JoinKind
 from sharkpy.physical.distribution import BroadcastPartitioning, HashPartitioning
 from sharkpy.physical.operators import Exchange, ExchangeRead, Filter, HashJoin, Project
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.replan.context import ReplanContext
 
 REDUCIBLE = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.SINGLE)
 """Kinds whose left side cannot be broadcast, and whose right rows count for nothing where no left row matches."""
@@ -24,11 +25,11 @@ def is_reducible(kind: JoinKind, left_bytes: int, right_bytes: int) -> bool:
     return kind in REDUCIBLE and right_bytes >= max(MIN_BYTES, left_bytes * MIN_RATIO)
 
 
-def reduce_sides(plan: PhysicalPlan, limit: int, note: Callable[[str, int], None]) -> PhysicalPlan:
-    """`plan` with the right side of each join that qualifies reduced by its left side, of `limit` bytes at most.
-
-    `note` gets a text and the bytes of the left side.
-    """
+def reduce_measured_sides(plan: PhysicalPlan, context: ReplanContext) -> PhysicalPlan:
+    """`plan` with the right side of each join that qualifies reduced by its left side, where that may be broadcast."""
+    if context.settings.value(conf.FORCE_JOIN) == "shuffle":
+        return plan
+    limit = context.settings.value(conf.BROADCAST_BYTES)
 
     def visit(node: PhysicalPlan) -> PhysicalPlan:
         if not isinstance(node, HashJoin) or not isinstance(node.right, Exchange):
@@ -42,14 +43,15 @@ def reduce_sides(plan: PhysicalPlan, limit: int, note: Callable[[str, int], None
             return node
         keys = dataclasses.replace(read, partitioning=BroadcastPartitioning())
         child = HashJoin(moved.child, keys, JoinKind.SEMI, node.right_keys, node.left_keys, node.null_safe)
-        note(f"exchange {moved.exchange_id} moves only rows that exchange {read.exchange_id} matches", size)
+        text = f"exchange {moved.exchange_id} moves only rows that exchange {read.exchange_id} matches"
+        context.decide("reduce_side", text, bytes=size, limit=limit)
         return dataclasses.replace(node, right=dataclasses.replace(moved, child=child))
 
     return plan.transform_up(visit)  # type: ignore[no-any-return]
 
 
 def reducible_exchanges(plan: PhysicalPlan) -> frozenset[int]:
-    """The exchanges of right sides that `reduce_sides` may still reduce."""
+    """The exchanges of right sides that may still be reduced."""
     return frozenset(
         node.right.exchange_id
         for node in plan.walk()

@@ -1,0 +1,83 @@
+"""Co-partitioned tables (SPEC M4): joins, groups and windows over scans by bucket, for which no row is moved."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from sharkpy.expr import ColumnRef, Expr
+from sharkpy.optimizer.replan.decision import Decision
+from sharkpy.physical.distribution import Hashed
+from sharkpy.physical.estimate import estimated_bytes
+from sharkpy.physical.operators import (
+    AggregateMode,
+    BlockScan,
+    Exchange,
+    HashAggregate,
+    HashJoin,
+    LimitOperator,
+    TopN,
+    WindowOperator,
+)
+from sharkpy.physical.operators.block_scan import bucketed_scan, co_partitioned
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.replan.free_joins import leaves_rows_anywhere
+
+
+def is_aligned(left: PhysicalPlan, right: PhysicalPlan, left_keys: Sequence[Expr], right_keys: Sequence[Expr]) -> bool:
+    """Whether rows whose keys are equal are in buckets of one number on both sides, as their tables have them."""
+    mine, other = left.distribution, right.distribution
+    if not isinstance(mine, Hashed) or not isinstance(other, Hashed) or mine.num_buckets != other.num_buckets:
+        return False
+    if bucketed_scan(left) is None or bucketed_scan(right) is None or len(mine.keys) != len(other.keys):
+        return False
+    pairs = {(_id(one), _id(two)) for one, two in zip(left_keys, right_keys, strict=True)}
+    return pairs.issuperset(zip(mine.keys, other.keys, strict=True))
+
+
+def key_positions(side: PhysicalPlan, keys: Sequence[Expr]) -> tuple[int, ...] | None:
+    """Where among the join's `keys` those are by which the side lies in its table's buckets; None: it does not."""
+    if not isinstance(side.distribution, Hashed) or bucketed_scan(side) is None:
+        return None
+    ids = list(map(_id, keys))
+    wanted = side.distribution.keys
+    return tuple(map(ids.index, wanted)) if set(wanted) <= set(ids) else None
+
+
+def _id(key: Expr) -> int | None:
+    return key.column_id if isinstance(key, ColumnRef) else None
+
+
+def release_buckets(plan: PhysicalPlan, is_free: bool = True) -> PhysicalPlan:
+    """`plan` with the scans dealt out by size again of which nothing relies on the buckets.
+
+    `is_free`: nothing relies on where the rows of `plan` are.
+    """
+    if isinstance(plan, BlockScan):
+        return dataclasses.replace(plan, buckets=None) if is_free and plan.buckets else plan
+    below = isinstance(plan, Exchange) or (
+        is_free and (leaves_rows_anywhere(plan) or isinstance(plan, (TopN, LimitOperator)))
+    )
+    return plan.map_children(lambda child: release_buckets(child, below))
+
+
+def spared_exchanges(plan: PhysicalPlan) -> Iterator[Decision]:
+    """What would have been moved if the tables were not in buckets, for EXPLAIN ANALYZE."""
+    for node in plan.walk():
+        for side in _sides(node):
+            scan = bucketed_scan(side)
+            if scan is not None and scan.buckets is not None:
+                text = f"{scan.table_name} is not moved, it is {co_partitioned(scan.buckets)}: {node.label}"
+                yield Decision("co_partitioned", text, (("bytes", estimated_bytes(side)),))
+
+
+def _sides(node: PhysicalPlan) -> tuple[PhysicalPlan, ...]:
+    """The children of `node` that an exchange would be above."""
+    match node:
+        case HashJoin(left=left, right=right) if isinstance(left.distribution, Hashed) and isinstance(
+            right.distribution, Hashed
+        ):
+            return (left, right)
+        case HashAggregate(child, mode=AggregateMode.COMPLETE) | WindowOperator(child):
+            return (child,)
+    return ()

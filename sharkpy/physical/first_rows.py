@@ -1,0 +1,270 @@
+"""Blocks in order of promise (SPEC P6): a TopN or Limit opens first what may hold its rows, and then no more.
+
+At plan time `cut_blocks` leaves out what row counts and bounds prove needless. At run time `Waves` deals out
+the rest; blocks that cannot beat the n-th row found so far are not opened.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sharkpy.columnar.block_order import BlockOrder, block_order
+from sharkpy.columnar.bounds import Mask
+from sharkpy.columnar.predicate import Not
+from sharkpy.columnar.pruning import prune
+from sharkpy.expr import ColumnRef, Expr, PythonValue, SortKey, column_ids
+from sharkpy.physical.distribution import Single
+from sharkpy.physical.learned_filters import through_project
+from sharkpy.physical.operators import (
+    BlockScan,
+    BlockSet,
+    ExchangeRead,
+    Filter,
+    Generate,
+    LimitOperator,
+    Project,
+    TopN,
+    UnionAll,
+)
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.pruning_predicate import pruning_predicate, pruning_target
+from sharkpy.physical.replan import Decision
+
+FirstRows = TopN | LimitOperator
+MOST_ROWS = 100_000
+"""Rows up to which they are gathered in the driver, so that no task runs in vain."""
+_GROWTH = 4
+"""How many times as many blocks as the one before a wave opens."""
+_LEAST_SINGLE_ROWS = 500_000
+"""Rows of blocks that one task reads below which opening all is faster than looking after each wave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A scan below a TopN or Limit, with the key that orders its rows; `is_whole`: all its rows come through."""
+
+    scan: BlockScan
+    key: Expr | None
+    is_whole: bool
+
+    def order(self, sort: SortKey) -> BlockOrder | None:
+        """How the scan's blocks stand to the sort key; None where nothing is known."""
+        statistics = self.scan.blocks.statistics
+        target = None if self.key is None else pruning_target(self.key, self.scan.names_by_id)
+        if statistics is None or target is None:
+            return None
+        return block_order(statistics, target, ascending=sort.ascending, nulls_first=sort.nulls_first)
+
+
+def sources(plan: PhysicalPlan, key: Expr | None, is_whole: bool = True) -> list[Source] | None:
+    """The scans of `plan`, from each of whose blocks rows come regardless of the others; None: there is more to it."""
+    match plan:
+        case BlockScan(is_replicated=False):
+            return [Source(plan, key, is_whole and plan.predicate is None)]
+        case Project():
+            return sources(plan.child, None if key is None else through_project(plan, key), is_whole)
+        case Filter():
+            return sources(plan.child, key, False)
+        case Generate():
+            known = {column.column_id for column in plan.child.output}
+            return sources(plan.child, key if key is not None and column_ids(key) <= known else None, False)
+        case UnionAll():
+            found = [sources(*branch, is_whole) for branch in _branches(plan, key)]
+            return None if None in found else [one for some in found for one in some or ()]
+    return None
+
+
+def _branches(plan: UnionAll, key: Expr | None) -> Iterator[tuple[PhysicalPlan, Expr | None]]:
+    for child in plan.inputs:
+        own = dict(zip((column.column_id for column in plan.columns), child.output, strict=True))
+        yield child, own.get(key.column_id) if isinstance(key, ColumnRef) else None
+
+
+def with_blocks(plan: PhysicalPlan, blocks: Iterator[BlockSet]) -> PhysicalPlan:
+    """`plan` with the blocks of its scans replaced, in the order of `sources`."""
+    if isinstance(plan, BlockScan):
+        return dataclasses.replace(plan, blocks=next(blocks))
+    return plan.map_children(lambda child: with_blocks(child, blocks))
+
+
+# At plan time
+
+
+def cut_blocks(child: PhysicalPlan, keys: Sequence[SortKey], count: int) -> PhysicalPlan:
+    """`child` without the blocks that row counts prove to have none of its first `count` rows (no keys: any rows)."""
+    found = sources(child, keys[0].expr if keys else None)
+    if not found or count <= 0:
+        return child
+    cut = [_cut(source, keys, count) if source.is_whole else source.scan.blocks for source in found]
+    if all(new is source.scan.blocks for new, source in zip(cut, found, strict=True)):
+        return child
+    return with_blocks(child, iter(cut))
+
+
+def _cut(source: Source, keys: Sequence[SortKey], count: int) -> BlockSet:
+    blocks = source.scan.blocks
+    if not keys:
+        totals = np.cumsum([block.num_rows for block in blocks.blocks])
+        return blocks.at(np.arange(min(len(totals), int(np.searchsorted(totals, count)) + 1)))
+    order = source.order(keys[0])
+    needed = None if order is None else order.needed(blocks.numbers(), count, or_tie=len(keys) > 1)
+    return blocks if needed is None else blocks.at(np.flatnonzero(needed))
+
+
+# At run time
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """The blocks that are still to be looked at, most promising first, one set for each source of `plan`."""
+
+    plan: FirstRows
+    rest: tuple[BlockSet, ...]
+    orders: tuple[BlockOrder | None, ...]
+    size: int
+    """Blocks of the next wave."""
+
+    @property
+    def num_blocks(self) -> int:
+        return sum(len(blocks.blocks) for blocks in self.rest)
+
+    @property
+    def key(self) -> ColumnRef | None:
+        """The column of the first sort key."""
+        expr = self.plan.keys[0].expr if isinstance(self.plan, TopN) else None
+        return expr if isinstance(expr, ColumnRef) else None
+
+    @property
+    def wanted(self) -> int:
+        return (self.plan.count or 0) + self.plan.offset
+
+    def next_wave(self) -> tuple[FirstRows, Waves]:
+        """The plan over the next blocks, and what is left after them."""
+        taken, rest, left = [], [], self.size
+        for blocks in self.rest:
+            places = np.arange(len(blocks.blocks))
+            taken.append(blocks.at(places[:left]))
+            rest.append(blocks.at(places[left:]))
+            left -= min(left, len(places))
+        plan = dataclasses.replace(self.plan, count=self.wanted, offset=0)
+        waves = dataclasses.replace(self, rest=tuple(rest), size=self.size * _GROWTH)
+        return with_blocks(plan, iter(taken)), waves  # type: ignore[return-value]
+
+    def after(self, num_rows: int, values: Sequence[PythonValue] | None) -> Waves:
+        """What is left once `num_rows` rows were found, whose first sort keys are `values` (None: not known)."""
+        if num_rows < self.wanted:
+            return self
+        if isinstance(self.plan, LimitOperator):
+            return dataclasses.replace(self, rest=tuple(blocks.at(np.arange(0)) for blocks in self.rest))
+        if values is None or any(isinstance(value, float) and math.isnan(value) for value in values):
+            return self
+        value, or_tie = nth_value(values, self.plan.keys[0], self.wanted), len(self.plan.keys) > 1
+        rest = tuple(
+            blocks if order is None else _unbeaten(blocks, order.may_come_before(value, or_tie=or_tie))
+            for blocks, order in zip(self.rest, self.orders, strict=True)
+        )
+        return dataclasses.replace(self, rest=rest)
+
+    def decision(self, opened: int, number: int) -> Decision:
+        scans = [node for node in self.plan.walk() if isinstance(node, BlockScan)]
+        tables = ", ".join(dict.fromkeys(scan.table_name for scan in scans))
+        total = sum(scan.blocks.num_blocks for scan in scans)
+        text = f"{self.plan.label} opens blocks of {tables} in order of promise"
+        return Decision("first_rows", text, (("blocks", total), ("opened", opened), ("waves", number)))
+
+
+def waves(plan: PhysicalPlan, parallelism: int) -> Waves | None:
+    """The waves of a TopN or Limit over scans; None where opening all blocks at once is as good."""
+    if not isinstance(plan, FirstRows) or plan.count is None or plan.count + plan.offset > MOST_ROWS:
+        return None
+    sort = plan.keys[0] if isinstance(plan, TopN) else None
+    if sort is not None and not isinstance(sort.expr, ColumnRef):
+        return None
+    found = sources(plan.child, None if sort is None else sort.expr)
+    if not found or sum(len(source.scan.blocks.blocks) for source in found) <= parallelism:
+        return None
+    rows = sum(source.scan.blocks.num_rows for source in found)
+    if isinstance(plan.distribution, Single) and rows < _LEAST_SINGLE_ROWS:
+        return None
+    if sort is None:
+        return Waves(plan, tuple(map(_certain_first, found)), (None,) * len(found), parallelism)
+    orders = tuple(source.order(sort) for source in found)
+    or_tie = len(plan.keys) > 1 if isinstance(plan, TopN) else False
+    if not any(_separates(source, order, or_tie) for source, order in zip(found, orders, strict=True)):
+        return None
+    return Waves(plan, tuple(map(_by_promise, found, orders)), orders, parallelism)
+
+
+def _separates(source: Source, order: BlockOrder | None, or_tie: bool) -> bool:
+    return order is not None and order.separates(source.scan.blocks.numbers(), or_tie=or_tie)
+
+
+def nth_value(values: Sequence[PythonValue], key: SortKey, count: int) -> PythonValue:
+    """The `count`-th of `values`, at least as many and without NaN, in the order of `key`."""
+    valid = sorted((value for value in values if value is not None), reverse=not key.ascending)  # type: ignore[type-var]
+    position = count - 1 - (len(values) - len(valid) if key.nulls_first else 0)
+    return valid[position] if 0 <= position < len(valid) else None
+
+
+def _unbeaten(blocks: BlockSet, may_come_before: Mask) -> BlockSet:
+    keep = may_come_before[blocks.numbers()]
+    return blocks if keep.all() else blocks.at(np.flatnonzero(keep))
+
+
+def _by_promise(source: Source, order: BlockOrder | None) -> BlockSet:
+    if order is None:
+        return source.scan.blocks
+    numbers = source.scan.blocks.numbers()
+    rank = np.empty(len(order.column.valid_counts), np.int64)
+    rank[order.by_promise()] = np.arange(len(rank))
+    return source.scan.blocks.at(np.argsort(rank[numbers], kind="stable"))
+
+
+def _certain_first(source: Source) -> BlockSet:
+    """Blocks all of whose rows meet the scan's predicate come first."""
+    scan, statistics = source.scan, source.scan.blocks.statistics
+    if scan.predicate is None or statistics is None:
+        return scan.blocks
+    numbers = scan.blocks.numbers()
+    used = [scan.names_by_id[column_id] for column_id in column_ids(scan.predicate)]
+    doubtful = prune(statistics, Not(pruning_predicate(scan.predicate, scan.names_by_id)))
+    for name in used:
+        doubtful = doubtful | (statistics.columns[name].null_counts > 0)
+    return scan.blocks.at(np.argsort(doubtful[numbers], kind="stable"))
+
+
+def satisfied_limits(plan: PhysicalPlan) -> PhysicalPlan:
+    """`plan` without the inputs of a union that a Limit above does not need, as another has run and has enough rows."""
+
+    def visit(node: PhysicalPlan) -> PhysicalPlan:
+        if not isinstance(node, LimitOperator) or node.count is None:
+            return node
+        return node.map_children(lambda child: _sufficient(child, node.count + node.offset))  # type: ignore[operator]
+
+    return plan.transform_up(visit)  # type: ignore[no-any-return]
+
+
+def _sufficient(plan: PhysicalPlan, wanted: int) -> PhysicalPlan:
+    match plan:
+        case Project():
+            return plan.map_children(lambda child: _sufficient(child, wanted))
+        case UnionAll(inputs, columns):
+            enough = next((one for one in inputs if _known_rows(one) >= wanted), None)
+            return plan if enough is None or len(inputs) == 1 else UnionAll((enough,), columns)
+    return plan
+
+
+def _known_rows(plan: PhysicalPlan) -> int:
+    match plan:
+        case ExchangeRead(observed=observed) if observed is not None:
+            return observed.rows
+        case Project():
+            return _known_rows(plan.child)
+        case LimitOperator(child, count, 0) if count is not None:
+            return min(_known_rows(child), count)
+    return 0

@@ -1,0 +1,81 @@
+"""What planning knows of a partitioned table: its Hive partitions with their values, and how some are read."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
+from sharkpy.columnar.domain import Domain, domain_of, to_domain
+from sharkpy.columnar.pruning import prune
+from sharkpy.columnar.statistics import StatisticsTable
+from sharkpy.columnar.version import TableVersion
+from sharkpy.logical import Scan
+from sharkpy.physical.pruning_predicate import pruning_predicate
+from sharkpy.sources.partition_values import typed_values
+from sharkpy.sources.split import Split
+from sharkpy.types import DataType, Schema
+
+_KEPT = 64
+"""Lists of Hive partitions whose statistics are kept between queries."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRead:
+    """The rows of some Hive partitions, each once: in blocks of `version`, which may hold others too, and in splits."""
+
+    version: TableVersion | None
+    splits: tuple[Split, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HivePartitions:
+    """The Hive partitions of a table by name. `statistics` has each as if it were a block of one row.
+
+    `read` gives those of the given names; nothing is listed or opened before.
+    """
+
+    names: tuple[str, ...]
+    schema: Schema
+    read: Callable[[tuple[str, ...]], PartitionRead] = field(repr=False)
+    statistics: StatisticsTable = field(repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls, names: Sequence[str], schema: Schema, read: Callable[[tuple[str, ...]], PartitionRead]
+    ) -> HivePartitions:
+        return cls(tuple(names), schema, read, partition_statistics(tuple(names), schema))
+
+    def kept(self, scan: Scan) -> tuple[str, ...]:
+        """Those that may have rows for the scan's predicate."""
+        if scan.predicate is None:
+            return self.names
+        columns = zip(scan.columns, scan.names, strict=True)
+        known = {column.column_id: name for column, name in columns if name in self.schema.names}
+        mask = prune(self.statistics, pruning_predicate(scan.predicate, known))
+        return tuple(self.names[int(index)] for index in np.flatnonzero(mask))
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def partition_statistics(names: tuple[str, ...], schema: Schema) -> StatisticsTable:
+    """The values in the names, as statistics of blocks that have them as constant columns."""
+    return StatisticsTable.of(schema, [_as_block(row, schema) for row in typed_values(names, schema)])
+
+
+def _as_block(row: Sequence[object], schema: Schema) -> BlockStatistics:
+    pairs = zip(schema, row, strict=True)
+    return BlockStatistics(1, tuple((field.name, _constant(value, field.dtype)) for field, value in pairs))
+
+
+def _constant(value: object, dtype: DataType) -> ColumnStatistics:
+    bound = None if value is None else to_domain(value, dtype)
+    if value is None:
+        return ColumnStatistics(dtype, 1, 1, distinct=())
+    is_nan = isinstance(bound, float) and math.isnan(bound)
+    if is_nan or not isinstance(bound, (int, float, bytes)):
+        return ColumnStatistics(dtype, 1, 0, exact=False, has_nan=domain_of(dtype) is Domain.FLOAT)
+    return ColumnStatistics(dtype, 1, 0, bound, bound, distinct=(bound,), num_distinct=1)

@@ -1,0 +1,55 @@
+"""Scans of a table version: the blocks that statistics leave, and what these say of them."""
+
+from __future__ import annotations
+
+from sharkpy import conf
+from sharkpy.columnar.version import TableVersion
+from sharkpy.logical import Scan
+from sharkpy.physical.context import PlanContext
+from sharkpy.physical.distribution import HashPartitioning
+from sharkpy.physical.operators import BlockScan, BlockSet, ValuesScan
+from sharkpy.physical.statistics_ranges import column_ranges, distinct_strings, kept_blocks
+
+
+def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> BlockScan | ValuesScan:
+    """The scan of the blocks that statistics leave; a ValuesScan without rows where there are none."""
+    name, total = scan.table.qualified_name, len(version.blocks)
+    prunes = context.conf.value(conf.PRUNING)
+    kept = kept_blocks(scan, version) if prunes else None
+    blocks = tuple(version.blocks) if kept is None else tuple(version.blocks[int(index)] for index in kept)
+    if not blocks:
+        return ValuesScan(scan.columns, (), f"{name}: 0 of {total} blocks")
+    ranges = column_ranges(scan, version, kept)
+    strings = distinct_strings(scan, version, kept)
+    block_set = BlockSet(
+        scan.table.table_id, version.sequence, total, len(blocks), blocks, ranges, strings, version.statistics, kept
+    )
+    return BlockScan(
+        name,
+        version.schema,
+        scan.columns,
+        scan.names,
+        block_set,
+        scan.predicate,
+        buckets=_buckets(scan, version),
+        partitions=_partitions(scan, version, block_set),
+    )
+
+
+def _buckets(scan: Scan, version: TableVersion) -> HashPartitioning | None:
+    """The table's buckets, where every block of the version is of one and the scan has the columns they are by."""
+    spec = scan.table.buckets
+    if spec is None or any(block.bucket is None for block in version.blocks):
+        return None
+    columns = dict(zip(scan.names, scan.columns, strict=True))
+    if not columns.keys() >= set(spec.columns):
+        return None
+    return HashPartitioning(tuple(columns[name] for name in spec.columns), spec.num_buckets)
+
+
+def _partitions(scan: Scan, version: TableVersion, blocks: BlockSet) -> tuple[int, int] | None:
+    """How many Hive partitions the kept blocks are of, and of how many that have blocks."""
+    if not scan.table.is_partitioned:
+        return None
+    names = [origins[0].partition if origins else "" for origins in version.origins]
+    return len({names[int(index)] for index in blocks.numbers()}), len(set(names))

@@ -1,0 +1,54 @@
+"""The decisions that a physical plan carries, with their figures: placement, buckets, join distributions (SPEC P7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sharkpy import conf
+from sharkpy.conf import Conf
+from sharkpy.optimizer.replan.decision import Decision
+from sharkpy.physical.distribution import Broadcast, HashPartitioning, RangePartitioning, Single
+from sharkpy.physical.operators import BlockScan, Exchange, FileScan, HashJoin, NestedLoopJoin
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan_scan import scanned_bytes
+
+
+def planned_decisions(plan: PhysicalPlan, settings: Conf, parallelism: int, placement: str | None) -> list[Decision]:
+    """What was decided before the plan runs; `placement` is forced where it is not None."""
+    nodes = list(plan.walk())
+    size = sum(scanned_bytes(node) for node in nodes if isinstance(node, (BlockScan, FileScan)))
+    exchanges = [node for node in nodes if isinstance(node, Exchange)]
+    is_here = not exchanges and isinstance(plan.distribution, Single) and placement != "rdd"
+    is_here = is_here and (placement == "driver" or settings.value(conf.DRIVER_PLACEMENT))
+    limit = settings.value(conf.DRIVER_PLACEMENT_BYTES)
+    stages = f"{len(exchanges) + 1} {'stages' if exchanges else 'stage'} of RDD tasks"
+    where = "in the driver's process" if is_here else f"as {stages}"
+    placed = Decision("placement", f"the query runs {where}", (("bytes scanned", size), ("limit", limit)), True)
+    return [placed, *_buckets(exchanges, size, parallelism), *_joins(nodes, settings)]
+
+
+def _buckets(exchanges: list[Exchange], size: int, parallelism: int) -> Iterator[Decision]:
+    several = [one for one in exchanges if isinstance(one.partitioning, (HashPartitioning, RangePartitioning))]
+    for count in sorted({one.partitioning.num_buckets for one in several}):
+        names = ", ".join(str(one.exchange_id) for one in several if one.partitioning.num_buckets == count)
+        figures = (("bytes scanned", size), ("cores", parallelism))
+        yield Decision("choose_buckets", f"exchange {names} has {count} buckets", figures, True)
+
+
+def _joins(nodes: list[PhysicalPlan], settings: Conf) -> Iterator[Decision]:
+    limit = settings.value(conf.BROADCAST_BYTES)
+    for node in nodes:
+        if not isinstance(node, (HashJoin, NestedLoopJoin)):
+            continue
+        sides = {"left": node.left, "right": node.right}
+        whole = [name for name, side in sides.items() if isinstance(side.distribution, Broadcast)]
+        moved = [side for side in sides.values() if isinstance(side, Exchange)]
+        if not whole and not moved:
+            continue
+        how = f"reads its {whole[0]} side whole in every task" if whole else "moves its sides by hash"
+        known = (
+            (f"{name} bytes estimated", side.estimated_bytes)
+            for name, side in sides.items()
+            if isinstance(side, Exchange) and side.estimated_bytes is not None
+        )
+        yield Decision("plan_join", f"{node.label}: {how}", (*known, ("limit", limit)), True)

@@ -1,0 +1,57 @@
+"""What is changed in the rest of a plan after a map stage has been measured (SPEC P2, P4, P5): rules, one a file."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from sharkpy import conf
+from sharkpy.optimizer.replan.decision import Decision
+from sharkpy.physical.distribution import ExchangeStatistics
+from sharkpy.physical.operators import ExchangeRead
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.replan.broadcast_small_sides import broadcast_small_sides
+from sharkpy.physical.replan.context import ReplanContext, ReplanRule
+from sharkpy.physical.replan.reduce_sides import reduce_measured_sides
+from sharkpy.physical.replan.single_fragments import single_fragments
+from sharkpy.physical.replan.spread_heavy_keys import spread_heavy_keys
+
+__all__ = ["RULES", "Decision", "replan"]
+
+RULES: tuple[ReplanRule, ...] = (
+    # First: what is broadcast spares the other side's map stage, and with it all that follows here.
+    broadcast_small_sides,
+    # Of sides that cannot be broadcast, for what the first rule left shuffled.
+    reduce_measured_sides,
+    # Before a side is run: only sides that are still shuffled are worth spreading.
+    spread_heavy_keys,
+    # Last: what is read by one task needs no even tasks, so it undoes what the rule before it dealt.
+    single_fragments,
+)
+
+
+def replan(
+    plan: PhysicalPlan,
+    observed: Mapping[int, ExchangeStatistics],
+    settings: conf.Conf,
+    *,
+    is_free: bool = True,
+) -> tuple[PhysicalPlan, tuple[Decision, ...]]:
+    """The rest of the plan for what was `observed`, by exchange id; the same object where nothing changes.
+
+    `is_free` False: who takes the plan's rows relies on which task has them.
+    """
+    context = ReplanContext(settings, is_free)
+    plan = _with_observed(plan, observed)
+    for rule in RULES:
+        plan = rule(plan, context)
+    return plan, tuple(context.decisions)
+
+
+def _with_observed(plan: PhysicalPlan, observed: Mapping[int, ExchangeStatistics]) -> PhysicalPlan:
+    def fill(node: PhysicalPlan) -> PhysicalPlan:
+        if isinstance(node, ExchangeRead) and node.observed is None and node.exchange_id in observed:
+            return dataclasses.replace(node, observed=observed[node.exchange_id])
+        return node
+
+    return plan.transform_up(fill)  # type: ignore[no-any-return]

@@ -1,0 +1,27 @@
+"""What run-time rules share: the session's settings, and the record of what they decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sharkpy.conf import Conf
+from sharkpy.optimizer.replan.decision import Decision
+from sharkpy.physical.plan import PhysicalPlan
+
+
+@dataclass(slots=True)
+class ReplanContext:
+    """`is_free`: nobody relies on which task has the plan's rows."""
+
+    settings: Conf
+    is_free: bool = True
+    decisions: list[Decision] = field(default_factory=list)
+
+    def decide(self, rule: str, text: str, **figures: int) -> None:
+        named = tuple((name.replace("_", " "), value) for name, value in figures.items())
+        self.decisions.append(Decision(rule, text, named))
+
+
+ReplanRule = Callable[[PhysicalPlan, ReplanContext], PhysicalPlan]
+"""Gives the same object where it changes nothing."""

@@ -1,0 +1,43 @@
+"""Joins above which nothing, up to the next Exchange, relies on where their rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sharkpy.physical.distribution import Broadcast
+from sharkpy.physical.operators import (
+    AggregateMode,
+    Exchange,
+    Expand,
+    Filter,
+    Generate,
+    HashAggregate,
+    HashJoin,
+    NestedLoopJoin,
+    Project,
+    UnionAll,
+)
+from sharkpy.physical.plan import PhysicalPlan
+
+
+def map_free_joins(plan: PhysicalPlan, change: Callable[[HashJoin], PhysicalPlan], is_free: bool) -> PhysicalPlan:
+    """`plan` with `change` made of each such join, from above: what it changes may free joins below.
+
+    `is_free`: nothing relies on where the rows of `plan` are.
+    """
+    if is_free and isinstance(plan, HashJoin):
+        plan = change(plan)
+    below = isinstance(plan, Exchange) or (is_free and leaves_rows_anywhere(plan))
+    return plan.map_children(lambda child: map_free_joins(child, change, below))
+
+
+def leaves_rows_anywhere(plan: PhysicalPlan) -> bool:
+    """Whether an operator gives the same rows in all, however its input's rows lie."""
+    match plan:
+        case Project() | Filter() | Generate() | Expand() | UnionAll():
+            return True
+        case HashAggregate(mode=mode):
+            return mode is AggregateMode.PARTIAL
+        case HashJoin(left=left, right=right) | NestedLoopJoin(left=left, right=right):
+            return isinstance(left.distribution, Broadcast) or isinstance(right.distribution, Broadcast)
+    return False

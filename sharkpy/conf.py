@@ -76,12 +76,17 @@ STATISTICS_ANSWERS = Setting("shark.statistics.answers", True, "Answer count, mi
 CACHE_CHECK_NAME = Setting("shark.cache.flag.checkTableName", True, "A table named *_cached is cached in memory.")
 DRIVER_PLACEMENT = Setting("shark.placement.driver", True, "Run small local stages in the driver's process.")
 DRIVER_PLACEMENT_BYTES = Setting(
-    "shark.placement.driver.max.bytes", 1 << 30, "Scanned encoded bytes up to which a query runs in the driver."
+    "shark.placement.driver.max.bytes", 8 << 30, "Scanned encoded bytes up to which a query runs in the driver."
 )
 BROADCAST_BYTES = Setting(
     "shark.join.broadcast.max.bytes", 32 << 20, "Measured build side bytes up to which a join broadcasts."
 )
 FORCE_JOIN = Setting("shark.test.join", "", "broadcast or shuffle: forced join distribution (tests).")
+SKEW = Setting("shark.skew", True, "Deal rows of keys that many rows share over several tasks of a join.")
+SKEW_ROWS = Setting(
+    "shark.skew.min.rows", 20_000, "Rows of one key in one task of a map stage from which they may be dealt out."
+)
+FORCE_SKEW = Setting("shark.test.skew", False, "Treat every key as one that many rows share (tests).")
 EXCHANGE_BUCKETS = Setting("shark.exchange.buckets", 0, "Buckets of a hash exchange; 0: from the default parallelism.")
 SINGLE_TASK_BYTES = Setting(
     "shark.task.single.max.bytes",
@@ -104,7 +109,46 @@ JAVA_HOME = Setting("shark.java.home", "", "Java for Spark; empty: from JAVA_HOM
 JVM_MEMORY = Setting("shark.jvm.memory", 0, "Bytes of the JVM heap; 0: an eighth of the memory, at least 1 GB.")
 DRIVER_MEMORY = Setting("shark.driver.memory", 0, "Bytes for queries in the driver; 0: two fifths of the memory.")
 TASK_MEMORY = Setting("shark.task.memory", 0, "Bytes for a task; 0: two fifths of the memory over its cores.")
+QUERY_TIMEOUT = Setting(
+    "shark.query.timeout", 0.0, "Seconds that a statement may take, the time its rows wait for a reader aside; 0: any."
+)
+QUERY_MEMORY = Setting(
+    "shark.query.memory",
+    0,
+    "Bytes a query may use in the driver: above, DuckDB spills to disk, and what cannot ends in an error; 0: any.",
+)
+QUERY_CONCURRENT = Setting(
+    "shark.query.max.concurrent",
+    0,
+    "Queries that run at once, short ones aside; 0: half as many as there are cores, and more after ten seconds.",
+)
+QUERY_SHORT_ROWS = Setting(
+    "shark.query.short.max.rows",
+    1_000_000,
+    "Rows that a query's operators take in, as estimated, up to which it waits for other short queries alone.",
+)
+QUERY_QUEUE = Setting("shark.query.queue.max", 1000, "Queries that may wait for their turn; 0: none may.")
+QUERY_QUEUE_TIMEOUT = Setting("shark.query.queue.timeout", 0.0, "Seconds that a query waits for its turn; 0: any.")
+POOL = Setting("shark.pool", "", "The session's share of the engine, by name; empty: one of its own.")
+POOL_WEIGHT = Setting("shark.pool.weight", 1, "How much of the engine the pool gets beside others of weight 1.")
+DEBUG_RECORD = Setting(
+    "shark.debug.record", "", "Folder in which each stage that runs is recorded, for sharkpy debug-stage; empty: none."
+)
+DEBUG_RECORD_BYTES = Setting(
+    "shark.debug.record.max.bytes", 256 << 20, "Bytes of exchanges, broadcasts and blocks copied into one record."
+)
 TEMP_DIR = Setting("shark.temp.dir", "", "Folder for temporary files and spilled data; empty: the system's.")
+TEMP_BYTES = Setting(
+    "shark.temp.max.bytes", 0, "Bytes that a process, driver or worker, may spill; 0: what the disk has room for."
+)
+DYNAMIC_PARTITION_MODE = Setting(
+    "hive.exec.dynamic.partition.mode",
+    "nonstrict",
+    "strict: an INSERT gives at least one partition column a value.",
+)
+MAX_DYNAMIC_PARTITIONS = Setting(
+    "hive.exec.max.dynamic.partitions", 1000, "The most Hive partitions that one INSERT may write."
+)
 DEFAULT_FORMAT = Setting("hive.default.fileformat", "Parquet", "Format of a table created without STORED AS.")
 
 SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ...] = (
@@ -128,6 +172,9 @@ SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ..
     DRIVER_PLACEMENT_BYTES,
     BROADCAST_BYTES,
     FORCE_JOIN,
+    SKEW,
+    SKEW_ROWS,
+    FORCE_SKEW,
     EXCHANGE_BUCKETS,
     SINGLE_TASK_BYTES,
     SINGLE_TASK_ROWS,
@@ -138,7 +185,20 @@ SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ..
     JVM_MEMORY,
     DRIVER_MEMORY,
     TASK_MEMORY,
+    QUERY_TIMEOUT,
+    QUERY_MEMORY,
+    QUERY_CONCURRENT,
+    QUERY_SHORT_ROWS,
+    QUERY_QUEUE,
+    QUERY_QUEUE_TIMEOUT,
+    POOL,
+    POOL_WEIGHT,
+    DEBUG_RECORD,
+    DEBUG_RECORD_BYTES,
     TEMP_DIR,
+    TEMP_BYTES,
+    DYNAMIC_PARTITION_MODE,
+    MAX_DYNAMIC_PARTITIONS,
     DEFAULT_FORMAT,
 )
 
@@ -158,13 +218,21 @@ class Conf(Mapping[str, str]):
         if setting := _BY_KEY.get(key.lower()):
             setting.parse(value)
             key = setting.key
-        self._values[key] = value
+        # Other threads may be reading: what they have in hand is not changed.
+        self._values = {**self._values, key: value}
 
     def reset(self, key: str | None = None) -> None:
         if key is None:
-            self._values.clear()
-        else:
-            self._values.pop(_BY_KEY[key.lower()].key if key.lower() in _BY_KEY else key, None)
+            self._values = {}
+            return
+        name = _BY_KEY[key.lower()].key if key.lower() in _BY_KEY else key
+        self._values = {known: value for known, value in self._values.items() if known != name}
+
+    def copy(self) -> Conf:
+        """The same values, to be set apart from these."""
+        copied = Conf()
+        copied._values = self._values
+        return copied
 
     def changes(self) -> tuple[tuple[str, str], ...]:
         """What is set, in a fixed order: equal for settings that are equal."""

@@ -132,6 +132,16 @@ class CorruptionError(ExecutionError):
         return (*super().__reduce__(), {"block_id": self.block_id})
 
 
+class BlocksReplacedError(CorruptionError):
+    """A lost block whose table has other blocks in its place by now: a query that is planned anew reads these."""
+
+    sqlstate = "40001"
+
+
+class WorkersLostError(ExecutionError):
+    """Python workers that could not be started for a stage."""
+
+
 class ResourceError(ExecutionError):
     """Out of disk, memory or a configured limit."""
 

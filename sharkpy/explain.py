@@ -119,4 +119,5 @@ def _command_run(command: LogicalPlan | Command, context: SharkContext) -> Itera
 
 def _profile_lines(profile: QueryProfile) -> Iterator[str]:
     yield from run_tree(profile)
-    yield from (f"decided at run time: {decision}" for decision in profile.decisions)
+    for decision in profile.decisions:
+        yield f"decided {'when planning' if decision.is_planned else 'at run time'}: {decision}"

@@ -231,6 +231,8 @@ def _work(stage: StageProfile) -> str:
     else:
         text = f"{tasks} on RDDs, {format_seconds(stage.seconds)} ({format_seconds(stage.task_seconds)} in tasks)"
         text += f", {format_bytes(stage.bytes_out)} out"
+    if stage.placed_tasks:
+        text += f", {stage.beside_tasks} of {_count(stage.placed_tasks, 'task')} beside their blocks"
     if stage.malformed_fields or stage.malformed_lines:
         text += (
             f"; {_count(stage.malformed_lines, 'malformed line')}, {_count(stage.malformed_fields, 'malformed field')}"

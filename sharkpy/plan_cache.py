@@ -48,10 +48,13 @@ class CatalogLookups:
     def table_names(self, database: str) -> Iterable[str]:
         return self._catalog.table_names(database)
 
-    def is_current(self) -> bool:
-        """Whether the catalog still says the same: it gives the same object for an unchanged table."""
-        names_hold = all(self._catalog.find_table(*key) is found for key, found in self._tables.items())
-        return names_hold and all(self._catalog.database(name) == found for name, found in self._databases.items())
+    def is_current(self, catalog: CatalogReader) -> bool:
+        """Whether `catalog` says the same now: it gives the same object for an unchanged table.
+
+        It may be another session's, whose temporary tables are other ones.
+        """
+        names_hold = all(catalog.find_table(*key) is found for key, found in self._tables.items())
+        return names_hold and all(catalog.database(name) == found for name, found in self._databases.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,9 @@ class PlannedQuery:
 
     def is_current(self, snapshot: QuerySnapshot) -> bool:
         """Whether planning now, over `snapshot`, would see what it saw then."""
-        return self.lookups.is_current() and all(snapshot.is_state(table, state) for table, state in self.tables)
+        if not self.lookups.is_current(snapshot.catalog):
+            return False
+        return all(snapshot.is_state(table, state) for table, state in self.tables)
 
 
 class PlanCache:

@@ -30,7 +30,7 @@ class Result:
     2. Reading consumes; `show` and the notebook's display look ahead and consume nothing.
     3. Values are plain Python: Decimal, date, datetime without zone, list, dict for MAP and STRUCT.
     4. `close` ends the statement where it is; reading after that raises ExecutionError.
-    5. A result is for one thread; the context that made it is for several.
+    5. A result is for one thread, but for `cancel`; the context that made it is for several.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class Result:
         *,
         profile: Callable[[], QueryProfile] | None = None,
         on_close: Callable[[], None] | None = None,
+        on_cancel: Callable[[], None] | None = None,
         is_text: bool = False,
     ) -> None:
         self.schema = schema
@@ -50,6 +51,7 @@ class Result:
         self._rows: Iterator[Row] | None = None
         self._profile = profile
         self._on_close = on_close
+        self._on_cancel = on_cancel
         self._is_closed = False
 
     @property
@@ -59,7 +61,10 @@ class Result:
     @property
     def profile(self) -> QueryProfile | None:
         """What running the query took: `stages` in the order they ended (rows, bytes, tasks, seconds, malformed
-        lines), `decisions` taken between them, `physical`, the plan as it was run, and `seconds` in all.
+        lines), `decisions`, `physical`, the plan as it was run, and `seconds` in all. A decision has a `rule`, a
+        `text`, `figures` (pairs of name and number) and `is_planned`. Rules made when planning: placement,
+        choose_buckets, plan_join, co_partitioned; at run time: broadcast_small_side, reduce_side, learned_filter,
+        spread_heavy_keys, pack_buckets, single_task.
 
         Complete when all rows were read. None for a command.
         """
@@ -68,6 +73,11 @@ class Result:
     @property
     def is_closed(self) -> bool:
         return self._is_closed
+
+    def cancel(self) -> None:
+        """End the statement, from any thread: who reads its rows gets CancelledError. Nothing where all were read."""
+        if self._on_cancel:
+            self._on_cancel()
 
     def close(self) -> None:
         """End the statement and free what it holds. Closing twice is allowed."""

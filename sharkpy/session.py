@@ -1,6 +1,6 @@
 """The session: `connect` gives a SharkContext, and `ctx.sql(text)` takes a statement through all steps.
 
-    text → bind → LogicalPlan | Command → optimize → plan_physical → Runner → Arrow batches → Result
+text → bind → LogicalPlan | Command → optimize → plan_physical → Runner → Arrow batches → Result
 """
 
 from __future__ import annotations
@@ -8,15 +8,19 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+import weakref
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sharkpy import conf as settings
 from sharkpy.conf import Conf
-from sharkpy.errors import ExecutionError, ParseError, UnsupportedError
-from sharkpy.plan_cache import PlanCache
-from sharkpy.result import Result
+from sharkpy.errors import BlocksReplacedError, ExecutionError, InternalError, ParseError, UnsupportedError
+from sharkpy.result import Result, Row
+from sharkpy.shared_parts import SharedParts
 from sharkpy.types import Field, Schema
 
 if TYPE_CHECKING:
@@ -28,11 +32,14 @@ if TYPE_CHECKING:
     from sharkpy.commands import Command, Explain
     from sharkpy.execution.commands.result import CommandResult
     from sharkpy.execution.engine import Engine
+    from sharkpy.execution.pools import Pool
     from sharkpy.execution.profile import QueryProfile
     from sharkpy.execution.progress import Progress, ProgressListener
     from sharkpy.execution.runner import Runner
     from sharkpy.execution.stage_runner import Stage
+    from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables import TableCache
+    from sharkpy.expr import PythonValue
     from sharkpy.logical import LogicalPlan
     from sharkpy.physical.plan import PhysicalPlan
     from sharkpy.physical.stage import BlockSink, FileSink
@@ -52,7 +59,7 @@ def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None =
     values.set(settings.MASTER.key, master)
     folder = Path(warehouse) if warehouse is not None else default_warehouse(values)
     values.set(settings.WAREHOUSE.key, str(folder.expanduser().absolute()))
-    return SharkContext(values)
+    return SharkContext(values, SharedParts(values))
 
 
 def default_warehouse(conf: Conf) -> Path:
@@ -78,22 +85,23 @@ class SharkContext:
     2. Parts are made when first needed; Spark's JVM starts with the first RDD job.
     3. Several threads may call `sql`; each Result belongs to one of them.
     4. `cancel` ends what runs now; `stop` ends the session and frees everything it holds.
+    5. `new_session` gives another session on the same engine; those end with this one, which owns the engine.
     """
 
-    def __init__(self, conf: Conf) -> None:
-        from sharkpy.catalog.store import Catalog
-
+    def __init__(self, conf: Conf, parts: SharedParts, catalog: Catalog | None = None) -> None:
+        """`catalog` is that of a session which does not own `parts`."""
         self.conf = conf
         self.current_database = "default"
-        self.catalog: Catalog = Catalog(conf[settings.WAREHOUSE.key])
+        self.catalog = catalog or parts.catalog
+        self._parts = parts
+        self._is_owner = catalog is None
         self._lock = threading.RLock()
-        self._engine: Engine | None = None
-        self._table_cache: TableCache | None = None
-        self._running: set[Runner] = set()
+        self._running: weakref.WeakSet[Statement] = weakref.WeakSet()
         self._listeners: list[ProgressListener] = []
         self._observed = threading.local()
         self._is_stopped = False
-        self._plans = PlanCache()
+        self._plans = parts.plans
+        self._name = parts.join(self)
 
     def __enter__(self) -> Self:
         return self
@@ -107,23 +115,13 @@ class SharkContext:
 
     @property
     def engine(self) -> Engine:
-        with self._lock:
-            self._check_running()
-            if self._engine is None:
-                from sharkpy.execution.engine import Engine
-
-                self._engine = Engine(self.conf, self.catalog.warehouse_dir)
-            return self._engine
+        self._check_running()
+        return self._parts.engine
 
     @property
     def table_cache(self) -> TableCache:
-        with self._lock:
-            self._check_running()
-            if self._table_cache is None:
-                from sharkpy.execution.tables import TableCache
-
-                self._table_cache = TableCache(self, changed=self._plans.drop_table)
-            return self._table_cache
+        self._check_running()
+        return self._parts.table_cache
 
     def sql(self, text: str) -> Result:
         """Run a statement, or several separated by ";": all of them, with the answer of the last."""
@@ -136,6 +134,22 @@ class SharkContext:
             self._run(statement).close()
         return self._run(statements[-1][0])
 
+    def lookup(
+        self,
+        table: str,
+        key: PythonValue,
+        columns: Sequence[str] | None = None,
+        by: str | Sequence[str] | None = None,
+    ) -> list[Row]:
+        """The rows of a table with a key, in `columns` of it: read in this process, from the blocks that may have it.
+
+        `by` names the key's columns (default: those that the table is bucketed by); of several, `key` is a tuple.
+        """
+        from sharkpy.lookup import lookup
+
+        self._check_running()
+        return lookup(self, table, key, columns, by)
+
     def register_function(self, name: str, function: Callable[..., object], returns: str | None = None) -> None:  # noqa: ARG002
         """Python functions in SQL are not carried out yet: always UnsupportedError."""
         raise UnsupportedError(f'Python function "{name}": register_function')
@@ -144,8 +158,19 @@ class SharkContext:
         """End all statements that run now; each raises CancelledError in its thread."""
         with self._lock:
             running = list(self._running)
-        for runner in running:
-            runner.cancel()
+        for statement in running:
+            statement.cancel()
+
+    def new_session(self, **conf: object) -> SharkContext:
+        """Another session on the same engine: its own settings, database and temporary tables, the same tables.
+
+        Its settings are those of `connect` with `conf` over them; those of memory and of the queue are the owner's.
+        """
+        self._check_running()
+        values = self._parts.initial_conf.copy()
+        for key, value in conf.items():
+            values.set(_setting_key(key), _setting_text(value))
+        return SharkContext(values, self._parts, self._parts.catalog.for_session())
 
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:
         """`listener` hears how far running queries are, from any thread; the returned call removes it."""
@@ -153,19 +178,24 @@ class SharkContext:
         return lambda: self._listeners.remove(listener)
 
     def stop(self) -> None:
-        """End the session. Idempotent; later calls of `sql` raise ExecutionError."""
+        """End the session, and where it owns the engine, all. Idempotent; later calls of `sql` raise ExecutionError."""
         with self._lock:
             if self._is_stopped:
                 return
             self._is_stopped = True
         self.cancel()
-        try:
-            if self._table_cache is not None:
-                self._table_cache.close()
-            if self._engine is not None:
-                self._engine.stop()
-        finally:
-            self.catalog.close()
+        self._parts.leave(self)
+        if not self._is_owner:
+            self._drop_temporary_tables()
+            return
+        for session in self._parts.members():
+            session.stop()
+        self._parts.close()
+
+    def _drop_temporary_tables(self) -> None:
+        from sharkpy.execution.commands.tables import drop_temporary_tables
+
+        drop_temporary_tables(self.catalog, self._parts.table_cache)
 
     # The steps of a statement
 
@@ -211,14 +241,34 @@ class SharkContext:
     def write_files(self, plan: LogicalPlan, sink: FileSink) -> Sequence[tuple[str, int, int]]:
         from sharkpy.execution.report import FileResult
 
-        results = self._run_to_sink(plan, sink)
+        results = self._run_to_sink(self.plan(plan), plan.label, sink)
         return [(one.path, one.num_rows, one.encoded_bytes) for one in results if isinstance(one, FileResult)]
 
     def write_blocks(self, plan: LogicalPlan, sink: BlockSink) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
+        try:
+            return self._written_blocks(plan, sink)
+        except BlocksReplacedError:
+            # The tables that it reads have other blocks now.
+            return self._written_blocks(plan, sink)
+
+    def _written_blocks(self, plan: LogicalPlan, sink: BlockSink) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
+        """The blocks that a query makes; how it made them is kept, so that lost ones can be made again."""
+        from sharkpy.execution.lineage import Recipe, is_repeatable
         from sharkpy.execution.report import BlockResult
 
-        results = self._run_to_sink(plan, sink)
-        return [(one.handle, one.statistics) for one in results if isinstance(one, BlockResult)]
+        contents, physical = self.table_cache.contents(plan), self.plan(plan)
+        sink = replace(sink, is_checked=is_repeatable(plan))
+        results = self._run_to_sink(physical, plan.label, sink)
+        made = [one for one in results if isinstance(one, BlockResult)]
+        if sink.is_checked:
+            self.table_cache.lineage.note_made(Recipe.of(plan, contents, physical, sink, self.conf, self.plan), made)
+        return [(one.handle, one.statistics) for one in made]
+
+    def table_buckets(self, plan: LogicalPlan) -> int:
+        from sharkpy.optimizer.replan.choose_buckets import choose_table_buckets
+        from sharkpy.physical.estimate import estimated_bytes
+
+        return choose_table_buckets(self.engine.parallelism, estimated_bytes(self.plan(plan)))
 
     def explain(self, command: Explain) -> CommandResult:
         from sharkpy.explain import explain
@@ -239,6 +289,7 @@ class SharkContext:
             description,
             is_profiled=is_profiled,
             repair=self.table_cache.repair,
+            pool=self.pool,
         )
         if profiles is not None:
             profiles.append(runner.profile)
@@ -246,13 +297,38 @@ class SharkContext:
 
     def run_batches(
         self, runner: Runner, physical: PhysicalPlan, only_stage: Stage | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """The plan's rows; the runner can be cancelled while they are read."""
-        self._start(runner)
-        try:
+    ) -> Generator[pa.RecordBatch]:
+        """The plan's rows, when the query's turn has come."""
+        self._check_running()
+        with self._turn(runner, physical):
             yield from runner.batches(physical, only_stage)
-        finally:
-            self._end(runner)
+
+    @property
+    def pool(self) -> Pool:
+        """The session's share of the engine."""
+        from sharkpy.execution.pools import Pool
+
+        return Pool(self.conf.value(settings.POOL) or self._name, max(1, self.conf.value(settings.POOL_WEIGHT)))
+
+    @contextlib.contextmanager
+    def _turn(self, runner: Runner, physical: PhysicalPlan) -> Iterator[None]:
+        from sharkpy.execution.progress import Progress
+        from sharkpy.execution.statement import Statement
+        from sharkpy.physical.work import work_rows
+
+        statement = runner.statement
+        if not isinstance(statement, Statement):
+            yield
+            return
+        profile, start = runner.profile, time.perf_counter()
+
+        def report(num_before: int) -> None:
+            profile.queued_behind = max(profile.queued_behind, num_before)
+            self._report_progress(Progress("queue", 0, 0, 0, 0, num_before))
+
+        with self._parts.admission.turn(work_rows(physical), runner.pool, statement, report):
+            profile.queued_seconds = time.perf_counter() - start
+            yield
 
     @contextlib.contextmanager
     def observed_profiles(self) -> Iterator[list[QueryProfile]]:
@@ -265,26 +341,55 @@ class SharkContext:
             self._observed.profiles = None
 
     def _run(self, text: str) -> Result:
+        from sharkpy.execution.statement import Statement
+
+        self._check_running()
+        statement = Statement(self.conf.value(settings.QUERY_TIMEOUT))
+        with self._lock:
+            self._check_running()
+            self._running.add(statement)
+        try:
+            with statement.active():
+                return self._carry_out(text, statement)
+        except BaseException:
+            self._end(statement)
+            raise
+
+    def _carry_out(self, text: str, running: Statement) -> Result:
         from sharkpy.logical import LogicalPlan
         from sharkpy.plan_cache import CatalogLookups
         from sharkpy.query_snapshot import QuerySnapshot
         from sharkpy.sql.binder import bind
         from sharkpy.sql.context import StatementClock
 
-        self._check_running()
-        key = (text, self.current_database, self.conf.changes(), self._engine and self._engine.parallelism)
+        again = partial(self._planned_again, text, self.current_database)
+        engine = self._parts.known_engine
+        key = (text, self.current_database, self.conf.changes(), engine and engine.parallelism)
         snapshot = QuerySnapshot(self)
         if (known := self._plans.find(key, snapshot)) is not None:
-            return self._query(known, self.new_runner(known.label))
+            return self._query(known, self.new_runner(known.label), running, again)
         lookups, clock = CatalogLookups(self.catalog), StatementClock()
         statement = bind(text, lookups, self.conf, self.current_database, clock)
         if not isinstance(statement, LogicalPlan):
-            return self._command(statement)
+            return self._command(statement, running)
         runner = self.new_runner(statement.label)
         planned = self._planned(statement, runner, lookups, snapshot)
         if not clock.was_read:
             self._plans.keep(key, text, planned)
-        return self._query(planned, runner)
+        return self._query(planned, runner, running, again)
+
+    def _planned_again(self, text: str, database: str) -> PlannedQuery:
+        """A query planned over its tables as they are now."""
+        from sharkpy.logical import LogicalPlan
+        from sharkpy.plan_cache import CatalogLookups
+        from sharkpy.query_snapshot import QuerySnapshot
+        from sharkpy.sql.binder import bind
+
+        lookups = CatalogLookups(self.catalog)
+        plan = bind(text, lookups, self.conf, database)
+        if not isinstance(plan, LogicalPlan):
+            raise InternalError("a query became a command")
+        return self._planned(plan, self.new_runner(plan.label), lookups, QuerySnapshot(self))
 
     def _planned(
         self, plan: LogicalPlan, runner: Runner, lookups: CatalogLookups, snapshot: QuerySnapshot
@@ -295,35 +400,61 @@ class SharkContext:
         schema = Schema(tuple(Field(column.name, column.dtype) for column in plan.output))
         return PlannedQuery(schema, plan.label, physical, runner.only_stage(physical), lookups, snapshot.states())
 
-    def _query(self, planned: PlannedQuery, runner: Runner) -> Result:
-        batches = self.run_batches(runner, planned.physical, planned.stage)
-        return Result(planned.schema, batches, profile=lambda: runner.profile)
+    def _query(
+        self, planned: PlannedQuery, runner: Runner, statement: Statement, again: Callable[[], PlannedQuery]
+    ) -> Result:
+        runners = [runner]
 
-    def _command(self, command: Command) -> Result:
+        def end() -> None:
+            runners[-1].stages.close()
+            self._end(statement)
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from statement.steps(self._rows(planned, runners, again))
+            finally:
+                end()
+
+        return Result(
+            planned.schema, rows(), profile=lambda: runners[-1].profile, on_close=end, on_cancel=statement.cancel
+        )
+
+    def _rows(
+        self, planned: PlannedQuery, runners: list[Runner], again: Callable[[], PlannedQuery]
+    ) -> Generator[pa.RecordBatch]:
+        """The query's rows; planned again where blocks were replaced under it before the first one."""
+        is_begun = False
+        try:
+            for batch in self.run_batches(runners[-1], planned.physical, planned.stage):
+                is_begun = True
+                yield batch
+        except BlocksReplacedError:
+            if is_begun:
+                raise
+        else:
+            return
+        planned = again()
+        runners.append(self.new_runner(planned.label))
+        yield from self.run_batches(runners[-1], planned.physical, planned.stage)
+
+    def _command(self, command: Command, statement: Statement) -> Result:
         from sharkpy import commands
         from sharkpy.execution.commands.run import run_command
 
         answer = run_command(command, self)
+        self._end(statement)
         batches = answer.table.to_batches() if answer.table is not None else ()
         return Result(answer.schema, batches, is_text=isinstance(command, commands.Explain))
 
-    def _run_to_sink(self, plan: LogicalPlan, sink: FileSink | BlockSink) -> Sequence[object]:
-        physical = self.plan(plan)
-        runner = self.new_runner(plan.label)
-        self._start(runner)
-        try:
+    def _run_to_sink(self, physical: PhysicalPlan, label: str, sink: FileSink | BlockSink) -> Sequence[object]:
+        runner = self.new_runner(label)
+        with self._turn(runner, physical):
             return runner.to_sink(physical, sink)
-        finally:
-            self._end(runner)
 
-    def _start(self, runner: Runner) -> None:
+    def _end(self, statement: Statement) -> None:
+        statement.end()
         with self._lock:
-            self._check_running()
-            self._running.add(runner)
-
-    def _end(self, runner: Runner) -> None:
-        with self._lock:
-            self._running.discard(runner)
+            self._running.discard(statement)
 
     def _report_progress(self, progress: Progress) -> None:
         for listener in list(self._listeners):
@@ -332,4 +463,3 @@ class SharkContext:
     def _check_running(self) -> None:
         if self._is_stopped:
             raise ExecutionError("this session is stopped", hint="connect again", sqlstate="08003")
-

@@ -16,6 +16,12 @@ from sharkpy.errors import ConfigurationError, SharkError
 
 FORMATS = ("table", "csv", "tsv", "json", "markdown", "vertical")
 
+_COMMANDS = (
+    ("demo", "a guided tour over the flights of 2013"),
+    ("doctor", "check this machine"),
+    ("debug-stage", "run one recorded stage again, alone"),
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0, 1 with the error on standard error, 2 for a wrong command line."""
@@ -30,6 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from sharkpy.demo.run_demo import run_demo
 
                 return run_demo(options.warehouse, options.master)
+            case "debug-stage":
+                from sharkpy.cli.debug_stage import run_debug_stage
+
+                return run_debug_stage(options)
         return _run_shell(options)
     except SharkError as error:
         from sharkpy.cli.error_text import error_text
@@ -44,7 +54,7 @@ def _run_shell(options: argparse.Namespace) -> int:
     from sharkpy.session import connect
 
     text = _script(options)
-    with connect(options.master, options.warehouse, **dict(map(_setting, options.set))) as context:
+    with connect(options.master, options.warehouse, **session_settings(options)) as context:
         if text is not None:
             from sharkpy.cli.run_statements import run_script
 
@@ -69,6 +79,11 @@ def _script(options: argparse.Namespace) -> str | None:
         raise ConfigurationError(f'cannot read "{options.file}": {reason}', sqlstate="58030") from None
 
 
+def session_settings(options: argparse.Namespace) -> dict[str, str]:
+    """What `--set` gave."""
+    return dict(map(_setting, options.set))
+
+
 def _setting(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
@@ -88,13 +103,27 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--warehouse", help="folder of the catalog and of managed tables")
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(title="commands", metavar="command")
-    for name, text in (("demo", "a guided tour over the flights of 2013"), ("doctor", "check this machine")):
+    for name, text in _COMMANDS:
         command = commands.add_parser(name, help=text)
+        if name == "debug-stage":
+            _add_debug_arguments(command)
         command.set_defaults(command=name)
         # Without a default of its own: what stands before the command's name holds too.
         command.add_argument("--warehouse", default=argparse.SUPPRESS, help="folder of the warehouse")
         command.add_argument("--master", default=argparse.SUPPRESS, help="Spark master")
     return parser
+
+
+def _add_debug_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", type=Path, help="folder of the records; open only those that you trust: they are unpickled"
+    )
+    parser.add_argument("--record", metavar="SQL", help="run statements and record their stages in the folder")
+    parser.add_argument("--stage", type=int, help="the stage to run again (default: the last one that failed)")
+    parser.add_argument("--task", type=int, help="its task (default: the first that failed, else 0)")
+    parser.add_argument("--block", metavar="ID", help="with this block alone: the start of its id")
+    parser.add_argument("--sql", action="store_true", help="print the stage's DuckDB query alone")
+    parser.add_argument("--pdb", action="store_true", help="stop in the debugger before the task runs")
 
 
 def run() -> NoReturn:

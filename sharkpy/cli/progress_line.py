@@ -67,6 +67,8 @@ class ProgressBoard:
         progress = self.latest
         if progress is None:
             return f"running | {elapsed:.1f} s"
+        if progress.queued_behind is not None:
+            return f"waiting, {progress.queued_behind} before it | {elapsed:.1f} s"
         parts = [f"stage {progress.stages_done + 1} {progress.stage.split(' ')[0]}"]
         if progress.tasks_total:
             percent = 100 * progress.tasks_done // progress.tasks_total

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from sharkpy import conf as settings
-from sharkpy.catalog.model import StorageFormat
+from sharkpy.cancellation import checked, submit
+from sharkpy.catalog.model import BucketSpec, StorageFormat
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import BlockStatistics
 from sharkpy.columnar.store_folder import sync_directory, sync_file
 from sharkpy.conf import Conf
+from sharkpy.execution.row_buckets import RowBuckets
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.parquet import ParquetSource
+from sharkpy.sources.read_split import read_split_coded
 from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
 from sharkpy.types import Schema
@@ -73,9 +75,9 @@ def loading_splits(
 
 def _merged(groups: Sequence[Split], block_rows: int) -> Iterator[Split]:
     """Neighbouring row groups of a file put together."""
-    by_file: dict[str, list[Split]] = {}
+    by_file: dict[tuple[str, str], list[Split]] = {}
     for group in groups:
-        by_file.setdefault(group.path, []).append(group)
+        by_file.setdefault((group.partition, group.path), []).append(group)
     for members in by_file.values():
         rows = sum(member.num_rows or 0 for member in members)
         aim = rows / max(math.ceil(rows / block_rows), 1)
@@ -106,7 +108,9 @@ def _bytes_of_rows(files: Sequence[DataFile], num_rows: int, most: int) -> int:
 class DriverLoader:
     """Loads in this process, one split a thread. Durable copies are synced beside the encoding of other blocks."""
 
-    def __init__(self, store: BlockStore, conf: Conf, num_threads: int) -> None:
+    def __init__(self, store: BlockStore, conf: Conf, num_threads: int, buckets: BucketSpec | None = None) -> None:
+        """With `buckets` each block has rows of one of them alone."""
+        self._buckets = buckets
         self._store = store
         self._writer = store.writer()
         self._conf = conf
@@ -120,7 +124,7 @@ class DriverLoader:
         threads = min(self._num_threads, max(len(splits), 1))
         with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(max(threads, _SYNC_THREADS)) as syncs:
             copies: list[Future[None]] = []
-            futures = [pool.submit(self._load, split, schema, durable_dir, written, syncs, copies) for split in splits]
+            futures = [submit(pool, self._load, split, schema, durable_dir, written, syncs, copies) for split in splits]
             try:
                 for future in futures:
                     blocks, metrics = future.result()
@@ -152,26 +156,26 @@ class DriverLoader:
         metrics, loaded = ReadMetrics(), []
         conf = self._conf
         force = conf.value(settings.FORCE_ENCODING)
-        tables = block_tables(
-            _tables(split, schema, metrics), conf.value(settings.BLOCK_ROWS), conf.value(settings.BLOCK_BYTES)
-        )
-        for table in tables:
+        tables = self._block_tables(checked(read_split_coded(split, schema, metrics)), schema)
+        for bucket, table in tables:
             encoded = encode_block(table, schema, force_encoding=force)
-            handle = self._writer.write(encoded, durable_dir, is_synced=False)
+            handle = replace(self._writer.write(encoded, durable_dir, is_synced=False), bucket=bucket)
             written.append(handle)
             if handle.durable_path is not None:
                 copies.append(syncs.submit(sync_file, handle.durable_path))
             loaded.append(LoadedBlock(handle, encoded.statistics, split))
         return loaded, metrics
 
-
-def _tables(split: Split, schema: Schema, metrics: ReadMetrics) -> Iterator[pa.Table]:
-    match source(split.format):
-        case ParquetSource() as parquet:
-            yield parquet.read_coded(split, schema, metrics)
-        case reader:
-            for batch in reader.read(split, schema, schema.names, metrics):
-                yield pa.Table.from_batches([batch])
+    def _block_tables(self, tables: Iterable[pa.Table], schema: Schema) -> Iterator[tuple[int | None, pa.Table]]:
+        """Tables of one block each, with their bucket."""
+        limits = self._conf.value(settings.BLOCK_ROWS), self._conf.value(settings.BLOCK_BYTES)
+        if self._buckets is None:
+            for table in block_tables(tables, *limits):
+                yield None, table
+            return
+        for bucket, rows in RowBuckets(self._buckets, schema).split_all(tables):
+            for table in block_tables([rows], *limits):
+                yield bucket, table
 
 
 def block_tables(tables: Iterable[pa.Table], block_rows: int, block_bytes: int) -> Iterator[pa.Table]:

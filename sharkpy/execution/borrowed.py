@@ -1,29 +1,58 @@
-"""A pooled connection while a query holds it."""
+"""Pooled connections while queries hold them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
-from sharkpy.execution.engine import Engine
+from sharkpy.execution.connection import ConnectionPool
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+_AGAIN_SECONDS = 0.05
+_TIMES = 200
 
-class Borrowed:
-    """A pooled connection that a query holds, known to it so that it can be interrupted."""
 
-    def __init__(self, engine: Engine, known: list[DuckDBPyConnection]) -> None:
-        self._borrow = engine.pool.borrow()
-        self._known = known
-        self._connection: DuckDBPyConnection | None = None
+class HeldConnections:
+    """The connections that one query holds, so that it can be interrupted, and nobody after it."""
 
-    def __enter__(self) -> DuckDBPyConnection:
-        self._connection = self._borrow.__enter__()
-        self._known.append(self._connection)
-        return self._connection
+    def __init__(self) -> None:
+        self._lock = threading.Condition(threading.Lock())
+        self._held: list[DuckDBPyConnection] = []
+        self._is_interrupted = False
 
-    def __exit__(self, *failure: Any) -> bool | None:
-        if self._connection is not None:
-            self._known.remove(self._connection)
-        return self._borrow.__exit__(*failure)
+    @contextmanager
+    def borrowed(self, pool: ConnectionPool) -> Iterator[DuckDBPyConnection]:
+        with pool.borrow() as connection:
+            with self._lock:
+                self._held.append(connection)
+            try:
+                yield connection
+            finally:
+                with self._lock:
+                    self._held.remove(connection)
+                    self._lock.notify_all()
+
+    def interrupt(self) -> None:
+        """End what the connections do; again until none is held, as DuckDB forgets what comes between two queries."""
+        with self._lock:
+            if self._is_interrupted or not self._held:
+                return
+            self._is_interrupted = True
+        threading.Thread(target=self._interrupt, name="sharkpy-interrupt", daemon=True).start()
+
+    def _interrupt(self) -> None:
+        import duckdb
+
+        with self._lock:
+            for _ in range(_TIMES):
+                for connection in self._held:
+                    with suppress(duckdb.Error):  # Closed with its session, under a result that nobody reads on.
+                        connection.interrupt()
+                if not self._held:
+                    break
+                self._lock.wait(_AGAIN_SECONDS)
+            self._is_interrupted = False

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.errors import InternalError
+from sharkpy.execution.frame_files import write_stream
 from sharkpy.execution.inputs import read_payloads
 
 INLINE_BYTES = 32 << 10
@@ -38,13 +39,13 @@ def broadcast_table(payloads: Sequence[pa.Buffer], schema: pa.Schema) -> pa.Tabl
 def send_broadcast(table: pa.Table, folder: Path, is_local: bool, context: Any) -> BroadcastSource:
     """Make `table` readable to tasks; `folder` is visible to them where `is_local`."""
     key = uuid.uuid4().hex
+    if is_local and table.nbytes > INLINE_BYTES:
+        path = folder / f"broadcast-{key}.arrow"
+        write_stream(path, b"", table.schema, table.to_batches())
+        return BroadcastSource(key, path=str(path))
     data = _stream(table)
     if data.size <= INLINE_BYTES:
         return BroadcastSource(key, data=data.to_pybytes())
-    if is_local:
-        path = folder / f"broadcast-{key}.arrow"
-        path.write_bytes(data)
-        return BroadcastSource(key, path=str(path))
     return BroadcastSource(key, spark=context.broadcast(data.to_pybytes()))
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sharkpy.errors import InternalError
-from sharkpy.physical.stage import HashSink, RangeSink, SingleSink
+from sharkpy.physical.stage import HashSink, RangeSink, SingleSink, StageSink
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 BUCKET_COLUMN = "__bucket"
+HASH_COLUMN = "__hash"
 ExchangeSink = HashSink | RangeSink | SingleSink
 
 
@@ -29,6 +31,18 @@ def bucketed_sql(sql: str, sink: ExchangeSink, connection: DuckDBPyConnection) -
             inner = f"SELECT *, {sort_key(keys)} AS __key FROM ({sql})"
             return f"SELECT * EXCLUDE (__key), ({bucket})::INTEGER AS {BUCKET_COLUMN} FROM ({inner})"
     return f"SELECT *, {bucket} AS {BUCKET_COLUMN} FROM ({sql})"
+
+
+def hashed_sql(sql: str, sink: HashSink) -> str:
+    """`sql` with the hash of the row's key as last column: the bucket is its remainder, as in `bucketed_sql`."""
+    key = f"hash({', '.join(map(quoted, sink.keys))})" if sink.keys else "0::UBIGINT"
+    return f"SELECT *, {key} AS {HASH_COLUMN} FROM ({sql})"
+
+
+def bucket_number(columns: Iterable[str], types: Iterable[str], num_buckets: int) -> str:
+    """The bucket of rows whose key is `columns` of the DuckDB types `types`: equal ones in another type differ."""
+    values = ", ".join(f"CAST({column} AS {dtype})" for column, dtype in zip(columns, types, strict=True))
+    return f"(hash({values}) % {num_buckets})::INTEGER"
 
 
 def sort_key(keys: tuple[tuple[str, bool, bool], ...]) -> str:
@@ -69,10 +83,12 @@ def _search(key: str, bounds: list[bytes], first: int) -> str:
     return f"CASE WHEN {key} < '{literal}'::BLOB THEN {below} ELSE {above} END"
 
 
-def bucket_count(sink: ExchangeSink) -> int:
+def bucket_count(sink: StageSink) -> int:
     match sink:
         case SingleSink():
             return 1
-        case HashSink() | RangeSink():
+        case HashSink():
+            return sink.all_buckets
+        case RangeSink():
             return sink.num_buckets
     raise InternalError(f"{type(sink).__name__} writes no exchange")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sharkpy.expr import Alias, ColumnRef, Expr
+from sharkpy.columnar.key_bits import key_bits
+from sharkpy.expr import Alias, ColumnRef, Expr, PythonValue
 from sharkpy.physical.distribution import SinglePartitioning
 from sharkpy.physical.learned_filters import KeyValues
 from sharkpy.physical.operators import ExchangeRead, Project
@@ -27,8 +29,9 @@ def key_values(read: ExchangeRead, key: Expr, rows: pa.Table, connection: DuckDB
     """The values of `key` over the `rows` of `read`; None where they have no order or no Python value."""
     if is_nested(key.dtype) or key.dtype == NULL:
         return None
+    bits = key_bits(rows.column(column_name(key.column_id))) if isinstance(key, ColumnRef) else None
     if isinstance(key, ColumnRef) and (few := _few_values(rows.column(column_name(key.column_id)))) is not None:
-        return few
+        return replace(few, bits=bits)
     number = max(column.column_id for column in read.columns) + 1
     single = replace(read, partitioning=SinglePartitioning())
     program = lower_stage(Project(single, (Alias(key, number, "key"),)), ResultSink()).program
@@ -36,7 +39,7 @@ def key_values(read: ExchangeRead, key: Expr, rows: pa.Table, connection: DuckDB
     source = f"({program.sql or f'SELECT * FROM {relation}'}) AS keys"
     connection.register(relation, rows)
     try:
-        return _read(source, name, connection)
+        return replace(_read(source, name, connection), bits=bits)
     except (ValueError, OverflowError):
         # A date or timestamp that Python does not have.
         return None
@@ -44,11 +47,24 @@ def key_values(read: ExchangeRead, key: Expr, rows: pa.Table, connection: DuckDB
         connection.unregister(relation)
 
 
+def first_keys(batches: Sequence[pa.RecordBatch], key: ColumnRef | None) -> list[PythonValue] | None:
+    """The values of a column; None where some have no Python value."""
+    if key is None:
+        return None
+    name = column_name(key.column_id)
+    try:
+        return [value for batch in batches for value in batch.column(name).to_pylist()]
+    except (ValueError, OverflowError):
+        return None
+
+
 def _few_values(column: pa.ChunkedArray[Any]) -> KeyValues | None:
     """The values, where they are few, without a query."""
     import pyarrow.compute as pc
 
     try:
+        if column.num_chunks and len(pc.unique(column.chunk(0))) > MOST_VALUES + 1:
+            return None
         distinct = pc.unique(column)
         if len(distinct) > MOST_VALUES + 1:
             return None

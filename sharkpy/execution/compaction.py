@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -31,13 +31,17 @@ class MergedBlock:
 
 
 def small_runs(version: TableVersion, block_rows: int, min_blocks: int) -> list[range]:
-    """Runs of at least `min_blocks` small blocks that fit one block. Blocks that share a split stay apart."""
+    """Runs of at least `min_blocks` small blocks that fit one block. Blocks that share a split stay apart,
+    and so do buckets.
+    """
     shared = Counter(version.origins)
     runs: list[range] = []
     start, rows = 0, 0
+    buckets = [block.bucket for block in version.blocks]
     for place, (block, origins) in enumerate(zip(version.blocks, version.origins, strict=True)):
         is_small = block.num_rows * _SMALL < block_rows and (not origins or shared[origins] == 1)
-        is_alike = place > start and bool(origins) == bool(version.origins[place - 1])
+        is_alike = place > start and _partitions(origins) == _partitions(version.origins[place - 1])
+        is_alike = is_alike and buckets[place] == buckets[place - 1]
         if not is_small or not is_alike or rows + block.num_rows > block_rows:
             runs.append(range(start, place))
             start, rows = (place, 0) if is_small else (place + 1, 0)
@@ -45,6 +49,11 @@ def small_runs(version: TableVersion, block_rows: int, min_blocks: int) -> list[
             rows += block.num_rows
     runs.append(range(start, len(version.blocks)))
     return [run for run in runs if len(run) >= min_blocks]
+
+
+def _partitions(origins: Origins) -> set[str]:
+    """The one Hive partition of a block with origins; nothing for one without."""
+    return {origin.partition for origin in origins}
 
 
 def merge_run(run: range, version: TableVersion, store: BlockStore, conf: Conf, durable_dir: str | None) -> MergedBlock:
@@ -57,7 +66,7 @@ def merge_run(run: range, version: TableVersion, store: BlockStore, conf: Conf, 
     rows = pa.concat_tables([table.cast(arrow_schema(schema)) for table in tables])
     encoded = encode_block(rows, schema, force_encoding=conf.value(settings.FORCE_ENCODING))
     origins = tuple(origin for place in run for origin in version.origins[place])
-    handle = store.writer().write(encoded, durable_dir)
+    handle = replace(store.writer().write(encoded, durable_dir), bucket=replaced[0].bucket)
     store.adopt([handle])
     return MergedBlock(handle, encoded.statistics, origins, replaced)
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from sharkpy.columnar.host import machine_memory
+from sharkpy.execution.shipping import EXPECTED, check_worker
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
+_DECODED_SHARE = 4
+_LEAST_MEMORY = 256 << 20
 _CLOSE_TRIES = 100
 _CLOSE_PAUSE = 0.05
 """Seconds between the tries to close a connection that is in use."""
@@ -22,6 +30,7 @@ _CLOSE_PAUSE = 0.05
 class ConnectionSettings:
     """`threads` 1 in a worker; `memory_limit` in bytes; spilled data goes to `temp_directory`.
 
+    In a worker on another host these may be 0 and "": they are those of its machine.
     `keeps_join_order`: joins stay in the order of the SQL. A task sees a part of the rows, without statistics.
     """
 
@@ -29,6 +38,20 @@ class ConnectionSettings:
     memory_limit: int
     temp_directory: str
     keeps_join_order: bool = False
+    temp_limit: int = 0
+    """Bytes of spilled data of the process; 0: what the disk has room for."""
+
+    def on_this_host(self) -> ConnectionSettings:
+        """With a share of this machine's memory for each core, and a folder that goes with the executor."""
+        memory = self.memory_limit or max(machine_memory() * 2 // 5 // (os.cpu_count() or 1), _LEAST_MEMORY)
+        parent = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir()
+        folder = self.temp_directory or str(Path(parent, "sharkpy-duckdb"))
+        return replace(self, memory_limit=memory, temp_directory=folder)
+
+    @property
+    def decoded_limit(self) -> int:
+        """Bytes of decoded columns that a scan holds beside what DuckDB allocates."""
+        return self.memory_limit // _DECODED_SHARE
 
 
 class ConnectionPool:
@@ -98,7 +121,11 @@ def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
     }
     if settings.keeps_join_order:
         config["disabled_optimizers"] = "join_order"
-    return duckdb.connect(":memory:", config=config)
+    connection = duckdb.connect(":memory:", config=config)
+    if settings.temp_limit:
+        # DuckDB 2.0 shows this setting when it comes with the others, and does not keep to it.
+        connection.execute(f"SET max_temp_directory_size = '{settings.temp_limit >> 20}MiB'")
+    return connection
 
 
 def _prepare(cursor: DuckDBPyConnection) -> None:
@@ -115,5 +142,7 @@ def process_pool(settings: ConnectionSettings) -> ConnectionPool:
     """The pool of this (worker) process for `settings`, made on first use."""
     pool = _pools.get(settings)
     if pool is None:
-        pool = _pools.setdefault(settings, ConnectionPool(settings))
+        if expected := os.environ.get(EXPECTED):
+            check_worker(expected)
+        pool = _pools.setdefault(settings, ConnectionPool(settings.on_this_host()))
     return pool

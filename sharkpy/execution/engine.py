@@ -7,24 +7,29 @@ import os
 import re
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sharkpy import conf as settings
 from sharkpy.columnar.column_cache import column_cache
+from sharkpy.columnar.host import machine_memory
 from sharkpy.conf import Conf
 from sharkpy.execution.connection import ConnectionPool, ConnectionSettings
 from sharkpy.execution.scratch import make_scratch
-from sharkpy.execution.spark import SparkHandle, connect_spark, is_local_master
+from sharkpy.execution.spark import SparkHandle, active_master, connect_spark, is_local_master
 from sharkpy.execution.worker import TaskSettings
 
 if TYPE_CHECKING:
+    from sharkpy.columnar.block_writer import BlockWriter
+    from sharkpy.columnar.executor_store import ExecutorWriter
     from sharkpy.columnar.store import BlockStore
     from sharkpy.execution.jobs import SparkJobs
 
 _LOCAL_THREADS = re.compile(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?$")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]$")
 _MIN_MEMORY = 256 << 20
+_THREAD_MEMORY = 64 << 20
 
 
 class Engine:
@@ -49,7 +54,7 @@ class Engine:
     @property
     def is_local(self) -> bool:
         """Tasks run on this machine."""
-        return self._spark.is_local if self._spark is not None else is_local_master(self.master)
+        return self._spark.is_local if self._spark is not None else is_local_master(active_master() or self.master)
 
     @property
     def parallelism(self) -> int:
@@ -78,8 +83,12 @@ class Engine:
         with self._lock:
             if self._pool is None:
                 memory = self.conf.value(settings.DRIVER_MEMORY) or machine_memory() * 2 // 5
-                threads = os.cpu_count() or 1
-                self._pool = ConnectionPool(ConnectionSettings(threads, memory, str(self.scratch / "duckdb")))
+                # Each thread of DuckDB needs memory that it cannot spill.
+                threads = max(1, min(os.cpu_count() or 1, memory // _THREAD_MEMORY))
+                spilled = self.conf.value(settings.TEMP_BYTES)
+                self._pool = ConnectionPool(
+                    ConnectionSettings(threads, memory, str(self.scratch / "duckdb"), temp_limit=spilled)
+                )
             return self._pool
 
     @property
@@ -90,7 +99,8 @@ class Engine:
 
                 limit = self.conf.value(settings.STORE_MEMORY_LIMIT) or machine_memory() // 3
                 local_dir = self.conf.value(settings.STORE_LOCAL_DIR) or str(self.warehouse / ".blocks")
-                self._store = BlockStore(limit, self.conf.value(settings.STORE_SHM_DIR), local_dir)
+                shm_dir = self.conf.value(settings.STORE_SHM_DIR)
+                self._store = BlockStore(limit, shm_dir, local_dir, is_shared=not self.is_local)
                 column_cache().limit = self.scan_cache_bytes
             return self._store
 
@@ -117,10 +127,24 @@ class Engine:
                 self._jobs = SparkJobs(self._spark, self.scratch)
             return self._jobs
 
+    def task_writer(self) -> BlockWriter | ExecutorWriter:
+        """What tasks store blocks with: in this machine's memory, or in that of the host where they run."""
+        if self.is_local:
+            return self.store.writer()
+        from sharkpy.columnar.executor_store import ExecutorWriter
+
+        shm_dir, limit = self.conf.value(settings.STORE_SHM_DIR), self.conf.value(settings.STORE_MEMORY_LIMIT)
+        return ExecutorWriter(shm_dir, self.store.local_dir, limit)
+
     def task_settings(self, writer: Any = None) -> TaskSettings:
         """What tasks in workers need to know; `writer` for stages that store blocks."""
-        memory = self.conf.value(settings.TASK_MEMORY) or machine_memory() * 2 // 5 // max(1, self.parallelism)
-        connection = ConnectionSettings(1, max(memory, _MIN_MEMORY), str(self.scratch / "duckdb-tasks"), True)
+        share = machine_memory() * 2 // 5 // max(1, self.parallelism)
+        memory = self.conf.value(settings.TASK_MEMORY) or max(share, _MIN_MEMORY)
+        spilled = self.conf.value(settings.TEMP_BYTES)
+        connection = ConnectionSettings(1, memory, str(self.scratch / "duckdb-tasks"), True, spilled)
+        if not self.is_local:
+            # Memory and temporary folder of the worker's machine, which is not known here.
+            connection = replace(connection, memory_limit=self.conf.value(settings.TASK_MEMORY), temp_directory="")
         return TaskSettings(
             connection,
             self.conf.value(settings.RESULT_BATCH_ROWS),
@@ -128,7 +152,13 @@ class Engine:
             self.conf.value(settings.FORCE_ENCODING),
             writer,
             self.scan_cache_bytes // max(1, self.parallelism),
+            results_dir=self.results_dir if self.is_local else "",
         )
+
+    @property
+    def results_dir(self) -> str:
+        """Where tasks on this machine put large results for the driver."""
+        return str(self.scratch / "results")
 
     def stop(self) -> None:
         """End Spark (unless the user made it), close DuckDB and the store, remove temporary files. Idempotent."""
@@ -154,8 +184,3 @@ class Engine:
             shutil.rmtree(self._scratch, ignore_errors=True)
         self._jobs = None
         self._spark = None
-
-
-def machine_memory() -> int:
-    """Bytes of physical memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

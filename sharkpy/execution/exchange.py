@@ -9,17 +9,14 @@ the driver needs anyway (broadcasts, LIMIT) are held there and never enter the s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from sharkpy.execution.jobs import SparkJobs
-
-TASK_BYTES = 64 << 20
-"""Payload bytes that a reading task takes on, where buckets are small enough."""
-SMALL_BYTES = 1 << 20
-"""Below this one task reads everything: starting a second costs more than it saves."""
+from sharkpy.optimizer.replan.pack_buckets import Packed, pack_buckets
+from sharkpy.physical.distribution import DealtBuckets
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +28,8 @@ class MapOutput:
     pair_tags: tuple[Any, Any]
     shuffle_id: int
     bytes_per_bucket: tuple[int, ...]
+    is_ordered: bool = False
+    """Whether the buckets are ranges that follow each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +49,31 @@ ExchangeOutput = MapOutput | HeldOutput
 
 @dataclass(frozen=True, slots=True)
 class ExchangeInput:
-    """An output as a stage reads it: `is_single` sends all its buckets to the first task."""
+    """An output as a stage reads it: `is_single` sends all its buckets to the first task.
+
+    `dealt`: which planned task reads which bucket, where that is not bucket i by task i.
+    """
 
     output: ExchangeOutput
     is_single: bool
+    dealt: DealtBuckets | None = None
 
-    def buckets(self, tasks: range) -> range:
-        """The buckets that a task standing for the planned `tasks` reads."""
+    def buckets(self, tasks: Packed) -> tuple[int, ...]:
+        """The buckets that a task standing for the planned `tasks` reads, each once."""
         count = len(self.output.bytes_per_bucket)
         if self.is_single:
-            return range(count) if 0 in tasks else range(0)
-        return range(min(tasks.start, count), min(tasks.stop, count))
+            return tuple(range(count)) if 0 in tasks else ()
+        if self.dealt is None:
+            return tuple(task for task in tasks if task < count)
+        return tuple(sorted({bucket for task in tasks for bucket in self.dealt.buckets[task]}))
+
+    def reads_again(self, task: int) -> bool:
+        return self.dealt is not None and task in self.dealt.again
 
 
-def run_map_stage(jobs: SparkJobs, frames: Any, exchange_id: int, num_buckets: int) -> MapOutput:
+def run_map_stage(
+    jobs: SparkJobs, frames: Any, exchange_id: int, num_buckets: int, *, is_ordered: bool = False
+) -> MapOutput:
     """Run the stage whose output `frames` alternate buckets and payloads; nothing but sizes comes back."""
     pairs = jobs.pairwise_rdd(frames.rdd()).asJavaPairRDD()
     partitioned = pairs.partitionBy(jobs.partitioner(num_buckets, 0))
@@ -72,49 +82,54 @@ def run_map_stage(jobs: SparkJobs, frames: Any, exchange_id: int, num_buckets: i
     statistics = jobs.scala_context.submitMapStage(dependency).get()
     sizes = tuple(int(size) for size in statistics.bytesByPartitionId())
     tags = (partitioned.kClassTag(), partitioned.vClassTag())
-    return MapOutput(exchange_id, shuffled, tags, int(dependency.shuffleId()), sizes)
+    return MapOutput(exchange_id, shuffled, tags, int(dependency.shuffleId()), sizes, is_ordered)
 
 
-def pack_tasks(inputs: Sequence[ExchangeInput], num_tasks: int, parallelism: int) -> list[range]:
-    """Runs of neighbouring planned tasks that one task carries out, in order.
+def pack_tasks(
+    inputs: Sequence[ExchangeInput], num_tasks: int, parallelism: int, scanned_bytes: Sequence[int] = ()
+) -> list[Packed]:
+    """The planned tasks that one task carries out, for each task (see `pack_buckets`).
 
-    Aims at a share of the bytes that keeps all cores busy, at most TASK_BYTES.
+    `scanned_bytes`: what each planned task reads beside the exchanges; above 0 where that is anything.
     """
-    sizes = [_task_bytes(inputs, task) for task in range(num_tasks)]
-    share = max(SMALL_BYTES, min(TASK_BYTES, -(-sum(sizes) // parallelism)))
-    runs: list[range] = []
-    start, taken = 0, 0
-    for task, size in enumerate(sizes):
-        # A run is closed where half of the next bucket would not fit.
-        if task > start and taken + size / 2 > share:
-            runs.append(range(start, task))
-            start, taken = task, 0
-        taken += size
-    return [*runs, range(start, num_tasks)]
+    sizes = task_sizes(inputs, num_tasks, scanned_bytes)
+    if any(one.dealt and one.dealt.is_apart for one in inputs):
+        return [(task,) for task, size in enumerate(sizes) if size] or [(0,)]
+    again = [frozenset(i for i, one in enumerate(inputs) if one.reads_again(task)) for task in range(num_tasks)]
+    is_ordered = any(isinstance(one.output, MapOutput) and one.output.is_ordered for one in inputs)
+    return pack_buckets(sizes, parallelism, [group or None for group in again], is_ordered=is_ordered)
+
+
+def task_sizes(inputs: Sequence[ExchangeInput], num_tasks: int, scanned_bytes: Sequence[int] = ()) -> list[int]:
+    """The bytes that each planned task reads."""
+    scanned = scanned_bytes or (0,) * num_tasks
+    return [_task_bytes(inputs, task) + scanned[task] for task in range(num_tasks)]
 
 
 def _task_bytes(inputs: Sequence[ExchangeInput], task: int) -> int:
-    return sum(one.output.bytes_per_bucket[bucket] for one in inputs for bucket in one.buckets(range(task, task + 1)))
+    return sum(one.output.bytes_per_bucket[bucket] for one in inputs for bucket in one.buckets((task,)))
 
 
-def payload_rdd(jobs: SparkJobs, inputs: Sequence[ExchangeInput], runs: Sequence[range]) -> Any:
-    """The JavaRDD of the payloads of all `inputs`, with one partition for each of `runs`."""
+def payload_rdd(jobs: SparkJobs, inputs: Sequence[ExchangeInput], tasks: Sequence[Packed]) -> Any:
+    """The JavaRDD of the payloads of all `inputs`, with one partition for each of `tasks`."""
     merged = _merged(inputs)
-    if merged is not None and len(runs) == len(merged.bytes_per_bucket):
+    if merged is not None and [*tasks] == [(bucket,) for bucket in range(len(merged.bytes_per_bucket))]:
         return jobs.values(merged.shuffled, merged.pair_tags)
     parts = []
-    for run in runs:
+    for task in tasks:
         if merged is not None:
-            pieces = [_buckets_of(jobs, merged, run)]
+            pieces = [_buckets_of(jobs, merged, task)]
         else:
-            pieces = [_buckets_of(jobs, one.output, buckets) for one in inputs if (buckets := one.buckets(run))]
+            pieces = [_buckets_of(jobs, one.output, buckets) for one in inputs if (buckets := one.buckets(task))]
         parts.append(_one_partition(jobs, pieces))
     return parts[0] if len(parts) == 1 else _append(jobs, parts)
 
 
 def _merged(inputs: Sequence[ExchangeInput]) -> MapOutput | None:
     """All inputs as one shuffled RDD, where every task reads the same buckets of each."""
-    outputs = [one.output for one in inputs if isinstance(one.output, MapOutput) and not one.is_single]
+    outputs = [
+        one.output for one in inputs if isinstance(one.output, MapOutput) and not one.is_single and one.dealt is None
+    ]
     if len(outputs) != len(inputs) or len({len(output.bytes_per_bucket) for output in outputs}) != 1:
         return None
     first = outputs[0]
@@ -122,10 +137,10 @@ def _merged(inputs: Sequence[ExchangeInput]) -> MapOutput | None:
     shuffled = first.shuffled
     for output in outputs[1:]:
         shuffled = shuffled.union(output.shuffled)
-    return MapOutput(first.exchange_id, shuffled, first.pair_tags, first.shuffle_id, first.bytes_per_bucket)
+    return replace(first, shuffled=shuffled)
 
 
-def _buckets_of(jobs: SparkJobs, output: ExchangeOutput, buckets: range) -> Any:
+def _buckets_of(jobs: SparkJobs, output: ExchangeOutput, buckets: Packed) -> Any:
     """The JavaRDD of the payloads of `buckets`, one partition each."""
     if isinstance(output, HeldOutput):
         return jobs.frames_rdd([bytes(payload) for payload in output.payloads])

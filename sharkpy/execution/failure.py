@@ -22,7 +22,6 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 _DUCKDB: tuple[tuple[str, type[SharkError], str | None], ...] = (
     ("InterruptException", CancelledError, None),
-    ("OutOfMemoryException", ResourceError, "53200"),
     ("OutOfRangeException", ExecutionError, "22003"),
     ("ConversionException", ExecutionError, "22018"),
     ("NotImplementedException", UnsupportedError, None),
@@ -31,6 +30,7 @@ _DUCKDB: tuple[tuple[str, type[SharkError], str | None], ...] = (
     ("ConstraintException", ExecutionError, "23000"),
 )
 """DuckDB's exception -> error and SQLSTATE. Any other (parser, binder, catalog) is a fault of lowering."""
+_MORE_MEMORY = "raise shark.driver.memory, or shark.task.memory for RDD tasks"
 
 
 def as_shark_error(error: BaseException) -> SharkError:
@@ -64,6 +64,8 @@ def _from_duckdb(error: BaseException) -> SharkError:
     if "No space left on device" in text:
         return ResourceError("no space left for temporary files", sqlstate="53100")
     name = type(error).__name__
+    if name == "OutOfMemoryException":
+        return ResourceError(f"out of memory: {_readable(text)}", hint=_MORE_MEMORY, sqlstate="53200")
     for known, kind, sqlstate in _DUCKDB:
         if name == known:
             state = _STATE.search(text)
@@ -74,7 +76,7 @@ def _from_duckdb(error: BaseException) -> SharkError:
 
 def _readable(text: str) -> str:
     """DuckDB's message without its class, its echo of the SQL and its advice."""
-    body = re.sub(r"^(?:[A-Z][A-Za-z-]*|INTERRUPT)(?: [A-Z][A-Za-z]*)* Error: ", "", text.strip())
+    body = re.sub(r"^(?:[A-Z][A-Za-z-]*|INTERRUPT)(?: (?:of|[A-Z][A-Za-z]*))* Error: ", "", text.strip())
     body = _PYTHON_ERROR.sub("", body)
     message = _first_lines(body)
     return "the query was cancelled" if message == "Interrupted!" else message

@@ -114,9 +114,10 @@ def start_jvm(
         # For the executors of a local-cluster: Spark would look for its own build to learn the version.
         "SPARK_SCALA_VERSION": "2.13",
         "SPARK_WORKER_DIR": str(folder / "work"),
-        "SPARK_LOCAL_IP": conf.get("spark.driver.bindAddress", "127.0.0.1"),
         "JAVA_HOME": str(Path(java.executable).resolve().parent.parent),
     }
+    if address := conf.get("spark.driver.bindAddress"):
+        environ["SPARK_LOCAL_IP"] = address
     with (folder / "jvm.log").open("wb") as log:
         # A session of its own keeps Ctrl-C in the terminal from the JVM; the pipe ends it with this process.
         process = subprocess.Popen(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import InternalError
+from sharkpy.columnar.host import is_beside
+from sharkpy.errors import ExecutionError, InternalError
 from sharkpy.execution.operator_figures import OperatorFigures
 from sharkpy.physical.stage import (
     BlockColumns,
@@ -28,8 +33,15 @@ from sharkpy.types import arrow_schema, to_arrow
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from sharkpy.columnar.block import Block
+
 PAYLOAD_HEADER = 8
-"""Bytes before the Arrow stream of a payload: the exchange's id, little endian."""
+"""Bytes before the Arrow stream of a payload: see `payload_header`, little endian."""
+SPREAD_METADATA = b"spread"
+"""In the schema of a payload of a spread bucket: the hashes of the keys that the task deals over such buckets."""
+DECODED_BYTES = 1 << 30
+_LARGE_ROWS = 1_000_000
+"""Rows of a relation from which its blocks are decoded by several threads."""
 
 
 @dataclass(slots=True)
@@ -42,7 +54,13 @@ class TaskMetrics:
     read: ReadMetrics = field(default_factory=ReadMetrics)
     is_profiled: bool = False
     """Whether DuckDB is to measure each operator, for EXPLAIN ANALYZE."""
+    blocks_beside: int = 0
+    """Blocks that lie in the memory of the task's host, where it is one of several."""
+    blocks_afar: int = 0
     operators: list[OperatorFigures] = field(default_factory=list)
+    cpu_seconds: float = 0.0
+    collected: bytes = b""
+    """What a map task's collectors found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +70,25 @@ class TaskData:
     part: TaskInput = field(default_factory=TaskInput)
     payloads: Mapping[int, Sequence[pa.Buffer]] = field(default_factory=dict)
     broadcasts: Mapping[int, pa.Table] = field(default_factory=dict)
+    decoded_limit: int = DECODED_BYTES
+    """Bytes of decoded columns that one relation of blocks may hold; the rest is decoded while it is scanned."""
+    threads: int = 1
 
 
 class BatchStream:
-    """Batches that can be scanned again: each scan starts the iterator anew."""
+    """Batches that can be scanned again: each scan starts the iterator anew. `failure` is what ended one."""
 
     def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
         self.schema = schema
-        self.batches = batches
+        self.failure: Exception | None = None
+        self._make = batches
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._make()
+        except Exception as error:
+            self.failure = error
+            raise
 
     def reader(self) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
@@ -68,8 +97,8 @@ class BatchStream:
         return self.reader().__arrow_c_stream__(requested_schema)  # type: ignore[no-untyped-call]
 
 
-Relation = list[pa.Table] | BatchStream
-"""Tables of one logical schema whose physical Arrow types may differ, or a stream."""
+Relation = list[pa.Table | BatchStream]
+"""Parts of one logical schema, whose physical Arrow types may differ."""
 
 
 def open_input(spec: StageInput, data: TaskData, metrics: TaskMetrics) -> Relation:
@@ -79,11 +108,15 @@ def open_input(spec: StageInput, data: TaskData, metrics: TaskMetrics) -> Relati
             handles = dict(data.part.blocks).get(relation, ())
             if not handles:
                 return [_no_rows(spec)]
-            return _count(_read_blocks(spec, handles), metrics)
+            metrics.rows_in += sum(handle.num_rows for handle in handles)
+            _count_places(handles, metrics)
+            return _read_blocks(spec, handles, data.decoded_limit, data.threads)
         case FileColumns(relation):
-            return _read_splits(spec, dict(data.part.splits).get(relation, ()), metrics)
-        case ExchangeColumns(_, exchange_id, schema):
-            return _count([read_payloads(data.payloads.get(exchange_id, ()), arrow_schema(schema))], metrics)
+            return [_read_splits(spec, dict(data.part.splits).get(relation, ()), metrics)]
+        case ExchangeColumns(_, exchange_id, schema, spread):
+            table = read_payloads(data.payloads.get(exchange_id, ()), arrow_schema(schema), spread)
+            metrics.rows_in += table.num_rows
+            return [table]
         case BroadcastColumns(_, exchange_id):
             if exchange_id not in data.broadcasts:
                 raise InternalError(f"broadcast {exchange_id} was not sent to the task")
@@ -92,58 +125,125 @@ def open_input(spec: StageInput, data: TaskData, metrics: TaskMetrics) -> Relati
 
 @contextmanager
 def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Relation]) -> Iterator[None]:
-    """`relations` visible to SQL on `connection`, in a transaction of their own: dropped by one ROLLBACK."""
+    """`relations` visible to SQL on `connection`, in a transaction of their own: dropped by one ROLLBACK.
+
+    What a stream failed with is raised as it was, and not as DuckDB tells of it.
+    """
     connection.begin()
     try:
         for name, relation in relations.items():
             _register(connection, name, relation)
         yield
+    except Exception as error:
+        for part in itertools.chain.from_iterable(relations.values()):
+            if isinstance(part, BatchStream) and part.failure is not None:
+                raise part.failure from error
+        raise
     finally:
         connection.rollback()
 
 
 def _register(connection: DuckDBPyConnection, name: str, relation: Relation) -> None:
-    if isinstance(relation, BatchStream) or len(relation) == 1:
-        connection.register(name, relation if isinstance(relation, BatchStream) else relation[0])
+    if len(relation) == 1:
+        connection.register(name, relation[0])
         return
     parts = [f"{name}_{index}" for index in range(len(relation))]
-    for part, table in zip(parts, relation, strict=True):
-        connection.register(part, table)
+    for part, rows in zip(parts, relation, strict=True):
+        connection.register(part, rows)
     union = " UNION ALL ".join(f'SELECT * FROM "{part}"' for part in parts)
     connection.execute(f'CREATE OR REPLACE TEMPORARY VIEW "{name}" AS {union}')
 
 
 def relation_batches(relation: Relation) -> Iterator[pa.RecordBatch]:
-    if isinstance(relation, BatchStream):
-        yield from relation.batches()
-        return
-    for table in relation:
-        yield from table.to_batches()
+    for part in relation:
+        yield from part.batches() if isinstance(part, BatchStream) else part.to_batches()
 
 
-def read_payloads(payloads: Sequence[pa.Buffer], schema: pa.Schema) -> pa.Table:
-    """The rows of all payloads, without copying; columns take the names of `schema`."""
+def payload_header(exchange_id: int, partition: int = 0, bucket: int = 0) -> int:
+    """The number before a payload. Payloads sorted by `payload_order` of it are in one order on every try."""
+    return exchange_id | (bucket & 0xFFFF) << 16 | partition << 32
+
+
+def payload_exchange(header: int) -> int:
+    return header & 0xFFFF
+
+
+def payload_order(header: int) -> int:
+    return header >> 16
+
+
+def read_payloads(payloads: Sequence[pa.Buffer], schema: pa.Schema, spread: frozenset[int] | None = None) -> pa.Table:
+    """The rows of all payloads, without copying; columns take the names of `schema`.
+
+    `spread`: the hashes of keys whose rows may be in payloads of spread buckets; None: of any.
+    """
     tables = [pa.ipc.open_stream(payload.slice(PAYLOAD_HEADER)).read_all() for payload in payloads]
+    if spread is not None:
+        for table in tables:
+            dealt = np.frombuffer((table.schema.metadata or {}).get(SPREAD_METADATA, b""), "<u8")
+            if not spread.issuperset(dealt.tolist()):
+                # A copy of a task that found other heavy keys: its rows would not meet all that they should.
+                raise ExecutionError("two tries of one task dealt rows of different keys over other tasks")
     tables = [table.rename_columns(schema.names) for table in tables if table.num_rows]
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-def _count(tables: list[pa.Table], metrics: TaskMetrics) -> list[pa.Table]:
-    metrics.rows_in += sum(table.num_rows for table in tables)
-    return tables
+def _count_places(handles: Sequence[BlockHandle], metrics: TaskMetrics) -> None:
+    for handle in handles:
+        if handle.host:
+            is_here = is_beside(handle.host)
+            metrics.blocks_beside += is_here
+            metrics.blocks_afar += not is_here
 
 
-def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle]) -> list[pa.Table]:
-    """One table per physical schema: blocks with equal encodings are strung together without copying."""
+def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], limit: int, threads: int) -> Relation:
+    """One table per physical schema: blocks with equal encodings are strung together without copying.
+
+    Those beyond `limit` bytes, which mapped columns do not count for, are a stream.
+    """
     from sharkpy.columnar.store import open_block
-    from sharkpy.physical.block_form import read_block
+    from sharkpy.physical.block_form import decoded_bytes, read_block, with_keys
+
+    def read(block: Block) -> pa.Table:
+        return with_keys(read_block(block, spec), spec) if spec.names else _rows_only(block.num_rows)
 
     groups: dict[pa.Schema, list[pa.Table]] = defaultdict(list)
-    for handle in handles:
-        block = open_block(handle)
-        table = read_block(block, spec) if spec.names else _rows_only(block.num_rows)
-        groups[table.schema.remove_metadata()].append(table.replace_schema_metadata(None))
-    return [pa.concat_tables(tables) for tables in groups.values()]
+    # Damage is found before the first row, as far as it can be.
+    blocks = [open_block(handle) for handle in handles]
+    size = num_read = 0
+    with contextlib.closing(_each(read, blocks, threads)) as read_tables:
+        for table in read_tables:
+            groups[table.schema.remove_metadata()].append(table.replace_schema_metadata(None))
+            size += decoded_bytes(blocks[num_read], table)
+            num_read += 1
+            if size > limit:
+                break
+    tables: Relation = [pa.concat_tables(tables) for tables in groups.values()]
+    return tables if num_read == len(blocks) else [*tables, _stream_blocks(spec, handles[num_read:])]
+
+
+def _each(read: Callable[[Block], pa.Table], blocks: Sequence[Block], threads: int) -> Generator[pa.Table]:
+    """`read` of each block, of some of them at once where they are large."""
+    if threads == 1 or sum(block.num_rows for block in blocks) < _LARGE_ROWS:
+        yield from map(read, blocks)
+        return
+    with ThreadPoolExecutor(threads, thread_name_prefix="sharkpy-read") as pool:
+        for start in range(0, len(blocks), 2 * threads):
+            yield from pool.map(read, blocks[start : start + 2 * threads])
+
+
+def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle]) -> BatchStream:
+    """Blocks that are decoded one by one, and again by each scan."""
+    from sharkpy.columnar.store import open_block
+    from sharkpy.physical.block_form import decode_block, with_keys
+
+    schema = _no_rows(spec).schema
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for handle in handles:
+            yield from with_keys(decode_block(open_block(handle), spec), spec).cast(schema).to_batches()
+
+    return BatchStream(schema, batches)
 
 
 def _no_rows(spec: BlockColumns) -> pa.Table:
@@ -166,7 +266,7 @@ def _rows_only(num_rows: int) -> pa.Table:
 
 
 def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics) -> BatchStream:
-    from sharkpy.sources.registry import source
+    from sharkpy.sources.read_split import read_split
 
     names = spec.names or spec.schema.names[:1]
     aliases = spec.aliases or ("_",)
@@ -176,7 +276,7 @@ def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetric
 
     def batches() -> Iterator[pa.RecordBatch]:
         for split in splits:
-            for batch in source(split.format).read(split, spec.schema, names, metrics.read):
+            for batch in read_split(split, spec.schema, names, metrics.read):
                 metrics.rows_in += batch.num_rows
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -15,14 +16,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.errors import CancelledError, ExecutionError, InternalError, SharkError
+from sharkpy.errors import CancelledError, ExecutionError, InternalError, SharkError, WorkersLostError
+from sharkpy.execution.frame_files import receive_frame
 from sharkpy.execution.inputs import PAYLOAD_HEADER
+from sharkpy.execution.pools import DEFAULT_POOL, Pool, SparkPools
 from sharkpy.execution.report import ReportBook, TaskReport
+from sharkpy.execution.shipping import worker_problem
 from sharkpy.execution.spark import TASK_ATTEMPTS, SparkHandle
+from sharkpy.execution.stop_file import stop_file
 from sharkpy.execution.worker import StageTask
 
 _SMALL_COMMAND = 256 << 10
 """Bytes of a pickled stage that travel with each task."""
+_NOT_STARTED = re.compile(r"PythonWorkerFactory\.|reading the port number")
+_TRACE = re.compile(r"at (?!org\.apache\.spark\.api\.python\.PythonWorkerFactory)")
+"""Lines of a Java stack trace, but for those that tell where a worker was not started."""
 
 
 class SparkJobs:
@@ -38,10 +46,13 @@ class SparkJobs:
         self._scratch = scratch
         self._frames = NoOpSerializer()
         self._slots: dict[int, Any] = {}
+        self._placed: dict[tuple[str, ...], Any] = {}
         self._ranges: dict[range, Any] = {}
         self._lock = threading.Lock()
         self._cleaning = ThreadPoolExecutor(1, thread_name_prefix="sharkpy-cleaning")
+        self._pools = SparkPools(spark.context)
         self._next_run = 0
+        self._num_renewed = 0
         self.reports = self.context.accumulator([], _report_param(self.book))
         # Each look at a class, each list or map handed over is a round trip to the JVM: what never changes is kept.
         self.scala_context: Any = self.context._jsc.sc()
@@ -54,7 +65,7 @@ class SparkJobs:
         self._python_rdd: Any = self.jvm.PythonRDD
         self._python_function: Any = self.jvm.SimplePythonFunction
         self._converters: Any = self.jvm.scala.jdk.javaapi.CollectionConverters
-        self._environ: Any = self.jvm.java.util.HashMap(self.context.environment)
+        self._environ: Any = self.jvm.java.util.HashMap({**self.context.environment, **spark.environ})
         self._includes: Any = self.jvm.java.util.ArrayList(self.context._python_includes)
         self._no_broadcasts: Any = self.jvm.java.util.ArrayList()
 
@@ -65,16 +76,24 @@ class SparkJobs:
             return self._next_run
 
     @contextmanager
-    def job_group(self, group: str, description: str) -> Iterator[None]:
-        """Jobs that this thread starts inside can be cancelled together by `cancel(group)`."""
+    def job_group(self, group: str, description: str, pool: Pool = DEFAULT_POOL) -> Iterator[None]:
+        """Jobs that this thread starts inside share the tasks of `pool`, and can be cancelled by `cancel(group)`."""
         self.context.setJobGroup(group, description, interruptOnCancel=True)
+        self.context.setLocalProperty("spark.scheduler.pool", self._pools.use(pool))
         try:
             yield
         finally:
             self.context.setLocalProperty("spark.jobGroup.id", None)
 
     def cancel(self, group: str) -> None:
-        self.context.cancelJobGroup(group)
+        """End the group's jobs, those that are about to be submitted too; no job can run under its name again."""
+        if self.spark.is_local:
+            self.stop_file(group).touch()
+        self.scala_context.cancelJobGroupAndFutureJobs(group)
+
+    def stop_file(self, group: str) -> Path:
+        """Where workers on this machine look whether the group was cancelled."""
+        return stop_file(self._scratch, group)
 
     def slots(self, count: int) -> Any:
         """A JavaRDD of `count` partitions that hold nothing to speak of; made once for each count."""
@@ -82,6 +101,18 @@ class SparkJobs:
             if count not in self._slots:
                 self._slots[count] = self.frames_rdd([b"\0"] * count, count)
             return self._slots[count]
+
+    def placed_slots(self, hosts: tuple[str, ...]) -> Any:
+        """As `slots`, with one partition for each of `hosts`, which Spark prefers for its task; "": no matter where."""
+        with self._lock:
+            if hosts not in self._placed:
+                pairs = self.jvm.java.util.ArrayList()
+                for host in hosts:
+                    pairs.add(self.jvm.scala.Tuple2(b"\0", self.python_utils.toSeq([host] if host else [])))
+                tag = self.jvm.scala.reflect.ClassTag.apply(self.jvm.java.lang.Class.forName("[B"))
+                made = self.scala_context.makeRDD(self.python_utils.toSeq(pairs), tag)
+                self._placed[hosts] = self.java_rdd.fromRDD(made, tag)
+            return self._placed[hosts]
 
     def frames_rdd(self, frames: Sequence[bytes], num_partitions: int = 1) -> Any:
         """A JavaRDD of `frames`, which the JVM keeps."""
@@ -136,11 +167,17 @@ class SparkJobs:
                 for shuffle_id in shuffle_ids:
                     cleaner.get().doCleanupShuffle(shuffle_id, False)
 
+    def _renew_workers(self) -> None:
+        """Have Spark start other worker daemons: where one died as it started, its executor never starts another."""
+        with self._lock:
+            self._num_renewed += 1
+            self._environ.put("SHARKPY_WORKERS", str(self._num_renewed))
+
     def close(self) -> None:
         """Wait for what still runs behind queries."""
         self._cleaning.shutdown(wait=True)
 
-    def collect(self, frames: Any, partitions: range, *, is_all: bool = False) -> list[pa.Buffer]:
+    def collect(self, frames: Any, partitions: Sequence[int], *, is_all: bool = False) -> list[pa.Buffer]:
         """The frames of `partitions` (`is_all`: there are no others) in order. Raises what Spark raises."""
         from pyspark.util import _load_from_socket
 
@@ -148,7 +185,7 @@ class SparkJobs:
         with _load_from_socket(connection, self._frames) as stream:
             return [pa.py_buffer(frame) for frame in stream]
 
-    def _serve(self, frames: Any, partitions: range) -> Any:
+    def _serve(self, frames: Any, partitions: Sequence[int]) -> Any:
         return self._python_rdd.runJob(self.scala_context, frames, self._numbers(partitions))
 
     def _serve_all(self, frames: Any) -> Any:
@@ -156,12 +193,23 @@ class SparkJobs:
         collected = frames.collectAsync().get()
         return self._python_rdd.serveIterator(self._converters.asScala(collected).iterator(), "sharkpy-frames")
 
-    def _numbers(self, numbers: range) -> Any:
-        """A Java list, kept for the next time: filling one is a round trip for each number."""
+    def _numbers(self, numbers: Sequence[int]) -> Any:
+        """A Java list; of a range it is kept for the next time, as filling one is a round trip for each number."""
+        if not isinstance(numbers, range):
+            return self.jvm.java.util.ArrayList(list(numbers))
         with self._lock:
             if numbers not in self._ranges:
                 self._ranges[numbers] = self.jvm.java.util.ArrayList(list(numbers))
             return self._ranges[numbers]
+
+    def check_tasks(self, run_id: int, partitions: Iterable[int] = ()) -> None:
+        """Raise the first error that a task of the run has reported; ExecutionError where one of `partitions`, which
+        have ended, reported nothing: what it stored and whether it failed is not known then.
+        """
+        reports = self.book.seen(run_id)
+        _raise_task_error(reports)
+        if missing := set(partitions) - {report.partition for report in reports}:
+            raise ExecutionError(f"{len(missing)} tasks have ended without a report: pyspark has lost their updates")
 
     @contextmanager
     def reported(self, run_id: int, listener: Any) -> Iterator[list[TaskReport]]:
@@ -172,16 +220,19 @@ class SparkJobs:
             yield reports
         except Exception as error:  # noqa: BLE001 - Py4J raises whatever Spark or the connection met
             reports += self.book.close(run_id)
-            raise_task_error(reports)
-            raise spark_error(error) from None
+            _raise_task_error(reports)
+            failure = spark_error(error)
+            if isinstance(failure, WorkersLostError):
+                self._renew_workers()
+            raise failure from None
         except BaseException:
             reports += self.book.close(run_id)
             raise
         reports += self.book.close(run_id)
-        raise_task_error(reports)
+        _raise_task_error(reports)
 
 
-def raise_task_error(reports: Sequence[TaskReport]) -> None:
+def _raise_task_error(reports: Sequence[TaskReport]) -> None:
     """Raise the error of the first task that has one."""
     for report in reports:
         if report.error is not None:
@@ -197,7 +248,14 @@ def spark_error(error: Exception) -> SharkError:
         if type(error).__name__ == "Py4JNetworkError":
             return ExecutionError("the JVM of the session has ended")
         return InternalError(f"{type(error).__name__}: {error}")
-    texts = _java_messages(java)
+    said = _java_messages(java)
+    # A daemon that died before its program began says of that, too, that it cannot be run.
+    is_dead = any("spawn helper" in text for text in said)
+    if not is_dead and (problem := worker_problem("\n".join(said))):
+        return problem
+    texts = [_without_trace(text) for text in said]
+    if is_dead or any(_NOT_STARTED.search(text) for text in texts):
+        return WorkersLostError(f"Python workers could not be started at each of {TASK_ATTEMPTS} tries of a task")
     if any("cancel" in text.lower() for text in texts):
         return CancelledError("the query was cancelled")
     for text in texts:
@@ -207,13 +265,18 @@ def spark_error(error: Exception) -> SharkError:
 
 
 def _java_messages(java: Any) -> list[str]:
-    """The messages of a Java exception and of its causes, each without the stack traces that Spark puts in them."""
+    """The messages of a Java exception and of its causes."""
     texts: list[str] = []
     while java is not None and len(texts) < 10:
-        lines = [line.strip() for line in str(java.getMessage()).splitlines()]
-        texts.append(" ".join(line for line in lines if line and not line.startswith("at "))[:500])
+        texts.append(str(java.getMessage()))
         java = java.getCause()
     return texts
+
+
+def _without_trace(text: str) -> str:
+    """A message in one line, without the stack traces that Spark puts in it."""
+    lines = [line.strip() for line in text.splitlines()]
+    return " ".join(line for line in lines if line and not _TRACE.match(line))[:500]
 
 
 def split_by_partition(frames: Sequence[pa.Buffer]) -> dict[int, list[pa.Buffer]]:
@@ -221,7 +284,7 @@ def split_by_partition(frames: Sequence[pa.Buffer]) -> dict[int, list[pa.Buffer]
     parts: dict[int, list[pa.Buffer]] = {}
     for frame in frames:
         (partition,) = struct.unpack_from("<q", frame)
-        parts.setdefault(partition, []).append(frame)
+        parts.setdefault(partition, []).append(receive_frame(frame))
     return parts
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.execution.operator_figures import OperatorFigures, sum_figures
 from sharkpy.execution.report import TaskReport
+from sharkpy.optimizer.replan.decision import Decision
 
 if TYPE_CHECKING:
     from sharkpy.physical.plan import PhysicalPlan
@@ -37,18 +38,30 @@ class StageProfile:
     """The scans and exchange reads of `fragment` by the relation they were in the stage's query."""
     operators: tuple[OperatorFigures, ...] = ()
     """What DuckDB measured, summed over tasks; under EXPLAIN ANALYZE alone."""
+    cpu_seconds_per_task: tuple[float, ...] = ()
+    """What the tasks' processes computed, in the order of tasks: other load does not show; 0 in the driver."""
+    rows_per_task: tuple[int, ...] = ()
+    """Rows that each task read."""
+    placed_tasks: int = 0
+    """Tasks that read blocks which lie in the memory of other hosts than the driver's."""
+    beside_tasks: int = 0
+    """Those of them that ran on the host of most of their blocks."""
 
 
 @dataclass(slots=True)
 class QueryProfile:
-    """Stages in the order they ended, and the decisions that replanning made between them."""
+    """Stages in the order they ended, and the decisions that were made before and between them."""
 
     stages: list[StageProfile] = field(default_factory=list)
-    decisions: list[str] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     physical: str = ""
     """The plan as it was run in the end."""
     seconds: float = 0.0
     """From the first stage's start to the last row."""
+    queued_seconds: float = 0.0
+    """Before that: how long the query waited for its turn."""
+    queued_behind: int = 0
+    """Queries that waited before it when it came."""
 
 
 def stage_profile(
@@ -79,4 +92,8 @@ def stage_profile(
         fragment,
         leaves,
         sum_figures(report.operators for report in reports),
+        tuple(report.cpu_seconds for report in reports),
+        tuple(report.rows_in for report in reports),
+        placed_tasks=sum(report.blocks_beside + report.blocks_afar > 0 for report in reports),
+        beside_tasks=sum(report.blocks_beside >= max(report.blocks_afar, 1) for report in reports),
     )

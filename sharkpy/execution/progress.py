@@ -15,6 +15,8 @@ class Progress:
     tasks_done: int
     tasks_total: int
     rows_read: int
+    queued_behind: int | None = None
+    """While the query waits for its turn: how many wait before it."""
 
 
 ProgressListener = Callable[[Progress], None]

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sharkpy import conf as settings
+from sharkpy.catalog.model import BucketSpec
 from sharkpy.conf import Conf
 from sharkpy.execution.block_loading import LoadedBlock
 from sharkpy.execution.report import BlockResult
-from sharkpy.execution.stage_runner import Stage, StageRunner
+from sharkpy.execution.row_buckets import bucketing
+from sharkpy.execution.stage_recording import stage_runner_type
+from sharkpy.execution.stage_runner import Stage
 from sharkpy.physical.stage import BlockSink, FileColumns, StageProgram, TaskInput
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
@@ -24,18 +27,19 @@ _RELATION = "in0"
 class RddLoader:
     """A BlockLoader for what is too large for the driver's process."""
 
-    def __init__(self, engine: Engine, conf: Conf) -> None:
+    def __init__(self, engine: Engine, conf: Conf, buckets: BucketSpec | None = None) -> None:
         self._engine = engine
         self._conf = conf
+        self._buckets = buckets
 
     def load(
         self, splits: Sequence[Split], schema: Schema, durable_dir: str | None
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
         names = tuple(schema.names)
-        sink = BlockSink(schema, self._conf.value(settings.BLOCK_ROWS), durable_dir)
+        sink = BlockSink(schema, self._conf.value(settings.BLOCK_ROWS), durable_dir, bucketing(self._buckets, schema))
         program = StageProgram("", (FileColumns(_RELATION, schema, names, names),), schema, sink)
         tasks = tuple(TaskInput(splits=((_RELATION, (split,)),)) for split in splits)
-        runner = StageRunner(self._engine, description="load")
+        runner = stage_runner_type(self._conf)(self._engine, description="load")
         try:
             reports = runner.task_reports(Stage(program, tasks, "Load"))
         finally:

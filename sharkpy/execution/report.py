@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,12 +17,16 @@ if TYPE_CHECKING:
     from sharkpy.sources.metrics import ReadMetrics
 
 
+_log = logging.getLogger(__name__)
+
+
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """A block that a BlockSink stored."""
+    """A block that a BlockSink stored in the task of that number."""
 
     handle: BlockHandle
     statistics: BlockStatistics
+    task: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,12 @@ class TaskReport:
     error: SharkError | None = None
     operators: tuple[OperatorFigures, ...] = ()
     """What DuckDB measured, where it was asked to."""
+    collected: bytes = b""
+    """What a map task's collectors found (see `sharkpy.execution.collectors`)."""
+    cpu_seconds: float = 0.0
+    blocks_beside: int = 0
+    """Blocks read from the memory of the task's host, where there are several hosts."""
+    blocks_afar: int = 0
 
 
 @dataclass(slots=True)
@@ -71,7 +82,10 @@ class ReportBook:
             if run is None or listener is None or report.partition in run:
                 return
             run[report.partition] = report
-        listener(report)
+        try:
+            listener(report)
+        except Exception:  # noqa: BLE001 - pyspark's server would end with it, and all later reports be lost
+            _log.exception("a listener of task reports failed")
 
     def close(self, run_id: int) -> list[TaskReport]:
         """The run's reports in the order of partitions; later ones are dropped."""

@@ -6,15 +6,14 @@ import itertools
 import struct
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from sharkpy.execution.buckets import BUCKET_COLUMN
 from sharkpy.execution.report import BlockResult, FileResult
+from sharkpy.execution.row_checksum import row_checksum
 from sharkpy.physical.stage import BlockSink, FileSink
 from sharkpy.types import Schema
 
@@ -66,24 +65,6 @@ def single_payloads(batches: Iterable[pa.RecordBatch], schema: pa.Schema, header
         yield Payload(0, encode_payload(header, schema, window), sum(batch.num_rows for batch in window))
 
 
-def bucket_payloads(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, num_buckets: int, header: int
-) -> Iterator[Payload]:
-    """Rows to the bucket named by their last column, BUCKET_COLUMN; order within a bucket is kept."""
-    for window in windows(batches, PAYLOAD_BYTES):
-        table = pa.Table.from_batches(window)
-        buckets = table.column(BUCKET_COLUMN).to_numpy()
-        rows = table.drop_columns([BUCKET_COLUMN])
-        counts = np.bincount(buckets, minlength=num_buckets)
-        ends = np.cumsum(counts)
-        ordered = rows.take(np.argsort(buckets, kind="stable")) if np.count_nonzero(counts) > 1 else rows
-        for bucket in np.flatnonzero(counts):
-            count = int(counts[bucket])
-            part = ordered.slice(int(ends[bucket]) - count, count).combine_chunks()
-            conformed = (conform(batch, schema) for batch in part.to_batches())
-            yield Payload(int(bucket), encode_payload(header, schema, conformed), count)
-
-
 def windows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[list[pa.RecordBatch]]:
     """Batches in runs of about `limit` bytes; empty ones are left out."""
     window: list[pa.RecordBatch] = []
@@ -102,11 +83,17 @@ def windows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[list[pa.R
 
 def write_blocks(batches: Iterable[pa.RecordBatch], sink: BlockSink, context: SinkContext) -> Iterator[BlockResult]:
     """Rows to encoded blocks of at most `block_rows`; a task without rows stores nothing."""
+    for table in _block_tables(batches, sink.schema, sink.block_rows, context.block_bytes):
+        yield write_block(table, sink, context)
+
+
+def write_block(table: pa.Table, sink: BlockSink, context: SinkContext, bucket: int | None = None) -> BlockResult:
     from sharkpy.columnar.block import encode_block
 
-    for table in _block_tables(batches, sink.schema, sink.block_rows, context.block_bytes):
-        encoded = encode_block(table, sink.schema, force_encoding=context.force_encoding)
-        yield BlockResult(context.writer.write(encoded, sink.durable_dir), encoded.statistics)
+    encoded = encode_block(table, sink.schema, force_encoding=context.force_encoding)
+    handle = context.writer.write(encoded, sink.durable_dir)
+    checksum = row_checksum(table) if sink.is_checked else None
+    return BlockResult(replace(handle, bucket=bucket, checksum=checksum), encoded.statistics, context.partition)
 
 
 def _block_tables(
@@ -134,7 +121,12 @@ def _named(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def write_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: int) -> Iterator[FileResult]:
-    """Rows to one file, put in place when it is complete; a task without rows writes none."""
+    """Rows to one file; a task without rows writes none."""
+    yield from write_file(batches, sink, f"part-{partition:05d}")
+
+
+def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> Iterator[FileResult]:
+    """Rows to the file `name`, put in place when it is complete; without rows there is none."""
     from sharkpy.sources.registry import FILE_SUFFIXES, source
     from sharkpy.types import arrow_schema
 
@@ -146,9 +138,9 @@ def write_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: in
     folder = Path(sink.directory)
     folder.mkdir(parents=True, exist_ok=True)
     suffix = FILE_SUFFIXES.get(sink.format, "")
-    path = folder / f"part-{partition:05d}{suffix}"
+    path = folder / f"{name}{suffix}"
     # A name of its own for each attempt: two of them may run at once.
-    attempt = folder / f".part-{partition:05d}-{uuid.uuid4().hex}{suffix}"
+    attempt = folder / f".{name}-{uuid.uuid4().hex}{suffix}"
     try:
         rows = source(sink.format).write(itertools.chain([first], filled), sink.schema, sink.properties, str(attempt))
         attempt.replace(path)

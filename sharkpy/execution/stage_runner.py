@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sharkpy.cancellation import Cancellation, current_cancellation
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import CancelledError, CorruptionError, InternalError, SharkError
-from sharkpy.execution.borrowed import Borrowed
+from sharkpy.errors import CorruptionError, InternalError, ResourceError, SharkError, WorkersLostError
+from sharkpy.execution.borrowed import HeldConnections
 from sharkpy.execution.broadcast import BroadcastSource, broadcast_table, drop_broadcast, send_broadcast
 from sharkpy.execution.build_keys import key_values
+from sharkpy.execution.collectors import merge_collected
+from sharkpy.execution.connection import ConnectionPool
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.exchange import (
     ExchangeInput,
@@ -28,22 +33,39 @@ from sharkpy.execution.exchange import (
     payload_rdd,
     release,
     run_map_stage,
+    task_sizes,
 )
 from sharkpy.execution.failure import as_shark_error
+from sharkpy.execution.frame_files import remove_frames
+from sharkpy.execution.held_rows import hold_rows
 from sharkpy.execution.inputs import TaskData, TaskMetrics
-from sharkpy.execution.jobs import SparkJobs, payload_batches, raise_task_error, split_by_partition
+from sharkpy.execution.jobs import SparkJobs, payload_batches, split_by_partition
+from sharkpy.execution.pools import DEFAULT_POOL, Pool
 from sharkpy.execution.profile import QueryProfile, StageProfile, stage_profile
 from sharkpy.execution.progress import Progress, ProgressListener, ignore_progress
 from sharkpy.execution.report import BlockResult, FileResult, TaskReport
-from sharkpy.execution.sinks import Payload, SinkContext, encode_payload
+from sharkpy.execution.sinks import Payload, SinkContext
 from sharkpy.execution.task import run_task, task_batches
 from sharkpy.execution.worker import StageTask
-from sharkpy.physical.stage import BlockSink, BroadcastColumns, ExchangeColumns, StageProgram, TaskInput
+from sharkpy.optimizer.replan.pack_buckets import Packed, packing_decision
+from sharkpy.physical.distribution import DealtBuckets, ExchangeStatistics
+from sharkpy.physical.stage import (
+    BlockColumns,
+    BlockSink,
+    BroadcastColumns,
+    ExchangeColumns,
+    RangeSink,
+    StageProgram,
+    TaskInput,
+)
+from sharkpy.physical.task_inputs import merged, preferred_host
 from sharkpy.types import Schema, arrow_schema
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from sharkpy.columnar.block_writer import BlockWriter
+    from sharkpy.columnar.executor_store import ExecutorWriter
     from sharkpy.expr import Expr
     from sharkpy.physical.learned_filters import KeyValues
     from sharkpy.physical.operators import ExchangeRead
@@ -60,6 +82,11 @@ Repair = Callable[[Sequence[BlockHandle]], None]
 """Makes those of the blocks anew that are lost or damaged; CorruptionError where one cannot be."""
 
 
+def new_group() -> str:
+    """A name for the Spark jobs of a query, or of a part of it."""
+    return f"sharkpy-{uuid.uuid4().hex}"
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A program, its tasks, and its name; exchanges in `singles` are read whole by the first task."""
@@ -68,6 +95,8 @@ class Stage:
     tasks: tuple[TaskInput, ...]
     label: str = "stage"
     singles: frozenset[int] = frozenset()
+    dealt: tuple[tuple[int, DealtBuckets], ...] = field(default=(), kw_only=True)
+    """Which task reads which bucket of an exchange, where that is not bucket i by task i."""
     fragment: PhysicalPlan | None = None
     """The operators that the program was made of."""
     leaves: tuple[tuple[str, PhysicalPlan], ...] = ()
@@ -85,12 +114,23 @@ class StageRunner:
     is_profiled: bool = False
     """Whether DuckDB measures each operator, for EXPLAIN ANALYZE."""
     repair: Repair | None = None
-    group: str = field(default_factory=lambda: f"sharkpy-{uuid.uuid4().hex}")
+    group: str = field(default_factory=new_group)
+    _name: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
     _outputs: dict[int, ExchangeOutput] = field(default_factory=dict)
     _tables: dict[int, pa.Table] = field(default_factory=dict)
     _sources: dict[int, BroadcastSource] = field(default_factory=dict)
-    _connections: list[DuckDBPyConnection] = field(default_factory=list)
-    _cancelled: threading.Event = field(default_factory=threading.Event)
+    pool: Pool = DEFAULT_POOL
+    """The session's share of Spark's tasks."""
+    memory_limit: int = 0
+    """Bytes that the query may use in this process, of DuckDB's and of rows held; 0: what there is."""
+    statement: Cancellation = field(default_factory=lambda: current_cancellation() or Cancellation())
+    """What ends the query from outside: this thread's statement."""
+    _connections: HeldConnections = field(default_factory=HeldConnections)
+    _own_database: ConnectionPool | None = None
+    _forget: Callable[[], None] = field(default=lambda: None)
+
+    def __post_init__(self) -> None:
+        self._forget = self.statement.on_cancel(self._stop)
 
     # In this process
 
@@ -120,12 +160,14 @@ class StageRunner:
                 if is_begun or not self._is_mended(error, stage, attempt):
                     raise self._failure(error) from error
 
-    def driver_results(self, stage: Stage) -> list[BlockResult | FileResult]:
-        """What the stage's block or file sink stored, run here."""
+    def driver_results(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[BlockResult | FileResult]:
+        """What the stage's block or file sink stored, run here; of `only_tasks`, where there are others."""
         start = time.perf_counter()
         results: list[BlockResult | FileResult] = []
         metrics = TaskMetrics(is_profiled=self.is_profiled)
         for number, part in enumerate(stage.tasks):
+            if only_tasks is not None and number not in only_tasks:
+                continue
             results += self._part_results(stage, part, self._sink_context(stage, number), metrics)
         self._note(stage, "driver", len(stage.tasks), [_driver_report(metrics, start)], start)
         return results
@@ -147,9 +189,9 @@ class StageRunner:
                     raise self._failure(error) from error
         return results
 
-    def hold_in_driver(self, stage: Stage, exchange_id: int) -> tuple[int, tuple[int, ...]]:
+    def hold_in_driver(self, stage: Stage, exchange_id: int) -> ExchangeStatistics:
         """As `hold_exchange`, with the stage run in this process."""
-        return self._hold(stage, exchange_id, list(self.driver_batches(stage)))
+        return self.hold(stage.program.output, exchange_id, self.driver_batches(stage))
 
     def key_values(self, read: ExchangeRead, key: Expr) -> KeyValues | None:
         """The values of `key` over the rows of an exchange that tasks read whole."""
@@ -160,8 +202,20 @@ class StageRunner:
             except BaseException as error:
                 raise self._failure(error) from error
 
-    def _connection(self) -> Borrowed:
-        return Borrowed(self.engine, self._connections)
+    @contextmanager
+    def _connection(self) -> Iterator[DuckDBPyConnection]:
+        with self._connections.borrowed(self._database) as connection:
+            self._check()
+            yield connection
+
+    @property
+    def _database(self) -> ConnectionPool:
+        """The session's, or one of the query's own where its memory is limited."""
+        if not self.memory_limit:
+            return self.engine.pool
+        if self._own_database is None:
+            self._own_database = ConnectionPool(replace(self.engine.pool.settings, memory_limit=self.memory_limit))
+        return self._own_database
 
     def _data(self, stage: Stage, part: TaskInput) -> TaskData:
         payloads = {}
@@ -169,7 +223,8 @@ class StageRunner:
             if isinstance(spec, ExchangeColumns):
                 payloads[spec.exchange_id] = self._payloads(spec.exchange_id)
         broadcasts = {spec.exchange_id: self._table(spec) for spec in _broadcasts(stage)}
-        return TaskData(part, payloads, broadcasts)
+        limits = self._database.settings
+        return TaskData(part, payloads, broadcasts, limits.decoded_limit, limits.threads)
 
     def _sink_context(self, stage: Stage, number: int) -> SinkContext:
         settings = self.engine.task_settings()
@@ -178,43 +233,46 @@ class StageRunner:
 
     # As RDD jobs
 
-    def run_exchange(self, stage: Stage, exchange_id: int, num_buckets: int) -> tuple[int, tuple[int, ...]]:
-        """Run a map stage; returns the rows it wrote and the bytes of each bucket."""
+    def run_exchange(self, stage: Stage, exchange_id: int, num_buckets: int) -> ExchangeStatistics:
+        """Run a map stage, whose sink writes `num_buckets` in all; returns what it observed."""
         start = time.perf_counter()
         jobs = self.engine.jobs
 
         def run(frames: Any) -> ExchangeOutput:
-            return run_map_stage(jobs, frames, exchange_id, num_buckets)
+            is_ordered = isinstance(stage.program.sink, RangeSink)
+            return run_map_stage(jobs, frames, exchange_id, num_buckets, is_ordered=is_ordered)
 
         output, reports = self._run_whole(stage, exchange_id, run)
         count = len(reports)
         self._outputs[exchange_id] = output
         self._note(stage, "rdd", count, reports, start, exchange_id, output.bytes_per_bucket)
-        return sum(report.rows_out for report in reports), output.bytes_per_bucket
+        rows = sum(report.rows_out for report in reports)
+        collected = merge_collected([report.collected for report in reports if report.collected])
+        return ExchangeStatistics(rows, output.bytes_per_bucket, **collected)
 
-    def hold_exchange(self, stage: Stage, exchange_id: int, max_rows: int | None = None) -> tuple[int, tuple[int, ...]]:
+    def hold_exchange(self, stage: Stage, exchange_id: int, max_rows: int | None = None) -> ExchangeStatistics:
         """Run a stage whose rows the driver keeps: a build side to broadcast, or the rows that a LIMIT wants.
 
         With `max_rows` no task is started once there are that many.
         """
-        rows = 0
-        kept: list[pa.RecordBatch] = []
-        for batch in self.batches(stage, max_rows, exchange_id):
-            kept.append(batch)
-            rows += batch.num_rows
-            if max_rows is not None and rows >= max_rows:
-                break
-        return self._hold(stage, exchange_id, kept)
+        batches = self.batches(stage, max_rows, exchange_id)
+        with contextlib.closing(batches):
+            return self.hold(stage.program.output, exchange_id, _first_rows(batches, max_rows))
 
-    def _hold(self, stage: Stage, exchange_id: int, kept: list[pa.RecordBatch]) -> tuple[int, tuple[int, ...]]:
-        payload = encode_payload(exchange_id, arrow_schema(stage.program.output), kept)
+    def hold(self, schema: Schema, exchange_id: int, batches: Iterable[pa.RecordBatch]) -> ExchangeStatistics:
+        """Keep rows that come to the driver as the output of an exchange: in a file, where they are many."""
+        try:
+            payload, rows = hold_rows(exchange_id, arrow_schema(schema), batches, self.engine.scratch)
+        except OSError as error:
+            raise as_shark_error(error) from error
         output = HeldOutput(exchange_id, (payload,))
         self._outputs[exchange_id] = output
-        return sum(batch.num_rows for batch in kept), output.bytes_per_bucket
+        self._check_held()
+        return ExchangeStatistics(rows, output.bytes_per_bucket)
 
     def batches(
         self, stage: Stage, first_rows: int | None = None, exchange_id: int | None = None
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Generator[pa.RecordBatch]:
         """The stage's rows in the order of its tasks, in waves of tasks: one is read while the next one runs.
 
         With `first_rows` the waves start small: the reader wants no more than that many rows.
@@ -234,31 +292,38 @@ class StageRunner:
                             yield from payload_batches(frame)
                         given += 1
                 return
-            except CorruptionError as error:
+            except (CorruptionError, WorkersLostError) as error:
                 # Waves that were not given out are run again: tasks give the same rows each time.
                 if not self._is_mended(error, stage, attempt):
                     raise
             finally:
+                remove_frames(self.engine.results_dir, f"{run_id}-")
                 self._note(stage, "rdd", len(reports), reports, start, exchange_id)
 
-    def results(self, stage: Stage) -> list[BlockResult | FileResult]:
-        """What the tasks' block or file sinks stored, in the order of tasks."""
-        return [result for report in self.task_reports(stage) for result in report.results]
+    def results(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[BlockResult | FileResult]:
+        """What the tasks' block or file sinks stored, in the order of tasks; `only_tasks`: others do not run."""
+        return [result for report in self.task_reports(stage, only_tasks) for result in report.results]
 
-    def task_reports(self, stage: Stage) -> list[TaskReport]:
+    def task_reports(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[TaskReport]:
         """The reports of tasks whose sinks store blocks or files, in the order of tasks."""
         start = time.perf_counter()
         jobs = self.engine.jobs
 
         def run(frames: Any) -> None:
-            jobs.collect(frames, range(len(stage.tasks)), is_all=True)
+            count = frames.getNumPartitions()
+            wanted = range(count) if only_tasks is None else [task for task in sorted(only_tasks) if task < count]
+            jobs.collect(frames, wanted, is_all=only_tasks is None)
 
-        _, reports = self._run_whole(stage, None, run)
+        _, reports = self._run_whole(stage, None, run, only_tasks)
         self._note(stage, "rdd", len(reports), reports, start)
         return reports
 
     def _run_whole(
-        self, stage: Stage, exchange_id: int | None, run: Callable[[Any], Any]
+        self,
+        stage: Stage,
+        exchange_id: int | None,
+        run: Callable[[Any], Any],
+        only_tasks: frozenset[int] | None = None,
     ) -> tuple[Any, list[TaskReport]]:
         """What one job over all tasks gives, and their reports; run again where blocks were lost and made anew."""
         jobs = self.engine.jobs
@@ -267,15 +332,32 @@ class StageRunner:
             listener = self._listener(jobs, stage, count)
             reports: list[TaskReport] = []
             try:
-                with jobs.job_group(self.group, self.description), jobs.reported(run_id, listener) as reports:
+                group = jobs.job_group(self.group, self.description, self.pool)
+                with group, jobs.reported(run_id, listener) as reports:
                     output = run(frames)
+                    wanted = range(count) if only_tasks is None else only_tasks.intersection(range(count))
+                    jobs.check_tasks(run_id, wanted)
                 break
             except BaseException as error:
                 self._discard_blocks(reports)
                 if not self._is_mended(error, stage, attempt):
                     raise
+            finally:
+                self._release_untold(stage, run_id, reports)
         self._check()
         return output, reports
+
+    def _task_writer(self, run_id: int) -> BlockWriter | ExecutorWriter:
+        return replace(self.engine.task_writer(), prefix=self._block_prefix(run_id))
+
+    def _block_prefix(self, run_id: int) -> str:
+        return f"{self._name}-{run_id}-"
+
+    def _release_untold(self, stage: Stage, run_id: int, reports: Sequence[TaskReport]) -> None:
+        """Free the blocks of tasks that were killed, or run a second time, after they had written them."""
+        if isinstance(stage.program.sink, BlockSink):
+            told = (one.handle for report in reports for one in report.results if isinstance(one, BlockResult))
+            self.engine.store.release_untold(self._block_prefix(run_id), told, stage.program.sink.durable_dir)
 
     def _discard_blocks(self, reports: Sequence[TaskReport]) -> None:
         handles = [one.handle for report in reports for one in report.results if isinstance(one, BlockResult)]
@@ -284,14 +366,19 @@ class StageRunner:
             self.engine.store.release([handle.block_id for handle in handles], durable=True)
 
     def _is_mended(self, error: BaseException, stage: Stage, attempt: int) -> bool:
-        """Whether `error` told of a lost or damaged block, and all such blocks of the stage are whole again."""
+        """Whether the stage may run again: `error` told of workers that did not start, or of a lost or damaged block,
+        and all such blocks of the stage are whole again.
+        """
+        if isinstance(error, WorkersLostError) and attempt < _MOST_REPAIRS and not self.statement.is_cancelled:
+            self.group = new_group()
+            return True
         if not isinstance(error, CorruptionError) or error.block_id is None or self.repair is None:
             return False
-        if attempt >= _MOST_REPAIRS or self._cancelled.is_set():
+        if attempt >= _MOST_REPAIRS or self.statement.is_cancelled:
             return False
         self.repair([handle for part in stage.tasks for _, handles in part.blocks for handle in handles])
         # Tasks of the failed run may still be on their way to being cancelled under its name.
-        self.group = f"sharkpy-{uuid.uuid4().hex}"
+        self.group = new_group()
         return True
 
     def _wave_frames(
@@ -300,29 +387,29 @@ class StageRunner:
         """The frames of each wave in order, one wave ahead of the reader."""
 
         def run(wave: range) -> list[pa.Buffer]:
-            with jobs.job_group(self.group, self.description):
+            with jobs.job_group(self.group, self.description, self.pool):
                 return jobs.collect(frames, wave, is_all=wave == range(count))
 
         if len(waves) == 1:
-            yield self._ordered(run(waves[0]), jobs, run_id)
+            yield self._ordered(run(waves[0]), jobs, run_id, waves[0])
             return
         executor = ThreadPoolExecutor(1, thread_name_prefix="sharkpy-wave")
         ahead: Future[list[pa.Buffer]] | None = executor.submit(run, waves[0])
         try:
-            for following in [*waves[1:], None]:
+            for wave, following in zip(waves, [*waves[1:], None], strict=True):
                 if ahead is None:
                     break
                 current = ahead.result()
-                raise_task_error(jobs.book.seen(run_id))
+                jobs.check_tasks(run_id)
                 ahead = executor.submit(run, following) if following is not None else None
-                yield self._ordered(current, jobs, run_id)
+                yield self._ordered(current, jobs, run_id, wave)
         finally:
             if ahead is not None and not ahead.done():
-                jobs.cancel(self.group)
+                self._end_jobs(jobs)
             executor.shutdown(wait=True, cancel_futures=True)
 
-    def _ordered(self, frames: list[pa.Buffer], jobs: SparkJobs, run_id: int) -> list[pa.Buffer]:
-        raise_task_error(jobs.book.seen(run_id))
+    def _ordered(self, frames: list[pa.Buffer], jobs: SparkJobs, run_id: int, wave: range) -> list[pa.Buffer]:
+        jobs.check_tasks(run_id, wave)
         self._check()
         parts = split_by_partition(frames)
         return [frame for partition in sorted(parts) for frame in parts[partition]]
@@ -330,30 +417,37 @@ class StageRunner:
     def _stage_frames(self, jobs: SparkJobs, stage: Stage, exchange_id: int | None) -> tuple[Any, int, int]:
         """The stage's RDD, the number of this run, and how many tasks it has."""
         self._check()
-        inputs = self._exchange_inputs(stage)
-        parts = _pickled_parts(stage.tasks)
-        if not inputs:
-            count = len(stage.tasks)
-            base = jobs.slots(count)
-        else:
-            planned = len(stage.tasks)
-            alone = [range(task, task + 1) for task in range(planned)]
-            # Tasks that differ in nothing but their buckets can be packed.
-            is_packed = len(set(parts)) <= 1
-            runs = pack_tasks(inputs, planned, self.engine.parallelism) if is_packed else alone
-            count = len(runs)
-            base = payload_rdd(jobs, inputs, runs)
+        base, tasks = self._input_frames(jobs, stage)
+        parts = _pickled_parts([merged([stage.tasks[planned] for planned in task]) for task in tasks])
+        count = len(tasks)
         run_id = jobs.new_run()
         broadcasts = tuple((spec.exchange_id, self._source(jobs, spec)) for spec in _broadcasts(stage))
-        writer = self.engine.store.writer() if isinstance(stage.program.sink, BlockSink) else None
+        writer = self._task_writer(run_id) if isinstance(stage.program.sink, BlockSink) else None
         settings = replace(self.engine.task_settings(writer), is_profiled=self.is_profiled)
-        task = StageTask(run_id, stage.program, parts, broadcasts, exchange_id, settings)
+        stop_file = str(jobs.stop_file(self.group)) if self.engine.is_local else ""
+        task = StageTask(run_id, stage.program, parts, broadcasts, exchange_id, settings, stop_file)
         return jobs.stage_rdd(base, task), run_id, count
+
+    def _input_frames(self, jobs: SparkJobs, stage: Stage) -> tuple[Any, list[Packed]]:
+        """The RDD of what exchanges bring to the stage's tasks, and the planned tasks that each one carries out."""
+        inputs = self._exchange_inputs(stage)
+        planned = len(stage.tasks)
+        if not inputs:
+            hosts = () if self.engine.is_local else tuple(map(preferred_host, stage.tasks))
+            base = jobs.placed_slots(hosts) if any(hosts) else jobs.slots(planned)
+            return base, [(task,) for task in range(planned)]
+        scanned = _scanned_bytes(stage)
+        tasks = pack_tasks(inputs, planned, self.engine.parallelism, scanned)
+        if planned > 1:
+            ids = [one.output.exchange_id for one in inputs]
+            self.profile.decisions.append(packing_decision(ids, task_sizes(inputs, planned, scanned), tasks))
+        return payload_rdd(jobs, inputs, tasks), tasks
 
     def _exchange_inputs(self, stage: Stage) -> list[ExchangeInput]:
         ids = dict.fromkeys(spec.exchange_id for spec in stage.program.inputs if isinstance(spec, ExchangeColumns))
         single = len(stage.tasks) == 1
-        return [ExchangeInput(self._output(one), single or one in stage.singles) for one in ids]
+        dealt = dict(stage.dealt)
+        return [ExchangeInput(self._output(one), single or one in stage.singles, dealt.get(one)) for one in ids]
 
     # Exchanges and broadcasts that earlier stages made
 
@@ -391,14 +485,26 @@ class StageRunner:
 
     def cancel(self) -> None:
         """End what runs; the reader of batches gets CancelledError."""
-        self._cancelled.set()
-        for connection in list(self._connections):
-            connection.interrupt()
+        self.statement.cancel()
+
+    def _stop(self) -> None:
+        self._connections.interrupt()
         if self.engine.is_spark_started:
             self.engine.jobs.cancel(self.group)
 
+    def _end_jobs(self, jobs: SparkJobs) -> None:
+        """End the jobs that run; the query goes on under another name."""
+        group, self.group = self.group, new_group()
+        jobs.cancel(group)
+
     def close(self) -> None:
         """Free the exchanges and broadcasts of the query. Idempotent."""
+        self._forget()
+        # What it refers to refers to this runner, whose profile holds the handles of blocks.
+        self._forget = _nothing
+        if self._own_database is not None:
+            self._own_database.close()
+            self._own_database = None
         for source in self._sources.values():
             drop_broadcast(source)
         if self.engine.is_spark_started:
@@ -406,12 +512,25 @@ class StageRunner:
         self._sources, self._outputs, self._tables = {}, {}, {}
 
     def _check(self) -> None:
-        if self._cancelled.is_set():
-            raise CancelledError("the query was cancelled")
+        self.statement.check()
+
+    def _check_held(self) -> None:
+        """ResourceError where the rows held here are more than the query may hold."""
+        held = sum(output.bytes_per_bucket[0] for output in self._outputs.values() if isinstance(output, HeldOutput))
+        if self.memory_limit and held > self.memory_limit:
+            fact = f"the query holds {held:,} bytes of rows in the driver"
+            raise self._out_of_memory(fact)
+
+    def _out_of_memory(self, fact: str) -> ResourceError:
+        limit = f"shark.query.memory allows {self.memory_limit:,} bytes"
+        return ResourceError(f"{fact}: {limit}", hint="raise it, or set it to 0", sqlstate="53200")
 
     def _failure(self, error: BaseException) -> SharkError:
         self._check()
-        return as_shark_error(error)
+        failure = as_shark_error(error)
+        if self.memory_limit and failure.sqlstate == "53200":
+            return self._out_of_memory("the query is out of memory in the driver")
+        return failure
 
     def _listener(self, jobs: SparkJobs, stage: Stage, total: int) -> Callable[[TaskReport], None]:
         """Called as each task ends, in a thread of pyspark's; the first error ends the stage's other tasks."""
@@ -445,14 +564,47 @@ class StageRunner:
         self.profile.stages.append(noted)
 
 
+def _nothing() -> None:
+    """There is nothing to take back."""
+
+
 def _driver_report(metrics: TaskMetrics, start: float) -> TaskReport:
     seconds = time.perf_counter() - start
     figures = (metrics.rows_in, metrics.rows_out, metrics.bytes_out)
     return TaskReport(0, 0, *figures, seconds, metrics.read, operators=tuple(metrics.operators))
 
 
+def _first_rows(batches: Iterable[pa.RecordBatch], max_rows: int | None) -> Iterator[pa.RecordBatch]:
+    """Whole batches, until there are `max_rows`."""
+    rows = 0
+    for batch in batches:
+        yield batch
+        rows += batch.num_rows
+        if max_rows is not None and rows >= max_rows:
+            return
+
+
 def _broadcasts(stage: Stage) -> list[BroadcastColumns]:
     return [spec for spec in stage.program.inputs if isinstance(spec, BroadcastColumns)]
+
+
+def _scanned_bytes(stage: Stage) -> list[int]:
+    """Encoded bytes of the blocks and files that each planned task alone reads."""
+    if all(part == stage.tasks[0] for part in stage.tasks):
+        return [0] * len(stage.tasks)
+    names = {spec.relation: frozenset(spec.names) for spec in stage.program.inputs if isinstance(spec, BlockColumns)}
+    return [
+        sum(
+            size
+            for relation, handles in part.blocks
+            for one in handles
+            for name, size in one.column_bytes
+            if name in names[relation]
+        )
+        + sum(split.length for _, splits in part.splits for split in splits)
+        + any(items for _, items in (*part.blocks, *part.splits))
+        for part in stage.tasks
+    ]
 
 
 def _pickled_parts(tasks: Sequence[TaskInput]) -> tuple[bytes, ...]:

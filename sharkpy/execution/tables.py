@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import itertools
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -12,23 +13,34 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from sharkpy.catalog.model import CacheMode, Table
+from sharkpy.cancellation import held, submit
+from sharkpy.catalog.cache_policy import PolicyKind
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.model import BucketSpec, CacheMode, Table
 from sharkpy.columnar.folder_use import FolderUse
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import BlockStatistics
 from sharkpy.columnar.store_folder import storage_error
 from sharkpy.columnar.version import Origins, TableVersion, VersionStore
 from sharkpy.conf import BLOCK_ROWS, COMPACTION, COMPACTION_BLOCKS, DRIVER_LOAD_BYTES, Conf
-from sharkpy.errors import CorruptionError, ExecutionError, SharkError
+from sharkpy.errors import BlocksReplacedError, CorruptionError, ExecutionError, InternalError, SharkError
 from sharkpy.execution.block_loading import BlockLoader, DriverLoader, LoadedBlock, loading_splits
 from sharkpy.execution.block_repair import file_of, origin_of, rebuild_blocks, split_of
 from sharkpy.execution.compaction import MergedBlock, merge_run, small_runs, with_merged
-from sharkpy.sources.layout import DataFile, list_data_files
+from sharkpy.execution.held_partitions import held_partitions
+from sharkpy.execution.lineage import Contents, Lineage, Recipe, pieces_of
+from sharkpy.execution.recipe_repair import RecipeRepair
+from sharkpy.execution.report import BlockResult
+from sharkpy.execution.row_buckets import hash_id
+from sharkpy.execution.table_files import table_files
+from sharkpy.logical import LogicalPlan, Scan
+from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
 
 if TYPE_CHECKING:
     from sharkpy.columnar.store import BlockStore
+    from sharkpy.execution.engine import Engine as SparkEngine
 
 _CONFLICT = "40001"
 _TABLES_AT_ONCE = 4
@@ -45,6 +57,8 @@ class Engine(Protocol):
 class Catalog(Protocol):
     @property
     def state_dir(self) -> str: ...
+
+    def partitions(self, table: Table) -> tuple[HivePartition, ...]: ...
 
 
 class CacheHost(Protocol):
@@ -70,6 +84,10 @@ class _Entry:
     files: tuple[DataFile, ...] | None = None
     use: FolderUse | None = None
     compaction: Future[None] | None = None
+    held: tuple[str, ...] | None = None
+    """Under a cache policy: the Hive partitions in memory, the first to go first. None: those of `version`."""
+    seen: tuple[str, ...] | None = None
+    """All Hive partitions that there were when `held` was decided."""
     metrics: ReadMetrics = dataclasses.field(default_factory=ReadMetrics)
 
 
@@ -97,6 +115,7 @@ class TableCache:
         self._loader = loader
         self._changed = changed
         self._state_dir = str(Path(host.catalog.state_dir, "blocks"))
+        self.lineage = Lineage()
         self._entries: dict[str, _Entry] = {}
         self._session_cached: set[str] = set()
         self._lock = threading.Lock()
@@ -118,6 +137,17 @@ class TableCache:
         entry = self._entries.get(table.table_id)
         return None if entry is None else entry.version
 
+    def bytes_by_partition(self, table: Table) -> dict[str, int]:
+        """Encoded bytes of the blocks of each Hive partition that is in memory; one without rows has none."""
+        entry = self._entries.get(table.table_id)
+        if entry is None or entry.version is None:
+            return {}
+        sizes: dict[str, int] = dict.fromkeys(entry.held or (), 0)
+        for block, origins in _pairs(entry.version):
+            name = origins[0].partition if origins else ""
+            sizes[name] = sizes.get(name, 0) + block.size_bytes
+        return sizes
+
     def metrics(self, table: Table) -> ReadMetrics:
         """What loading `table` observed: malformed lines and fields among it."""
         entry = self._entries.get(table.table_id)
@@ -126,24 +156,59 @@ class TableCache:
     # Versions
 
     def version(self, table: Table) -> TableVersion | None:
-        """The version that holds exactly the rows of the table's files now; None where it is not cached."""
+        """The version that holds exactly the rows of the table's files now.
+
+        None where it is not cached, or under a policy that holds some Hive partitions alone (see `held_version`).
+        """
         if not self.is_cached(table):
             return None
+        if table.cache_policy.kind is not PolicyKind.ALL:
+            self.held_version(table, self._host.catalog.partitions(table), ())
+            return None
         entry = self._entry(table)
-        with entry.lock:
+        with held(entry.lock):
             if _is_blocks(table):
                 return _blocks_alone(entry)
-            if not _is_same_form(entry.table, table):
-                self._drop(entry, durable=True)
-            entry.table = table
-            files = tuple(list_data_files(table.location or ""))
+            entry.held = None
+            self._set_table(entry, table)
+            return self._current(entry, table_files(table, self._host.catalog.partitions(table)))
+
+    def held_version(
+        self, table: Table, partitions: Sequence[HivePartition], needed: Sequence[str]
+    ) -> tuple[TableVersion | None, frozenset[str]]:
+        """A version of some Hive partitions of `partitions`, all there are, and the names of these.
+
+        Which ones they are the table's cache policy says; `needed` are those that a query is about to read.
+        """
+        if not self.is_cached(table):
+            return None, frozenset()
+        entry = self._entry(table)
+        with held(entry.lock):
+            self._set_table(entry, table)
             if entry.version is None:
-                self._restore(entry, files)
-            if entry.version is None or entry.files != files:
-                self._refresh(entry, files)
-            if entry.version is not None:
-                self._store.touch(entry.version.blocks)
-            return entry.version
+                self._restore(entry, table_files(table, partitions))
+            known = [one.name for one in sorted(partitions, key=lambda one: one.partition_id)]
+            before = _partitions_of(entry.version, known) if entry.held is None else entry.held
+            entry.held = held_partitions(table.cache_policy, before, known, entry.seen, needed)
+            entry.seen = tuple(known)
+            chosen = frozenset(entry.held)
+            version = self._current(entry, table_files(table, [one for one in partitions if one.name in chosen]))
+            return version, chosen
+
+    def _set_table(self, entry: _Entry, table: Table) -> None:
+        if not _is_same_form(entry.table, table):
+            self._drop(entry, durable=True)
+        entry.table = table
+
+    def _current(self, entry: _Entry, files: tuple[DataFile, ...]) -> TableVersion | None:
+        """The version of these files alone."""
+        if entry.version is None:
+            self._restore(entry, files)
+        if entry.version is None or entry.files != files:
+            self._refresh(entry, files)
+        if entry.version is not None:
+            self._store.touch(entry.version.blocks)
+        return entry.version
 
     def load(self, table: Table) -> TableVersion | None:
         return self.version(table)
@@ -153,24 +218,86 @@ class TableCache:
         wanted = {table.table_id: table for table in tables if self.is_cached(table) and not self.is_loaded(table)}
         if len(wanted) > 1:
             with ThreadPoolExecutor(min(len(wanted), _TABLES_AT_ONCE)) as pool:
-                list(pool.map(self.version, wanted.values()))
+                for loading in [submit(pool, self.version, table) for table in wanted.values()]:
+                    loading.result()
 
     def repair(self, blocks: Iterable[BlockHandle]) -> None:
         """Make those of `blocks` whole again that are lost or damaged, at their places and with the same rows.
 
         CorruptionError naming table and block where the source is gone or changed, or never was a file.
         """
-        lost = {handle.block_id for handle in blocks if not self._store.mend(handle)}
+        unmended = [handle for handle in blocks if not self._store.mend(handle)]
+        made = [handle for handle in unmended if self.lineage.of(handle.block_id)]
+        if made:
+            self._repair_made(made)
+        lost = {handle.block_id for handle in unmended} - {handle.block_id for handle in made}
         for entry in list(self._entries.values()):
-            with entry.lock:
-                held = [block for block in entry.version.blocks if block.block_id in lost] if entry.version else []
+            with held(entry.lock):
+                known = [block for block in entry.version.blocks if block.block_id in lost] if entry.version else []
                 # Another query may have met the same loss, and have been faster.
-                again = {block.block_id for block in held if not self._store.mend(block)}
+                again = {block.block_id for block in known if not self._store.mend(block)}
                 if again and entry.version is not None:
-                    rebuild_blocks(again, entry.version, entry.table, self._store, self._host.conf)
-                lost -= {block.block_id for block in held}
+                    self._rebuild(again, entry.version, entry.table)
+                lost -= {block.block_id for block in known}
         for block_id in lost:
-            raise CorruptionError.of_block(block_id, "lost, and its table is gone or was changed since")
+            raise BlocksReplacedError.of_block(block_id, "lost, and its table is gone or was changed since")
+
+    def _rebuild(self, lost: set[str], version: TableVersion, table: Table) -> None:
+        conf, num_threads = self._host.conf, self._host.engine.parallelism
+        rebuild_blocks(lost, version, table, self._store, conf, num_threads)
+
+    def _repair_made(self, lost: Sequence[BlockHandle]) -> None:
+        """Make blocks again by the queries that made them.
+
+        BlocksReplacedError where these gave their rows in another order: all their blocks are others now.
+        """
+        repair = RecipeRepair(_spark_engine(self._host), self, self.lineage)
+        changed = repair.rebuild(lost)
+        self._store.enforce_limit()
+        if not changed:
+            return
+        for entry in list(self._entries.values()):
+            if entry.version is not None:
+                self._replace_made(entry, entry.version, changed, repair, lost[0])
+        raise BlocksReplacedError.of_block(lost[0].block_id, "lost, and its table was made again: run the query again")
+
+    def _replace_made(
+        self, entry: _Entry, version: TableVersion, changed: set[Recipe], repair: RecipeRepair, lost: BlockHandle
+    ) -> None:
+        """Publish a version in which all that the recipes `changed` made is made anew."""
+        pieces = pieces_of(version, changed, self.lineage)
+        made: list[BlockResult] = []
+        for recipe, old in pieces.items():
+            new_recipe, results = repair.remake(recipe, old, lost)
+            self.lineage.note_made(new_recipe, results)
+            made += results
+        parts = ((block.block_id, self.lineage.of(block.block_id)) for block in version.blocks)
+        gone = [block_id for block_id, known in parts if any(piece.recipe in pieces for piece in known)]
+        with held(entry.lock):
+            is_current = entry.version is not None and set(gone) <= {one.block_id for one in entry.version.blocks}
+            if gone and is_current and entry.version is not None:
+                rest = entry.version.without(gone)
+                self._publish(entry, rest.append([one.handle for one in made], [one.statistics for one in made]))
+            else:
+                repair.discard(made)
+
+    def contents(self, query: LogicalPlan) -> Contents:
+        """What the tables of `query` hold now: equal for equal rows."""
+        return tuple(self._content(node.table) for node in query.walk() if isinstance(node, Scan))
+
+    def _content(self, table: Table) -> object:
+        if not _is_blocks(table):
+            return table_files(table, self._host.catalog.partitions(table))
+        version = self.known_version(table)
+        blocks = version.blocks if version is not None else ()
+        return tuple(piece for block in blocks for piece in self.lineage.of(block.block_id) or (block.block_id,))
+
+    def table_name(self, block: BlockHandle) -> str:
+        """The table that has `block` now, empty where none has."""
+        for entry in list(self._entries.values()):
+            if entry.version is not None and any(one.block_id == block.block_id for one in entry.version.blocks):
+                return entry.table.qualified_name
+        return ""
 
     # Compaction
 
@@ -185,7 +312,8 @@ class TableCache:
         used: list[MergedBlock] = []
         try:
             for run in self._small_runs(version):
-                merged.append(merge_run(run, version, self._store, conf, directory))  # noqa: PERF401 - kept on failure
+                merged.append(merge_run(run, version, self._store, conf, directory))
+                self._note_merged(merged[-1])
             with entry.lock:
                 if entry.version is not None and directory == self._durable_dir(entry.table):
                     newer, found = with_merged(entry.version, merged)
@@ -196,6 +324,11 @@ class TableCache:
             self._remove([block.handle for block in merged if block not in used])
         self._store.enforce_limit()
         return entry.version
+
+    def _note_merged(self, merged: MergedBlock) -> None:
+        pieces = [self.lineage.of(block.block_id) for block in merged.replaced]
+        if all(pieces):
+            self.lineage.note(merged.handle, tuple(itertools.chain.from_iterable(pieces)))
 
     def settle(self) -> None:
         """Wait for what goes on in the background."""
@@ -236,8 +369,14 @@ class TableCache:
     def cache(self, table: Table, *, lazy: bool = False) -> None:
         """With `lazy` the table is loaded by the first query that reads it."""
         self._session_cached.add(table.table_id)
-        if not lazy:
+        if lazy:
+            return
+        if table.cache_policy.kind is PolicyKind.ALL:
             self.version(table)
+            return
+        partitions = self._host.catalog.partitions(table)
+        newest = sorted(partitions, key=lambda one: one.partition_id)[-table.cache_policy.limit :]
+        self.held_version(table, partitions, [one.name for one in newest])
 
     def uncache(self, table: Table) -> None:
         self._session_cached.discard(table.table_id)
@@ -264,9 +403,11 @@ class TableCache:
             self._drop(entry, durable=True)
 
     def properties_changed(self, old: Table, new: Table) -> None:
-        """After ALTER TABLE: what was loaded in another way is dropped."""
+        """After ALTER TABLE: what was loaded in another way is dropped, and another policy holds at once."""
         if not _is_same_form(old, new):
             self.forget(old)
+        elif old.cache_policy != new.cache_policy and self.is_loaded(new):
+            self.version(new)
 
     # Tables that are blocks alone
 
@@ -327,7 +468,7 @@ class TableCache:
     def _load(self, entry: _Entry, splits: Sequence[Split]) -> list[LoadedBlock]:
         if not splits:
             return []
-        loader = self._loader or _loader(self._host, splits)
+        loader = self._loader or _loader(self._host, splits, entry.table.buckets)
         loaded, metrics = loader.load(splits, entry.table.schema, self._durable_dir(entry.table))
         entry.metrics.merge(metrics)
         self._adopt([block.handle for block in loaded])
@@ -355,7 +496,7 @@ class TableCache:
         if entry.version is not None:
             self._changed(entry.table)
             self._store.retire(entry.version.blocks, durable=durable)
-        entry.version, entry.files = None, None
+        entry.version, entry.files, entry.held, entry.seen = None, None, None, None
         if entry.use is not None:
             entry.use.close()
             entry.use = None
@@ -369,7 +510,10 @@ class TableCache:
         """Named after the form of the files too: blocks read in another way are not found again."""
         if table.cache_mode is not CacheMode.MEMORY or _is_blocks(table):
             return None
-        form = hashlib.sha256(repr((table.schema, table.storage)).encode()).hexdigest()[:16]
+        parts: tuple[object, ...] = (table.schema, table.storage)
+        if table.buckets is not None:
+            parts = (*parts, table.buckets, hash_id())
+        form = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
         return str(Path(self._state_dir, table.table_id, form))
 
     def _restore(self, entry: _Entry, files: Sequence[DataFile]) -> None:
@@ -402,17 +546,26 @@ class TableCache:
             self._replace(entry, entry.version, {origins for origins in damaged if _files(origins) <= present})
 
 
-def _loader(host: CacheHost, splits: Sequence[Split]) -> BlockLoader:
-    """RDD tasks for what is large, threads of this process for the rest."""
+def _loader(host: CacheHost, splits: Sequence[Split], buckets: BucketSpec | None) -> BlockLoader:
+    """RDD tasks for what is large or is to lie in the memory of other hosts, threads of this process for the rest."""
     from sharkpy.execution.engine import Engine as SparkEngine
 
     files = {split.path: split.file_bytes for split in splits}
     engine = host.engine
-    if isinstance(engine, SparkEngine) and sum(files.values()) > host.conf.value(DRIVER_LOAD_BYTES):
+    is_large = sum(files.values()) > host.conf.value(DRIVER_LOAD_BYTES)
+    if isinstance(engine, SparkEngine) and (is_large or not engine.is_local):
         from sharkpy.execution.rdd_loading import RddLoader
 
-        return RddLoader(engine, host.conf)
-    return DriverLoader(engine.store, host.conf, engine.parallelism)
+        return RddLoader(engine, host.conf, buckets)
+    return DriverLoader(engine.store, host.conf, engine.parallelism, buckets)
+
+
+def _spark_engine(host: CacheHost) -> SparkEngine:
+    from sharkpy.execution.engine import Engine as SparkEngine
+
+    if not isinstance(host.engine, SparkEngine):
+        raise InternalError("queries cannot be run by this engine")
+    return host.engine
 
 
 def _is_blocks(table: Table) -> bool:
@@ -432,6 +585,12 @@ def _blocks_alone(entry: _Entry) -> TableVersion:
 
 def _pairs(version: TableVersion) -> Iterable[tuple[BlockHandle, Origins]]:
     return zip(version.blocks, version.origins, strict=True)
+
+
+def _partitions_of(version: TableVersion | None, known: Sequence[str]) -> tuple[str, ...]:
+    """The Hive partitions with blocks in `version`, in the order of `known`."""
+    found = {origin.partition for origins in version.origins for origin in origins} if version is not None else set()
+    return tuple(name for name in known if name in found)
 
 
 def _files(origins: Origins) -> set[DataFile]:

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sharkpy.errors import InternalError
-from sharkpy.execution.buckets import bucket_count, bucketed_sql, quoted
+from sharkpy.execution.bucketed_writes import write_bucketed_blocks, write_bucketed_files
+from sharkpy.execution.buckets import bucketed_sql, hashed_sql, quoted
+from sharkpy.execution.exchange_writer import exchange_payloads
 from sharkpy.execution.failure import as_shark_error
 from sharkpy.execution.inputs import Relation, TaskData, TaskMetrics, open_input, registered_inputs, relation_batches
 from sharkpy.execution.operator_figures import read_figures
+from sharkpy.execution.partitioned_files import write_partitioned_files
 from sharkpy.execution.report import BlockResult, FileResult
 from sharkpy.execution.sinks import (
     Payload,
     SinkContext,
-    bucket_payloads,
     conform,
     single_payloads,
     write_blocks,
@@ -28,6 +30,7 @@ from sharkpy.execution.sinks import (
 from sharkpy.physical.stage import (
     BlockSink,
     BroadcastSink,
+    Bucketing,
     FileSink,
     HashSink,
     RangeSink,
@@ -56,14 +59,25 @@ def run_task(
     try:
         match program.sink:
             case HashSink() | RangeSink() as sink:
-                with _bucketed_batches(program, sink, data, connection, metrics, batch_rows) as batches:
-                    yield from bucket_payloads(batches, schema, bucket_count(sink), context.exchange_id)
+                with _keyed_batches(program, sink, data, connection, metrics, batch_rows) as batches:
+                    yield from exchange_payloads(batches, schema, sink, context, metrics)
             case SingleSink() | BroadcastSink() | ResultSink():
                 with task_batches(program, data, connection, metrics, batch_rows) as batches:
                     yield from single_payloads(batches, schema, context.exchange_id)
+            case BlockSink(buckets=Bucketing() as buckets) as sink:
+                hashed = _hash_sink(program, buckets)
+                with _bucketed_batches(program, hashed, data, connection, metrics, batch_rows) as batches:
+                    yield from write_bucketed_blocks(batches, sink, buckets.num_buckets, context)
+            case FileSink(buckets=Bucketing() as buckets) as sink:
+                hashed = _hash_sink(program, buckets)
+                with _bucketed_batches(program, hashed, data, connection, metrics, batch_rows) as batches:
+                    yield from write_bucketed_files(batches, sink, buckets.num_buckets, context)
             case BlockSink() as sink:
                 with task_batches(program, data, connection, metrics, batch_rows) as batches:
                     yield from write_blocks(batches, sink, context)
+            case FileSink() as sink if sink.partition_columns:
+                with task_batches(program, data, connection, metrics, batch_rows) as batches:
+                    yield from write_partitioned_files(batches, sink, context.partition)
             case FileSink() as sink:
                 with task_batches(program, data, connection, metrics, batch_rows) as batches:
                     yield from write_files(batches, sink, context.partition)
@@ -71,6 +85,11 @@ def run_task(
         raise
     except BaseException as error:
         raise as_shark_error(error) from error
+
+
+def _hash_sink(program: StageProgram, buckets: Bucketing) -> HashSink:
+    names = program.output.names
+    return HashSink(tuple(names[position] for position in buckets.keys), buckets.num_buckets)
 
 
 @contextmanager
@@ -89,6 +108,26 @@ def task_batches(
         return
     with _query(connection, relations, program, program.sql, metrics, batch_rows) as reader:
         yield _counted((conform(batch, schema) for batch in reader), metrics)
+
+
+@contextmanager
+def _keyed_batches(
+    program: StageProgram,
+    sink: HashSink | RangeSink,
+    data: TaskData,
+    connection: DuckDBPyConnection,
+    metrics: TaskMetrics,
+    batch_rows: int,
+) -> Generator[Iterator[pa.RecordBatch]]:
+    """Rows with the hash of their key, or their range, as last column."""
+    if isinstance(sink, RangeSink):
+        with _bucketed_batches(program, sink, data, connection, metrics, batch_rows) as batches:
+            yield batches
+        return
+    relations = {spec.relation: open_input(spec, data, metrics) for spec in program.inputs}
+    hashed = hashed_sql(program.sql or f"SELECT * FROM {quoted(program.inputs[0].relation)}", sink)
+    with _query(connection, relations, program, hashed, metrics, batch_rows) as reader:
+        yield _counted(iter(reader), metrics)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ the bucket (8 bytes, big endian) and the payload in turn, else payloads alone.
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import time
 from collections import defaultdict
@@ -16,13 +17,16 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.columnar.column_cache import column_cache
-from sharkpy.errors import InternalError
+from sharkpy.columnar.host import is_beside
+from sharkpy.errors import CorruptionError, InternalError, SharkError
 from sharkpy.execution.broadcast import BroadcastSource, load_broadcast
 from sharkpy.execution.connection import ConnectionSettings, process_pool
 from sharkpy.execution.failure import as_shark_error
-from sharkpy.execution.inputs import PAYLOAD_HEADER, TaskData, TaskMetrics
+from sharkpy.execution.frame_files import FrameBuffer, send_frame
+from sharkpy.execution.inputs import PAYLOAD_HEADER, TaskData, TaskMetrics, payload_exchange, payload_order
 from sharkpy.execution.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.sinks import Payload, SinkContext
+from sharkpy.execution.stop_file import ending_with
 from sharkpy.execution.task import run_task
 from sharkpy.physical.stage import StageProgram, TaskInput
 
@@ -40,6 +44,8 @@ class TaskSettings:
     """Bytes of decoded columns that the process keeps between tasks."""
     is_profiled: bool = False
     """DuckDB is to measure each operator."""
+    results_dir: str = ""
+    """Where large frames for the driver are put as files; empty: they go through Spark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +60,17 @@ class StageTask:
     exchange_id: int | None
     """The exchange that the stage writes; None: its frames go to the driver."""
     settings: TaskSettings
+    stop_file: str = ""
+    """The file whose appearance ends the task's process."""
     reports: Any = None
     """Spark accumulator for the report. A failed task reports its error instead of failing: no retry, no Java trace."""
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Any]:
-        start = time.perf_counter()
+        with ending_with(self.stop_file):
+            yield from self._run(partition, frames)
+
+    def _run(self, partition: int, frames: Iterable[bytes]) -> Iterator[Any]:
+        start, cpu_start = time.perf_counter(), time.process_time()
         metrics = TaskMetrics(is_profiled=self.settings.is_profiled)
         results: list[BlockResult | FileResult] = []
         error = None
@@ -70,26 +82,44 @@ class StageTask:
                 metrics.bytes_out += len(output.data)
                 if self.exchange_id is not None:
                     yield struct.pack("!q", output.bucket)
-                yield output.data
+                    yield output.data
+                else:
+                    yield send_frame(output.data, self.settings.results_dir, f"{self.run_id}-")
         except Exception as failure:  # noqa: BLE001 - whatever it was, the driver must learn of it
             error = as_shark_error(failure)
+            self._drop_damaged(partition, error)
         seconds = time.perf_counter() - start
+        metrics.cpu_seconds = time.process_time() - cpu_start
         self.reports.add([_report(self.run_id, partition, metrics, seconds, tuple(results), error)])
+
+    def _drop_damaged(self, partition: int, error: SharkError) -> None:
+        """What another host than the driver's has in memory is its own to remove: the block's copy is read instead."""
+        if isinstance(error, CorruptionError) and error.block_id is not None:
+            from sharkpy.columnar.executor_store import drop_from_memory
+
+            for _, handles in _load_part(self.parts, partition).blocks:
+                for handle in handles:
+                    if handle.block_id == error.block_id and handle.host and is_beside(handle.host):
+                        drop_from_memory(handle.memory_path)
 
     def _outputs(
         self, partition: int, frames: Iterable[bytes], metrics: TaskMetrics
     ) -> Iterator[Payload | BlockResult | FileResult]:
+        pool = process_pool(self.settings.connection)
         data = TaskData(
             part=_load_part(self.parts, partition),
-            payloads=_payloads_by_exchange(frames),
+            payloads=payloads_by_exchange(
+                frames, FrameBuffer(pool.settings.decoded_limit, pool.settings.temp_directory)
+            ),
             broadcasts={exchange_id: load_broadcast(source) for exchange_id, source in self.broadcasts},
+            decoded_limit=pool.settings.decoded_limit,
         )
         header = partition if self.exchange_id is None else self.exchange_id
         context = SinkContext(
             partition, header, self.settings.writer, self.settings.block_bytes, self.settings.force_encoding
         )
         column_cache().limit = self.settings.scan_cache_bytes
-        with process_pool(self.settings.connection).borrow() as connection:
+        with pool.borrow() as connection:
             yield from run_task(self.program, data, connection, context, metrics, self.settings.batch_rows)
 
 
@@ -104,14 +134,19 @@ def _load_part(parts: tuple[bytes, ...], partition: int) -> TaskInput:
     return part
 
 
-def _payloads_by_exchange(frames: Iterable[bytes]) -> dict[int, list[pa.Buffer]]:
+def payloads_by_exchange(frames: Iterable[bytes], buffer: FrameBuffer) -> dict[int, list[pa.Buffer]]:
     """Payloads by the exchange that their header names; shorter frames only make a partition exist."""
-    payloads: dict[int, list[pa.Buffer]] = defaultdict(list)
-    for frame in frames:
-        if len(frame) > PAYLOAD_HEADER:
-            (exchange_id,) = struct.unpack_from("<q", frame)
-            payloads[exchange_id].append(pa.py_buffer(frame))
-    return payloads
+    payloads: dict[int, list[tuple[int, pa.Buffer]]] = defaultdict(list)
+    with contextlib.closing(buffer):
+        for frame in frames:
+            if len(frame) > PAYLOAD_HEADER:
+                buffer.append(frame)
+        for payload in buffer.frames():
+            (header,) = struct.unpack_from("<q", payload)
+            payloads[payload_exchange(header)].append((payload_order(header), payload))
+    # They come in any order; what a task does with them must not depend on it.
+    in_order = {one: sorted(found, key=lambda item: item[0]) for one, found in payloads.items()}
+    return {one: [payload for _, payload in found] for one, found in in_order.items()}
 
 
 def _report(
@@ -133,4 +168,8 @@ def _report(
         results,
         error,
         tuple(metrics.operators),
+        metrics.collected,
+        cpu_seconds=metrics.cpu_seconds,
+        blocks_beside=metrics.blocks_beside,
+        blocks_afar=metrics.blocks_afar,
     )

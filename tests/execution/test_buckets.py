@@ -7,11 +7,13 @@ from decimal import Decimal
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.execution.buckets import BUCKET_COLUMN, bucketed_sql
-from sharkpy.execution.sinks import PAYLOAD_BYTES, bucket_payloads, windows
+from sharkpy.execution.buckets import BUCKET_COLUMN, HASH_COLUMN, bucketed_sql
+from sharkpy.execution.exchange_writer import exchange_payloads
+from sharkpy.execution.inputs import TaskMetrics
+from sharkpy.execution.sinks import PAYLOAD_BYTES, SinkContext, windows
 from sharkpy.physical.stage import HashSink, RangeSink
 
 KeyOrder = tuple[bool, bool]
@@ -70,6 +72,7 @@ def test_equal_doubles_meet(values: list[float], connection: duckdb.DuckDBPyConn
     assert first == second
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.one_of(st.none(), st.integers(-3, 3)), st.sampled_from(["", "a", "b", None])), max_size=30),
     st.lists(st.tuples(st.one_of(st.none(), st.integers(-3, 3)), st.sampled_from(["", "a", "b", None])), max_size=5),
@@ -106,12 +109,12 @@ def test_payloads_hold_each_row_once_in_its_bucket_and_order() -> None:
     schema = pa.schema([("v", pa.int64())])
     batches = [
         pa.record_batch(
-            {"v": range(start, start + 100), BUCKET_COLUMN: pa.array([i % 7 for i in range(100)], pa.int32())}
+            {"v": range(start, start + 100), HASH_COLUMN: pa.array([i % 7 for i in range(100)], pa.uint64())}
         )
         for start in (0, 100)
     ]
     found: dict[int, list[int]] = {}
-    for payload in bucket_payloads(batches, schema, 9, header=5):
+    for payload in exchange_payloads(batches, schema, HashSink(("v",), 9), SinkContext(), TaskMetrics()):
         rows = pa.ipc.open_stream(payload.data.slice(8)).read_all().column("v").to_pylist()
         assert len(rows) == payload.num_rows
         found.setdefault(payload.bucket, []).extend(rows)

@@ -32,6 +32,18 @@ def test_duckdb(sql: str, kind: type[SharkError], sqlstate: str, text: str) -> N
     assert "\n" not in error.message
 
 
+def test_out_of_memory_says_which_setting() -> None:
+    config = {"memory_limit": "4MiB", "temp_directory": ""}
+    with duckdb.connect(config=config) as connection, pytest.raises(duckdb.Error) as caught:
+        connection.execute("SELECT list(range::VARCHAR) FROM range(1000000)").fetchall()
+    error = as_shark_error(caught.value)
+    assert type(error) is ResourceError
+    assert error.sqlstate == "53200"
+    assert error.message.startswith("out of memory: ")
+    assert "Error:" not in error.message
+    assert "shark.task.memory" in str(error.hint)
+
+
 def test_an_error_of_the_engine_is_kept() -> None:
     error = CorruptionError("block b7 is damaged")
     assert as_shark_error(error) is error

@@ -28,12 +28,10 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def workers(engine: Engine) -> list[psutil.Process]:
-    """The Python workers: children of the daemon, which is a child of the JVM."""
-    assert engine._spark is not None
-    assert engine._spark.jvm is not None
-    jvm = psutil.Process(engine._spark.jvm.process.pid)
-    return [worker for daemon in jvm.children() for worker in daemon.children()]
+def workers() -> list[psutil.Process]:
+    """The Python workers: children of the daemon, which is a child of this process's JVM, whoever started that."""
+    machines = [child for child in psutil.Process().children() if "java" in child.name()]
+    return [worker for machine in machines for daemon in machine.children() for worker in daemon.children()]
 
 
 def wait_until(condition: object, seconds: float = 20.0) -> None:
@@ -58,7 +56,7 @@ def test_a_worker_that_dies_is_replaced_and_its_task_runs_again(spark_engine: En
     list(runner.batches(numbers(10)))
     assert spark_engine.jobs.context.parallelize([0, 1], 2).map(lethal).collect() == [0, 1]
     assert mark.exists()
-    rows, _ = runner.run_exchange(numbers(500, sink=sink, tasks=4), 1, 2)
+    rows = runner.run_exchange(numbers(500, sink=sink, tasks=4), 1, 2).rows
     counted = stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', ExchangeColumns("in0", 1, SCHEMA), tasks=2)
     assert rows == 2000
     assert sum(batch.column(0).to_pylist()[0] for batch in runner.batches(counted)) == 2000
@@ -75,7 +73,7 @@ def test_a_stage_survives_the_death_of_all_workers(spark_engine: Engine) -> None
     def kill(_: object) -> None:
         """As the first of four tasks ends, with others running."""
         if not killed:
-            for worker in workers(spark_engine):
+            for worker in workers():
                 killed.append(worker.pid)
                 worker.kill()
 

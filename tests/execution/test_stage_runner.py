@@ -8,8 +8,8 @@ import pytest
 
 from sharkpy.errors import CancelledError, ExecutionError, InternalError
 from sharkpy.execution.engine import Engine
-from sharkpy.execution.progress import Progress
-from sharkpy.execution.report import BlockResult
+from sharkpy.execution.progress import Progress, ignore_progress
+from sharkpy.execution.report import BlockResult, ReportBook
 from sharkpy.execution.stage_runner import Stage, StageRunner
 from sharkpy.physical.stage import (
     BlockSink,
@@ -43,10 +43,11 @@ def test_results_come_in_the_order_of_tasks(spark_engine: Engine) -> None:
 
 def test_a_hash_exchange_moves_equal_keys_together(spark_engine: Engine) -> None:
     runner = StageRunner(spark_engine)
-    rows, sizes = runner.run_exchange(numbers(1000, sink=HashSink(("c0",), 4), tasks=3), 1, 4)
-    assert rows == 3000
-    assert len(sizes) == 4
-    assert all(sizes)
+    observed = runner.run_exchange(numbers(1000, sink=HashSink(("c0",), 4), tasks=3), 1, 4)
+    assert observed.rows == sum(observed.rows_per_bucket) == 3000
+    assert len(observed.bytes_per_bucket) == len(observed.rows_per_bucket) == 4
+    assert all(observed.bytes_per_bucket)
+    assert (observed.quantiles[0], observed.quantiles[-1], observed.null_keys) == (0, 999, 0)
     counted = stage(
         'SELECT c0, count(*)::VARCHAR AS c1 FROM "in0" GROUP BY c0', ExchangeColumns("in0", 1, SCHEMA), tasks=4
     )
@@ -145,8 +146,7 @@ def test_an_exchange_can_be_broadcast_after_the_fact(spark_engine: Engine) -> No
 
 def test_a_limit_starts_no_more_tasks_than_it_needs(spark_engine: Engine) -> None:
     runner = StageRunner(spark_engine)
-    rows, _ = runner.hold_exchange(numbers(100, tasks=200), 1, max_rows=150)
-    assert rows >= 150
+    assert runner.hold_exchange(numbers(100, tasks=200), 1, max_rows=150).rows >= 150
     (profile,) = runner.profile.stages
     assert 2 <= profile.num_tasks <= 2 + 8
     runner.close()
@@ -154,8 +154,8 @@ def test_a_limit_starts_no_more_tasks_than_it_needs(spark_engine: Engine) -> Non
 
 def test_an_empty_exchange(spark_engine: Engine) -> None:
     runner = StageRunner(spark_engine)
-    rows, sizes = runner.run_exchange(numbers(0, sink=HashSink(("c0",), 3)), 1, 3)
-    assert (rows, sizes) == (0, (0, 0, 0))
+    observed = runner.run_exchange(numbers(0, sink=HashSink(("c0",), 3)), 1, 3)
+    assert (observed.rows, observed.bytes_per_bucket) == (0, (0, 0, 0))
     counted = stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', ExchangeColumns("in0", 1, SCHEMA), tasks=1)
     assert collect(runner, counted) == [(0, None)]
     runner.close()
@@ -241,3 +241,27 @@ def test_many_parts_reach_their_tasks(spark_engine: Engine) -> None:
     program = StageProgram("SELECT 1 AS c0, '' AS c1", (), SCHEMA, numbers(1).program.sink)
     parts = tuple(TaskInput(blocks=((f"r{i}" * 500, ()),)) for i in range(400))
     assert len(collect(StageRunner(spark_engine), Stage(program, parts))) == 400
+
+
+def test_a_listener_that_fails_costs_no_report(spark_engine: Engine) -> None:
+    """pyspark's server for accumulators would end with its exception, and with it the reports of all later tasks."""
+
+    def fail(_: object) -> None:
+        raise ValueError("a listener's own fault")
+
+    for listener in (fail, ignore_progress):
+        runner = StageRunner(spark_engine, listener)
+        assert sum(batch.num_rows for batch in runner.batches(numbers(10))) == 20
+        assert sum(stage.rows_out for stage in runner.profile.stages) == 20
+
+
+@pytest.mark.parametrize(
+    "run", [lambda runner: list(runner.batches(numbers(10))), lambda runner: runner.results(numbers(10))]
+)
+def test_tasks_without_a_report_are_an_error(
+    spark_engine: Engine, monkeypatch: pytest.MonkeyPatch, run: Callable[[StageRunner], object]
+) -> None:
+    """What a task stored, and whether it failed, is in its report alone."""
+    monkeypatch.setattr(ReportBook, "add", lambda *_: None)
+    with pytest.raises(ExecutionError, match="2 tasks have ended without a report"):
+        run(StageRunner(spark_engine))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,10 +9,12 @@ import pyarrow as pa
 import pytest
 
 from sharkpy.columnar.block import encode_block
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.key_bits import key_bits
 from sharkpy.columnar.store import BlockStore, open_block
-from sharkpy.errors import ExecutionError, InternalError
+from sharkpy.errors import CorruptionError, ExecutionError, InternalError
 from sharkpy.execution.connection import ConnectionPool, ConnectionSettings
-from sharkpy.execution.inputs import TaskData, TaskMetrics
+from sharkpy.execution.inputs import BatchStream, TaskData, TaskMetrics, open_input
 from sharkpy.execution.report import BlockResult, FileResult
 from sharkpy.execution.sinks import SinkContext, encode_payload
 from sharkpy.execution.task import run_task, task_batches
@@ -30,6 +33,7 @@ from sharkpy.types import BIGINT, STRING, Field, Schema, arrow_schema
 
 SCHEMA = Schema((Field("c0", BIGINT), Field("c1", STRING)))
 ARROW = arrow_schema(SCHEMA)
+STORED = Schema((Field("id", BIGINT), Field("name", STRING)))
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +81,67 @@ def test_blocks_of_several_encodings_are_one_relation(store: BlockStore, connect
         'SELECT count(*) AS c5 FROM "in0"', (BlockColumns("in0", (), ()),), Schema((Field("c5", BIGINT),)), ResultSink()
     )
     assert rows(counted, data, connection) == [(30,)]
+
+
+def _stored(store: BlockStore, num_blocks: int) -> list[BlockHandle]:
+    """Blocks of ten rows in turn plain and as dictionaries, with a NULL in each."""
+    handles = []
+    for low in range(0, 10 * num_blocks, 10):
+        content = table(low, low + 10)
+        names = pa.array([None, *content.column("c1").to_pylist()[1:]], pa.string())
+        content = pa.table({"id": content.column("c0"), "name": names})
+        encoding = "plain" if low % 20 else "dictionary"
+        handles.append(store.writer().write(encode_block(content, STORED, force_encoding=encoding)))
+    store.adopt(handles)
+    return handles
+
+
+@pytest.mark.parametrize("limit", [-1, 0, 20, 1 << 30])
+def test_blocks_beyond_the_limit_are_decoded_as_they_are_scanned(
+    limit: int, store: BlockStore, connection: duckdb.DuckDBPyConnection
+) -> None:
+    spec = BlockColumns("in0", ("name", "id"), ("c1", "c0"), STORED.select(["name", "id"]), ("", "SMALLINT"))
+    part = TaskInput(blocks=(("in0", tuple(_stored(store, 6))),))
+    data = TaskData(part, decoded_limit=limit)
+    joined = 'SELECT a."c0", b."c1" FROM "in0" a JOIN "in0" b ON a."c0" = b."c0" ORDER BY 1'
+    expected = [(i, None if i % 10 == 0 else f"s{i % 3}") for i in range(60)]
+    assert rows(program(joined, spec), data, connection) == expected
+    held = open_input(spec, data, TaskMetrics())
+    assert any(isinstance(one, BatchStream) for one in held) == (limit <= 20)
+
+
+@pytest.mark.parametrize("limit", [-1, 1 << 30])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_without_the_keys_of_a_join_are_left_out(
+    limit: int, threads: int, store: BlockStore, connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sharkpy.execution.inputs._LARGE_ROWS", 1)
+    keys = key_bits(pa.chunked_array([[3, 17, 18, 41, 99]], pa.int64()))
+    assert keys is not None
+    schema = STORED.select(["name", "id"])
+    spec = BlockColumns("in0", ("name", "id"), ("c1", "c0"), schema, ("", "SMALLINT"), keys=(("id", keys),))
+    part = TaskInput(blocks=(("in0", tuple(_stored(store, 6))),))
+    data = TaskData(part, decoded_limit=limit, threads=threads)
+    found = rows(program('SELECT "c0", "c1" FROM "in0" ORDER BY 1', spec), data, connection)
+    assert found == [(3, "s0"), (17, "s2"), (18, "s0"), (41, "s2")]
+
+
+def test_a_column_damaged_behind_the_limit_names_its_block(
+    store: BlockStore, connection: duckdb.DuckDBPyConnection
+) -> None:
+    handles = _stored(store, 4)
+    path = Path(handles[3].memory_path)
+    content = bytearray(path.read_bytes())
+    place = content.index(struct.pack("<10q", *range(30, 40)))
+    content[place] ^= 0x55
+    path.unlink()
+    path.write_bytes(content)
+    spec = BlockColumns("in0", ("id", "name"), ("c0", "c1"), STORED)
+    data = TaskData(TaskInput(blocks=(("in0", tuple(handles)),)), decoded_limit=0)
+    with pytest.raises(CorruptionError) as caught:
+        list(run_task(program('SELECT * FROM "in0"', spec), data, connection, SinkContext(), TaskMetrics()))
+    assert caught.value.block_id == handles[3].block_id
+    assert rows(program("SELECT 1 AS c0, 'x' AS c1"), TaskData(), connection) == [(1, "x")]
 
 
 def test_a_task_without_blocks_has_no_rows_of_the_same_types(connection: duckdb.DuckDBPyConnection) -> None:

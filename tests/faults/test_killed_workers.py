@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
 
 import sharkpy
+from sharkpy.errors import ExecutionError
 from sharkpy.execution.spark import TASK_ATTEMPTS
 from tests.faults.workload import QUERIES
 
@@ -103,3 +106,39 @@ def test_a_write_is_whole_or_not_there(context: sharkpy.SharkContext, seed: int)
         found = context.sql("SELECT count(*), count(DISTINCT k), sum(v) FROM copied").fetchall()
         assert found == context.sql("SELECT count(*), count(*), sum(v) FROM facts").fetchall(), f"seed {seed}"
         context.sql("DROP TABLE copied")
+    gc.collect()
+    store = context.engine.store
+    store.make_room(0)
+    known = store.usage().num_blocks
+    assert len(list(Path(store.memory_dir).glob("*.arrow"))) == known, f"seed {seed}: blocks that nobody knows"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_daemons_that_never_start(context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]]) -> None:
+    """A clear error; Spark's own factory of workers would start none after that."""
+    is_over = threading.Event()
+
+    def run() -> None:
+        while not is_over.wait(0.02):
+            for daemon in daemons():
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    for victim in [daemon, *daemon.children()]:
+                        victim.kill()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    failures: list[str] = []
+    try:
+        # Now and then one is fast enough.
+        for _ in range(5):
+            try:
+                assert context.sql(QUERIES[0]).fetchall() == expected[QUERIES[0]]
+            except ExecutionError as error:
+                failures.append(error.message)
+    finally:
+        is_over.set()
+        thread.join()
+    assert failures
+    assert all("could not be started" in one or "died at each of 4 tries" in one for one in failures), failures
+    assert context.sql(QUERIES[0]).fetchall() == expected[QUERIES[0]]

@@ -77,7 +77,9 @@ def test_threads(tmp_path: Path, seed: int, cache: str) -> None:
         prepare(context, cache)
 
         def run(worker: int) -> None:
-            results.append(work(context, seed, worker, 6))
+            # Half of them have sessions of their own.
+            session = context if worker % 2 else context.new_session()
+            results.append(work(session, seed, worker, 6))
 
         threads = [threading.Thread(target=run, args=(worker,)) for worker in range(8)]
         for thread in threads:

@@ -156,18 +156,6 @@ def test_a_source_that_changed_meanwhile_is_told(tmp_path: Path, placement: str)
         assert context.sql("SELECT count(*) FROM t").fetchall() == [(3201,)]
 
 
-@pytest.mark.parametrize("placement", ["driver", pytest.param("rdd", marks=pytest.mark.spark)])
-def test_a_table_in_memory_only_cannot_be_made_again(tmp_path: Path, placement: str) -> None:
-    with start(tmp_path, placement) as context:
-        context.sql("CREATE TABLE m TBLPROPERTIES ('shark.cache'='MEMORY_ONLY') AS SELECT * FROM t")
-        version = context.table_cache.known_version(context.catalog.table("default", "m"))
-        assert version is not None
-        Path(version.blocks[0].memory_path).unlink()
-        with pytest.raises(CorruptionError, match=rf"{version.blocks[0].block_id}.*memory only.*default\.m"):
-            context.sql("SELECT sum(k) FROM m").fetchall()
-        assert context.sql("SELECT sum(k) FROM t").fetchall() == [(ANSWER[0][1],)]
-
-
 def test_damage_in_the_warehouse_between_sessions(tmp_path: Path) -> None:
     with start(tmp_path, "driver") as context:
         paths = [Path(block.durable_path or "") for block in blocks(context)]

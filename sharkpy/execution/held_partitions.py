@@ -1,0 +1,36 @@
+"""Which Hive partitions of a cached table are held in memory (SPEC M5): pure decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.catalog.cache_policy import CachePolicy, PolicyKind
+
+
+def held_partitions(
+    policy: CachePolicy, held: Sequence[str], known: Sequence[str], seen: Sequence[str] | None, needed: Sequence[str]
+) -> tuple[str, ...]:
+    """The Hive partitions to hold now, the first to go first.
+
+    `held` are those so far; `known` all there are, in the order of their registration; `seen` those that there were
+    when this was last asked, None at first; `needed` those that a query reads now.
+
+    1. LRU holds what was used or registered last. A query that needs more than there is room for finds those that
+       are held already, and does not drive out by its later ones what its first ones brought in.
+    2. FIFO holds what was registered last, however it is used.
+    """
+    there = set(known)
+    kept = [name for name in held if name in there]
+    was_seen, is_held = set(seen or ()), set(kept)
+    new = [name for name in known if name not in was_seen and name not in is_held]
+    if policy.kind is PolicyKind.FIFO:
+        return _last([*kept, *new], policy.limit)
+    wanted = set(needed)
+    order = [name for name in needed if name in is_held] + [name for name in needed if name not in is_held]
+    used = order[: policy.limit]
+    others = [name for name in [*kept, *(() if seen is None else new)] if name not in wanted]
+    return _last([*others, *used], policy.limit)
+
+
+def _last(names: list[str], limit: int) -> tuple[str, ...]:
+    return tuple(names[max(len(names) - limit, 0) :])

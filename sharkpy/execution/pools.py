@@ -1,0 +1,42 @@
+"""Fair pools: what a session's statements share with each other, and sessions with other sessions."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Pools share in proportion to their weights; statements of one pool in the order in which they came."""
+
+    name: str
+    weight: int = 1
+
+
+DEFAULT_POOL = Pool("default")
+
+
+class SparkPools:
+    """Pools of Spark's fair scheduler, made at run time: its configuration file knows no sessions."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._lock = threading.Lock()
+        self._known: set[str] = set()
+
+    def use(self, pool: Pool) -> str:
+        """The name of Spark's pool. Its weight cannot change: another weight is another pool."""
+        name = pool.name if pool.weight == 1 else f"{pool.name} x{pool.weight}"
+        with self._lock:
+            if name not in self._known:
+                self._make(name, pool.weight)
+                self._known.add(name)
+        return name
+
+    def _make(self, name: str, weight: int) -> None:
+        scheduler = self._context._jvm.org.apache.spark.scheduler
+        root = self._context._jsc.sc().taskScheduler().rootPool()
+        if root is not None and root.getSchedulableByName(name) is None:
+            root.addSchedulable(scheduler.Pool(name, scheduler.SchedulingMode.FAIR(), 0, weight))

@@ -1,0 +1,84 @@
+"""One running statement of a session: what ends it, the time it takes, and its turn among other statements."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sharkpy.cancellation import Cancellation
+from sharkpy.errors import CancelledError
+
+if TYPE_CHECKING:
+    from sharkpy.execution.admission import Turn
+
+_LEAST_SECONDS = 0.01
+
+
+class Statement(Cancellation):
+    """1. `active` is entered by one thread at a time, while it works; in between the reader of the rows works.
+    2. The time of `timeout` runs, and the turn is held, only inside `active`.
+    3. `end` is called once, when the statement has given all that it gives or has failed.
+    """
+
+    def __init__(self, timeout: float = 0.0) -> None:
+        super().__init__()
+        self.turn: Turn | None = None
+        self._timeout = timeout
+        self._clock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._spent = 0.0
+        self._since: float | None = None
+        self._is_over = False
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        self._resume()
+        try:
+            with super().active():
+                yield
+        finally:
+            self._pause()
+
+    def end(self) -> None:
+        with self._clock:
+            self._is_over = True
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    def _resume(self) -> None:
+        if self.turn is not None:
+            self.turn.resume()
+        with self._clock:
+            self._since = time.monotonic()
+            if self._timeout and self._timer is None and not self._is_over:
+                self._arm()
+
+    def _pause(self) -> None:
+        with self._clock:
+            if self._since is not None:
+                self._spent += time.monotonic() - self._since
+                self._since = None
+        if self.turn is not None:
+            self.turn.pause()
+
+    def _arm(self) -> None:
+        self._timer = threading.Timer(max(self._timeout - self._spent, _LEAST_SECONDS), self._look)
+        self._timer.name, self._timer.daemon = "sharkpy-timeout", True
+        self._timer.start()
+
+    def _look(self) -> None:
+        """The time would be up, had the statement worked all along."""
+        with self._clock:
+            self._timer = None
+            if self._since is None or self._is_over:
+                return
+            spent = self._spent + time.monotonic() - self._since
+            if spent < self._timeout:
+                self._arm()
+                return
+        limit = f"shark.query.timeout allows it {self._timeout:g} s"
+        self.cancel(CancelledError(f"the statement took too long: {limit}"))

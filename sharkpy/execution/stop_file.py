@@ -1,0 +1,40 @@
+"""Ends the worker of a cancelled task: Spark asks a worker to end after seconds only, and DuckDB would compute on.
+
+The driver makes a file when it cancels a job group; a task whose file appears kills its process, which is all that
+Spark would do later. Workers on other hosts do not see the file and are left to Spark.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_LOOK_SECONDS = 0.1
+
+
+def stop_file(folder: Path, group: str) -> Path:
+    return folder / f"cancelled-{group}"
+
+
+@contextmanager
+def ending_with(path: str) -> Iterator[None]:
+    """Kill this process if the file `path` appears before the end of the block; an empty path never does."""
+    if not path:
+        yield
+        return
+    done = threading.Event()
+    threading.Thread(target=_watch, args=(path, done), name="sharkpy-stop", daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _watch(path: str, done: threading.Event) -> None:
+    while not done.wait(_LOOK_SECONDS):
+        if Path(path).exists() and not done.is_set():
+            os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""python -m bench tpch|bigdata|micro [--scale 1] [--engines sharkpy,sharkpy-rdd,spark,duckdb] [--json out.json]"""
+"""python -m bench tpch|bigdata|micro|pde [--scale 1] [--engines sharkpy,sharkpy-rdd,spark,duckdb] [--json out.json]"""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from bench.compare import difference
+from bench.engines import EngineOptions
 from bench.report import append, suite_report
 from bench.suites import ROOT, SUITES
 
@@ -23,12 +25,14 @@ ENGINES = "sharkpy,sharkpy-rdd,spark,duckdb"
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("suite", choices=[*SUITES, "micro"])
+    parser.add_argument("suite", choices=[*SUITES, "micro", "pde"])
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--engines", default=ENGINES)
     parser.add_argument("--queries", help="names, separated by commas (default: all)")
     parser.add_argument("--runs", type=int, default=3, help="warm runs of each query")
     parser.add_argument("--json", type=Path, help="also write all figures to this file")
+    parser.add_argument("--memory", default="", help="such as 10g: limit of sharkpy's store, and of the other engines")
+    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of sharkpy")
     parser.add_argument("--no-append", action="store_true", help="leave RESULTS.md as it is")
     options = parser.parse_args()
     if options.suite == "micro":
@@ -36,9 +40,14 @@ def main() -> int:
 
         text, figures = run_micro(options.runs)
         differences: list[str] = []
+    elif options.suite == "pde":
+        from bench.pde_suite import run_pde
+
+        text, figures = run_pde(options.runs, options.queries)
+        differences = []
     else:
         figures, differences = run_suite(options)
-        text = suite_report(options.suite, options.scale, figures, differences)
+        text = suite_report(options.suite, options.scale, figures, differences, _conditions(options))
     print(text)
     if not options.no_append:
         append(text)
@@ -50,7 +59,8 @@ def main() -> int:
 
 def run_suite(options: argparse.Namespace) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Figures by engine, and where answers differ."""
-    SUITES[options.suite].data(options.scale)
+    data = SUITES[options.suite].data(options.scale)
+    limits = EngineOptions(str(data.parent), options.memory, dict(one.split("=", 1) for one in options.conf))
     figures: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(prefix="sharkpy-bench-answers-") as answers:
         for engine in options.engines.split(","):
@@ -58,11 +68,17 @@ def run_suite(options: argparse.Namespace) -> tuple[dict[str, dict[str, Any]], l
             folder.mkdir()
             print(f"{options.suite} on {engine}", file=sys.stderr)
             arguments = [options.suite, engine, options.scale, max(options.runs, 3), options.queries or "all", folder]
-            command = [sys.executable, "-m", "bench.run_engine", *map(str, arguments)]
+            command = [sys.executable, "-m", "bench.run_engine", *map(str, arguments), json.dumps(asdict(limits))]
             environment = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
             subprocess.run(command, check=True, cwd=ROOT.parent, env=environment)
             figures[engine] = json.loads((folder / "figures.json").read_text())
         return figures, _differences(figures, Path(answers))
+
+
+def _conditions(options: argparse.Namespace) -> str:
+    limit = f"Memory limit {options.memory}: of sharkpy's store, of DuckDB, of Spark's heap." if options.memory else ""
+    conf = f"sharkpy with {', '.join(options.conf)}." if options.conf else ""
+    return f"{limit} {conf}".strip()
 
 
 def _differences(figures: dict[str, dict[str, Any]], answers: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""The engines that are compared: load tables into memory, run HiveQL, say how many bytes the tables take."""
+"""The engines that are compared: load tables, run HiveQL, say how many bytes the tables take."""
 
 from __future__ import annotations
 
@@ -6,13 +6,30 @@ import os
 import shutil
 import sys
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+if TYPE_CHECKING:
+    from sharkpy.session import SharkContext
+
 CORES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """`memory`, such as "10g": the limit of sharkpy's store, and all that the others may use; empty: no limit.
+
+    Under a limit DuckDB's tables are in a database file and Spark's may go to disk, as sharkpy's blocks may.
+    `conf` has settings of sharkpy; `folder` is on a disk with room for tables and spilled data.
+    """
+
+    folder: str
+    memory: str = ""
+    conf: dict[str, str] = field(default_factory=dict)
 
 
 class BenchEngine(Protocol):
@@ -29,17 +46,25 @@ class BenchEngine(Protocol):
 class SharkpyBench:
     """sharkpy; with `driver_placement` off every stage is an RDD job."""
 
-    def __init__(self, *, driver_placement: bool = True) -> None:
-        self._conf = {} if driver_placement else {"shark.placement.driver": "false"}
+    def __init__(self, options: EngineOptions, *, driver_placement: bool = True) -> None:
+        self._is_rdd = not driver_placement
+        limit = {"shark.store.memory.limit": options.memory} if options.memory else {}
+        placement = {"shark.placement.driver": "false"} if self._is_rdd else {}
+        self._conf = {"shark.temp.dir": options.folder} | limit | placement | options.conf
+        self._parent = options.folder
 
     def start(self) -> None:
         import sharkpy
 
-        self._folder = tempfile.mkdtemp(prefix="sharkpy-bench-")
+        self._folder = tempfile.mkdtemp(prefix="sharkpy-bench-", dir=self._parent)
         self._context = sharkpy.connect(f"local[{CORES}]", self._folder, **self._conf)
         self._context.sql("SELECT 1").fetchall()
-        if self._conf:
+        if self._is_rdd:
             _ = self._context.engine.jobs  # Spark is up before loading is timed, as it is for Spark SQL
+
+    @property
+    def context(self) -> SharkContext:
+        return self._context
 
     def load(self, table: str, folder: Path) -> None:
         from sharkpy.types import from_arrow
@@ -71,7 +96,10 @@ class SharkpyBench:
 
 
 class SparkBench:
-    """Spark SQL over CACHE TABLE, non-ANSI, two cores."""
+    """Spark SQL over CACHE TABLE, non-ANSI, two cores; results come as Arrow batches."""
+
+    def __init__(self, options: EngineOptions) -> None:
+        self._options = options
 
     def start(self) -> None:
         from pyspark.sql import SparkSession
@@ -84,7 +112,9 @@ class SparkBench:
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.ansi.enabled": "false",
             "spark.sql.shuffle.partitions": str(2 * CORES),
-            "spark.driver.memory": "6g",
+            "spark.driver.memory": self._options.memory or "6g",
+            "spark.driver.maxResultSize": "0",
+            "spark.local.dir": self._options.folder,
             "spark.sql.catalogImplementation": "in-memory",
             "spark.log.level": "ERROR",
         }
@@ -117,18 +147,29 @@ class SparkBench:
 
 
 class DuckdbBench:
-    """DuckDB with native tables in memory, two threads; queries are translated by sqlglot, once, untimed."""
+    """DuckDB with native tables, two threads; queries are translated by sqlglot, once, untimed."""
+
+    def __init__(self, options: EngineOptions) -> None:
+        self._options = options
 
     def start(self) -> None:
         import duckdb
 
-        self._connection: Any = duckdb.connect(config={"threads": CORES})
+        config: dict[str, Any] = {"threads": CORES, "temp_directory": str(Path(self._options.folder, "spilled"))}
+        self._database = ":memory:"
+        if self._options.memory:
+            self._database = str(Path(self._options.folder, "tables.duckdb"))
+            config["memory_limit"] = f"{self._options.memory.rstrip('b')}ib"
+        self._connection: Any = duckdb.connect(self._database, config=config)
         self._translated: dict[str, str] = {}
 
     def load(self, table: str, folder: Path) -> None:
         self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet('{folder}/*.parquet')")
 
     def table_bytes(self) -> dict[str, int]:
+        if self._options.memory:
+            self._connection.execute("CHECKPOINT")
+            return {"all": Path(self._database).stat().st_size}
         sql = "SELECT memory_usage_bytes FROM duckdb_memory() WHERE tag = 'IN_MEMORY_TABLE'"
         return {"all": int(self._connection.execute(sql).fetchall()[0][0])}
 
@@ -148,14 +189,14 @@ class DuckdbBench:
         self._connection.close()
 
 
-def make_engine(name: str) -> BenchEngine:
+def make_engine(name: str, options: EngineOptions) -> BenchEngine:
     match name:
         case "sharkpy":
-            return SharkpyBench()
+            return SharkpyBench(options)
         case "sharkpy-rdd":
-            return SharkpyBench(driver_placement=False)
+            return SharkpyBench(options, driver_placement=False)
         case "spark":
-            return SparkBench()
+            return SparkBench(options)
         case "duckdb":
-            return DuckdbBench()
+            return DuckdbBench(options)
     raise SystemExit(f'no engine "{name}": sharkpy, sharkpy-rdd, spark, duckdb')

@@ -9,6 +9,9 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from bench.engines import CORES
+from bench.suites import SUITES, Rate
+
 RESULTS = Path(__file__).parent / "RESULTS.md"
 
 
@@ -26,7 +29,9 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, {memory:.0f} GB; Python {platform.python_version()}"
 
 
-def suite_report(suite: str, scale: float, figures: dict[str, Any], differences: list[str]) -> str:
+def suite_report(
+    suite: str, scale: float, figures: dict[str, Any], differences: list[str], conditions: str = ""
+) -> str:
     """Markdown: medians by query, geometric means, ratios to the first engine, loads and bytes."""
     engines = list(figures)
     names = list(dict.fromkeys(name for engine in engines for name in figures[engine]["queries"]))
@@ -35,6 +40,7 @@ def suite_report(suite: str, scale: float, figures: dict[str, Any], differences:
         f"## {suite} at scale {scale:g}, {datetime.date.today().isoformat()}",
         "",
         f"{machine()}; " + ", ".join(f"{key} {value}" for key, value in versions.items()) + ". Warm medians in ms.",
+        *([conditions] if conditions else []),
         "",
         "| query | " + " | ".join(engines) + " |",
         "|---" + "|---:" * len(engines) + "|",
@@ -49,10 +55,11 @@ def suite_report(suite: str, scale: float, figures: dict[str, Any], differences:
         _row(f"geometric mean of {len(common)}", means, ".1f"),
         _row("sum", totals, ".0f"),
         _row("load, s", [sum(figures[e]["load_s"].values()) for e in engines], ".2f"),
-        _row("bytes in memory, MB", [sum(figures[e]["bytes"].values()) / 1e6 for e in engines], ".1f"),
+        _row("bytes of the tables, MB", [sum(figures[e]["bytes"].values()) / 1e6 for e in engines], ".1f"),
         "",
     ]
     lines += _largest_table(figures, engines)
+    lines += _rates(SUITES[suite].rates, figures, names)
     if len(engines) > 1:
         lines += [f"Geometric mean against {engines[0]}: " + _ratios(engines, means), ""]
     lines += ["Answers: " + ("; ".join(differences) or "equal on all engines."), ""]
@@ -79,6 +86,32 @@ def _row(title: str, values: list[float], form: str) -> str:
 
 def _ratios(engines: list[str], means: list[float]) -> str:
     return ", ".join(f"{engine} {mean / means[0]:.2f}x" for engine, mean in zip(engines[1:], means[1:], strict=True))
+
+
+def _rates(rates: tuple[Rate, ...], figures: dict[str, Any], names: list[str]) -> list[str]:
+    """Million rows a second and core, where the suite asks for them."""
+    if not rates:
+        return []
+    engines = list(figures)
+    lines = [
+        f"Million rows a second and core ({CORES} cores):",
+        "",
+        "| query | million rows | " + " | ".join(engines) + " | Shark, 2014 |",
+        "|---|---:" + "|---:" * len(engines) + "|---:|",
+    ]
+    for name in names:
+        for rate in rates:
+            if name.startswith(rate.prefix):
+                rows = sum(figures[engines[0]]["rows"][table] for table in rate.tables) / 1e6
+                cells = [_speed(rows, figures[engine]["queries"].get(name)) for engine in engines]
+                lines.append(f"| {name} | {rows:.2f} | " + " | ".join(cells) + f" | {rate.shark or '-'} |")
+    return [*lines, ""]
+
+
+def _speed(million_rows: float, query: dict[str, Any] | None) -> str:
+    if query is None or "median_ms" not in query:
+        return "-"
+    return f"{million_rows * 1000 / query['median_ms'] / CORES:.2f}"
 
 
 def _largest_table(figures: dict[str, dict[str, Any]], engines: list[str]) -> list[str]:

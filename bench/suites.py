@@ -15,12 +15,25 @@ CACHE = ROOT.parent / "build" / "bench"
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """Rows of `tables` a second and core, reported for the queries whose names start with `prefix`.
+
+    `shark` is the million rows that the original Shark came to (AMPLab's Big Data Benchmark, 2014, in memory).
+    """
+
+    prefix: str
+    tables: tuple[str, ...]
+    shark: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Suite:
     """`tables` in the order of loading; each has a folder of Parquet files under the suite's data folder."""
 
     name: str
     tables: tuple[str, ...]
     make_data: Callable[[Path, float], None]
+    rates: tuple[Rate, ...] = ()
 
     def data(self, scale: float) -> Path:
         """The folder of the data at `scale`, made if it is not there."""
@@ -55,5 +68,14 @@ SUITES = {
         ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"),
         write_tpch,
     ),
-    "bigdata": Suite("bigdata", ("rankings", "uservisits"), write_bigdata),
+    "bigdata": Suite(
+        "bigdata",
+        ("rankings", "uservisits"),
+        write_bigdata,
+        (
+            Rate("1", ("rankings",), 1.3),
+            Rate("2", ("uservisits",), 0.23),
+            Rate("3", ("rankings", "uservisits")),
+        ),
+    ),
 }

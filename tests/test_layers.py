@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "sharkpy"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "types", "type_parser", "conf", "tree"),
+    ("errors", "types", "type_parser", "conf", "cancellation", "tree"),
     ("columnar",),
     ("udf",),
     ("expr", "plan_node", "logical", "catalog", "commands"),
@@ -21,7 +21,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("sources",),
     ("physical",),
     ("execution",),
-    ("session", "query_snapshot", "plan_cache", "explain", "explain_tree", "result", "cli", "demo"),
+    (
+        *("session", "lookup", "shared_parts", "query_snapshot", "plan_cache"),
+        *("explain", "explain_tree", "result", "cli", "demo"),
+    ),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

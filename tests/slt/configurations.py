@@ -51,6 +51,15 @@ class Configuration:
         return ",".join(f"{key.rsplit('.', 1)[-1]}={value}" for key, value in self.values if value)
 
 
+SKEWED = Configuration(
+    (
+        *(("shark.test.skew", "true"), ("shark.test.join", "shuffle"), ("shark.placement.driver", "false")),
+        *(("shark.task.single.max.bytes", "0"), ("shark.block.rows", "1000000"), (CACHED, "true")),
+    )
+)
+"""Every join is shuffled and every key is dealt over several tasks."""
+
+
 def all_pairs() -> list[Configuration]:
     """A small set of configurations in which each two values of two settings meet (greedy, deterministic)."""
     sizes = [len(values) for _, values in CHOICES]

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import pytest
 
-from tests.slt.configurations import all_pairs
+from tests.slt.configurations import SKEWED, all_pairs
 from tests.slt.engines import DuckEngine, Engine, SharkEngine, SparkEngine
 from tests.slt.runner import run_file
 
@@ -22,6 +22,8 @@ ORACLE_SAMPLE = 8
 """One file in so many runs on Spark SQL in `make test`."""
 
 
+SKEWED_FILES = ("skewed_keys", "semi_anti", "outer")
+"""Files that `make test` runs with every key dealt over several tasks."""
 MANY_ROWS = 10_000
 """Rows of the tables of many_rows.slt: a block for every row or two would say nothing more."""
 
@@ -54,6 +56,8 @@ class SltFile(pytest.File):
         elif not run_all:
             placed = [[one for one in chosen if one.on_driver is here] for here in (True, False)]
             chosen = [some[number % len(some)] for some in placed]
+        if run_all or self.path.stem in SKEWED_FILES:
+            chosen = [*chosen, SKEWED]
         yield SltItem.from_parent(self, name="sharkpy", engine=SharkEngine)
         if self.path.stem == "many_rows":
             chosen = [configuration.in_blocks_of(MANY_ROWS) for configuration in chosen]

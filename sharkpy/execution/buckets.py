@@ -46,7 +46,10 @@ def bucket_number(columns: Iterable[str], types: Iterable[str], num_buckets: int
 
 
 def sort_key(keys: tuple[tuple[str, bool, bool], ...]) -> str:
-    """A BLOB whose byte order is the order of `keys`: (column, ascending, nulls_first)."""
+    """A value whose order is that of `keys`: (column, ascending, nulls_first).
+
+    DuckDB makes a BLOB of it, or a BIGINT where all keys together are short and of fixed size.
+    """
     parts = [
         f"{quoted(name)}, '{'ASC' if ascending else 'DESC'} NULLS {'FIRST' if nulls_first else 'LAST'}'"
         for name, ascending, nulls_first in keys
@@ -56,7 +59,7 @@ def sort_key(keys: tuple[tuple[str, bool, bool], ...]) -> str:
 
 def boundary_keys(
     bounds: bytes, keys: tuple[tuple[str, bool, bool], ...], connection: DuckDBPyConnection
-) -> list[bytes]:
+) -> list[bytes | int]:
     """The sort keys of the boundary rows in `bounds`, an Arrow stream."""
     table = pa.ipc.open_stream(bounds).read_all()
     if not table.num_rows:
@@ -66,21 +69,26 @@ def boundary_keys(
         rows = connection.execute(f"SELECT {sort_key(keys)} FROM __bounds ORDER BY 1").fetchall()
     finally:
         connection.unregister("__bounds")
-    return [bytes(row[0]) for row in rows]
+    return [key for (key,) in rows]
 
 
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _search(key: str, bounds: list[bytes], first: int) -> str:
+def _search(key: str, bounds: list[bytes | int], first: int) -> str:
     """A balanced CASE that counts the `bounds` not greater than `key`, from `first` on."""
     if not bounds:
         return str(first)
     middle = len(bounds) // 2
-    literal = "".join(f"\\x{byte:02X}" for byte in bounds[middle])
     below, above = _search(key, bounds[:middle], first), _search(key, bounds[middle + 1 :], first + middle + 1)
-    return f"CASE WHEN {key} < '{literal}'::BLOB THEN {below} ELSE {above} END"
+    return f"CASE WHEN {key} < {_literal(bounds[middle])} THEN {below} ELSE {above} END"
+
+
+def _literal(key: bytes | int) -> str:
+    if isinstance(key, int):
+        return f"{key}::BIGINT"
+    return "'" + "".join(f"\\x{byte:02X}" for byte in key) + "'::BLOB"
 
 
 def bucket_count(sink: StageSink) -> int:

@@ -73,3 +73,13 @@ def test_a_top_n_sorts_in_every_task_and_once_more(many: sharkpy.SharkContext) -
     assert [value for (value,) in rows] == sorted((value for (value,) in rows), reverse=True)
     assert started[0] == 40
     assert sum(started[1:]) <= 1
+
+
+@pytest.mark.parametrize("key", ["CAST(v AS INT)", "date_add('2000-01-01', v)", "CAST(v AS STRING)"])
+def test_ranges_by_a_key_of_any_size(many: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    from sharkpy.physical import planner
+
+    monkeypatch.setattr(planner, "_SMALL_SORT_ROWS", 100)
+    rows, _ = tasks(many, f"SELECT {key} AS x FROM many WHERE k > 0 OR v < 0 ORDER BY x DESC")
+    assert rows == sorted(rows, reverse=True)
+    assert len(rows) == 40_000

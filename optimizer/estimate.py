@@ -225,6 +225,15 @@ def distinct_values(expr: Expr, plan: LogicalPlan, context: Context) -> float:
     return max(1.0, min(base_distinct(expr, plan, context), estimate_rows(plan, context)))
 
 
+def known_distinct(expr: Expr, plan: LogicalPlan, context: Context) -> float | None:
+    """Distinct values of `expr` among the rows of `plan`, at most; None where its column has no figures."""
+    if isinstance(expr, Literal):
+        return 1.0
+    ref = _single_column(expr)
+    ndv = None if ref is None else column_estimate(ref.column_id, plan, context).ndv
+    return None if ndv is None else max(1.0, min(ndv, estimate_rows(plan, context)))
+
+
 def _single_column(expr: Expr) -> ColumnRef | None:
     while isinstance(expr, (Cast, Alias)):
         expr = expr.expr

@@ -82,9 +82,13 @@ BROADCAST_BYTES = Setting(
     "shark.join.broadcast.max.bytes", 32 << 20, "Measured build side bytes up to which a join broadcasts."
 )
 FORCE_JOIN = Setting("shark.test.join", "", "broadcast or shuffle: forced join distribution (tests).")
-SKEW = Setting("shark.skew", True, "Deal rows of keys that many rows share over several tasks of a join.")
+SKEW = Setting(
+    "shark.skew", True, "Deal rows of keys that many rows share over several tasks, in joins and DISTINCT aggregates."
+)
 SKEW_ROWS = Setting(
-    "shark.skew.min.rows", 20_000, "Rows of one key in one task of a map stage from which they may be dealt out."
+    "shark.skew.min.rows",
+    20_000,
+    "Rows of one key in one task of a map stage, or of a DISTINCT aggregate, from which they may be dealt out.",
 )
 FORCE_SKEW = Setting("shark.test.skew", False, "Treat every key as one that many rows share (tests).")
 EXCHANGE_BUCKETS = Setting("shark.exchange.buckets", 0, "Buckets of a hash exchange; 0: from the default parallelism.")
@@ -97,6 +101,11 @@ SINGLE_TASK_ROWS = Setting(
     "shark.task.single.max.rows",
     2_000_000,
     "Rows of a cached table, over the number of cores, up to which one task reads it all; 0: never.",
+)
+SINGLE_SORT_ROWS = Setting(
+    "shark.sort.single.max.rows",
+    100_000,
+    "Estimated rows up to which one task sorts them all; of groups ten times as many.",
 )
 REPLICATED_ROWS = Setting(
     "shark.join.replicate.max.rows",
@@ -178,6 +187,7 @@ SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ..
     EXCHANGE_BUCKETS,
     SINGLE_TASK_BYTES,
     SINGLE_TASK_ROWS,
+    SINGLE_SORT_ROWS,
     REPLICATED_ROWS,
     SPLIT_BYTES,
     RESULT_BATCH_ROWS,

@@ -6,6 +6,7 @@ Arguments that are NULL are ignored throughout, so a FILTER may also be given as
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from sharkpy.types import (
     BIGINT,
@@ -114,7 +115,11 @@ def _variance(name: str, complete: str, finish: str, doc: str) -> AggregateFunct
         takes(DOUBLE),
         returns(DOUBLE),
         complete,
-        partials=("CAST(count({0}){over} AS DOUBLE)", "avg({0}){over}", "var_pop({0}){over} * count({0}){over}"),
+        partials=(
+            "CAST(count({distinct}{0}){over} AS DOUBLE)",
+            "avg({distinct}{0}){over}",
+            "var_pop({distinct}{0}){over} * count({distinct}{0}){over}",
+        ),
         partial_types=lambda _types: (DOUBLE, DOUBLE, DOUBLE),
         merges=("sum({0})", _merged(_MOMENTS, _CHAN, "m"), _merged(_MOMENTS, _CHAN, "s")),
         finish=finish,
@@ -134,7 +139,7 @@ _CHAN_PAIRS = (
 
 
 def _covariance(name: str, complete: str, finish: str, doc: str) -> AggregateFunction:
-    rows = "regr_count({1}, {0}){over}"
+    rows = "regr_count({distinct}{1}, {0}){over}"
     return AggregateFunction(
         name,
         takes(DOUBLE, DOUBLE),
@@ -142,11 +147,11 @@ def _covariance(name: str, complete: str, finish: str, doc: str) -> AggregateFun
         complete,
         partials=(
             f"CAST({rows} AS DOUBLE)",
-            "regr_avgx({1}, {0}){over}",
-            "regr_avgy({1}, {0}){over}",
-            f"covar_pop({{0}}, {{1}}){{over}} * {rows}",
-            "regr_sxx({1}, {0}){over}",
-            "regr_syy({1}, {0}){over}",
+            "regr_avgx({distinct}{1}, {0}){over}",
+            "regr_avgy({distinct}{1}, {0}){over}",
+            f"covar_pop({{distinct}}{{0}}, {{1}}){{over}} * {rows}",
+            "regr_sxx({distinct}{1}, {0}){over}",
+            "regr_syy({distinct}{1}, {0}){over}",
         ),
         partial_types=lambda _types: (DOUBLE,) * 6,
         merges=("sum({0})", *(_merged(_PAIRS, _CHAN_PAIRS, part) for part in "xycpq")),
@@ -176,8 +181,8 @@ def _bits(name: str) -> AggregateFunction:
         name,
         lambda types: types if len(types) == 1 and types[0] in INTEGER_TYPES else None,
         same_as(0),
-        f"{name}({{0}}){{over}}",
-        partials=(f"{name}({{0}}){{over}}",),
+        f"{name}({{distinct}}{{0}}){{over}}",
+        partials=(f"{name}({{distinct}}{{0}}){{over}}",),
         partial_types=lambda types: types,
         merges=(f"{name}({{0}})",),
         doc=f"{name} of all values",
@@ -256,6 +261,13 @@ def _by(name: str, function: str) -> AggregateFunction:
         anything(2, 2),
         same_as(0),
         f"{function}({{0}}, {{1}}){{over}}",
+        partials=(
+            f"{function}({{0}}, {{1}}){{over}}",
+            f"{name[:3]}(CASE WHEN {{0}} IS NOT NULL THEN {{1}} END){{over}}",
+        ),
+        partial_types=lambda types: types,
+        merges=(f"{function}({{0}}, {{1}})", f"{name[:3]}({{1}})"),
+        ignores_distinct=True,
         doc=f"the first argument where the second is {name[:3]}imal",
         example=f"{name}(x, y)",
     )
@@ -296,7 +308,7 @@ AGGREGATES = (
         numeric,
         _average_type,
         _average,
-        partials=(_sum_partial, "count({0}){over}"),
+        partials=(_sum_partial, "count({distinct}{0}){over}"),
         partial_types=lambda types: (*_sum_state(types), BIGINT),
         merges=("sum({0})", "CAST(sum({1}) AS BIGINT)"),
         finish=_average_finish,
@@ -314,16 +326,18 @@ AGGREGATES = (
     ),
     _variance("stddev_pop", "stddev_pop({distinct}{0}){over}", _ROOT_POP, "standard deviation of a population"),
     _variance("stddev_samp", "stddev_samp({distinct}{0}){over}", _ROOT_SAMPLE, "standard deviation of a sample"),
-    _covariance("covar_pop", "covar_pop({0}, {1}){over}", "({3} / nullif({0}, 0))", "covariance of a population"),
+    _covariance(
+        "covar_pop", "covar_pop({distinct}{0}, {1}){over}", "({3} / nullif({0}, 0))", "covariance of a population"
+    ),
     _covariance(
         "covar_samp",
-        "covar_samp({0}, {1}){over}",
+        "covar_samp({distinct}{0}, {1}){over}",
         "CASE WHEN {0} > 1 THEN {3} / ({0} - 1) END",
         "covariance of a sample",
     ),
     _covariance(
         "corr",
-        "CASE WHEN regr_count({1}, {0}){over} > 1 THEN corr({0}, {1}){over} END",
+        "CASE WHEN regr_count({distinct}{1}, {0}){over} > 1 THEN corr({distinct}{0}, {1}){over} END",
         "CASE WHEN {0} > 1 THEN {3} / sqrt({4} * {5}) END",
         "Pearson's correlation; NULL for fewer than two rows",
     ),
@@ -377,7 +391,13 @@ AGGREGATES = (
     ),
     _position("first", "first", "the value of the first row"),
     _position("last", "last", "the value of the last row"),
-    _position("any_value", "any_value", "some value"),
+    replace(
+        _position("any_value", "any_value", "some value"),
+        partials=("any_value({0}){over}",),
+        partial_types=lambda types: types[:1],
+        merges=("any_value({0})",),
+        ignores_distinct=True,
+    ),
     _boolean("bool_and", "bool_and", "whether all are true"),
     _boolean("bool_or", "bool_or", "whether some are true"),
     _bits("bit_and"),
@@ -387,8 +407,8 @@ AGGREGATES = (
         "count_if",
         takes(BOOLEAN),
         returns(BIGINT),
-        "count(CASE WHEN {0} THEN 1 END){over}",
-        partials=("count(CASE WHEN {0} THEN 1 END){over}",),
+        "count({distinct}CASE WHEN {0} THEN 1 END){over}",
+        partials=("count({distinct}CASE WHEN {0} THEN 1 END){over}",),
         partial_types=lambda _types: (BIGINT,),
         merges=("CAST(sum({0}) AS BIGINT)",),
         finish="coalesce({0}, 0)",

@@ -60,7 +60,9 @@ class AggregateFunction:
     one per state column, with their types from `partial_types`; `merges` are DuckDB aggregates, one per
     state column, over the state columns {0}, {1}, …; `finish` is a scalar expression over the merged
     state columns. `complete` is the aggregate in one step, where all rows of a group are in one place.
-    An aggregate without partials (percentile, distinct ones) needs all rows of a group in one task.
+    An aggregate without partials needs all rows of a group in one task: percentile, percentile_approx and
+    approx_count_distinct, of which we have no state that merges to the same answer; first, last and regr_*.
+    DISTINCT ones have states once rows equal in group and arguments are in one task.
     """
 
     name: str

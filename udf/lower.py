@@ -59,10 +59,18 @@ def lower_complete(
 
 
 def lower_partials(
-    row: AggregateFunction, args: Sequence[str], types: Sequence[DataType], result: DataType, *, over: str = ""
+    row: AggregateFunction,
+    args: Sequence[str],
+    types: Sequence[DataType],
+    result: DataType,
+    *,
+    distinct: bool = False,
+    over: str = "",
 ) -> tuple[str, ...]:
     """SQL of the aggregates that make each state column."""
-    return tuple(render_aggregate(partial, args, types, result, over=over) for partial in row.partials)
+    return tuple(
+        render_aggregate(partial, args, types, result, distinct=distinct, over=over) for partial in row.partials
+    )
 
 
 def lower_merges(row: AggregateFunction, states: Sequence[str]) -> tuple[str, ...]:

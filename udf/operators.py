@@ -338,9 +338,7 @@ def _comparison(name: str, operator: str, example: str) -> ScalarFunction:
 def _connective(name: str) -> ScalarFunction:
     word, takes_any = name.upper(), takes(BOOLEAN, BOOLEAN, repeat=True)
     doc, example = f"a {word} b", f"true {word} false"
-    return ScalarFunction(
-        name, takes_any, returns(BOOLEAN), _infix(word), NullPolicy.CUSTOM, doc=doc, example=example
-    )
+    return ScalarFunction(name, takes_any, returns(BOOLEAN), _infix(word), NullPolicy.CUSTOM, doc=doc, example=example)
 
 
 def _shift(name: str, operator: str) -> ScalarFunction:

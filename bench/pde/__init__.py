@@ -16,7 +16,7 @@ class Figure:
     met: bool | None = None
 
 
-NAMES: tuple[str, ...] = ("skew", "copartition", "sessions", "rebuild", "join_choice", "top_n")
+NAMES: tuple[str, ...] = ("skew", "skewed_distinct", "copartition", "sessions", "rebuild", "join_choice", "top_n")
 """Modules here, each with `measure(runs: int) -> list[Figure]`; its docstring says what is compared with what."""
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import sharkpy
 from bench.pde import Figure
 from bench.suites import CACHE, SUITES
-from sharkpy.execution.profile import QueryProfile
+from sharkpy.execution.stages.profile import QueryProfile
 from sharkpy.physical.operators import HashJoin
 from sharkpy.physical.operators.exchange import ExchangeRead
 from sharkpy.types import from_arrow

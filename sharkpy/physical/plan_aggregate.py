@@ -6,36 +6,27 @@ rows.
 
 from __future__ import annotations
 
-from sharkpy import conf
-from sharkpy.conf import Conf
 from sharkpy.expr import Alias
 from sharkpy.logical import Aggregate
 from sharkpy.physical import enforce
 from sharkpy.physical.aggregates import aggregate_call, has_states, new_states
-from sharkpy.physical.estimate import estimated_rows
+from sharkpy.physical.context import PlanContext
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import AggregateMode, HashAggregate
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.plan_distinct import has_two_levels, plan_distinct
+from sharkpy.physical.plan_distinct import choose_levels, plan_distinct
 
 
 def plan_aggregate(
-    node: Aggregate, child: PhysicalPlan, num_buckets: int, settings: Conf, ids: FreshIds
+    node: Aggregate, child: PhysicalPlan, num_buckets: int, context: PlanContext, ids: FreshIds
 ) -> PhysicalPlan:
     if enforce.is_clustered(child, tuple(group for group in node.groups if not isinstance(group, Alias))):
         return HashAggregate(child, node.groups, node.aggregates, AggregateMode.COMPLETE)
     if all(has_states(aggregate_call(item)) for item in node.aggregates):
         return _two_steps(node, child, num_buckets, ids)
-    if has_two_levels(node.aggregates) and _may_be_skewed(child, settings):
-        return plan_distinct(child, node.groups, node.aggregates, num_buckets, ids)
+    if (levels := choose_levels(node, context)) is not None:
+        return plan_distinct(node, child, levels, num_buckets, ids)
     return _one_step(node, child, num_buckets, ids)
-
-
-def _may_be_skewed(child: PhysicalPlan, settings: Conf) -> bool:
-    """Whether a group may have more rows than one task should take: fewer are not worth a second exchange."""
-    if not settings.value(conf.SKEW):
-        return False
-    return settings.value(conf.FORCE_SKEW) or estimated_rows(child) >= settings.value(conf.SKEW_ROWS)
 
 
 def _two_steps(node: Aggregate, child: PhysicalPlan, num_buckets: int, ids: FreshIds) -> PhysicalPlan:

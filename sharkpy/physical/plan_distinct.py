@@ -1,26 +1,75 @@
-"""DISTINCT aggregates in two levels (SPEC P4): rows of a group that many rows share are counted by several tasks.
+"""DISTINCT aggregates in two levels (SPEC P4): rows of a group that many rows share are taken by several tasks.
 
-Rows that differ in group and arguments are brought together first, and meet their equals there, already in the map
-stage; then only states move by group. With several sets of arguments each row is there once for each set.
+Rows are first brought together by group and arguments, so that equal ones meet, once they have met in the map stage
+where that leaves few of them; of the states made there, only one a task and group moves by group. With several sets of
+arguments each row is there once for each set.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import Enum
 
+from sharkpy import conf
 from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
+from sharkpy.logical import Aggregate
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.estimate import estimate_rows, known_distinct
 from sharkpy.physical import enforce
 from sharkpy.physical.aggregates import aggregate_call, aggregate_row, is_distinct, new_states
+from sharkpy.physical.context import PlanContext
 from sharkpy.physical.fresh_ids import FreshIds
-from sharkpy.physical.operators import AggregateMode, Expand, HashAggregate
+from sharkpy.physical.operators import AggregateMode, Expand, HashAggregate, Project
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.types import BOOLEAN, INT, ArrayType, DataType, MapType, StructType
 
-Groups = tuple[Alias | ColumnRef, ...]
+_ROWS_OF_A_PAIR = 2
+"""Rows of one group and one argument on average, from which looking for equal ones in the map stage pays."""
+_ROWS_OF_A_GROUP = 100
+"""Rows of a group on average, from which moving states of groups too is cheap beside moving the rows."""
 
 
-def has_two_levels(aggregates: tuple[Alias, ...]) -> bool:
+class Levels(Enum):
+    """What moves by group and arguments."""
+
+    PAIRS = "pairs"
+    """Those that differ in a map task, with the states of the other aggregates: right for any skew."""
+    ROWS = "rows"
+    """Cheaper where nearly all differ."""
+
+
+def choose_levels(node: Aggregate, context: PlanContext) -> Levels | None:
+    """None for one step: where that is all there is, for few rows, and for many groups of few rows."""
+    settings = context.conf
+    if not settings.value(conf.SKEW) or not _has_two_levels(node.aggregates):
+        return None
+    estimates, is_forced = Context(node, context.statistics, settings), settings.value(conf.FORCE_SKEW)
+    rows = estimate_rows(node.child, estimates)
+    if rows < settings.value(conf.SKEW_ROWS) and not is_forced:
+        return None
+    groups = _most_groups(map(_bare, node.groups), node, estimates)
+    sets = _argument_sets(node.aggregates).values()
+    pairs = [_most_groups((*map(_bare, node.groups), *args), node, estimates) for args in sets]
+    if _ROWS_OF_A_PAIR * sum(pairs) <= rows:
+        return Levels.PAIRS
+    if groups < math.inf and _ROWS_OF_A_GROUP * groups > rows and not is_forced:
+        return None
+    if math.inf in pairs or _ROWS_OF_A_PAIR * min(pairs) <= rows:
+        return Levels.PAIRS
+    # Moving each row once a set, by all cores, is to be cheaper than one core's looking at all of them.
+    return Levels.ROWS if len(sets) < max(context.default_parallelism, 2) or is_forced else None
+
+
+def _most_groups(keys: Iterable[Expr], node: Aggregate, estimates: Context) -> float:
+    """Into how many groups the rows may fall; infinite where there are no figures for a key."""
+    counts = [known_distinct(key, node.child, estimates) for key in keys]
+    found = math.prod(math.inf if count is None else count for count in counts)
+    return found if found == math.inf else min(found, estimate_rows(node.child, estimates))
+
+
+def _has_two_levels(aggregates: tuple[Alias, ...]) -> bool:
     """Whether there are DISTINCT aggregates, and all aggregates have states; values with maps have no hash."""
     calls = list(map(aggregate_call, aggregates))
     distinct = [call for call in calls if is_distinct(call)]
@@ -41,22 +90,19 @@ def _has_map(dtype: DataType) -> bool:
 
 
 def plan_distinct(
-    child: PhysicalPlan, groups: Groups, aggregates: tuple[Alias, ...], num_buckets: int, ids: FreshIds
+    node: Aggregate, child: PhysicalPlan, levels: Levels, num_buckets: int, ids: FreshIds
 ) -> PhysicalPlan:
-    first = _first_level(child, groups, aggregates, ids)
-    states = tuple(new_states(item, ids) for item in aggregates)
-    plain = tuple(index for index, item in enumerate(aggregates) if not is_distinct(aggregate_call(item)))
-    plain_items = tuple(first.aggregates[index] for index in plain)
-    plain_states = tuple(states[index] for index in plain)
-    plan: PhysicalPlan = HashAggregate(first.child, first.groups, plain_items, AggregateMode.PARTIAL, plain_states)
-    columns = tuple(map(_column, first.groups))
-    if not enforce.is_clustered(plan, columns):
-        moved = enforce.hashed(plan, columns, num_buckets, ids)
-        plan = HashAggregate(moved, columns, plain_items, AggregateMode.MERGE, plain_states)
-    keys = tuple(map(_column, groups))
-    plan = HashAggregate(plan, keys, first.aggregates, AggregateMode.MERGE, states)
-    together = enforce.hashed(plan, keys, num_buckets, ids) if keys else enforce.single(plan, ids)
-    return HashAggregate(together, keys, aggregates, AggregateMode.FINAL, states)
+    first = _first_level(node, child, ids)
+    states = tuple(new_states(item, ids) for item in node.aggregates)
+    groups = tuple(map(_column, node.groups))
+    moved, mode = _rows(first), AggregateMode.PARTIAL
+    if not enforce.is_clustered(moved, first.columns):
+        if levels is Levels.PAIRS:
+            moved, mode = _pairs(first, states), AggregateMode.MERGE
+        moved = enforce.hashed(moved, first.columns, num_buckets, ids)
+    made = HashAggregate(moved, groups, first.aggregates, mode, states)
+    together = enforce.hashed(made, groups, num_buckets, ids) if groups else enforce.single(made, ids)
+    return HashAggregate(together, groups, node.aggregates, AggregateMode.FINAL, states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +111,33 @@ class _FirstLevel:
     `aggregates` are columns."""
 
     child: PhysicalPlan
-    groups: Groups
+    groups: tuple[Alias | ColumnRef, ...]
     aggregates: tuple[Alias, ...]
 
+    @property
+    def columns(self) -> tuple[ColumnRef, ...]:
+        return tuple(map(_column, self.groups))
 
-def _first_level(child: PhysicalPlan, groups: Groups, aggregates: tuple[Alias, ...], ids: FreshIds) -> _FirstLevel:
-    sets = dict.fromkeys(_arguments(call) for call in map(aggregate_call, aggregates) if is_distinct(call))
+
+def _pairs(first: _FirstLevel, states: tuple[tuple[ColumnRef, ...], ...]) -> PhysicalPlan:
+    plain = [at for at, item in enumerate(first.aggregates) if not is_distinct(aggregate_call(item))]
+    items, made = tuple(first.aggregates[at] for at in plain), tuple(states[at] for at in plain)
+    return HashAggregate(first.child, first.groups, items, AggregateMode.PARTIAL, made)
+
+
+def _rows(first: _FirstLevel) -> PhysicalPlan:
+    """The first level's rows, with its groups and what its aggregates use."""
+    known = {column.column_id for column in first.columns}
+    used = (part for item in first.aggregates for part in item.walk() if isinstance(part, ColumnRef))
+    others = {column.column_id: column for column in used if column.column_id not in known}
+    items = (*first.groups, *others.values())
+    return first.child if items == first.child.output else Project(first.child, items)
+
+
+def _first_level(node: Aggregate, child: PhysicalPlan, ids: FreshIds) -> _FirstLevel:
+    groups, aggregates, sets = node.groups, node.aggregates, _argument_sets(node.aggregates)
     if len(sets) > 1:
-        return _expanded(child, groups, aggregates, tuple(sets), ids)
+        return _expanded(node, child, tuple(sets), ids)
     (args,) = sets
     keys = {arg: arg if isinstance(arg, ColumnRef) else ids.alias(arg, "distinct") for arg in args}
     columns = {args: tuple(_column(keys[arg]) for arg in args)}
@@ -80,22 +145,16 @@ def _first_level(child: PhysicalPlan, groups: Groups, aggregates: tuple[Alias, .
     return _FirstLevel(child, tuple(dict.fromkeys((*groups, *keys.values()))), items)
 
 
-def _expanded(
-    child: PhysicalPlan,
-    groups: Groups,
-    aggregates: tuple[Alias, ...],
-    sets: tuple[tuple[Expr, ...], ...],
-    ids: FreshIds,
-) -> _FirstLevel:
+def _expanded(node: Aggregate, child: PhysicalPlan, sets: tuple[tuple[Expr, ...], ...], ids: FreshIds) -> _FirstLevel:
     """Each row once for each set of arguments, the others' being NULL, which aggregates ignore. Rows of the first
     set are those that the other aggregates take."""
     number = ids.column("set", INT)
     columns = {args: tuple(ids.column("distinct", arg.dtype) for arg in args) for args in sets}
     keys = tuple(column for of_set in columns.values() for column in of_set)
-    values: dict[ColumnRef, Expr] = {_column(item): _bare(item) for item in groups}
+    values: dict[ColumnRef, Expr] = {_column(item): _bare(item) for item in node.groups}
     is_first = Call("eq", (number, Literal(0, INT)), BOOLEAN)
     items = []
-    for item in aggregates:
+    for item in node.aggregates:
         call = aggregate_call(item)
         if is_distinct(call):
             items.append(_over_columns(item, columns))
@@ -112,7 +171,7 @@ def _expanded(
         for index, args in enumerate(sets)
     )
     expand = Expand(child, (*values, *keys, number), projections)
-    return _FirstLevel(expand, (*map(_column, groups), *keys, number), tuple(items))
+    return _FirstLevel(expand, (*map(_column, node.groups), *keys, number), tuple(items))
 
 
 def _over_columns(item: Alias, columns: dict[tuple[Expr, ...], tuple[ColumnRef, ...]]) -> Alias:
@@ -120,6 +179,12 @@ def _over_columns(item: Alias, columns: dict[tuple[Expr, ...], tuple[ColumnRef, 
     if not is_distinct(call):
         return item
     return replace(item, expr=replace(call, args=columns[_arguments(call)], filter=None))
+
+
+def _argument_sets(aggregates: tuple[Alias, ...]) -> dict[tuple[Expr, ...], tuple[Expr, ...]]:
+    """The arguments of DISTINCT aggregates, by what they are under the aggregates' filters."""
+    calls = map(aggregate_call, aggregates)
+    return {_arguments(call): call.args for call in calls if is_distinct(call)}
 
 
 def _arguments(call: AggregateCall) -> tuple[Expr, ...]:

@@ -34,7 +34,6 @@ from sharkpy.physical.plan_join import JoinPlanner
 from sharkpy.physical.plan_scan import PlannedScan, plan_scan, scanned_bytes
 from sharkpy.physical.statistics_answers import answer_from_statistics
 
-_SMALL_SORT_ROWS = 100_000
 _SINGLE_SCAN_BYTES = 32 << 20
 """Encoded bytes that one task may read where several could."""
 _BUCKET_BYTES = 64 << 20
@@ -88,7 +87,7 @@ class Planner:
             case logical.Join(left, right):
                 return self._joins.plan(node, self._plan(left), self._plan(right))
             case logical.Aggregate(child):
-                return plan_aggregate(node, self._plan(child), self._num_buckets, self._context.conf, self._ids)
+                return plan_aggregate(node, self._plan(child), self._num_buckets, self._context, self._ids)
             case logical.Expand(child, columns, projections):
                 return operators.Expand(self._plan(child), columns, projections)
             case logical.Window(child, windows):
@@ -152,7 +151,7 @@ class Planner:
         """A total order over all tasks: task i has the i-th range."""
         if isinstance(child.distribution, Single):
             return SortOperator(child, keys)
-        if _is_small(child):
+        if self._is_small(child):
             return SortOperator(enforce.single(child, self._ids), keys)
         keyed, columns = enforce.with_columns(child, tuple(key.expr for key in keys), self._ids)
         bound = tuple(
@@ -161,6 +160,12 @@ class Planner:
         moved = enforce.range_partitioned(keyed, bound, self._num_buckets, self._ids)
         ordered = SortOperator(moved, bound)
         return ordered if ordered.output == child.output else Project(ordered, child.output)
+
+    def _is_small(self, plan: PhysicalPlan) -> bool:
+        """One task sorts the rows sooner than several that first sample and exchange them."""
+        rows, limit = estimated_rows(plan), self._context.conf.value(conf.SINGLE_SORT_ROWS)
+        aggregated = any(isinstance(node, HashAggregate) for node in plan.walk())
+        return rows <= limit or (aggregated and rows <= 10 * limit)
 
     def _limit(self, node: LogicalPlan, count: int | None, offset: int) -> PhysicalPlan:
         match node:
@@ -208,9 +213,3 @@ class Planner:
             for child in inputs
         )
         return UnionAll(spread, columns)
-
-
-def _is_small(plan: PhysicalPlan) -> bool:
-    aggregated = any(isinstance(node, HashAggregate) for node in plan.walk())
-    rows = estimated_rows(plan)
-    return rows <= _SMALL_SORT_ROWS or (aggregated and rows <= 10 * _SMALL_SORT_ROWS)

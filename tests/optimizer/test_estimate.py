@@ -6,7 +6,7 @@ import pytest
 
 from sharkpy.expr import Expr, Literal
 from sharkpy.logical import JoinKind, Limit, LogicalPlan
-from sharkpy.optimizer.estimate import DEFAULT_ROWS, estimate_rows
+from sharkpy.optimizer.estimate import DEFAULT_ROWS, estimate_rows, known_distinct
 from sharkpy.optimizer.statistics import ColumnEstimate
 from sharkpy.types import DATE
 from tests.optimizer.builder import (
@@ -97,3 +97,13 @@ def test_without_statistics() -> None:
     assert rows(T1, unknown) == DEFAULT_ROWS
     assert 0 < rows(where(T1, eq(A, 5)), unknown) < DEFAULT_ROWS
     assert rows(join(T1, T2, eq(A, C)), unknown) == pytest.approx(DEFAULT_ROWS)
+
+
+def test_distinct_values_are_known_by_a_columns_figures_or_not() -> None:
+    ctx = context(T1, KNOWN)
+    few = where(T1, eq(A, 7))
+    assert known_distinct(A, T1, ctx) == 100
+    assert known_distinct(A, few, ctx) == 10
+    assert known_distinct(Literal(datetime.date(2024, 1, 1), DATE), T1, ctx) == 1
+    assert known_distinct(C, T2, context(T2, Statistics({}, {}))) is None
+    assert known_distinct(call("add", A, B), T1, ctx) is None

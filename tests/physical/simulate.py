@@ -14,7 +14,7 @@ from sharkpy.columnar.block import encode_block
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.columnar.version import TableVersion
 from sharkpy.conf import Conf
-from sharkpy.execution.row_buckets import RowBuckets
+from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.expr import ColumnRef
 from sharkpy.logical import LogicalPlan, Scan
 from sharkpy.physical.block_form import ARROW_TYPES, read_block

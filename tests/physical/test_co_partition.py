@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sharkpy.catalog.model import BucketSpec
 from sharkpy.columnar.store import BlockStore
 from sharkpy.conf import Conf
-from sharkpy.execution.row_buckets import RowBuckets
+from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Literal, WindowCall
 from sharkpy.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Union, Window
 from sharkpy.physical.co_partition import spared_exchanges

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharkpy.columnar.store import BlockStore
-from sharkpy.execution.build_keys import first_keys
+from sharkpy.execution.stages.build_keys import first_keys
 from sharkpy.expr import Alias, Call, Cast, ColumnRef, Literal, SortKey
 from sharkpy.logical import Filter, Limit, LogicalPlan, Project, Sort, Union
 from sharkpy.physical import first_rows

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sharkpy.columnar.store import BlockStore
 from sharkpy.conf import Conf
-from sharkpy.execution.build_keys import MOST_VALUES, key_values
+from sharkpy.execution.stages.build_keys import MOST_VALUES, key_values
 from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, conjunction
 from sharkpy.logical import Aggregate, Join, JoinKind, LogicalPlan, Union
 from sharkpy.physical import early_build_side

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sharkpy.catalog.model import Table
 from sharkpy.conf import Conf
 from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.logical import Aggregate
-from sharkpy.physical.operators import AggregateMode, Exchange, Expand, HashAggregate
+from sharkpy.optimizer.statistics import ColumnEstimate
+from sharkpy.physical import plan_aggregate
+from sharkpy.physical.context import PlanContext
+from sharkpy.physical.distribution import HashPartitioning
+from sharkpy.physical.operators import Exchange, Expand, HashAggregate
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan_distinct import Levels
 from sharkpy.physical.planner import plan_physical
 from sharkpy.types import BIGINT, BOOLEAN, DOUBLE, INT, ArrayType, DataType
-from tests.physical.simulate import World, ids, unordered
+from tests.physical.simulate import Runner, World, ids, unordered
 
 TABLE = pa.schema([("g", pa.int32()), ("h", pa.string()), ("x", pa.int64()), ("y", pa.float64()), ("s", pa.string())])
 MAYBE = st.none
@@ -85,19 +93,48 @@ def _rounded(rows: list[tuple]) -> list[tuple]:
 @given(data=st.data(), rows=ROWS)
 def test_two_levels_give_what_one_step_gives(data: st.DataObject, rows: list[tuple]) -> None:
     table = pa.Table.from_pylist([dict(zip(TABLE.names, row, strict=True)) for row in rows], TABLE)
-    levels = World({"t": table}, conf=Conf({"shark.test.skew": "true"}))
+    world = World({"t": table})
     step = World({"t": table}, conf=Conf({"shark.skew": "false"}))
-    scan, c = levels.scan("t")
+    scan, c = world.scan("t")
     groups = data.draw(st.sampled_from(((), (c["g"],), (c["g"], c["h"]), (Alias(_doubled(c), next(ids), "d"),))))
     chosen = data.draw(st.lists(st.sampled_from(_distinct(c)), min_size=1, max_size=3, unique=True))
     plain = data.draw(st.lists(st.sampled_from(_plain(c)), max_size=3, unique=True))
     items = tuple(data.draw(st.permutations([*chosen, *plain])))
     plan = Aggregate(scan, groups, items)
-    assert _modes(plan_physical(plan, levels.context("rdd")))[0] == "final"
+    levels = data.draw(st.sampled_from(Levels))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan_aggregate, "choose_levels", lambda _node, _context: levels)
+        physical = plan_physical(plan, world.context("rdd"))
+    assert _modes(physical) == ["final", *(["merge", "partial"] if levels is Levels.PAIRS else ["partial"])]
     assert _modes(plan_physical(plan, step.context("rdd"))) == ["complete"]
-    use_replan = data.draw(st.booleans())
-    got = unordered(levels.run(plan, "rdd", use_replan=use_replan))
+    got = unordered(world.execute(physical, use_replan=data.draw(st.booleans())))
     assert _rounded(got) == _rounded(unordered(step.run(plan, "rdd")))
+
+
+class Figures:
+    """A million rows and as many values of each column as said."""
+
+    def __init__(self, **ndv: float) -> None:
+        self.ndv = ndv
+
+    def num_rows(self, _table: Table) -> int:
+        return 1_000_000
+
+    def column(self, _table: Table, name: str) -> ColumnEstimate | None:
+        return ColumnEstimate(self.ndv[name]) if name in self.ndv else None
+
+
+FEW = Figures(g=2, h=2, x=10, y=10, s=10)
+MANY = Figures(g=2, h=2, x=1_000_000, y=1_000_000, s=1_000_000)
+UNKNOWN = Figures()
+
+
+def _context(world: World, figures: Figures = UNKNOWN) -> PlanContext:
+    return replace(world.context("rdd"), statistics=figures)
+
+
+def _planned(plan: Aggregate, figures: Figures, **conf: str) -> PhysicalPlan:
+    return plan_physical(plan, _context(world(**conf), figures))
 
 
 def _modes(plan: PhysicalPlan) -> list[str]:
@@ -110,65 +147,87 @@ def world(**conf: str) -> World:
     return World({"t": table}, conf=Conf({key.replace("_", "."): value for key, value in conf.items()}))
 
 
-def exchanges(plan: PhysicalPlan) -> list[str]:
-    return [str(node.partitioning).split("#")[0] for node in plan.walk() if isinstance(node, Exchange)]
+def exchanges(plan: PhysicalPlan) -> list[list[str]]:
+    """The names of the columns by which rows move, from above; none where they move to one task."""
+    found = [node.partitioning for node in plan.walk() if isinstance(node, Exchange)]
+    return [[key.name for key in one.keys] if isinstance(one, HashPartitioning) else [] for one in found]
 
 
-def test_rows_move_by_group_and_argument_then_states_by_group():
-    w = world(shark_test_skew="true")
-    scan, c = w.scan("t")
-    plan = plan_physical(Aggregate(scan, (c["g"],), (distinct("count", c["x"]), aggregate("count"))), w.context("rdd"))
+def test_pairs_move_by_group_and_argument_then_states_by_group():
+    scan, c = world().scan("t")
+    plan = _planned(Aggregate(scan, (c["g"],), (distinct("count", c["x"]), aggregate("count"))), FEW)
     labels = [node.label.split(" computing")[0] for node in plan.walk() if isinstance(node, HashAggregate)]
     g, x = str(c["g"]), str(c["x"])
     assert labels == [
         f"HashAggregate final by [{g}]",
         f"HashAggregate merge by [{g}]",
-        f"HashAggregate merge by [{g}, {x}]",
         f"HashAggregate partial by [{g}, {x}]",
     ]
-    outer, inner = (node for node in plan.walk() if isinstance(node, Exchange))
-    assert [key.name for key in outer.partitioning.keys] == ["g"]
-    assert [key.name for key in inner.partitioning.keys] == ["g", "x"]
+    assert exchanges(plan) == [["g"], ["g", "x"]]
 
 
-def test_no_group_by_ends_in_one_task_after_several():
-    w = world(shark_test_skew="true")
-    scan, c = w.scan("t")
-    plan = plan_physical(Aggregate(scan, (), (distinct("count", c["x"]),)), w.context("rdd"))
-    assert exchanges(plan) == ["single", "hash [x"]
+def test_without_groups_states_of_several_tasks_meet_in_one():
+    scan, c = world().scan("t")
+    plan = _planned(Aggregate(scan, (), (distinct("count", c["x"]),)), Figures(x=1_000_000))
+    assert exchanges(plan) == [[], ["x"]]
+    assert _modes(plan) == ["final", "partial"]
 
 
 def test_several_sets_of_arguments_are_expanded():
-    w = world(shark_test_skew="true")
-    scan, c = w.scan("t")
+    scan, c = world().scan("t")
     items = (distinct("count", c["x"]), distinct("sum", c["x"]), distinct("count", c["s"]))
-    (expand,) = (
-        node
-        for node in plan_physical(Aggregate(scan, (c["g"],), items), w.context("rdd")).walk()
-        if isinstance(node, Expand)
-    )
+    plan = _planned(Aggregate(scan, (c["g"],), items), FEW)
+    (expand,) = (node for node in plan.walk() if isinstance(node, Expand))
     assert len(expand.projections) == 2
 
 
 def test_rows_that_lie_by_argument_are_not_moved():
-    w = world(shark_test_skew="true")
+    w = world()
     scan, c = w.scan("t")
-    inner = Aggregate(scan, (c["x"],), (distinct("count", c["g"]),))
+    inner = Aggregate(scan, (c["x"],), (aggregate("count"),))
     below = Aggregate(inner, (), (distinct("count", c["x"]),))
-    plan = plan_physical(below, w.context("rdd"))
-    assert exchanges(plan) == ["single", "hash [x", "hash [x"]
-    assert _modes(plan)[:3] == ["final", "merge", "partial"]
-    assert unordered(w.run(below, "rdd")) == [(1000,)]
+    plan = _planned(below, UNKNOWN)
+    assert exchanges(plan) == [[], ["x"]]
+    assert _modes(plan) == ["final", "partial", "final", "partial"]
+    assert unordered(w.execute(plan)) == [(1000,)]
 
 
 @pytest.mark.parametrize(
-    ("conf", "mode"), [({"shark_skew": "false"}, "complete"), ({"shark_skew_min_rows": "1000"}, "final"), ({}, "complete")]
+    ("figures", "conf", "modes"),
+    [
+        (Figures(g=100, x=100), {}, ["final", "merge", "partial"]),
+        (Figures(g=100, x=100), {"shark_skew": "false"}, ["complete"]),
+        (Figures(g=100, x=100), {"shark_skew_min_rows": "2m"}, ["complete"]),
+        (Figures(g=100, x=100_000), {}, ["final", "partial"]),
+        (Figures(g=100), {}, ["final", "merge", "partial"]),
+        (Figures(x=100), {}, ["final", "merge", "partial"]),
+        (Figures(g=100_000), {}, ["complete"]),
+        (Figures(g=100_000, x=100_000), {}, ["complete"]),
+        (Figures(g=100_000, x=100_000), {"shark_test_skew": "true"}, ["final", "partial"]),
+    ],
 )
-def test_few_rows_take_one_step(conf: dict[str, str], mode: str):
-    w = world(**conf)
+def test_levels_are_chosen_by_statistics_of_one_argument(figures: Figures, conf: dict[str, str], modes: list[str]):
+    scan, c = world().scan("t")
+    plan = _planned(Aggregate(scan, (c["g"],), (distinct("count", c["x"]),)), figures, **conf)
+    assert _modes(plan) == modes
+
+
+@pytest.mark.parametrize(
+    ("figures", "cores", "modes"),
+    [
+        (Figures(g=100, x=100, s=100), 2, ["final", "merge", "partial"]),
+        (Figures(g=100, x=100, s=100_000), 2, ["final", "merge", "partial"]),
+        (Figures(g=100, x=100_000, s=100_000), 2, ["complete"]),
+        (Figures(g=100, x=100_000, s=100_000), 3, ["final", "partial"]),
+        (Figures(g=100_000, x=2, s=100_000), 2, ["complete"]),
+    ],
+)
+def test_levels_are_chosen_by_statistics_of_several(figures: Figures, cores: int, modes: list[str]):
+    w = world()
     scan, c = w.scan("t")
-    plan = plan_physical(Aggregate(scan, (c["g"],), (distinct("count", c["x"]),)), w.context("rdd"))
-    assert plan.mode is AggregateMode(mode)
+    items = (distinct("count", c["x"]), distinct("count", c["s"]))
+    context = replace(_context(w, figures), default_parallelism=cores)
+    assert _modes(plan_physical(Aggregate(scan, (c["g"],), items), context)) == modes
 
 
 @pytest.mark.parametrize("function", ["percentile", "first"])
@@ -180,23 +239,24 @@ def test_aggregates_without_states_take_one_step(function: str):
     assert _modes(plan_physical(Aggregate(scan, (c["g"],), items), w.context("rdd"))) == ["complete"]
 
 
-def test_lists_of_distinct_values_are_whole():
+@pytest.mark.parametrize("figures", [FEW, MANY])
+def test_lists_of_distinct_values_are_whole(figures: Figures):
     w = world(shark_test_skew="true")
     scan, c = w.scan("t")
     items = (distinct("collect_list", c["x"], dtype=ArrayType(BIGINT)), distinct("count", c["s"]))
     for groups in ((), (c["h"],)):
-        (row,) = unordered(w.run(Aggregate(scan, groups, items), "rdd"))
+        (row,) = unordered(w.execute(plan_physical(Aggregate(scan, groups, items), _context(w, figures))))
         assert sorted(row[-2]) == list(range(1000))
 
 
-def test_tasks_of_the_first_level_share_a_heavy_group():
-    w = world(shark_test_skew="true", shark_exchange_buckets="4")
+@pytest.mark.parametrize("figures", [FEW, MANY])
+def test_tasks_share_a_heavy_group(figures: Figures):
+    """Nine rows of ten are of one group."""
+    w = world(shark_exchange_buckets="4")
     scan, c = w.scan("t")
-    plan = plan_physical(Aggregate(scan, (c["g"],), (distinct("count", c["x"]),)), w.context("rdd"))
-    from tests.physical.simulate import Runner
-
-    runner = Runner(w)
+    plan = plan_physical(Aggregate(scan, (c["g"],), (distinct("count", c["x"]),)), _context(w, figures))
     inner = [node for node in plan.walk() if isinstance(node, Exchange)][-1]
+    runner = Runner(w)
     runner.run_exchange(inner)
     sizes = sorted(bucket.num_rows for bucket in runner.buckets[inner.exchange_id])
     assert sum(sizes) == 1000

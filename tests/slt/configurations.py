@@ -20,6 +20,7 @@ CHOICES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("shark.placement.driver", ("true", "false")),
     ("shark.pruning", ("true", "false")),
     ("shark.task.single.max.bytes", ("4m", "0")),
+    ("shark.sort.single.max.rows", ("100000", "0")),
     (CACHED, ("true", "false")),
 )
 
@@ -68,9 +69,7 @@ def all_pairs() -> list[Configuration]:
     while missing:
         best = max(itertools.product(*map(range, sizes)), key=lambda row: len(missing & set(_pairs_of(row))))
         missing -= set(_pairs_of(best))
-        found.append(
-            Configuration(tuple((key, values[at]) for (key, values), at in zip(CHOICES, best, strict=True)))
-        )
+        found.append(Configuration(tuple((key, values[at]) for (key, values), at in zip(CHOICES, best, strict=True))))
     return found
 
 

@@ -22,7 +22,7 @@ ORACLE_SAMPLE = 8
 """One file in so many runs on Spark SQL in `make test`."""
 
 
-SKEWED_FILES = ("skewed_keys", "semi_anti", "outer")
+SKEWED_FILES = ("skewed_keys", "semi_anti", "outer", "skewed_distinct")
 """Files that `make test` runs with every key dealt over several tasks."""
 MANY_ROWS = 10_000
 """Rows of the tables of many_rows.slt: a block for every row or two would say nothing more."""

@@ -114,11 +114,12 @@ class _Lowering:
 
     def _states(self, call: AggregateCall) -> list[Value]:
         args = [lower(arg, self._scope) for arg in call.args]
-        over = self._over(call)
-        if (values := integer_partials(call, args, over, self._num_rows)) is not None:
+        over, distinct = self._over(call), is_distinct(call)
+        if not distinct and (values := integer_partials(call, args, over, self._num_rows)) is not None:
             return values
         row, types = aggregate_row(call), [arg.dtype for arg in call.args]
-        texts = lower_partials(row, [arg.logical() for arg in args], types, call.dtype, over=over)
+        logical = [arg.logical() for arg in args]
+        texts = lower_partials(row, logical, types, call.dtype, distinct=distinct, over=over)
         return [Value(text, dtype) for text, dtype in zip(texts, state_types(call), strict=True)]
 
     def _merged(self, call: AggregateCall, states: tuple[ColumnRef, ...]) -> list[Value]:

@@ -17,7 +17,7 @@ class AggregateMode(Enum):
     PARTIAL = "partial"
     """Rows in, states out."""
     MERGE = "merge"
-    """States in, merged states out; a DISTINCT aggregate takes rows, all different, of which it makes states."""
+    """States in, merged states out; DISTINCT aggregates, which have no states yet, take rows as in a partial."""
     FINAL = "final"
     """States of equal groups in, merged and finished."""
 
@@ -25,7 +25,7 @@ class AggregateMode(Enum):
 @dataclass(frozen=True, slots=True)
 class HashAggregate(PhysicalPlan):
     """`states[i]` are the state columns of `aggregates[i]`: a partial's output, a merge's input and output, a final's
-    input; else empty.
+    input; else empty. States of DISTINCT aggregates are made where rows equal in group and arguments are in one task.
 
     Without groups there is exactly one row per task that runs it, also over no rows.
     """

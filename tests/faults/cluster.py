@@ -20,6 +20,7 @@ import psutil
 
 import sharkpy
 from tests.execution.standalone import standalone
+from tests.faults.disk import ballast, used
 from tests.faults.workload import QUERIES, make_tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +32,8 @@ CONF = {
     "shark.jvm.memory": "512m",
     "shark.block.rows": 20_000,
     "shark.test.join": "shuffle",
+    # Executors live for seconds here: what compiles most is not worth its time.
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     # Spark gives an application up after ten executors that died.
     "spark.deploy.maxExecutorRetries": -1,
 }
@@ -80,7 +83,7 @@ def daemons(context: sharkpy.SharkContext) -> list[psutil.Process]:
 
 def _is_python(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error):
-        return "sharkpy.execution.daemon" in " ".join(process.cmdline())
+        return "sharkpy.execution.workers.daemon" in " ".join(process.cmdline())
     return False
 
 
@@ -213,8 +216,9 @@ def many_events(folder: Path, seed: int, wanted: int) -> None:
         make_tables(context)
         stored = "STORED AS PARQUET TBLPROPERTIES ('shark.cache' = 'MEMORY')"
         context.sql(f"CREATE TABLE stored {stored} AS SELECT * FROM facts WHERE k % 2 = 0")
-        more = ("SELECT count(*), sum(v) FROM stored", "SELECT count(*) FROM stored s JOIN facts f ON s.k = f.v")
-        queries = [*QUERIES, *more]
+        more = [*QUERIES, "SELECT count(*) FROM stored s JOIN facts f ON s.k = f.v"]
+        chosen = generator.sample(more, min(wanted // 3, len(more)))
+        queries = ["SELECT count(*), sum(v) FROM stored", *chosen]
         expected = {query: context.sql(query).fetchall() for query in queries}
         happened: Counter[str] = Counter()
         for number in range(wanted * 3):
@@ -289,3 +293,60 @@ def stopped_worker(folder: Path, seed: int) -> None:
         _kill(stopped)
         assert context.sql("SELECT count(*), count(DISTINCT t) FROM copied").fetchall() == [(100_000, 100_000)]
         assert context.sql(query).fetchall() == answer
+
+
+def full_disk(folder: Path) -> None:
+    """On a disk of its own: each statement fails clearly and leaves nothing while there is no room, then does its work.
+
+    What exchanges wrote goes after the statement: Spark deletes it in the background.
+    """
+    made = "SELECT k, v, sha2(concat(k), 256) AS t FROM facts"
+    statements = (
+        f"CREATE TABLE made AS {made}",
+        f"CREATE TABLE made TBLPROPERTIES ('shark.cache' = 'MEMORY') AS {made}",
+        f"CREATE TABLE made TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY') AS {made}",
+        f"CREATE TABLE made AS SELECT t, max(k) AS k, count(*) AS v FROM ({made}) m GROUP BY t",
+        f"CREATE TABLE made TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY') AS {made} ORDER BY t",
+    )
+    with connect(folder, "local[2]") as context:
+        make_tables(context)
+        check = "SELECT count(*), sum(v) FROM facts"
+        answer = context.sql(check).fetchall()
+        for statement in statements:
+            states = []
+            for allowed in (0, 40_000, 400_000, 2_000_000):
+                before = _kept_bytes(folder)
+                with ballast(folder, allowed):
+                    states.append(_state_of(context, statement))
+                if not states[-1]:
+                    context.sql("DROP TABLE made")
+                    break
+                assert states[-1] == "53100", f"{statement} with {allowed} bytes: {states}"
+                assert context.sql("SHOW TABLES LIKE 'made'").fetchall() == []
+                gc.collect()
+                context.engine.store.usage()
+                assert _kept_bytes(folder) <= before, f"{statement} with {allowed} bytes"
+            assert "53100" in states, statement
+            context.sql(statement)
+            assert context.sql("SELECT count(*), count(DISTINCT t), sum(k) FROM made").fetchall() == [
+                (100_000, 100_000, 5_000_050_000)
+            ]
+            context.sql("DROP TABLE made")
+            gc.collect()
+            assert context.sql(check).fetchall() == answer
+            print(statement, states)
+
+
+def _state_of(context: sharkpy.SharkContext, statement: str) -> str:
+    """The SQLSTATE it fails with; "" where it does not fail."""
+    try:
+        context.sql(statement)
+    except sharkpy.SharkError as error:
+        print(error)
+        return error.sqlstate
+    return ""
+
+
+def _kept_bytes(folder: Path) -> int:
+    """Of data and blocks, in memory and in the warehouse."""
+    return used(folder / "shm") + used(folder / "warehouse")

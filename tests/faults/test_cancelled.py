@@ -12,8 +12,8 @@ import pytest
 
 import sharkpy
 from sharkpy.errors import CancelledError, SharkError
-from sharkpy.execution.stage_runner import StageRunner
-from sharkpy.execution.tables import TableCache
+from sharkpy.execution.stages.stage_runner import StageRunner
+from sharkpy.execution.tables.cache import TableCache
 from tests.faults.processes import cpu_share
 from tests.faults.workload import QUERIES, make_tables
 
@@ -45,6 +45,7 @@ def test_random_cancels(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_many_random_cancels(
     context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], seed: int
 ) -> None:
@@ -217,7 +218,7 @@ def test_waiting_for_a_load_of_others_is_cancelled(driver_context: sharkpy.Shark
     done, held = threading.Event(), threading.Event()
 
     def load() -> None:
-        with driver_context.table_cache._entry(table).lock:
+        with driver_context.table_cache.versions.entry(table).lock:
             held.set()
             done.wait(20)
 

@@ -15,7 +15,7 @@ import pytest
 
 import sharkpy
 from sharkpy.errors import ExecutionError
-from sharkpy.execution.spark import TASK_ATTEMPTS
+from sharkpy.execution.spark.start import TASK_ATTEMPTS
 from tests.faults.workload import QUERIES
 
 pytestmark = pytest.mark.spark
@@ -90,11 +90,20 @@ def test_answers_survive(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["worker", "daemon"])
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("kind", "rounds"), [("worker", 120), ("daemon", 40)])
 def test_answers_survive_many(
-    context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], seed: int, kind: str
+    context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], seed: int, kind: str, rounds: int
 ) -> None:
-    check(context, expected, seed, kind, 120)
+    """A daemon takes seconds to start."""
+    check(context, expected, seed, kind, rounds)
+
+
+def check_no_block_is_unknown(context: sharkpy.SharkContext) -> None:
+    gc.collect()
+    store = context.engine.store
+    store.make_room(0)
+    assert len(list(Path(store.memory_dir).glob("*.arrow"))) == store.usage().num_blocks
 
 
 def test_a_write_is_whole_or_not_there(context: sharkpy.SharkContext, seed: int) -> None:
@@ -106,11 +115,39 @@ def test_a_write_is_whole_or_not_there(context: sharkpy.SharkContext, seed: int)
         found = context.sql("SELECT count(*), count(DISTINCT k), sum(v) FROM copied").fetchall()
         assert found == context.sql("SELECT count(*), count(*), sum(v) FROM facts").fetchall(), f"seed {seed}"
         context.sql("DROP TABLE copied")
-    gc.collect()
-    store = context.engine.store
-    store.make_room(0)
-    known = store.usage().num_blocks
-    assert len(list(Path(store.memory_dir).glob("*.arrow"))) == known, f"seed {seed}: blocks that nobody knows"
+    check_no_block_is_unknown(context)
+
+
+def test_blocks_of_a_dead_worker_are_freed(context: sharkpy.SharkContext) -> None:
+    """It dies between its first block and its last one: before it has told of any."""
+    folder = Path(context.engine.store.memory_dir)
+    before = set(folder.glob("*.arrow"))
+    untold: list[set[Path]] = []
+    is_over = threading.Event()
+
+    def run() -> None:
+        while not untold and not is_over.wait(0.001):
+            if set(folder.glob("*.arrow")) - before:
+                for worker in [worker for daemon in daemons() for worker in daemon.children()]:
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        worker.kill()
+                untold.append(set(folder.glob("*.arrow")) - before)
+
+    rows = context.conf["shark.block.rows"]
+    context.sql("SET shark.block.rows = 500")
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        context.sql("CREATE TABLE copied TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY') AS SELECT k, v FROM facts")
+    finally:
+        is_over.set()
+        thread.join()
+        context.sql(f"SET shark.block.rows = {rows}")
+    assert untold
+    assert not [path for path in untold[0] if path.exists()]
+    assert context.sql("SELECT count(*), count(DISTINCT k) FROM copied").fetchall() == [(100_000, 100_000)]
+    context.sql("DROP TABLE copied")
+    check_no_block_is_unknown(context)
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 import sharkpy
@@ -26,6 +28,13 @@ def many(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
     context.sql(f"CREATE TABLE many {store} AS SELECT id AS k, id * 7919 % 40009 AS v FROM {numbers} SORT BY k")
     context.sql(f"SET shark.block.rows = {before}")
     return context
+
+
+@pytest.fixture
+def sorts_in_ranges(many: sharkpy.SharkContext) -> Iterator[None]:
+    many.sql("SET shark.sort.single.max.rows = 0")
+    yield
+    many.sql("RESET shark.sort.single.max.rows")
 
 
 def tasks(context: sharkpy.SharkContext, query: str) -> tuple[list[tuple[object, ...]], list[int]]:
@@ -55,11 +64,8 @@ def test_a_limit_over_a_pruned_table(many: sharkpy.SharkContext) -> None:
     assert started[0] <= 2
 
 
-def test_order_by_sorts_ranges_in_tasks(many: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_order_by_sorts_ranges_in_tasks(many: sharkpy.SharkContext, sorts_in_ranges: None) -> None:
     """A sample, a map stage over the blocks, and at most one task a range, in order."""
-    from sharkpy.physical import planner
-
-    monkeypatch.setattr(planner, "_SMALL_SORT_ROWS", 100)
     rows, started = tasks(many, "SELECT v, k FROM many WHERE k > 0 OR v < 0 ORDER BY v, k")
     assert rows == sorted(rows)
     assert len(rows) == 40_000
@@ -76,10 +82,7 @@ def test_a_top_n_sorts_in_every_task_and_once_more(many: sharkpy.SharkContext) -
 
 
 @pytest.mark.parametrize("key", ["CAST(v AS INT)", "date_add('2000-01-01', v)", "CAST(v AS STRING)"])
-def test_ranges_by_a_key_of_any_size(many: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
-    from sharkpy.physical import planner
-
-    monkeypatch.setattr(planner, "_SMALL_SORT_ROWS", 100)
+def test_ranges_by_a_key_of_any_size(many: sharkpy.SharkContext, sorts_in_ranges: None, key: str) -> None:
     rows, _ = tasks(many, f"SELECT {key} AS x FROM many WHERE k > 0 OR v < 0 ORDER BY x DESC")
     assert rows == sorted(rows, reverse=True)
     assert len(rows) == 40_000

@@ -14,7 +14,7 @@ import sharkpy
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion
 from sharkpy.errors import CorruptionError
-from sharkpy.execution.runner import Runner
+from sharkpy.execution.stages.runner import Runner
 from tests.recovery.test_lost_blocks import DAMAGE
 
 ONLY = "TBLPROPERTIES ('shark.cache'='MEMORY_ONLY')"

@@ -1,0 +1,42 @@
+"""Disks that fill: a small file system of its own, and what is used of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def small_disk(folder: Path, size: int) -> Iterator[Path]:
+    """A file system of `size` bytes, mounted at `folder`; skips the test where that is not allowed."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("file systems cannot be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=False)
+
+
+@contextmanager
+def ballast(disk: Path, size: int) -> Iterator[None]:
+    """Only `size` bytes are free meanwhile."""
+    path = disk / "ballast"
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    path.write_bytes(b"\0" * max(0, free - size))
+    try:
+        yield
+    finally:
+        path.unlink()
+
+
+def used(folder: Path) -> int:
+    """Bytes of files of data and blocks: the catalog's own file may grow."""
+    files = (path for path in folder.rglob("*") if path.is_file() and "ballast" not in path.name)
+    return sum(path.stat().st_size for path in files if not path.name.startswith("catalog"))

@@ -1,0 +1,42 @@
+"""Shuffle files that vanish between map and reduce: stages run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.execution.stages.stage_runner import StageRunner
+from tests.faults.workload import QUERIES
+
+pytestmark = pytest.mark.spark
+
+
+def shuffle_files(context: sharkpy.SharkContext) -> list[Path]:
+    """In Spark's own folder: the SparkContext of this process may have been started by another session."""
+    folder = Path(context.engine.jobs.context.getConf().get("spark.local.dir"))
+    return [path for path in folder.rglob("shuffle_*") if path.is_file()]
+
+
+def test_shuffle_files_that_vanish(
+    context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reduce side finds nothing: Spark runs the map stage again, and the answer is the same."""
+    query = QUERIES[0]
+    run_exchange = StageRunner.run_exchange
+    deleted: list[Path] = []
+
+    def run_and_delete(self: StageRunner, *arguments: object) -> object:
+        answer = run_exchange(self, *arguments)  # type: ignore[arg-type]
+        if not deleted:
+            for path in shuffle_files(context):
+                path.unlink()
+                deleted.append(path)
+        return answer
+
+    monkeypatch.setattr(StageRunner, "run_exchange", run_and_delete)
+    assert context.sql(query).fetchall() == expected[query]
+    assert deleted
+    monkeypatch.undo()
+    assert context.sql(query).fetchall() == expected[query]

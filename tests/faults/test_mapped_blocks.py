@@ -1,0 +1,81 @@
+"""Blocks cut while a worker reads them from its memory: it dies of it (SIGBUS), and the block counts as lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+import sharkpy
+from tests.faults.test_killed_workers import daemons
+
+pytestmark = pytest.mark.spark
+_ROUNDS = 12
+_WAIT_SECONDS = 20
+
+
+def _workers() -> list[psutil.Process]:
+    return [worker for daemon in daemons() for worker in daemon.children()]
+
+
+def _has_mapped(worker: psutil.Process, path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return f"{path}\n" in Path(f"/proc/{worker.pid}/maps").read_text()
+    return False
+
+
+def _cut_when_mapped(path: Path, victims: list[psutil.Process]) -> None:
+    """Cut the file at the moment when a worker has it mapped; that worker goes into `victims`."""
+    until = time.monotonic() + _WAIT_SECONDS
+    while time.monotonic() < until:
+        for worker in _workers():
+            with contextlib.suppress(psutil.Error):
+                if _has_mapped(worker, path):
+                    worker.send_signal(signal.SIGSTOP)
+                    os.truncate(path, 0)
+                    victims.append(worker)
+                    worker.send_signal(signal.SIGCONT)
+                    return
+
+
+def _is_dead(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return process.status() == psutil.STATUS_ZOMBIE
+    return True
+
+
+def test_a_worker_that_dies_of_a_cut_block(context: sharkpy.SharkContext) -> None:
+    """Whether it reads on after the cut is a matter of moments: until one has died."""
+    before = context.conf["shark.block.rows"]
+    context.sql("SET shark.block.rows = 1000000")
+    numbers = "(SELECT explode(sequence(1, 500000)) AS id) t"
+    store = "TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY')"
+    context.sql(f"CREATE TABLE long {store} AS SELECT id AS k, sha2(concat(id), 256) AS t FROM {numbers}")
+    context.sql(f"SET shark.block.rows = {before}")
+    query = "SELECT count(*), sum(k), max(t), min(t) FROM long"
+    answer = context.sql(query).fetchall()
+    deaths = 0
+    for _ in range(_ROUNDS):
+        version = context.table_cache.known_version(context.catalog.table("default", "long"))
+        assert version is not None
+        for worker in _workers():
+            worker.kill()
+        victims: list[psutil.Process] = []
+        cutter = threading.Thread(target=_cut_when_mapped, args=(Path(version.blocks[0].memory_path), victims))
+        cutter.start()
+        try:
+            assert context.sql(query).fetchall() == answer
+        finally:
+            cutter.join()
+        assert victims
+        deaths += all(map(_is_dead, victims))
+        if deaths:
+            break
+    assert deaths
+    context.sql("DROP TABLE long")

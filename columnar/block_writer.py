@@ -56,13 +56,21 @@ class BlockWriter:
         try:
             if self._write_to_memory(block_id, path, content):
                 return path
-            target = durable_path or str(Path(self.local_dir, name))
-            if durable_path is None:
-                store_folder.write_file(target, content)
-            store_folder.link(target, path)
+            if durable_path is not None:
+                store_folder.link(durable_path, path)
+            else:
+                self._write_behind_link(str(Path(self.local_dir, name)), path, content)
         except OSError as error:
             raise store_folder.storage_error(path, error) from None
         return path
+
+    def _write_behind_link(self, target: str, path: str, content: memoryview) -> None:
+        store_folder.write_file(target, content)
+        try:
+            store_folder.link(target, path)
+        except Exception:
+            store_folder.remove(target)
+            raise
 
     def _write_to_memory(self, block_id: str, path: str, content: memoryview) -> bool:
         temporary = store_folder.reserve(self.memory_dir, block_id, len(content), self.memory_limit)

@@ -246,6 +246,7 @@ class BlockStore:
         if target is None or not Path(target).exists():
             target = str(Path(self._local.path, Path(path).name))
             store_folder.write_file(target, _mapped(path))
+        # Where the link fails the block stays where it is; its copy goes with it, or serves the next time.
         store_folder.link(target, path)
         forget_block(handle.block_id)
         return handle.size_bytes

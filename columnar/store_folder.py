@@ -140,8 +140,12 @@ def reserve(folder: str, block_id: str, size: int, limit: int) -> str | None:
         if used_bytes(folder) + size > limit:
             return None
         path = Path(folder, f".{block_id}.{os.getpid()}-{process_start(os.getpid())}.tmp")
-        with path.open("xb") as file:
-            file.truncate(size)
+        try:
+            with path.open("xb") as file:
+                file.truncate(size)
+        except OSError:
+            remove(str(path))
+            raise
         return str(path)
 
 
@@ -215,5 +219,9 @@ def remove(path: str) -> None:
 def link(target: str, path: str) -> None:
     """Make `path` a link to `target` in one step, whatever was there."""
     temporary = Path(f"{path}.{uuid.uuid4().hex[:8]}.link")
-    temporary.symlink_to(Path(target).absolute())
-    temporary.rename(path)
+    try:
+        temporary.symlink_to(Path(target).absolute())
+        temporary.rename(path)
+    except OSError as error:
+        remove(str(temporary))
+        raise storage_error(path, error) from None

@@ -17,7 +17,7 @@ from sharkpy.physical.stage import ResultSink
 from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange
 
 if TYPE_CHECKING:
-    from sharkpy.execution.profile import QueryProfile
+    from sharkpy.execution.stages.profile import QueryProfile
     from sharkpy.physical.plan import PhysicalPlan
     from sharkpy.session import SharkContext
 

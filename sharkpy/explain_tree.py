@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from sharkpy.columnar.store import open_block
 from sharkpy.errors import SharkError
-from sharkpy.execution.operator_figures import SCAN, OperatorFigures
+from sharkpy.execution.tasks.operator_figures import SCAN, OperatorFigures
 from sharkpy.physical import operators
 from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan
 
 if TYPE_CHECKING:
-    from sharkpy.execution.profile import QueryProfile, StageProfile
+    from sharkpy.execution.stages.profile import QueryProfile, StageProfile
     from sharkpy.physical.plan import PhysicalPlan
 
 ENCODING_BLOCKS = 16

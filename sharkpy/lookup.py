@@ -19,7 +19,7 @@ from sharkpy.errors import (
     UnsupportedError,
     did_you_mean,
 )
-from sharkpy.execution.row_buckets import RowBuckets
+from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.expr import Call, ColumnRef, Expr, Literal, PythonValue
 from sharkpy.logical import LogicalPlan, Project, Scan
 from sharkpy.physical.context import PlanContext

@@ -12,7 +12,7 @@ from sharkpy.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Database, Table
-    from sharkpy.execution.stage_runner import Stage
+    from sharkpy.execution.stages.stage import Stage
     from sharkpy.physical.plan import PhysicalPlan
     from sharkpy.query_snapshot import QuerySnapshot, TableState
     from sharkpy.sql.context import CatalogReader

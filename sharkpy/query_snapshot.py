@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sharkpy import conf as settings
 from sharkpy.columnar.range_share import prefix_share, range_share
-from sharkpy.execution.partitioned_table import PartitionedTable
+from sharkpy.execution.tables.partitioned_table import PartitionedTable
 from sharkpy.optimizer.statistics import ColumnEstimate
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
 
-    from sharkpy.execution.profile import QueryProfile
+    from sharkpy.execution.stages.profile import QueryProfile
 
 Row = tuple[Any, ...]
 HTML_ROWS = 20

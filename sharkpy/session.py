@@ -12,16 +12,14 @@ import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sharkpy import conf as settings
 from sharkpy.conf import Conf
-from sharkpy.errors import BlocksReplacedError, ExecutionError, InternalError, ParseError, UnsupportedError
+from sharkpy.errors import BlocksReplacedError, ExecutionError, ParseError, UnsupportedError
 from sharkpy.result import Result, Row
 from sharkpy.shared_parts import SharedParts
-from sharkpy.types import Field, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,18 +30,17 @@ if TYPE_CHECKING:
     from sharkpy.commands import Command, Explain
     from sharkpy.execution.commands.result import CommandResult
     from sharkpy.execution.engine import Engine
-    from sharkpy.execution.pools import Pool
-    from sharkpy.execution.profile import QueryProfile
-    from sharkpy.execution.progress import Progress, ProgressListener
-    from sharkpy.execution.runner import Runner
-    from sharkpy.execution.stage_runner import Stage
+    from sharkpy.execution.spark.pools import Pool
+    from sharkpy.execution.stages.profile import QueryProfile
+    from sharkpy.execution.stages.progress import Progress, ProgressListener
+    from sharkpy.execution.stages.runner import Runner
+    from sharkpy.execution.stages.stage import Stage
     from sharkpy.execution.statement import Statement
-    from sharkpy.execution.tables import TableCache
+    from sharkpy.execution.tables.cache import TableCache
     from sharkpy.expr import PythonValue
     from sharkpy.logical import LogicalPlan
     from sharkpy.physical.plan import PhysicalPlan
     from sharkpy.physical.stage import BlockSink, FileSink
-    from sharkpy.plan_cache import CatalogLookups, PlannedQuery
     from sharkpy.query_snapshot import QuerySnapshot
 
 
@@ -117,6 +114,11 @@ class SharkContext:
     def engine(self) -> Engine:
         self._check_running()
         return self._parts.engine
+
+    @property
+    def known_engine(self) -> Engine | None:
+        """The engine, where there is one by now."""
+        return self._parts.known_engine
 
     @property
     def table_cache(self) -> TableCache:
@@ -197,7 +199,7 @@ class SharkContext:
 
         drop_temporary_tables(self.catalog, self._parts.table_cache)
 
-    # The steps of a statement
+    # Binding and planning
 
     def bind(self, text: str) -> LogicalPlan | Command:
         from sharkpy.sql.binder import bind
@@ -213,24 +215,9 @@ class SharkContext:
         self, logical: LogicalPlan, placement: str | None = None, snapshot: QuerySnapshot | None = None
     ) -> tuple[LogicalPlan, PhysicalPlan]:
         """The optimised logical plan and the physical plan made of it."""
-        from sharkpy.logical import Scan
-        from sharkpy.optimizer.optimize import optimize
-        from sharkpy.physical.context import PlanContext
-        from sharkpy.physical.planner import plan_physical
-        from sharkpy.query_snapshot import QuerySnapshot
+        from sharkpy.plan_query import plan_query
 
-        snapshot = QuerySnapshot(self) if snapshot is None else snapshot
-        self.table_cache.load_all(node.table for node in logical.walk() if isinstance(node, Scan))
-        optimized = optimize(logical, snapshot, self.conf)
-        context = PlanContext(
-            self.conf,
-            snapshot.scan_source,
-            snapshot,
-            default_parallelism=self.engine.parallelism,
-            placement=placement,
-            is_local=self.engine.is_local,
-        )
-        return optimized, plan_physical(optimized, context)
+        return plan_query(self, logical, placement, snapshot)
 
     # What commands ask of the session
 
@@ -239,7 +226,7 @@ class SharkContext:
         return self.run_batches(self.new_runner(plan.label), physical)
 
     def write_files(self, plan: LogicalPlan, sink: FileSink) -> Sequence[tuple[str, int, int]]:
-        from sharkpy.execution.report import FileResult
+        from sharkpy.execution.tasks.report import FileResult
 
         results = self._run_to_sink(self.plan(plan), plan.label, sink)
         return [(one.path, one.num_rows, one.encoded_bytes) for one in results if isinstance(one, FileResult)]
@@ -253,8 +240,8 @@ class SharkContext:
 
     def _written_blocks(self, plan: LogicalPlan, sink: BlockSink) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
         """The blocks that a query makes; how it made them is kept, so that lost ones can be made again."""
-        from sharkpy.execution.lineage import Recipe, is_repeatable
-        from sharkpy.execution.report import BlockResult
+        from sharkpy.execution.tables.lineage import Recipe, is_repeatable
+        from sharkpy.execution.tasks.report import BlockResult
 
         contents, physical = self.table_cache.contents(plan), self.plan(plan)
         sink = replace(sink, is_checked=is_repeatable(plan))
@@ -278,7 +265,7 @@ class SharkContext:
     # Running plans
 
     def new_runner(self, description: str) -> Runner:
-        from sharkpy.execution.runner import Runner
+        from sharkpy.execution.stages.runner import Runner
 
         profiles = getattr(self._observed, "profiles", None)
         is_profiled = profiles is not None
@@ -306,13 +293,13 @@ class SharkContext:
     @property
     def pool(self) -> Pool:
         """The session's share of the engine."""
-        from sharkpy.execution.pools import Pool
+        from sharkpy.execution.spark.pools import Pool
 
         return Pool(self.conf.value(settings.POOL) or self._name, max(1, self.conf.value(settings.POOL_WEIGHT)))
 
     @contextlib.contextmanager
     def _turn(self, runner: Runner, physical: PhysicalPlan) -> Iterator[None]:
-        from sharkpy.execution.progress import Progress
+        from sharkpy.execution.stages.progress import Progress
         from sharkpy.execution.statement import Statement
         from sharkpy.physical.work import work_rows
 
@@ -342,6 +329,7 @@ class SharkContext:
 
     def _run(self, text: str) -> Result:
         from sharkpy.execution.statement import Statement
+        from sharkpy.statement_steps import StatementSteps
 
         self._check_running()
         statement = Statement(self.conf.value(settings.QUERY_TIMEOUT))
@@ -350,101 +338,10 @@ class SharkContext:
             self._running.add(statement)
         try:
             with statement.active():
-                return self._carry_out(text, statement)
+                return StatementSteps(self, self._plans, text, statement, self._end).run()
         except BaseException:
             self._end(statement)
             raise
-
-    def _carry_out(self, text: str, running: Statement) -> Result:
-        from sharkpy.logical import LogicalPlan
-        from sharkpy.plan_cache import CatalogLookups
-        from sharkpy.query_snapshot import QuerySnapshot
-        from sharkpy.sql.binder import bind
-        from sharkpy.sql.context import StatementClock
-
-        again = partial(self._planned_again, text, self.current_database)
-        engine = self._parts.known_engine
-        key = (text, self.current_database, self.conf.changes(), engine and engine.parallelism)
-        snapshot = QuerySnapshot(self)
-        if (known := self._plans.find(key, snapshot)) is not None:
-            return self._query(known, self.new_runner(known.label), running, again)
-        lookups, clock = CatalogLookups(self.catalog), StatementClock()
-        statement = bind(text, lookups, self.conf, self.current_database, clock)
-        if not isinstance(statement, LogicalPlan):
-            return self._command(statement, running)
-        runner = self.new_runner(statement.label)
-        planned = self._planned(statement, runner, lookups, snapshot)
-        if not clock.was_read:
-            self._plans.keep(key, text, planned)
-        return self._query(planned, runner, running, again)
-
-    def _planned_again(self, text: str, database: str) -> PlannedQuery:
-        """A query planned over its tables as they are now."""
-        from sharkpy.logical import LogicalPlan
-        from sharkpy.plan_cache import CatalogLookups
-        from sharkpy.query_snapshot import QuerySnapshot
-        from sharkpy.sql.binder import bind
-
-        lookups = CatalogLookups(self.catalog)
-        plan = bind(text, lookups, self.conf, database)
-        if not isinstance(plan, LogicalPlan):
-            raise InternalError("a query became a command")
-        return self._planned(plan, self.new_runner(plan.label), lookups, QuerySnapshot(self))
-
-    def _planned(
-        self, plan: LogicalPlan, runner: Runner, lookups: CatalogLookups, snapshot: QuerySnapshot
-    ) -> PlannedQuery:
-        from sharkpy.plan_cache import PlannedQuery
-
-        physical = self.plan_steps(plan, None, snapshot)[1]
-        schema = Schema(tuple(Field(column.name, column.dtype) for column in plan.output))
-        return PlannedQuery(schema, plan.label, physical, runner.only_stage(physical), lookups, snapshot.states())
-
-    def _query(
-        self, planned: PlannedQuery, runner: Runner, statement: Statement, again: Callable[[], PlannedQuery]
-    ) -> Result:
-        runners = [runner]
-
-        def end() -> None:
-            runners[-1].stages.close()
-            self._end(statement)
-
-        def rows() -> Iterator[pa.RecordBatch]:
-            try:
-                yield from statement.steps(self._rows(planned, runners, again))
-            finally:
-                end()
-
-        return Result(
-            planned.schema, rows(), profile=lambda: runners[-1].profile, on_close=end, on_cancel=statement.cancel
-        )
-
-    def _rows(
-        self, planned: PlannedQuery, runners: list[Runner], again: Callable[[], PlannedQuery]
-    ) -> Generator[pa.RecordBatch]:
-        """The query's rows; planned again where blocks were replaced under it before the first one."""
-        is_begun = False
-        try:
-            for batch in self.run_batches(runners[-1], planned.physical, planned.stage):
-                is_begun = True
-                yield batch
-        except BlocksReplacedError:
-            if is_begun:
-                raise
-        else:
-            return
-        planned = again()
-        runners.append(self.new_runner(planned.label))
-        yield from self.run_batches(runners[-1], planned.physical, planned.stage)
-
-    def _command(self, command: Command, statement: Statement) -> Result:
-        from sharkpy import commands
-        from sharkpy.execution.commands.run import run_command
-
-        answer = run_command(command, self)
-        self._end(statement)
-        batches = answer.table.to_batches() if answer.table is not None else ()
-        return Result(answer.schema, batches, is_text=isinstance(command, commands.Explain))
 
     def _run_to_sink(self, physical: PhysicalPlan, label: str, sink: FileSink | BlockSink) -> Sequence[object]:
         runner = self.new_runner(label)

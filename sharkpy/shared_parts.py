@@ -15,7 +15,7 @@ from sharkpy.plan_cache import PlanCache
 if TYPE_CHECKING:
     from sharkpy.execution.admission import Admission
     from sharkpy.execution.engine import Engine
-    from sharkpy.execution.tables import TableCache
+    from sharkpy.execution.tables.cache import TableCache
     from sharkpy.session import SharkContext
 
 
@@ -69,7 +69,7 @@ class SharedParts:
     def table_cache(self) -> TableCache:
         with self._lock:
             if self._table_cache is None:
-                from sharkpy.execution.tables import TableCache
+                from sharkpy.execution.tables.cache import TableCache
 
                 self._table_cache = TableCache(self, changed=self.plans.drop_table)
             return self._table_cache

@@ -23,10 +23,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("execution",),
     (
         *("session", "lookup", "shared_parts", "query_snapshot", "plan_cache"),
+        *("plan_query", "statement_steps"),
         *("explain", "explain_tree", "result", "cli", "demo"),
     ),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+EXECUTION = ("tasks", "workers", "spark", "engine", "stages", "tables", "commands")
+"""The folders inside `execution`, with the engine in its place among them."""
 
 NO_PYSPARK = tuple(name for layer in LAYERS[:4] for name in layer)
 PURE = (*NO_PYSPARK, "optimizer", "sql", "sources", "physical")
@@ -75,6 +79,20 @@ def test_imports_go_up(path: Path) -> None:
             continue
         allowed = LEVEL[names[1]] <= LEVEL[part]
         assert allowed, f"{path.relative_to(ROOT)}:{line}: {part} imports {module}, which is below it"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_up_inside_execution(path: Path) -> None:
+    if part_of(path) != "execution":
+        return
+    part = path.relative_to(PACKAGE / "execution").parts[0].removesuffix(".py")
+    if part not in EXECUTION:
+        return
+    for module, line in imported(path):
+        names = module.split(".")
+        if names[:2] == ["sharkpy", "execution"] and len(names) > 2 and names[2] in EXECUTION:
+            allowed = EXECUTION.index(names[2]) <= EXECUTION.index(part)
+            assert allowed, f"{path.relative_to(ROOT)}:{line}: {part} imports {module}, which is below it"
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))

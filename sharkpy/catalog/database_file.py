@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sharkpy.errors import ConfigurationError, CorruptionError, SharkError
+from sharkpy.errors import ConfigurationError, CorruptionError, ResourceError, SharkError
 
 BUSY_SECONDS = 30.0
 
@@ -99,6 +99,8 @@ class CatalogFile:
         try:
             yield
         except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+                raise ResourceError(f'no space left in "{self._warehouse_dir}"', sqlstate="53100") from None
             raise ConfigurationError(f'warehouse "{self._warehouse_dir}" cannot be written: {error}') from None
         except sqlite3.DatabaseError as error:
             raise _damaged(self._warehouse_dir, error) from None

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from sharkpy import conf as settings
 from sharkpy.errors import ExecutionError, SharkError
-from sharkpy.execution.shipping import misfits
-from sharkpy.execution.stage_recording import StageFacts, recorded_stages
+from sharkpy.execution.stages.stage_record import StageFacts, recorded_stages
+from sharkpy.execution.workers.shipping import misfits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +74,7 @@ def _tasks(facts: StageFacts) -> str:
 
 def _rerun(facts: StageFacts, options: argparse.Namespace) -> int:
     from sharkpy.cli.writers import write_table
-    from sharkpy.execution.stage_replay import rerun_task
+    from sharkpy.execution.stages.stage_replay import rerun_task
 
     task = _task(facts) if options.task is None else options.task
     if not 0 <= task < facts.num_tasks:

@@ -66,7 +66,7 @@ def _libraries() -> tuple[bool, str]:
 
 
 def _java() -> tuple[bool, str]:
-    from sharkpy.execution.java import find_java
+    from sharkpy.execution.spark.java import find_java
 
     java = find_java()
     return True, f"Java {java.version} from {java.origin}: {java.executable}"

@@ -8,7 +8,7 @@ from sharkpy.errors import SharkError
 def error_text(error: BaseException, statement: str = "", first_line: int = 1) -> str:
     """Lines without a final newline; `first_line` is where the statement starts in its script."""
     if not isinstance(error, SharkError):
-        from sharkpy.execution.failure import as_shark_error
+        from sharkpy.execution.tasks.failure import as_shark_error
 
         error = as_shark_error(error)
     lines = [f"error [{error.sqlstate}]: {_single_line(error.message)}"]

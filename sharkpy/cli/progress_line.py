@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TextIO, TypeVar
 
 if TYPE_CHECKING:
-    from sharkpy.execution.progress import Progress
+    from sharkpy.execution.stages.progress import Progress
 
 T = TypeVar("T")
 SHOW_AFTER_SECONDS = 1.0

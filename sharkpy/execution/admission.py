@@ -22,7 +22,7 @@ from sharkpy.conf import Conf
 from sharkpy.errors import ResourceError
 
 if TYPE_CHECKING:
-    from sharkpy.execution.pools import Pool
+    from sharkpy.execution.spark.pools import Pool
     from sharkpy.execution.statement import Statement
 
 _LOOK_SECONDS = 0.25

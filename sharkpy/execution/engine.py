@@ -15,16 +15,16 @@ from sharkpy import conf as settings
 from sharkpy.columnar.column_cache import column_cache
 from sharkpy.columnar.host import machine_memory
 from sharkpy.conf import Conf
-from sharkpy.execution.connection import ConnectionPool, ConnectionSettings
 from sharkpy.execution.scratch import make_scratch
-from sharkpy.execution.spark import SparkHandle, active_master, connect_spark, is_local_master
-from sharkpy.execution.worker import TaskSettings
+from sharkpy.execution.spark.start import SparkHandle, active_master, connect_spark, is_local_master
+from sharkpy.execution.workers.connection import ConnectionPool, ConnectionSettings
+from sharkpy.execution.workers.worker import TaskSettings
 
 if TYPE_CHECKING:
     from sharkpy.columnar.block_writer import BlockWriter
     from sharkpy.columnar.executor_store import ExecutorWriter
     from sharkpy.columnar.store import BlockStore
-    from sharkpy.execution.jobs import SparkJobs
+    from sharkpy.execution.spark.jobs import SparkJobs
 
 _LOCAL_THREADS = re.compile(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?$")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]$")
@@ -118,7 +118,7 @@ class Engine:
         """RDD jobs; starts Spark. ConfigurationError where there is no Java or Spark does not start."""
         with self._lock:
             if self._jobs is None:
-                from sharkpy.execution.jobs import SparkJobs
+                from sharkpy.execution.spark.jobs import SparkJobs
 
                 java_home = self.conf.value(settings.JAVA_HOME) or None
                 heap = self.conf.value(settings.JVM_MEMORY) or max(1 << 30, machine_memory() // 8)

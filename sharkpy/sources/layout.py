@@ -107,7 +107,7 @@ def publish(staging_dir: str, location: str, overwrite: bool) -> str | None:
             return None
         _sync(staging_dir)
         target = _rename_to_next(staging_dir, path, "base" if overwrite else "delta")
-        _sync_one(path)
+        _sync_rename(staging_dir, target)
     except OSError as error:
         raise io_error(error, path) from None
     remove_hidden(path)
@@ -247,6 +247,17 @@ def _sync(staging_dir: str) -> None:
     """Files reach the disk before the rename that makes them visible."""
     for file in _files(staging_dir):
         _sync_one(file.path)
+
+
+def _sync_rename(staging_dir: str, target: str) -> None:
+    """The rename reaches the disk, or is undone: a statement that fails has changed nothing."""
+    try:
+        _sync_one(str(Path(target).parent))
+    except OSError:
+        with suppress(OSError):
+            Path(target).rename(staging_dir)
+        shutil.rmtree(target, ignore_errors=True)
+        raise
 
 
 def _sync_one(path: str) -> None:

@@ -11,8 +11,8 @@ import pytest
 import sharkpy
 from sharkpy.cli.main import main
 from sharkpy.errors import SharkError
-from sharkpy.execution.stage_recording import StageFacts, recorded_stages
-from sharkpy.execution.stage_replay import rerun_task
+from sharkpy.execution.stages.stage_record import StageFacts, recorded_stages
+from sharkpy.execution.stages.stage_replay import rerun_task
 
 pytestmark = pytest.mark.spark
 

@@ -19,7 +19,7 @@ from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.commands import Command, CreateTable, Explain, Insert
 from sharkpy.conf import Conf
 from sharkpy.execution.commands import CommandResult, run_command
-from sharkpy.execution.tables import TableCache
+from sharkpy.execution.tables.cache import TableCache
 from sharkpy.expr import ColumnRef
 from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stage import BlockSink, FileSink

@@ -84,7 +84,8 @@ def test_memory_table_survives_a_restart_without_its_source_being_read(
     session.insert(table, [(1, "x"), (2, None)])
     session.block_rows(table)
     session = again(session, root)
-    monkeypatch.setattr(session.table_cache, "_load", lambda entry, splits: [] if not splits else pytest.fail("read"))
+    versions = session.table_cache.versions
+    monkeypatch.setattr(versions, "load", lambda entry, splits: [] if not splits else pytest.fail("read"))
     assert session.block_rows(table) == [(1, "x"), (2, None)]
     session.close()
 
@@ -183,7 +184,7 @@ def test_compaction(session: Any, root: Path) -> None:
     assert session.block_rows(table) == rows
     session.table_cache.close()
     session = again(session, root)
-    session.table_cache._load = lambda entry, splits: [] if not splits else pytest.fail("read")
+    session.table_cache.versions.load = lambda entry, splits: [] if not splits else pytest.fail("read")
     assert session.block_rows(table) == rows
     session.close()
 

@@ -16,7 +16,7 @@ from sharkpy.catalog.cache_policy import CachePolicy, PolicyKind
 from sharkpy.catalog.hive_partition import partition_name, partition_values
 from sharkpy.errors import BindError, SharkError
 from sharkpy.execution.commands import partition_writes
-from sharkpy.execution.held_partitions import held_partitions
+from sharkpy.execution.tables.held_partitions import held_partitions
 from sharkpy.sources import layout
 
 
@@ -243,7 +243,7 @@ def test_pruned_partitions_are_not_looked_at(context: sharkpy.SharkContext, monk
         looked_at.append(name)
         return listing(location, newest, name)
 
-    monkeypatch.setattr("sharkpy.execution.table_files.list_partition_files", listed)
+    monkeypatch.setattr("sharkpy.execution.tables.table_files.list_partition_files", listed)
     assert rows(context, "SELECT a FROM t WHERE d BETWEEN 2 AND 3 AND a < 3") == [(2,)]
     assert set(looked_at) == {"d=2", "d=3"}
     (plan,) = (line for (line,) in rows(context, "EXPLAIN SELECT * FROM t WHERE d > 3") if "FileScan" in line)

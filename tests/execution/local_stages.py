@@ -9,12 +9,12 @@ import duckdb
 import pyarrow as pa
 
 from sharkpy.conf import Conf
-from sharkpy.execution.buckets import bucket_count
-from sharkpy.execution.collectors import merge_collected
-from sharkpy.execution.exchange import ExchangeInput, MapOutput, pack_tasks
-from sharkpy.execution.inputs import TaskData, TaskMetrics
-from sharkpy.execution.sinks import Payload, SinkContext
-from sharkpy.execution.task import run_task
+from sharkpy.execution.stages.exchange import ExchangeInput, MapOutput, pack_tasks
+from sharkpy.execution.tasks.buckets import bucket_count
+from sharkpy.execution.tasks.collectors import merge_collected
+from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
+from sharkpy.execution.tasks.sinks import Payload, SinkContext
+from sharkpy.execution.tasks.task import run_task
 from sharkpy.optimizer.replan.decision import Decision
 from sharkpy.physical.distribution import ExchangeStatistics, SinglePartitioning
 from sharkpy.physical.operators import ExchangeRead

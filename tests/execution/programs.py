@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.execution.stage_runner import Stage
+from sharkpy.execution.stages.stage import Stage
 from sharkpy.physical.stage import ResultSink, StageInput, StageProgram, StageSink, TaskInput
 from sharkpy.types import BIGINT, STRING, Field, Schema
 

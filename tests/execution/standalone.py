@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sharkpy.execution.gateway import pyspark_home
-from sharkpy.execution.java import find_java
+from sharkpy.execution.spark.gateway import pyspark_home
+from sharkpy.execution.spark.java import find_java
 
 _TIMEOUT_SECONDS = 60.0
 

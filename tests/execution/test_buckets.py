@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.execution.buckets import BUCKET_COLUMN, HASH_COLUMN, bucketed_sql
-from sharkpy.execution.exchange_writer import exchange_payloads
-from sharkpy.execution.inputs import TaskMetrics
-from sharkpy.execution.sinks import PAYLOAD_BYTES, SinkContext, windows
+from sharkpy.execution.tasks.buckets import BUCKET_COLUMN, HASH_COLUMN, bucketed_sql
+from sharkpy.execution.tasks.exchange_writer import exchange_payloads
+from sharkpy.execution.tasks.inputs import TaskMetrics
+from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, SinkContext, windows
 from sharkpy.physical.stage import HashSink, RangeSink
 
 KeyOrder = tuple[bool, bool]

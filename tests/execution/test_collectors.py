@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.execution.collectors import COLLECTORS, TASK_BYTES, TaskCollectors, merge_collected
-from sharkpy.execution.collectors.spread_keys import MOST_KEYS
-from sharkpy.execution.collectors.window import SAMPLE_ROWS, Window, sample_positions
-from sharkpy.execution.report import ReportBook, TaskReport
+from sharkpy.execution.tasks.collectors import COLLECTORS, TASK_BYTES, TaskCollectors, merge_collected
+from sharkpy.execution.tasks.collectors.spread_keys import MOST_KEYS
+from sharkpy.execution.tasks.collectors.window import SAMPLE_ROWS, Window, sample_positions
+from sharkpy.execution.tasks.report import ReportBook, TaskReport
 from sharkpy.physical.distribution import ExchangeStatistics
 
 

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from sharkpy.errors import CorruptionError, ExecutionError, InternalError, ResourceError, SharkError, SourceError
-from sharkpy.execution.failure import as_shark_error
+from sharkpy.execution.tasks.failure import as_shark_error
 
 
 def failure_of(sql: str) -> SharkError:

@@ -16,9 +16,9 @@ import pytest
 from sharkpy.conf import Conf
 from sharkpy.errors import ExecutionError
 from sharkpy.execution.engine import Engine
-from sharkpy.execution.java import packaged_java
 from sharkpy.execution.scratch import make_scratch
-from sharkpy.execution.stage_runner import StageRunner
+from sharkpy.execution.spark.java import packaged_java
+from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.physical.stage import ExchangeColumns, HashSink
 from sharkpy.types import BIGINT
 
@@ -87,7 +87,7 @@ def test_a_stage_survives_the_death_of_all_workers(spark_engine: Engine) -> None
 def test_a_worker_that_always_dies_is_a_clear_error(spark_engine: Engine) -> None:
     from py4j.protocol import Py4JJavaError
 
-    from sharkpy.execution.jobs import spark_error
+    from sharkpy.execution.spark.jobs import spark_error
 
     with pytest.raises(Py4JJavaError) as caught:
         spark_engine.jobs.context.parallelize([0], 1).map(lambda _: os.kill(os.getpid(), signal.SIGKILL)).collect()
@@ -100,7 +100,7 @@ DRIVER = """
     import sys, time
     from sharkpy.conf import Conf
     from sharkpy.execution.engine import Engine
-    from sharkpy.execution.stage_runner import StageRunner
+    from sharkpy.execution.stages.stage_runner import StageRunner
     from tests.execution.programs import numbers
     engine = Engine(Conf({"shark.master": sys.argv[1], "shark.jvm.memory": "512m", **dict(
         pair.split("=", 1) for pair in sys.argv[2:])}), "warehouse")

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.execution import frame_files, held_rows
-from sharkpy.execution.frame_files import FrameBuffer, receive_frame, remove_frames, send_frame
-from sharkpy.execution.held_rows import hold_rows
+from sharkpy.execution.stages import held_rows
+from sharkpy.execution.stages.held_rows import hold_rows
+from sharkpy.execution.workers import frame_files
+from sharkpy.execution.workers.frame_files import FrameBuffer, receive_frame, remove_frames, send_frame
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sharkpy.errors import ConfigurationError
-from sharkpy.execution import java
+from sharkpy.execution.spark import java
 
 
 def fake_java(folder: Path, version: str | None, *, release: bool = True) -> Path:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from sharkpy.errors import ConfigurationError
-from sharkpy.execution import shipping
-from sharkpy.execution.spark import own_address, spark_conf
+from sharkpy.execution.spark.start import own_address, spark_conf
+from sharkpy.execution.workers import shipping
 
 
 def test_the_zip_is_the_package(tmp_path: Path) -> None:
@@ -25,7 +25,8 @@ def test_the_zip_is_the_package(tmp_path: Path) -> None:
     assert {"sharkpy/__init__.py", "sharkpy/columnar/block.py", "sharkpy/udf/registry.py"} <= set(names)
     assert not any("__pycache__" in name for name in names)
     program = (
-        f"import sys; sys.path.insert(0, {str(path)!r}); import sharkpy.execution.worker as w, sharkpy.columnar.block;"
+        f"import sys; sys.path.insert(0, {str(path)!r}); import sharkpy.execution.workers.worker as w;"
+        "import sharkpy.columnar.block;"
         "print(w.__file__)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)

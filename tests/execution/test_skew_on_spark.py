@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sharkpy.execution.engine import Engine
-from sharkpy.execution.stage_runner import Stage, StageRunner
+from sharkpy.execution.stages.stage import Stage
+from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.physical.distribution import DealtBuckets, spread_buckets
 from sharkpy.physical.stage import ExchangeColumns, HashSink, ResultSink, Spread, StageProgram, TaskInput
 

@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 from sharkpy.columnar.store import BlockStore
 from sharkpy.conf import Conf
 from sharkpy.errors import ExecutionError
-from sharkpy.execution.exchange_writer import Spreader
-from sharkpy.execution.inputs import SPREAD_METADATA, payload_exchange, payload_header, payload_order, read_payloads
-from sharkpy.execution.sinks import encode_payload
+from sharkpy.execution.tasks.exchange_writer import Spreader
+from sharkpy.execution.tasks.inputs import (
+    SPREAD_METADATA,
+    payload_exchange,
+    payload_header,
+    payload_order,
+    read_payloads,
+)
+from sharkpy.execution.tasks.sinks import encode_payload
 from sharkpy.expr import AggregateCall, Alias, Call, Literal
 from sharkpy.logical import Aggregate, Join, JoinKind, LogicalPlan, Project
 from sharkpy.optimizer.replan import pack_buckets

@@ -8,9 +8,10 @@ import pytest
 
 from sharkpy.errors import CancelledError, ExecutionError, InternalError
 from sharkpy.execution.engine import Engine
-from sharkpy.execution.progress import Progress, ignore_progress
-from sharkpy.execution.report import BlockResult, ReportBook
-from sharkpy.execution.stage_runner import Stage, StageRunner
+from sharkpy.execution.stages.progress import Progress, ignore_progress
+from sharkpy.execution.stages.stage import Stage
+from sharkpy.execution.stages.stage_runner import StageRunner
+from sharkpy.execution.tasks.report import BlockResult, ReportBook
 from sharkpy.physical.stage import (
     BlockSink,
     BroadcastColumns,

@@ -17,7 +17,9 @@ import pytest
 import sharkpy
 from sharkpy.columnar.host import this_executor
 from sharkpy.errors import ConfigurationError
-from sharkpy.execution import broadcast, shipping, spark, stage_runner
+from sharkpy.execution.spark import start as spark
+from sharkpy.execution.stages import stage_outputs
+from sharkpy.execution.workers import broadcast, shipping
 
 from .standalone import standalone
 
@@ -71,7 +73,7 @@ def await_all_executors(context: sharkpy.SharkContext) -> None:
 def spark_broadcasts() -> list[bool]:
     """Sends every broadcast of this process as a large one; the list takes whether it went through Spark."""
     sent: list[bool] = []
-    send = stage_runner.send_broadcast
+    send = stage_outputs.send_broadcast
 
     def watched(*arguments: Any) -> broadcast.BroadcastSource:
         source = send(*arguments)
@@ -79,7 +81,7 @@ def spark_broadcasts() -> list[bool]:
         return source
 
     broadcast.INLINE_BYTES = 0
-    stage_runner.send_broadcast = watched
+    stage_outputs.send_broadcast = watched
     return sent
 
 

@@ -13,11 +13,11 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.key_bits import key_bits
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.errors import CorruptionError, ExecutionError, InternalError
-from sharkpy.execution.connection import ConnectionPool, ConnectionSettings
-from sharkpy.execution.inputs import BatchStream, TaskData, TaskMetrics, open_input
-from sharkpy.execution.report import BlockResult, FileResult
-from sharkpy.execution.sinks import SinkContext, encode_payload
-from sharkpy.execution.task import run_task, task_batches
+from sharkpy.execution.tasks.inputs import BatchStream, TaskData, TaskMetrics, open_input
+from sharkpy.execution.tasks.report import BlockResult, FileResult
+from sharkpy.execution.tasks.sinks import SinkContext, encode_payload
+from sharkpy.execution.tasks.task import run_task, task_batches
+from sharkpy.execution.workers.connection import ConnectionPool, ConnectionSettings
 from sharkpy.physical.stage import (
     BlockColumns,
     BlockSink,
@@ -115,7 +115,7 @@ def test_blocks_beyond_the_limit_are_decoded_as_they_are_scanned(
 def test_rows_without_the_keys_of_a_join_are_left_out(
     limit: int, threads: int, store: BlockStore, connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sharkpy.execution.inputs._LARGE_ROWS", 1)
+    monkeypatch.setattr("sharkpy.execution.tasks.inputs._LARGE_ROWS", 1)
     keys = key_bits(pa.chunked_array([[3, 17, 18, 41, 99]], pa.int64()))
     assert keys is not None
     schema = STORED.select(["name", "id"])
@@ -222,3 +222,14 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path, connection: duckdb.D
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["part-00003.parquet"]
     none = StageProgram("SELECT range AS c0, 'x' AS c1 FROM range(0)", (), SCHEMA, sink)
     assert list(run_task(none, TaskData(), connection, context, TaskMetrics())) == []
+
+
+def test_a_failed_query_leaves_no_transaction_to_the_next(tmp_path: Path) -> None:
+    """As where an interrupt meets the ROLLBACK too."""
+    pool = ConnectionPool(ConnectionSettings(1, 512 << 20, str(tmp_path)))
+    with pytest.raises(duckdb.Error), pool.borrow() as cursor:
+        cursor.begin()
+        cursor.execute("SELECT error('aborts the transaction')").fetchall()
+    with pool.borrow() as cursor:
+        assert cursor.execute("SELECT 1").fetchall() == [(1,)]
+    pool.close()

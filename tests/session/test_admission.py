@@ -13,8 +13,8 @@ import sharkpy
 from sharkpy.conf import Conf
 from sharkpy.errors import CancelledError, ResourceError
 from sharkpy.execution.admission import Admission
-from sharkpy.execution.pools import Pool
-from sharkpy.execution.progress import Progress
+from sharkpy.execution.spark.pools import Pool
+from sharkpy.execution.stages.progress import Progress
 from sharkpy.execution.statement import Statement
 
 ENDLESS = "SELECT count(*) FROM t a CROSS JOIN t b CROSS JOIN t c WHERE hash(a.k, b.k, c.k) % 7 = 3"

@@ -10,8 +10,8 @@ import pytest
 
 import sharkpy
 from sharkpy.columnar.store import open_block
-from sharkpy.execution import row_buckets
-from sharkpy.execution.row_buckets import RowBuckets
+from sharkpy.execution.tasks import row_buckets
+from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.physical.operators import Exchange
 
 SPREAD = {
@@ -130,7 +130,7 @@ def test_blocks_of_another_hash_are_made_again(tmp_path: Path, monkeypatch: pyte
     with connect(tmp_path) as context:
         make(context)
         blocks = {block.block_id for block in context.table_cache.version(context.catalog.table("default", "a")).blocks}
-    monkeypatch.setattr("sharkpy.execution.tables.hash_id", lambda: "another")
+    monkeypatch.setattr("sharkpy.execution.tables.durable.hash_id", lambda: "another")
     with connect(tmp_path) as context:
         again = {block.block_id for block in context.table_cache.version(context.catalog.table("default", "a")).blocks}
         assert not again & blocks

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.execution.operator_figures import OperatorFigures, read_figures, sum_figures
+from sharkpy.execution.tasks.operator_figures import OperatorFigures, read_figures, sum_figures
 from sharkpy.physical.stage import BlockColumns
 
 STAGED = {

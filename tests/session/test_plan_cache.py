@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
+from sharkpy import statement_steps
 from sharkpy.errors import TableNotFoundError
-from sharkpy.sql import binder
 from sharkpy.sql import context as binding_context
 
 SUM = "SELECT sum(k) FROM t"
@@ -29,13 +29,13 @@ def session(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
 def bound(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that were bound, views among them."""
     texts: list[str] = []
-    original = binder.bind
+    original = statement_steps.bind
 
     def bind(text: str, *rest: object) -> object:
         texts.append(text)
         return original(text, *rest)
 
-    monkeypatch.setattr(binder, "bind", bind)
+    monkeypatch.setattr(statement_steps, "bind", bind)
     return texts
 
 

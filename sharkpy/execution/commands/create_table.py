@@ -24,7 +24,7 @@ from sharkpy.execution.commands.storage import (
     stored_schema,
     with_cache_property,
 )
-from sharkpy.execution.row_buckets import bucketing
+from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stage import BlockSink, FileSink
 from sharkpy.sources import layout

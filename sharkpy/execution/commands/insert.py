@@ -12,7 +12,7 @@ from sharkpy.execution.commands.bucketed_query import bucketed_query
 from sharkpy.execution.commands.partition_insert import insert_partitions, truncate_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
-from sharkpy.execution.row_buckets import bucketing
+from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.physical.stage import BlockSink, FileSink
 from sharkpy.sources import layout
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.columnar.statistics import BlockStatistics
-    from sharkpy.execution.tables import TableCache
+    from sharkpy.execution.tables.cache import TableCache
 
 
 class CommandSession(Protocol):

@@ -19,7 +19,7 @@ from sharkpy.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
-    from sharkpy.execution.tables import TableCache
+    from sharkpy.execution.tables.cache import TableCache
 
 
 def create_view(command: CreateView, session: CommandSession) -> CommandResult:

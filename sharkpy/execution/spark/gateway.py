@@ -1,0 +1,172 @@
+"""Start the JVM of a local session directly, with no launcher and no shell, and stop it again."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sharkpy.errors import ConfigurationError
+from sharkpy.execution.spark.java import Java
+
+START_TIMEOUT_SECONDS = 120.0
+
+_OPENED = (
+    "java.base/java.lang",
+    "java.base/java.lang.invoke",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.ref",
+    "java.base/sun.nio.ch",
+    "java.base/sun.nio.cs",
+    "java.base/sun.security.action",
+    "java.base/sun.util.calendar",
+    "java.security.jgss/sun.security.krb5",
+)
+"""What Spark's launcher opens; its incubator vector module is left out: packaged JREs lack it."""
+
+_LOGGING = """\
+rootLogger.level = error
+rootLogger.appenderRef.file.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class JvmProcess:
+    """A running JVM with its Py4J gateway. It ends when its standard input closes: with this process at the latest."""
+
+    process: subprocess.Popen[bytes]
+    gateway: Any
+
+    def stop(self, timeout_seconds: float = 10.0) -> None:
+        self.gateway.shutdown()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        try:
+            self.process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def pyspark_home() -> Path:
+    """The folder of the installed pyspark package, found without importing it."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise ConfigurationError("the pyspark package is not installed", hint="run: pip install pyspark")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def java_command(java: Java, folder: Path, max_heap_bytes: int, conf: Mapping[str, str]) -> list[str]:
+    """The command that starts Spark's Python gateway; `folder` holds the log configuration."""
+    opens = [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
+    newer = (
+        ["--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"] if java.version >= 24 else []
+    )
+    properties = (
+        "-Dio.netty.tryReflectionSetAccessible=true",
+        "-Djava.net.preferIPv4Stack=true",
+        f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
+        f"-Xmx{max_heap_bytes >> 20}m",
+        "-XX:+UseParallelGC",
+        # The JVM schedules tasks and moves bytes: optimising it further takes cores away from the tasks.
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+IgnoreUnrecognizedVMOptions",
+    )
+    submit = [text for key, value in conf.items() for text in ("--conf", f"{key}={value}")]
+    classpath = str(pyspark_home() / "jars" / "*")
+    start = ["-cp", classpath, "org.apache.spark.deploy.SparkSubmit", *submit, "pyspark-shell"]
+    return [java.executable, *properties, *opens, *newer, *start]
+
+
+def start_jvm(
+    java: Java,
+    folder: Path,
+    max_heap_bytes: int,
+    conf: Mapping[str, str],
+    meanwhile: Callable[[], object] = lambda: None,
+) -> JvmProcess:
+    """Start the JVM and connect to it; `meanwhile` runs while it starts. Its output goes to `folder`/jvm.log."""
+    (folder / "log4j2.properties").write_text(_LOGGING)
+    connection_file = folder / "gateway"
+    connection_file.unlink(missing_ok=True)
+    environ = {
+        **os.environ,
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection_file),
+        "SPARK_HOME": str(pyspark_home()),
+        "SPARK_CONNECT_MODE": "0",
+        # For the executors of a local-cluster: Spark would look for its own build to learn the version.
+        "SPARK_SCALA_VERSION": "2.13",
+        "SPARK_WORKER_DIR": str(folder / "work"),
+        "JAVA_HOME": str(Path(java.executable).resolve().parent.parent),
+    }
+    if address := conf.get("spark.driver.bindAddress"):
+        environ["SPARK_LOCAL_IP"] = address
+    with (folder / "jvm.log").open("wb") as log:
+        # A session of its own keeps Ctrl-C in the terminal from the JVM; the pipe ends it with this process.
+        process = subprocess.Popen(
+            java_command(java, folder, max_heap_bytes, conf),
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=environ,
+            start_new_session=True,
+        )
+    try:
+        meanwhile()
+        port, secret = _await_gateway(process, connection_file, folder / "jvm.log")
+        return JvmProcess(process, _connect(port, secret, process))
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+
+
+def _await_gateway(process: subprocess.Popen[bytes], file: Path, log: Path) -> tuple[int, str]:
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    while not file.is_file():
+        if process.poll() is not None:
+            lines = log.read_text(errors="replace").strip().splitlines()
+            reason = lines[-1] if lines else f"exit code {process.returncode}"
+            raise ConfigurationError(f"the JVM did not start: {reason}")
+        if time.monotonic() > deadline:
+            raise ConfigurationError(f"the JVM did not start within {START_TIMEOUT_SECONDS:.0f} s")
+        time.sleep(0.005)
+    content = file.read_bytes()
+    port, length = struct.unpack_from(">ii", content)
+    return port, content[8 : 8 + length].decode()
+
+
+def _connect(port: int, secret: str, process: subprocess.Popen[bytes]) -> Any:
+    """pyspark's own gateway object over a JVM that already runs."""
+    from pyspark.java_gateway import launch_gateway
+
+    known = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    saved = {name: os.environ.get(name) for name in known}
+    os.environ.update(known)
+    try:
+        gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        for name, value in saved.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+    gateway.proc = process
+    return gateway

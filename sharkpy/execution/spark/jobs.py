@@ -1,0 +1,302 @@
+"""RDD jobs of one SparkContext: stages of raw byte frames, built and run through Py4J."""
+
+from __future__ import annotations
+
+import re
+import struct
+import sys
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy.errors import CancelledError, ExecutionError, InternalError, SharkError, WorkersLostError
+from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool, SparkPools
+from sharkpy.execution.spark.start import TASK_ATTEMPTS, SparkHandle
+from sharkpy.execution.tasks.failure import full_disk, is_disk_full
+from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER
+from sharkpy.execution.tasks.report import ReportBook, TaskReport
+from sharkpy.execution.workers.frame_files import receive_frame
+from sharkpy.execution.workers.shipping import worker_problem
+from sharkpy.execution.workers.stop_file import stop_file
+from sharkpy.execution.workers.worker import StageTask
+
+_SMALL_COMMAND = 256 << 10
+"""Bytes of a pickled stage that travel with each task."""
+_NOT_STARTED = re.compile(r"PythonWorkerFactory\.|reading the port number")
+_TRACE = re.compile(r"at (?!org\.apache\.spark\.api\.python\.PythonWorkerFactory)")
+"""Lines of a Java stack trace, but for those that tell where a worker was not started."""
+
+
+class SparkJobs:
+    """Stages and jobs over a SparkContext. Safe to use from several threads, one query each."""
+
+    def __init__(self, spark: SparkHandle, scratch: Path) -> None:
+        from pyspark.serializers import NoOpSerializer
+
+        self.spark = spark
+        self.context: Any = spark.context
+        self.jvm: Any = spark.context._jvm
+        self.book = ReportBook()
+        self._scratch = scratch
+        self._frames = NoOpSerializer()
+        self._slots: dict[int, Any] = {}
+        self._placed: dict[tuple[str, ...], Any] = {}
+        self._ranges: dict[range, Any] = {}
+        self._lock = threading.Lock()
+        self._cleaning = ThreadPoolExecutor(1, thread_name_prefix="sharkpy-cleaning")
+        self._pools = SparkPools(spark.context)
+        self._next_run = 0
+        self._num_renewed = 0
+        self.reports = self.context.accumulator([], _report_param(self.book))
+        # Each look at a class, each list or map handed over is a round trip to the JVM: what never changes is kept.
+        self.scala_context: Any = self.context._jsc.sc()
+        self.java_rdd: Any = self.jvm.org.apache.spark.api.java.JavaRDD
+        self.pair_rdd: Any = self.jvm.JavaPairRDD
+        self.pairwise_rdd: Any = self.jvm.PairwiseRDD
+        self.partitioner: Any = self.jvm.PythonPartitioner
+        self.python_utils: Any = self.jvm.PythonUtils
+        self.pruning_rdd: Any = self.jvm.org.apache.spark.rdd.PartitionPruningRDD
+        self._python_rdd: Any = self.jvm.PythonRDD
+        self._python_function: Any = self.jvm.SimplePythonFunction
+        self._converters: Any = self.jvm.scala.jdk.javaapi.CollectionConverters
+        self._environ: Any = self.jvm.java.util.HashMap({**self.context.environment, **spark.environ})
+        self._includes: Any = self.jvm.java.util.ArrayList(self.context._python_includes)
+        self._no_broadcasts: Any = self.jvm.java.util.ArrayList()
+
+    def new_run(self) -> int:
+        """A number for one run of one stage, under which its tasks report."""
+        with self._lock:
+            self._next_run += 1
+            return self._next_run
+
+    @contextmanager
+    def job_group(self, group: str, description: str, pool: Pool = DEFAULT_POOL) -> Iterator[None]:
+        """Jobs that this thread starts inside share the tasks of `pool`, and can be cancelled by `cancel(group)`."""
+        self.context.setJobGroup(group, description, interruptOnCancel=True)
+        self.context.setLocalProperty("spark.scheduler.pool", self._pools.use(pool))
+        try:
+            yield
+        finally:
+            self.context.setLocalProperty("spark.jobGroup.id", None)
+
+    def cancel(self, group: str) -> None:
+        """End the group's jobs, those that are about to be submitted too; no job can run under its name again."""
+        if self.spark.is_local:
+            self.stop_file(group).touch()
+        self.scala_context.cancelJobGroupAndFutureJobs(group)
+
+    def stop_file(self, group: str) -> Path:
+        """Where workers on this machine look whether the group was cancelled."""
+        return stop_file(self._scratch, group)
+
+    def slots(self, count: int) -> Any:
+        """A JavaRDD of `count` partitions that hold nothing to speak of; made once for each count."""
+        with self._lock:
+            if count not in self._slots:
+                self._slots[count] = self.frames_rdd([b"\0"] * count, count)
+            return self._slots[count]
+
+    def placed_slots(self, hosts: tuple[str, ...]) -> Any:
+        """As `slots`, with one partition for each of `hosts`, which Spark prefers for its task; "": no matter where."""
+        with self._lock:
+            if hosts not in self._placed:
+                pairs = self.jvm.java.util.ArrayList()
+                for host in hosts:
+                    pairs.add(self.jvm.scala.Tuple2(b"\0", self.python_utils.toSeq([host] if host else [])))
+                tag = self.jvm.scala.reflect.ClassTag.apply(self.jvm.java.lang.Class.forName("[B"))
+                made = self.scala_context.makeRDD(self.python_utils.toSeq(pairs), tag)
+                self._placed[hosts] = self.java_rdd.fromRDD(made, tag)
+            return self._placed[hosts]
+
+    def frames_rdd(self, frames: Sequence[bytes], num_partitions: int = 1) -> Any:
+        """A JavaRDD of `frames`, which the JVM keeps."""
+        path = self._scratch / f"frames-{uuid.uuid4().hex}"
+        try:
+            path.write_bytes(b"".join(struct.pack("!i", len(frame)) + frame for frame in frames))
+            return self._python_rdd.readRDDFromFile(self.context._jsc, str(path), num_partitions)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def stage_rdd(self, frames: Any, task: StageTask) -> Any:
+        """The JavaRDD of the stage's output frames over the JavaRDD of its input frames."""
+        command = (replace(task, reports=self.reports), None, self._frames, self._frames)
+        pickled, broadcasts = self._pickled_command(command)
+        function = self._python_function(
+            bytearray(pickled),
+            self._environ,
+            self._includes,
+            self.context.pythonExec,
+            ".".join(map(str, sys.version_info[:2])),
+            broadcasts,
+            self.context._javaAccumulator,
+        )
+        return self._python_rdd(frames.rdd(), function, False, False).asJavaRDD()
+
+    def _pickled_command(self, command: object) -> tuple[bytes, Any]:
+        """The command and the Java list of the broadcasts in it; a large one is itself broadcast."""
+        from pyspark.core.rdd import _prepare_for_python_RDD
+        from pyspark.serializers import CloudPickleSerializer
+
+        pickled = CloudPickleSerializer().dumps(command)  # type: ignore[no-untyped-call]
+        if len(pickled) <= _SMALL_COMMAND and not list(self.context._pickled_broadcast_vars):
+            return pickled, self._no_broadcasts
+        self.context._pickled_broadcast_vars.clear()
+        pickled, broadcasts, _, _ = _prepare_for_python_RDD(self.context, command)
+        return pickled, broadcasts
+
+    def values(self, pairs: Any, tags: tuple[Any, Any]) -> Any:
+        """The JavaRDD of the values of an RDD of pairs; `tags` are the class tags of keys and values."""
+        return self._python_rdd.valueOfPair(self.pair_rdd.fromRDD(pairs, *tags))
+
+    def release_shuffles(self, shuffle_ids: Sequence[int]) -> None:
+        """Delete the files of shuffles, after the caller has gone on."""
+        if shuffle_ids:
+            self._cleaning.submit(self._release_shuffles, tuple(shuffle_ids))
+
+    def _release_shuffles(self, shuffle_ids: tuple[int, ...]) -> None:
+        # What a JVM that is ending says is of no interest.
+        with suppress(Exception):
+            cleaner = self.scala_context.cleaner()
+            if cleaner.isDefined():
+                for shuffle_id in shuffle_ids:
+                    cleaner.get().doCleanupShuffle(shuffle_id, False)
+
+    def _renew_workers(self) -> None:
+        """Have Spark start other worker daemons: where one died as it started, its executor never starts another."""
+        with self._lock:
+            self._num_renewed += 1
+            self._environ.put("SHARKPY_WORKERS", str(self._num_renewed))
+
+    def close(self) -> None:
+        """Wait for what still runs behind queries."""
+        self._cleaning.shutdown(wait=True)
+
+    def collect(self, frames: Any, partitions: Sequence[int], *, is_all: bool = False) -> list[pa.Buffer]:
+        """The frames of `partitions` (`is_all`: there are no others) in order. Raises what Spark raises."""
+        from pyspark.util import _load_from_socket
+
+        connection = self._serve_all(frames) if is_all else self._serve(frames, partitions)
+        with _load_from_socket(connection, self._frames) as stream:
+            return [pa.py_buffer(frame) for frame in stream]
+
+    def _serve(self, frames: Any, partitions: Sequence[int]) -> Any:
+        return self._python_rdd.runJob(self.scala_context, frames, self._numbers(partitions))
+
+    def _serve_all(self, frames: Any) -> Any:
+        """As `_serve`, but without runJob's parsing of the whole class SparkContext, which takes milliseconds."""
+        collected = frames.collectAsync().get()
+        return self._python_rdd.serveIterator(self._converters.asScala(collected).iterator(), "sharkpy-frames")
+
+    def _numbers(self, numbers: Sequence[int]) -> Any:
+        """A Java list; of a range it is kept for the next time, as filling one is a round trip for each number."""
+        if not isinstance(numbers, range):
+            return self.jvm.java.util.ArrayList(list(numbers))
+        with self._lock:
+            if numbers not in self._ranges:
+                self._ranges[numbers] = self.jvm.java.util.ArrayList(list(numbers))
+            return self._ranges[numbers]
+
+    def check_tasks(self, run_id: int, partitions: Iterable[int] = ()) -> None:
+        """Raise the first error that a task of the run has reported; ExecutionError where one of `partitions`, which
+        have ended, reported nothing: what it stored and whether it failed is not known then.
+        """
+        reports = self.book.seen(run_id)
+        _raise_task_error(reports)
+        if missing := set(partitions) - {report.partition for report in reports}:
+            raise ExecutionError(f"{len(missing)} tasks have ended without a report: pyspark has lost their updates")
+
+    @contextmanager
+    def reported(self, run_id: int, listener: Any) -> Iterator[list[TaskReport]]:
+        """Collect the run's reports into the list given; a task's error is raised at the end, or instead of Spark's."""
+        reports: list[TaskReport] = []
+        self.book.open(run_id, listener)
+        try:
+            yield reports
+        except Exception as error:  # noqa: BLE001 - Py4J raises whatever Spark or the connection met
+            reports += self.book.close(run_id)
+            _raise_task_error(reports)
+            failure = spark_error(error)
+            if isinstance(failure, WorkersLostError):
+                self._renew_workers()
+            raise failure from None
+        except BaseException:
+            reports += self.book.close(run_id)
+            raise
+        reports += self.book.close(run_id)
+        _raise_task_error(reports)
+
+
+def _raise_task_error(reports: Sequence[TaskReport]) -> None:
+    """Raise the error of the first task that has one."""
+    for report in reports:
+        if report.error is not None:
+            raise report.error
+
+
+def spark_error(error: Exception) -> SharkError:
+    """One line for what Spark says at length."""
+    if isinstance(error, SharkError):
+        return error
+    java = getattr(error, "java_exception", None)
+    if java is None:
+        if type(error).__name__ == "Py4JNetworkError":
+            return ExecutionError("the JVM of the session has ended")
+        return InternalError(f"{type(error).__name__}: {error}")
+    said = _java_messages(java)
+    # A daemon that died before its program began says of that, too, that it cannot be run.
+    is_dead = any("spawn helper" in text for text in said)
+    if not is_dead and (problem := worker_problem("\n".join(said))):
+        return problem
+    if any(map(is_disk_full, said)):
+        return full_disk()
+    texts = [_without_trace(text) for text in said]
+    if is_dead or any(_NOT_STARTED.search(text) for text in texts):
+        return WorkersLostError(f"Python workers could not be started at each of {TASK_ATTEMPTS} tries of a task")
+    if any("cancel" in text.lower() for text in texts):
+        return CancelledError("the query was cancelled")
+    for text in texts:
+        if "crashed" in text:
+            return ExecutionError(f"a worker process died at each of {TASK_ATTEMPTS} tries of a task")
+    return ExecutionError(f"Spark failed: {texts[-1]}")
+
+
+def _java_messages(java: Any) -> list[str]:
+    """The messages of a Java exception and of its causes."""
+    texts: list[str] = []
+    while java is not None and len(texts) < 10:
+        texts.append(str(java.getMessage()))
+        java = java.getCause()
+    return texts
+
+
+def _without_trace(text: str) -> str:
+    """A message in one line, without the stack traces that Spark puts in it."""
+    lines = [line.strip() for line in text.splitlines()]
+    return " ".join(line for line in lines if line and not _TRACE.match(line))[:500]
+
+
+def split_by_partition(frames: Sequence[pa.Buffer]) -> dict[int, list[pa.Buffer]]:
+    """Result frames by the partition that their header names."""
+    parts: dict[int, list[pa.Buffer]] = {}
+    for frame in frames:
+        (partition,) = struct.unpack_from("<q", frame)
+        parts.setdefault(partition, []).append(receive_frame(frame))
+    return parts
+
+
+def payload_batches(frame: pa.Buffer) -> Iterator[pa.RecordBatch]:
+    yield from pa.ipc.open_stream(frame.slice(PAYLOAD_HEADER))
+
+
+def _report_param(book: ReportBook) -> Any:
+    """Accumulates lists in a worker; hands each report to `book` in the driver."""
+    from sharkpy.execution.spark.report_param import DriverReports
+
+    return DriverReports(book)

@@ -1,0 +1,36 @@
+"""The Spark accumulator that carries task reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.accumulators import AccumulatorParam
+
+from sharkpy.execution.tasks.report import ReportBook, TaskReport
+
+Reports = list[TaskReport]
+
+
+class WorkerReports(AccumulatorParam[Reports]):
+    """In a worker: reports of the task in a list."""
+
+    def zero(self, value: Reports) -> Reports:  # noqa: ARG002 - the protocol's
+        return []
+
+    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:  # noqa: N802 - the protocol's
+        return value1 + value2
+
+
+class DriverReports(WorkerReports):
+    """In the driver: reports go to the book as they arrive, so the accumulator stays empty."""
+
+    def __init__(self, book: ReportBook) -> None:
+        self.book = book
+
+    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:  # noqa: N802 - the protocol's
+        for report in value2:
+            self.book.add(report)
+        return value1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (WorkerReports, ())

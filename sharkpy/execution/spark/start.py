@@ -1,0 +1,272 @@
+"""The SparkContext of a session: the user's active one, or one made with settings for short tasks."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sharkpy.errors import ConfigurationError
+from sharkpy.execution.spark.gateway import JvmProcess, pyspark_home, start_jvm
+from sharkpy.execution.spark.java import find_java
+from sharkpy.execution.workers.shipping import EXPECTED, expected_versions, package_zip
+
+TASK_ATTEMPTS = 4
+_MAX_SOCKET_DIR = 60
+_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,\s*(\d+))?\])?$")
+_LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]$")
+_STANDALONE = re.compile(r"spark://\[?([^,\]]+?)\]?:(\d+)")
+EXECUTOR_TIMEOUT_SECONDS = 60.0
+_SETTLING_SECONDS = 0.5
+_DAEMON = "sharkpy.execution.workers.daemon"
+_QUICK_TASKS = {
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.daemon.module": _DAEMON,
+}
+"""What makes a task a matter of milliseconds: without them it works, and takes some tens more."""
+_log = logging.getLogger("sharkpy")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkHandle:
+    """A SparkContext with what is needed to end it; `jvm` is None where the context is the user's."""
+
+    context: Any
+    jvm: JvmProcess | None
+    is_local: bool
+    """Workers run on this machine: they can map files that the driver writes."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """What worker processes need in their environment beyond what the context gives them."""
+
+    local_parallelism: int = 0
+    """Tasks that run at once on this machine; on other hosts executors come and go."""
+
+    @property
+    def parallelism(self) -> int:
+        """Tasks that run at once, as far as Spark knows now."""
+        return self.local_parallelism or int(self.context.defaultParallelism)
+
+    def stop(self) -> None:
+        """End the context and its JVM, unless the user made them."""
+        if self.jvm is None:
+            return
+        try:
+            self.context.stop()
+        finally:
+            _forget_context()
+            self.jvm.stop()
+
+
+def spark_conf(master: str, scratch: Path, overrides: Mapping[str, str]) -> dict[str, str]:
+    """Spark's settings for short Python tasks; `overrides` (keys starting with "spark.") win."""
+    local = is_local_master(master)
+    conf = {
+        "spark.master": retrying_master(master),
+        "spark.app.name": "sharkpy",
+        "spark.submit.deployMode": "client",
+        "spark.driver.maxResultSize": "0",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(scratch),
+        # Over TCP a worker waits for delayed acknowledgements: 40 ms a task.
+        **_QUICK_TASKS,
+        "spark.python.worker.reuse": "true",
+        "spark.task.maxFailures": str(TASK_ATTEMPTS),
+        "spark.scheduler.mode": "FAIR",
+        "spark.hadoop.fs.permissions.umask-mode": "022",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
+    }
+    conf |= _on_this_machine(scratch) if local else _on_other_hosts(master)
+    return conf | {key: value for key, value in overrides.items() if key.startswith("spark.")}
+
+
+def _on_this_machine(scratch: Path) -> dict[str, str]:
+    return {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.python.unix.domain.socket.dir": socket_dir(scratch),
+        "spark.executorEnv.PYTHONPATH": driver_python_path(),
+        "spark.locality.wait": "0",
+        # On one machine payloads go through the page cache: compressing them costs more than it saves.
+        "spark.shuffle.compress": "false",
+        "spark.shuffle.spill.compress": "false",
+    }
+
+
+def _on_other_hosts(master: str) -> dict[str, str]:
+    conf = {
+        # The driver's folders are not there.
+        "spark.python.unix.domain.socket.dir": "/tmp",
+        # Long enough for a task to get a place beside its block, short beside reading it from afar.
+        "spark.locality.wait": "300ms",
+        "spark.shuffle.compress": "true",
+        "spark.shuffle.spill.compress": "true",
+    }
+    if (address := own_address(master)) is not None:
+        conf |= {"spark.driver.bindAddress": address, "spark.driver.host": address}
+    return conf
+
+
+def driver_python_path() -> str:
+    """Where this process finds the package and its libraries."""
+    package_root = str(Path(__file__).resolve().parents[3])
+    return os.pathsep.join(dict.fromkeys([package_root, *filter(None, sys.path)]))
+
+
+def own_address(master: str) -> str | None:
+    """This machine's address as a standalone master sees it; None where Spark is to find one."""
+    match = _STANDALONE.match(master)
+    if match is None:
+        return None
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        # Nothing is sent: the system only says which of its addresses it would use.
+        probe.connect((match.group(1), int(match.group(2))))
+        return str(probe.getsockname()[0])
+    return None
+
+
+def socket_dir(scratch: Path) -> str:
+    """`scratch`, unless the path of a socket in it would be longer than the system allows (108 bytes)."""
+    return str(scratch) if len(os.fsencode(scratch)) <= _MAX_SOCKET_DIR else "/tmp"
+
+
+def is_local_master(master: str) -> bool:
+    """Whether tasks run on this machine, in the driver's JVM or in executors beside it."""
+    return bool(_LOCAL.match(master) or _LOCAL_CLUSTER.match(master))
+
+
+def retrying_master(master: str) -> str:
+    """`local[n]` as `local[n,4]`: Spark's local mode retries no task unless it is told to."""
+    match = _LOCAL.match(master)
+    if match is None:
+        return master
+    threads, attempts = match.groups()
+    return f"local[{threads or '1'},{attempts or TASK_ATTEMPTS}]"
+
+
+def connect_spark(
+    master: str, scratch: Path, overrides: Mapping[str, str], java_home: str | None, max_heap_bytes: int
+) -> SparkHandle:
+    """The active SparkContext of this process, else a new one with its own JVM."""
+    if active := _active_context():
+        return _borrowed(active, scratch)
+    java = find_java(java_home)
+    conf = spark_conf(master, scratch, overrides)
+    local = is_local_master(master)
+    package = None if local else package_zip(scratch)
+    if package is not None:
+        conf["spark.executorEnv.PYTHONPATH"] = _shipped_path(package, conf.get("spark.executorEnv.PYTHONPATH"))
+        conf[f"spark.executorEnv.{EXPECTED}"] = expected_versions()
+    jvm = start_jvm(java, scratch, max_heap_bytes, conf, meanwhile=_import_pyspark)
+    try:
+        context = _make_context(jvm, conf, local)
+        handle = SparkHandle(context, jvm, local, local_parallelism=int(context.defaultParallelism) if local else 0)
+        if package is not None:
+            context.addFile(str(package))
+            _await_executors(context, master)
+        return handle
+    except BaseException:
+        _forget_context()
+        jvm.stop()
+        raise
+
+
+def _shipped_path(package: Path, more: str | None) -> str:
+    """PYTHONPATH of a worker: the zip lies in the folder that its executor starts it in."""
+    return os.pathsep.join(filter(None, (package.name, more)))
+
+
+def _borrowed(context: Any, scratch: Path) -> SparkHandle:
+    """The user's own context as it is: what it lacks costs time, and is said once."""
+    conf = context.getConf()
+    lacking = [f"{key}={value}" for key, value in _QUICK_TASKS.items() if conf.get(key, "") != value]
+    if lacking:
+        _log.warning("tasks of this SparkContext take longer than they need to: set %s", " and ".join(lacking))
+    more = context.environment.get("PYTHONPATH")
+    if is_local_master(str(context.master)):
+        path = os.pathsep.join(filter(None, (driver_python_path(), more)))
+        return SparkHandle(context, None, True, {"PYTHONPATH": path}, int(context.defaultParallelism))
+    package = package_zip(scratch)
+    context.addFile(str(package))
+    _await_executors(context, str(context.master))
+    environ = {"PYTHONPATH": _shipped_path(package, more), EXPECTED: expected_versions()}
+    return SparkHandle(context, None, False, environ)
+
+
+def _await_executors(context: Any, master: str) -> None:
+    """Wait for the first executor, and for those that come right behind it; ConfigurationError where none comes."""
+    deadline = time.monotonic() + EXECUTOR_TIMEOUT_SECONDS
+    seen, settled = 0, deadline
+    while time.monotonic() < settled:
+        # The driver counts as one.
+        count = int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1
+        if count > seen:
+            seen, settled = count, time.monotonic() + _SETTLING_SECONDS
+        time.sleep(0.05)
+    if not seen:
+        raise ConfigurationError(
+            f"no executor of master {master} registered within {EXECUTOR_TIMEOUT_SECONDS:.0f} s",
+            hint="see whether its workers run, reach this machine and have free cores and memory",
+        )
+
+
+def active_master() -> str | None:
+    """The master of the user's own context, where there is one."""
+    active = _active_context()
+    return None if active is None else str(active.master)
+
+
+def _active_context() -> Any | None:
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context
+
+
+def _import_pyspark() -> None:
+    import pyspark.core.context  # noqa: F401 - imported while the JVM starts
+
+
+def _forget_context() -> None:
+    """A context whose JVM ends is no active one."""
+    from pyspark import SparkContext
+
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+
+
+def _make_context(jvm: JvmProcess, conf: Mapping[str, str], local: bool) -> Any:
+    from py4j.protocol import Py4JJavaError
+    from pyspark import SparkConf, SparkContext
+
+    os.environ.setdefault("SPARK_HOME", str(pyspark_home()))
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGINT) if is_main else None
+    # For YARN and Kubernetes Spark's launcher has added settings of its own to the JVM.
+    spark = SparkConf(loadDefaults=False) if local else SparkConf(loadDefaults=True, _jvm=jvm.gateway.jvm)
+    for key, value in conf.items():
+        spark.set(key, value)
+    try:
+        context = SparkContext(conf=spark, gateway=jvm.gateway)
+    except Py4JJavaError as error:
+        _forget_context()
+        reason = str(error.java_exception.getMessage()).splitlines()[0]
+        raise ConfigurationError(f"Spark did not start on master {conf['spark.master']}: {reason}") from None
+    if is_main:
+        # pyspark turns Ctrl-C into the end of all jobs; here each query ends its own.
+        signal.signal(signal.SIGINT, handler)
+    context.pythonExec = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON", sys.executable)
+    return context

@@ -1,0 +1,106 @@
+"""Stages that run in this process, with all its cores."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sharkpy.execution.stages.query_run import QueryRun
+from sharkpy.execution.stages.stage import Stage
+from sharkpy.execution.stages.stage_outputs import StageOutputs
+from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
+from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
+from sharkpy.execution.tasks.sinks import Payload, SinkContext
+from sharkpy.execution.tasks.task import run_task, task_batches
+from sharkpy.physical.stage import BlockSink, ExchangeColumns
+
+
+@dataclass(frozen=True, slots=True)
+class DriverStages:
+    """Runs one task after the other; a task that met lost blocks is run again, where none of its rows was given."""
+
+    run: QueryRun
+    outputs: StageOutputs
+
+    def batches(self, stage: Stage) -> Iterator[pa.RecordBatch]:
+        """The stage's rows as they come."""
+        start = time.perf_counter()
+        metrics = TaskMetrics(is_profiled=self.run.is_profiled)
+        for number in range(len(stage.tasks)):
+            yield from self._task_batches(stage, number, metrics)
+        self.run.note(stage, "driver", len(stage.tasks), [_report(metrics, start)], start)
+
+    def _task_batches(self, stage: Stage, number: int, metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
+        for attempt in itertools.count():
+            is_begun = False
+            try:
+                with self.run.connection() as connection:
+                    batches = task_batches(stage.program, self._data(stage, number), connection, metrics)
+                    with batches as stream:
+                        for batch in stream:
+                            is_begun = True
+                            yield batch
+                            self.run.check()
+                return
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                if is_begun or not self.run.is_mended(error, stage, attempt):
+                    raise self.run.failure(error) from error
+
+    def results(self, stage: Stage, only_tasks: frozenset[int] | None) -> list[BlockResult | FileResult]:
+        """What the stage's block or file sink stored; of `only_tasks`, where there are others."""
+        start = time.perf_counter()
+        results: list[BlockResult | FileResult] = []
+        metrics = TaskMetrics(is_profiled=self.run.is_profiled)
+        try:
+            for number in range(len(stage.tasks)):
+                if only_tasks is None or number in only_tasks:
+                    results += self._task_results(stage, number, metrics)
+        except BaseException:
+            self.run.discard_blocks(results)
+            raise
+        self.run.note(stage, "driver", len(stage.tasks), [_report(metrics, start)], start)
+        return results
+
+    def _task_results(self, stage: Stage, number: int, metrics: TaskMetrics) -> list[BlockResult | FileResult]:
+        context = self._sink_context(stage, number)
+        for attempt in itertools.count():
+            results: list[BlockResult | FileResult] = []
+            try:
+                with self.run.connection() as connection:
+                    for output in run_task(stage.program, self._data(stage, number), connection, context, metrics):
+                        self.run.check()
+                        if not isinstance(output, Payload):
+                            results.append(output)
+                break
+            except BaseException as error:
+                self.run.discard_blocks(results)
+                if not self.run.is_mended(error, stage, attempt):
+                    raise self.run.failure(error) from error
+        return results
+
+    def _data(self, stage: Stage, number: int) -> TaskData:
+        exchanges = [spec.exchange_id for spec in stage.program.inputs if isinstance(spec, ExchangeColumns)]
+        payloads = {exchange_id: self.outputs.payloads(exchange_id) for exchange_id in exchanges}
+        broadcasts = {spec.exchange_id: self.outputs.table(spec) for spec in stage.broadcasts}
+        limits = self.run.database.settings
+        data = TaskData(stage.tasks[number], payloads, broadcasts, limits.decoded_limit, limits.threads)
+        self.run.observer.driver_task(stage, number, data, limits)
+        return data
+
+    def _sink_context(self, stage: Stage, number: int) -> SinkContext:
+        engine = self.run.engine
+        settings = engine.task_settings()
+        writer = engine.store.writer() if isinstance(stage.program.sink, BlockSink) else None
+        return SinkContext(number, 0, writer, settings.block_bytes, settings.force_encoding)
+
+
+def _report(metrics: TaskMetrics, start: float) -> TaskReport:
+    seconds = time.perf_counter() - start
+    figures = (metrics.rows_in, metrics.rows_out, metrics.bytes_out)
+    return TaskReport(0, 0, *figures, seconds, metrics.read, operators=tuple(metrics.operators))

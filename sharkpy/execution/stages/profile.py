@@ -1,0 +1,99 @@
+"""What running a query observed, for Result.profile and EXPLAIN ANALYZE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sharkpy.execution.tasks.operator_figures import OperatorFigures, sum_figures
+from sharkpy.execution.tasks.report import TaskReport
+from sharkpy.optimizer.replan.decision import Decision
+
+if TYPE_CHECKING:
+    from sharkpy.physical.plan import PhysicalPlan
+
+
+@dataclass(frozen=True, slots=True)
+class StageProfile:
+    """One stage that ran; `seconds` is wall time, `task_seconds` the sum over its tasks."""
+
+    label: str
+    placement: str
+    """"driver" or "rdd"."""
+    num_tasks: int
+    rows_in: int
+    rows_out: int
+    bytes_out: int
+    """Bytes that RDD tasks handed on; 0 in the driver, where rows stay."""
+    seconds: float
+    task_seconds: float
+    exchange_id: int | None = None
+    bytes_per_bucket: tuple[int, ...] = ()
+    malformed_lines: int = 0
+    malformed_fields: int = 0
+    fragment: PhysicalPlan | None = field(default=None, repr=False)
+    """The operators that the stage ran."""
+    leaves: tuple[tuple[str, PhysicalPlan], ...] = field(default=(), repr=False)
+    """The scans and exchange reads of `fragment` by the relation they were in the stage's query."""
+    operators: tuple[OperatorFigures, ...] = ()
+    """What DuckDB measured, summed over tasks; under EXPLAIN ANALYZE alone."""
+    cpu_seconds_per_task: tuple[float, ...] = ()
+    """What the tasks' processes computed, in the order of tasks: other load does not show; 0 in the driver."""
+    rows_per_task: tuple[int, ...] = ()
+    """Rows that each task read."""
+    placed_tasks: int = 0
+    """Tasks that read blocks which lie in the memory of other hosts than the driver's."""
+    beside_tasks: int = 0
+    """Those of them that ran on the host of most of their blocks."""
+
+
+@dataclass(slots=True)
+class QueryProfile:
+    """Stages in the order they ended, and the decisions that were made before and between them."""
+
+    stages: list[StageProfile] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    physical: str = ""
+    """The plan as it was run in the end."""
+    seconds: float = 0.0
+    """From the first stage's start to the last row."""
+    queued_seconds: float = 0.0
+    """Before that: how long the query waited for its turn."""
+    queued_behind: int = 0
+    """Queries that waited before it when it came."""
+
+
+def stage_profile(
+    label: str,
+    placement: str,
+    num_tasks: int,
+    reports: Sequence[TaskReport],
+    seconds: float,
+    exchange_id: int | None = None,
+    bytes_per_bucket: tuple[int, ...] = (),
+    fragment: PhysicalPlan | None = None,
+    leaves: tuple[tuple[str, PhysicalPlan], ...] = (),
+) -> StageProfile:
+    reads = [report.read for report in reports if report.read is not None]
+    return StageProfile(
+        label,
+        placement,
+        num_tasks,
+        sum(report.rows_in for report in reports),
+        sum(report.rows_out for report in reports),
+        sum(report.bytes_out for report in reports),
+        seconds,
+        sum(report.seconds for report in reports),
+        exchange_id,
+        bytes_per_bucket,
+        sum(read.malformed_lines for read in reads),
+        sum(read.malformed_fields for read in reads),
+        fragment,
+        leaves,
+        sum_figures(report.operators for report in reports),
+        tuple(report.cpu_seconds for report in reports),
+        tuple(report.rows_in for report in reports),
+        placed_tasks=sum(report.blocks_beside + report.blocks_afar > 0 for report in reports),
+        beside_tasks=sum(report.blocks_beside >= max(report.blocks_afar, 1) for report in reports),
+    )

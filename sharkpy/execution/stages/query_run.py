@@ -1,0 +1,183 @@
+"""What the stages of one running query share: its limits, its end, its repairs, and its profile."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sharkpy.cancellation import Cancellation, current_cancellation
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.errors import CorruptionError, ResourceError, SharkError, WorkersLostError
+from sharkpy.execution.engine import Engine
+from sharkpy.execution.spark.jobs import SparkJobs
+from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
+from sharkpy.execution.stages.profile import QueryProfile, stage_profile
+from sharkpy.execution.stages.progress import Progress, ProgressListener, ignore_progress
+from sharkpy.execution.stages.stage import Stage, StageObserver, Unobserved
+from sharkpy.execution.tasks.failure import as_shark_error
+from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
+from sharkpy.execution.workers.borrowed import HeldConnections
+from sharkpy.execution.workers.connection import ConnectionPool
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_MOST_REPAIRS = 3
+"""Times that a stage is run again after lost blocks were made anew."""
+Repair = Callable[[Sequence[BlockHandle]], None]
+"""Makes those of the blocks anew that are lost or damaged; CorruptionError where one cannot be."""
+
+
+def new_group() -> str:
+    """A name for the Spark jobs of a query, or of a part of it."""
+    return f"sharkpy-{uuid.uuid4().hex}"
+
+
+@dataclass(slots=True)
+class QueryRun:
+    """One query while it runs. Its statement ends it from any thread; `close` lets go of what it holds here."""
+
+    engine: Engine
+    progress: ProgressListener = ignore_progress
+    description: str = "query"
+    is_profiled: bool = False
+    """Whether DuckDB measures each operator, for EXPLAIN ANALYZE."""
+    repair: Repair | None = None
+    pool: Pool = DEFAULT_POOL
+    """The session's share of Spark's tasks."""
+    memory_limit: int = 0
+    """Bytes that the query may use in this process, of DuckDB's and of rows held; 0: what there is."""
+    observer: StageObserver = field(default_factory=Unobserved)
+    profile: QueryProfile = field(default_factory=QueryProfile)
+    statement: Cancellation = field(default_factory=lambda: current_cancellation() or Cancellation())
+    """What ends the query from outside: this thread's statement."""
+    group: str = field(default_factory=new_group)
+    _connections: HeldConnections = field(default_factory=HeldConnections)
+    _own_database: ConnectionPool | None = None
+    _forget: Callable[[], None] = field(default=lambda: None)
+
+    def __post_init__(self) -> None:
+        self._forget = self.statement.on_cancel(self._stop)
+
+    # This process's database
+
+    @contextmanager
+    def connection(self) -> Iterator[DuckDBPyConnection]:
+        with self._connections.borrowed(self.database) as connection:
+            self.check()
+            yield connection
+
+    @property
+    def database(self) -> ConnectionPool:
+        """The session's, or one of the query's own where its memory is limited."""
+        if not self.memory_limit:
+            return self.engine.pool
+        if self._own_database is None:
+            self._own_database = ConnectionPool(replace(self.engine.pool.settings, memory_limit=self.memory_limit))
+        return self._own_database
+
+    # Failures, and running again
+
+    def check(self) -> None:
+        """Raise what ended the query, if anything did."""
+        self.statement.check()
+
+    def failure(self, error: BaseException) -> SharkError:
+        """What to raise for an exception of a stage that ran in this process."""
+        self.check()
+        failure = as_shark_error(error)
+        if self.memory_limit and failure.sqlstate == "53200":
+            return self.out_of_memory("the query is out of memory in the driver")
+        return failure
+
+    def out_of_memory(self, fact: str) -> ResourceError:
+        limit = f"shark.query.memory allows {self.memory_limit:,} bytes"
+        return ResourceError(f"{fact}: {limit}", hint="raise it, or set it to 0", sqlstate="53200")
+
+    def is_mended(self, error: BaseException, stage: Stage, attempt: int) -> bool:
+        """Whether the stage may run again: `error` told of workers that did not start, or of a lost or damaged block,
+        and all such blocks of the stage are whole again.
+        """
+        if attempt >= _MOST_REPAIRS or self.statement.is_cancelled:
+            return False
+        if isinstance(error, WorkersLostError):
+            self.group = new_group()
+            return True
+        if not isinstance(error, CorruptionError) or error.block_id is None or self.repair is None:
+            return False
+        self.repair([handle for part in stage.tasks for _, handles in part.blocks for handle in handles])
+        # Tasks of the failed run may still be on their way to being cancelled under its name.
+        self.group = new_group()
+        return True
+
+    def discard_blocks(self, results: Iterable[BlockResult | FileResult]) -> None:
+        """Free the blocks that a failed run stored."""
+        handles = [one.handle for one in results if isinstance(one, BlockResult)]
+        if handles:
+            self.engine.store.adopt(handles)
+            self.engine.store.release([handle.block_id for handle in handles], durable=True)
+
+    # Watching
+
+    def listener(self, jobs: SparkJobs, stage: Stage, total: int) -> Callable[[TaskReport], None]:
+        """Called as each task ends, in a thread of pyspark's; the first error ends the stage's other tasks."""
+        done = rows = 0
+        failed = False
+
+        def listen(report: TaskReport) -> None:
+            nonlocal done, rows, failed
+            done, rows = done + 1, rows + report.rows_in
+            if report.error is not None and not failed and done < total:
+                failed = True
+                threading.Thread(target=jobs.cancel, args=(self.group,), daemon=True).start()
+            self.progress(Progress(stage.label, len(self.profile.stages), done, total, rows))
+
+        return listen
+
+    def note(
+        self,
+        stage: Stage,
+        placement: str,
+        count: int,
+        reports: Sequence[TaskReport],
+        start: float,
+        exchange_id: int | None = None,
+        sizes: tuple[int, ...] = (),
+    ) -> None:
+        """A run of the stage that began at `start` is over."""
+        self.observer.ended(stage, reports)
+        seconds = time.perf_counter() - start
+        noted = stage_profile(
+            stage.label, placement, count, reports, seconds, exchange_id, sizes, stage.fragment, stage.leaves
+        )
+        self.profile.stages.append(noted)
+
+    # Ending
+
+    def end_jobs(self, jobs: SparkJobs) -> None:
+        """End the jobs that run; the query goes on under another name."""
+        group, self.group = self.group, new_group()
+        jobs.cancel(group)
+
+    def _stop(self) -> None:
+        self._connections.interrupt()
+        if self.engine.is_spark_started:
+            self.engine.jobs.cancel(self.group)
+
+    def close(self) -> None:
+        """Idempotent."""
+        self._forget()
+        # What it refers to refers to this object, whose profile holds the handles of blocks.
+        self._forget = _nothing
+        if self._own_database is not None:
+            self._own_database.close()
+            self._own_database = None
+
+
+def _nothing() -> None:
+    """There is nothing to take back."""

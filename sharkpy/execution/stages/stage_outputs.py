@@ -1,0 +1,104 @@
+"""What exchanges and broadcasts of one query hold until it ends, and how later stages come by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from sharkpy.errors import InternalError
+from sharkpy.execution.spark.jobs import SparkJobs
+from sharkpy.execution.stages.exchange import (
+    ExchangeInput,
+    ExchangeOutput,
+    HeldOutput,
+    collect_payloads,
+    release,
+)
+from sharkpy.execution.stages.held_rows import hold_rows
+from sharkpy.execution.stages.query_run import QueryRun
+from sharkpy.execution.stages.stage import Stage
+from sharkpy.execution.tasks.failure import as_shark_error
+from sharkpy.execution.workers.broadcast import BroadcastSource, broadcast_table, drop_broadcast, send_broadcast
+from sharkpy.physical.distribution import ExchangeStatistics
+from sharkpy.physical.stage import BroadcastColumns, ExchangeColumns
+from sharkpy.types import Schema, arrow_schema
+
+
+class StageOutputs:
+    """The outputs of the stages that have run, by exchange: in Spark's shuffle, or held in this process."""
+
+    def __init__(self, run: QueryRun) -> None:
+        self._run = run
+        self._outputs: dict[int, ExchangeOutput] = {}
+        self._tables: dict[int, pa.Table] = {}
+        self._sources: dict[int, BroadcastSource] = {}
+
+    def add(self, output: ExchangeOutput) -> None:
+        self._outputs[output.exchange_id] = output
+
+    def hold(self, schema: Schema, exchange_id: int, batches: Iterable[pa.RecordBatch]) -> ExchangeStatistics:
+        """Keep rows that come to the driver as the output of an exchange: in a file, where they are many."""
+        try:
+            payload, rows = hold_rows(exchange_id, arrow_schema(schema), batches, self._run.engine.scratch)
+        except OSError as error:
+            raise as_shark_error(error) from error
+        output = HeldOutput(exchange_id, (payload,))
+        self.add(output)
+        self._check_held()
+        return ExchangeStatistics(rows, output.bytes_per_bucket)
+
+    def is_held(self, exchange_id: int) -> bool:
+        """Whether the exchange's rows lie in the driver."""
+        return isinstance(self._outputs.get(exchange_id), HeldOutput)
+
+    def exchange_inputs(self, stage: Stage) -> list[ExchangeInput]:
+        """The outputs that the stage reads bucket by bucket."""
+        ids = dict.fromkeys(spec.exchange_id for spec in stage.program.inputs if isinstance(spec, ExchangeColumns))
+        single = len(stage.tasks) == 1
+        dealt = dict(stage.dealt)
+        return [ExchangeInput(self._output(one), single or one in stage.singles, dealt.get(one)) for one in ids]
+
+    def payloads(self, exchange_id: int) -> list[pa.Buffer]:
+        """All that the exchange holds, in this process."""
+        output = self._output(exchange_id)
+        if isinstance(output, HeldOutput):
+            return list(output.payloads)
+        return collect_payloads(self._run.engine.jobs, output)
+
+    def table(self, spec: BroadcastColumns) -> pa.Table:
+        return self.whole(spec.exchange_id, spec.schema)
+
+    def whole(self, exchange_id: int, schema: Schema) -> pa.Table:
+        """All rows of an exchange that tasks read whole; fetched once."""
+        if exchange_id not in self._tables:
+            self._tables[exchange_id] = broadcast_table(self.payloads(exchange_id), arrow_schema(schema))
+        return self._tables[exchange_id]
+
+    def source(self, jobs: SparkJobs, spec: BroadcastColumns) -> BroadcastSource:
+        """Where tasks find the rows of a broadcast; sent once."""
+        if spec.exchange_id not in self._sources:
+            engine = self._run.engine
+            source = send_broadcast(self.table(spec), engine.scratch, engine.is_local, jobs.context)
+            self._sources[spec.exchange_id] = source
+        return self._sources[spec.exchange_id]
+
+    def close(self) -> None:
+        """Free the exchanges and broadcasts. Idempotent."""
+        for source in self._sources.values():
+            drop_broadcast(source)
+        if self._run.engine.is_spark_started:
+            release(self._run.engine.jobs, self._outputs.values())
+        self._sources, self._outputs, self._tables = {}, {}, {}
+
+    def _output(self, exchange_id: int) -> ExchangeOutput:
+        if exchange_id not in self._outputs:
+            raise InternalError(f"exchange {exchange_id} was read before it was written")
+        return self._outputs[exchange_id]
+
+    def _check_held(self) -> None:
+        """ResourceError where the rows held here are more than the query may hold."""
+        limit = self._run.memory_limit
+        held = sum(output.bytes_per_bucket[0] for output in self._outputs.values() if isinstance(output, HeldOutput))
+        if limit and held > limit:
+            raise self._run.out_of_memory(f"the query holds {held:,} bytes of rows in the driver")

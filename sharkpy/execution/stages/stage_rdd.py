@@ -1,0 +1,108 @@
+"""The RDD of one run of a stage: what exchanges bring to its tasks, packed, and what each task gets beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.execution.spark.jobs import SparkJobs
+from sharkpy.execution.stages.exchange import pack_tasks, payload_rdd, task_sizes
+from sharkpy.execution.stages.query_run import QueryRun
+from sharkpy.execution.stages.stage import Payloads, Stage
+from sharkpy.execution.stages.stage_outputs import StageOutputs
+from sharkpy.execution.workers.frame_files import FrameBuffer
+from sharkpy.execution.workers.worker import StageTask, payloads_by_exchange
+from sharkpy.optimizer.replan.pack_buckets import Packed, packing_decision
+from sharkpy.physical.stage import BlockColumns, TaskInput
+from sharkpy.physical.task_inputs import merged, preferred_host
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.block_writer import BlockWriter
+    from sharkpy.columnar.executor_store import ExecutorWriter
+
+_UNLIMITED = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class StageRdd:
+    """The frames of a run (Py4J), its number, and how many tasks it has."""
+
+    frames: Any
+    run_id: int
+    num_tasks: int
+
+
+def stage_rdd(
+    run: QueryRun,
+    outputs: StageOutputs,
+    stage: Stage,
+    exchange_id: int | None,
+    run_id: int,
+    writer: BlockWriter | ExecutorWriter | None,
+) -> StageRdd:
+    jobs, engine = run.engine.jobs, run.engine
+    base, packed = _input_frames(run, outputs, jobs, stage)
+    tasks = tuple(merged([stage.tasks[planned] for planned in task]) for task in packed)
+    run.observer.rdd_tasks(stage, tasks, lambda task: _payloads(jobs, base, task), outputs.table)
+    broadcasts = tuple((spec.exchange_id, outputs.source(jobs, spec)) for spec in stage.broadcasts)
+    settings = replace(engine.task_settings(writer), is_profiled=run.is_profiled)
+    stop_file = str(jobs.stop_file(run.group)) if engine.is_local else ""
+    parts = _pickled_parts(tasks)
+    task = StageTask(run_id, stage.program, parts, broadcasts, exchange_id, settings, stop_file)
+    return StageRdd(jobs.stage_rdd(base, task), run_id, len(tasks))
+
+
+def _input_frames(run: QueryRun, outputs: StageOutputs, jobs: SparkJobs, stage: Stage) -> tuple[Any, list[Packed]]:
+    """The RDD of what exchanges bring to the stage's tasks, and the planned tasks that each one carries out."""
+    inputs = outputs.exchange_inputs(stage)
+    planned = len(stage.tasks)
+    if not inputs:
+        hosts = () if run.engine.is_local else tuple(map(preferred_host, stage.tasks))
+        base = jobs.placed_slots(hosts) if any(hosts) else jobs.slots(planned)
+        return base, [(task,) for task in range(planned)]
+    scanned = _scanned_bytes(stage)
+    tasks = pack_tasks(inputs, planned, run.engine.parallelism, scanned)
+    if planned > 1:
+        ids = [one.output.exchange_id for one in inputs]
+        run.profile.decisions.append(packing_decision(ids, task_sizes(inputs, planned, scanned), tasks))
+    return payload_rdd(jobs, inputs, tasks), tasks
+
+
+def _payloads(jobs: SparkJobs, base: Any, task: int) -> Payloads:
+    frames = map(bytes, jobs.collect(base, range(task, task + 1)))
+    return payloads_by_exchange(frames, FrameBuffer(_UNLIMITED, ""))
+
+
+def _scanned_bytes(stage: Stage) -> list[int]:
+    """Encoded bytes of the blocks and files that each planned task alone reads."""
+    if all(part == stage.tasks[0] for part in stage.tasks):
+        return [0] * len(stage.tasks)
+    names = {spec.relation: frozenset(spec.names) for spec in stage.program.inputs if isinstance(spec, BlockColumns)}
+    return [
+        sum(
+            size
+            for relation, handles in part.blocks
+            for one in handles
+            for name, size in one.column_bytes
+            if name in names[relation]
+        )
+        + sum(split.length for _, splits in part.splits for split in splits)
+        + any(items for _, items in (*part.blocks, *part.splits))
+        for part in stage.tasks
+    ]
+
+
+def _pickled_parts(tasks: Sequence[TaskInput]) -> tuple[bytes, ...]:
+    """Each task's part of the data; equal parts are one object, which is sent once."""
+    if not any(part.blocks or part.splits for part in tasks):
+        return ()
+    if all(part == tasks[0] for part in tasks[1:]):
+        return (_pickled(tasks[0]),) * len(tasks)
+    return tuple(map(_pickled, tasks))
+
+
+def _pickled(part: TaskInput) -> bytes:
+    from pyspark.serializers import CPickleSerializer
+
+    return bytes(CPickleSerializer().dumps(part))  # type: ignore[no-untyped-call]

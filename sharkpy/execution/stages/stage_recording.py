@@ -1,0 +1,101 @@
+"""Keeps a record of each stage that runs, under `shark.debug.record`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from sharkpy import conf as settings
+from sharkpy.conf import Conf
+from sharkpy.errors import CancelledError, SharkError
+from sharkpy.execution.engine import Engine
+from sharkpy.execution.stages.stage import Payloads, Stage, StageObserver, Unobserved
+from sharkpy.execution.stages.stage_record import StageContent, StageFacts, StageRecord, new_folder, outcome
+from sharkpy.execution.tasks.inputs import TaskData
+from sharkpy.execution.tasks.report import TaskReport
+from sharkpy.execution.workers.connection import ConnectionSettings
+from sharkpy.execution.workers.shipping import expected_versions
+from sharkpy.physical.stage import BroadcastColumns, ExchangeColumns, TaskInput
+
+
+def stage_observer(engine: Engine, conf: Conf, description: str) -> StageObserver:
+    """Who watches the stages of a query under these settings."""
+    return StageRecorder(engine, conf, description) if conf.value(settings.DEBUG_RECORD) else Unobserved()
+
+
+@dataclass(frozen=True, slots=True)
+class StageRecorder:
+    """The StageObserver that keeps what each stage read and gave."""
+
+    engine: Engine
+    conf: Conf
+    description: str
+    records: dict[int, StageRecord] = field(default_factory=dict)
+    """The records of the stages that run now, by the stage's identity."""
+
+    @contextmanager
+    def running(self, stage: Stage) -> Iterator[None]:
+        try:
+            yield
+        except SharkError as error:
+            record = self.records.get(id(stage))
+            if record is not None and not isinstance(error, CancelledError):
+                record.facts = replace(record.facts, error=str(error))
+                record.save_facts()
+                command = f"sharkpy debug-stage {record.folder.parent} --stage {record.facts.number}"
+                error.hint = "; ".join(filter(None, (error.hint, f"to run the stage alone: {command}")))
+            raise
+        finally:
+            self.records.pop(id(stage), None)
+
+    def driver_task(self, stage: Stage, number: int, data: TaskData, connection: ConnectionSettings) -> None:
+        record = self._record(stage, "driver", stage.tasks, connection)
+        record.save_payloads(number, data.payloads)
+        for exchange_id, table in data.broadcasts.items():
+            record.save_broadcast(exchange_id, table)
+
+    def rdd_tasks(
+        self,
+        stage: Stage,
+        tasks: tuple[TaskInput, ...],
+        payloads: Callable[[int], Payloads],
+        table: Callable[[BroadcastColumns], pa.Table],
+    ) -> None:
+        record = self._record(stage, "rdd", tasks, self.engine.task_settings().connection)
+        if any(isinstance(spec, ExchangeColumns) for spec in stage.program.inputs):
+            for number in range(len(tasks)):
+                record.save_payloads(number, payloads(number))
+        for spec in stage.broadcasts:
+            record.save_broadcast(spec.exchange_id, table(spec))
+
+    def ended(self, stage: Stage, reports: Sequence[TaskReport]) -> None:
+        if (record := self.records.get(id(stage))) is not None:
+            record.facts = replace(record.facts, outcomes=tuple(map(outcome, reports)))
+            record.save_facts()
+
+    def _record(
+        self, stage: Stage, placement: str, tasks: tuple[TaskInput, ...], connection: ConnectionSettings
+    ) -> StageRecord:
+        """The stage's record, begun where there is none: a stage that is repaired runs more than once."""
+        if (known := self.records.get(id(stage))) is not None:
+            return known
+        folder, number = new_folder(Path(self.conf.value(settings.DEBUG_RECORD)))
+        facts = StageFacts(
+            number,
+            self.description,
+            stage.label,
+            placement,
+            len(tasks),
+            stage.program.sql,
+            expected_versions(),
+            dict(self.conf.changes()),
+        )
+        record = StageRecord(folder, facts, self.conf.value(settings.DEBUG_RECORD_BYTES))
+        self.records[id(stage)] = record
+        record.save_facts()
+        record.save_content(StageContent(stage.program, tasks, connection, self.engine.task_settings().batch_rows))
+        return record

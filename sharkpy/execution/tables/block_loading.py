@@ -1,0 +1,200 @@
+"""From file splits to blocks: how files are cut for loading, and loading in the driver's process."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from sharkpy import conf as settings
+from sharkpy.cancellation import checked, submit
+from sharkpy.catalog.model import BucketSpec, StorageFormat
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.statistics import BlockStatistics
+from sharkpy.columnar.store_folder import sync_directory, sync_file
+from sharkpy.conf import Conf
+from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.read_split import read_split_coded
+from sharkpy.sources.registry import source
+from sharkpy.sources.split import Split
+from sharkpy.types import Schema
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.store import BlockStore
+
+_SAMPLE_BYTES = 64 << 10
+_LEAST_SPLIT_BYTES = 1 << 20
+_LEAST_BLOCK_ROWS = 128 << 10
+"""Smaller tables are not divided among threads."""
+_SYNC_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedBlock:
+    """A block with the split that it was made from."""
+
+    handle: BlockHandle
+    statistics: BlockStatistics
+    split: Split
+
+
+class BlockLoader(Protocol):
+    """Makes blocks of splits; several of one split where it is large, none where it has no rows.
+
+    The result is in the order of splits. A failure leaves no blocks.
+    """
+
+    def load(
+        self, splits: Sequence[Split], schema: Schema, durable_dir: str | None
+    ) -> tuple[list[LoadedBlock], ReadMetrics]: ...
+
+
+def loading_splits(
+    files: Sequence[DataFile], schema: Schema, storage: StorageFormat, conf: Conf, num_threads: int = 1
+) -> list[Split]:
+    """Splits of equal size that become one block each, of at most the rows of a block; where there are few, one
+    for each thread.
+    """
+    block_rows, split_bytes = conf.value(settings.BLOCK_ROWS), conf.value(settings.SPLIT_BYTES)
+    reader = source(storage.name)
+    if storage.name == "parquet":
+        groups = reader.splits(files, schema, storage.properties, 1)
+        rows = sum(group.num_rows or 0 for group in groups)
+        share = max(math.ceil(rows / max(num_threads, 1)), _LEAST_BLOCK_ROWS)
+        return list(_merged(groups, min(block_rows, share)))
+    if storage.name in ("text", "json"):
+        split_bytes = _bytes_of_rows(files, block_rows, split_bytes)
+    return reader.splits(files, schema, storage.properties, split_bytes)
+
+
+def _merged(groups: Sequence[Split], block_rows: int) -> Iterator[Split]:
+    """Neighbouring row groups of a file put together."""
+    by_file: dict[tuple[str, str], list[Split]] = {}
+    for group in groups:
+        by_file.setdefault((group.partition, group.path), []).append(group)
+    for members in by_file.values():
+        rows = sum(member.num_rows or 0 for member in members)
+        aim = rows / max(math.ceil(rows / block_rows), 1)
+        run: Split | None = None
+        for member in members:
+            if run is None:
+                run = member
+            elif (run.num_rows or 0) + (member.num_rows or 0) / 2 > aim:
+                yield run
+                run = member
+            else:
+                total = (run.num_rows or 0) + (member.num_rows or 0)
+                run = replace(run, length=run.length + member.length, num_rows=total)
+        if run is not None:
+            yield run
+
+
+def _bytes_of_rows(files: Sequence[DataFile], num_rows: int, most: int) -> int:
+    """About the bytes that hold `num_rows` lines like those at the start of the first file."""
+    for file in files:
+        with open(file.path, "rb") as stream:
+            sample = stream.read(_SAMPLE_BYTES)
+        if lines := sample.count(b"\n"):
+            return max(_LEAST_SPLIT_BYTES, min(most, len(sample) * num_rows // lines))
+    return most
+
+
+class DriverLoader:
+    """Loads in this process, one split a thread. Durable copies are synced beside the encoding of other blocks."""
+
+    def __init__(self, store: BlockStore, conf: Conf, num_threads: int, buckets: BucketSpec | None = None) -> None:
+        """With `buckets` each block has rows of one of them alone."""
+        self._buckets = buckets
+        self._store = store
+        self._writer = store.writer()
+        self._conf = conf
+        self._num_threads = num_threads
+
+    def load(
+        self, splits: Sequence[Split], schema: Schema, durable_dir: str | None
+    ) -> tuple[list[LoadedBlock], ReadMetrics]:
+        written: list[BlockHandle] = []
+        loaded, total = [], ReadMetrics()
+        threads = min(self._num_threads, max(len(splits), 1))
+        with ThreadPoolExecutor(threads) as pool, ThreadPoolExecutor(max(threads, _SYNC_THREADS)) as syncs:
+            copies: list[Future[None]] = []
+            futures = [submit(pool, self._load, split, schema, durable_dir, written, syncs, copies) for split in splits]
+            try:
+                for future in futures:
+                    blocks, metrics = future.result()
+                    loaded += blocks
+                    total.merge(metrics)
+                for copy in copies:
+                    copy.result()
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                syncs.shutdown(wait=True, cancel_futures=True)
+                self._store.adopt(written)
+                self._store.release([handle.block_id for handle in written], durable=True)
+                raise
+        if durable_dir is not None and loaded:
+            sync_directory(durable_dir)
+        return loaded, total
+
+    def _load(
+        self,
+        split: Split,
+        schema: Schema,
+        durable_dir: str | None,
+        written: list[BlockHandle],
+        syncs: Executor,
+        copies: list[Future[None]],
+    ) -> tuple[list[LoadedBlock], ReadMetrics]:
+        from sharkpy.columnar.block import encode_block
+
+        metrics, loaded = ReadMetrics(), []
+        conf = self._conf
+        force = conf.value(settings.FORCE_ENCODING)
+        tables = self._block_tables(checked(read_split_coded(split, schema, metrics)), schema)
+        for bucket, table in tables:
+            encoded = encode_block(table, schema, force_encoding=force)
+            handle = replace(self._writer.write(encoded, durable_dir, is_synced=False), bucket=bucket)
+            written.append(handle)
+            if handle.durable_path is not None:
+                copies.append(syncs.submit(sync_file, handle.durable_path))
+            loaded.append(LoadedBlock(handle, encoded.statistics, split))
+        return loaded, metrics
+
+    def _block_tables(self, tables: Iterable[pa.Table], schema: Schema) -> Iterator[tuple[int | None, pa.Table]]:
+        """Tables of one block each, with their bucket."""
+        limits = self._conf.value(settings.BLOCK_ROWS), self._conf.value(settings.BLOCK_BYTES)
+        if self._buckets is None:
+            for table in block_tables(tables, *limits):
+                yield None, table
+            return
+        for bucket, rows in RowBuckets(self._buckets, schema).split_all(tables):
+            for table in block_tables([rows], *limits):
+                yield bucket, table
+
+
+def block_tables(tables: Iterable[pa.Table], block_rows: int, block_bytes: int) -> Iterator[pa.Table]:
+    """The rows of `tables` in their order, in tables of one block each."""
+    pending: list[pa.Table] = []
+    rows = size = 0
+    for table in tables:
+        # Equal parts: a table of a few rows more than a block's does not end as a full block and a tiny one.
+        num_parts = max(math.ceil(table.num_rows / block_rows), 1)
+        step = max(math.ceil(table.num_rows / num_parts), 1)
+        for start in range(0, table.num_rows, step):
+            part = table.slice(start, step)
+            if pending and rows + part.num_rows > block_rows:
+                yield pa.concat_tables(pending)
+                pending, rows, size = [], 0, 0
+            pending.append(part)
+            rows, size = rows + part.num_rows, size + part.nbytes
+            if rows >= block_rows or size >= block_bytes:
+                yield pa.concat_tables(pending)
+                pending, rows, size = [], 0, 0
+    if pending:
+        yield pa.concat_tables(pending)

@@ -1,0 +1,270 @@
+"""Cached tables: for each its version in the memory store, kept in step with the table's files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from sharkpy.cancellation import held, submit
+from sharkpy.catalog.cache_policy import PolicyKind
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.model import CacheMode, Table
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.statistics import BlockStatistics
+from sharkpy.columnar.version import TableVersion
+from sharkpy.execution.tables.block_loading import BlockLoader
+from sharkpy.execution.tables.compactor import Compactor
+from sharkpy.execution.tables.entry import CacheHost, Entry, blocks_with_origins, is_blocks_alone, version_of_blocks
+from sharkpy.execution.tables.held_partitions import held_partitions
+from sharkpy.execution.tables.lineage import Contents, Lineage
+from sharkpy.execution.tables.repair import TableRepair
+from sharkpy.execution.tables.table_files import table_files
+from sharkpy.execution.tables.versions import TableVersions
+from sharkpy.logical import LogicalPlan
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.metrics import ReadMetrics
+
+_TABLES_AT_ONCE = 4
+
+
+class TableCache:
+    """Versions of the tables that a session keeps in memory. Safe to use from several threads.
+
+    1. A table is cached by its property `shark.cache`, or by CACHE TABLE for this session.
+    2. `version` compares the table's files (path, size, time) with those its blocks came from, loads the new
+       ones and drops the blocks of vanished ones: an answer never mixes old and new files.
+    3. MEMORY tables keep blocks and manifest under <warehouse>/.sharkpy/blocks/<table id>/, where a later
+       session finds them.
+    4. Blocks dropped from a version are removed once no query has them any more.
+    5. Lost or damaged blocks are made again from their splits. Runs of small blocks are put together in the
+       background.
+    """
+
+    def __init__(
+        self,
+        host: CacheHost,
+        loader: BlockLoader | None = None,
+        changed: Callable[[Table], None] = lambda table: None,  # noqa: ARG005
+    ) -> None:
+        """`changed` is called when a table's version gives way to another one or to none."""
+        self._host = host
+        self.lineage = Lineage()
+        self.versions = TableVersions(host, loader, changed)
+        self._repair = TableRepair(self.versions, self.lineage)
+        self._compactor = Compactor(self.versions, self.lineage)
+        self._session_cached: set[str] = set()
+
+    # What is cached
+
+    def is_cached(self, table: Table) -> bool:
+        """Whether queries of `table` read blocks."""
+        if table.is_view:
+            return False
+        is_named = table.cache_mode is not CacheMode.NONE or table.table_id in self._session_cached
+        return is_named or is_blocks_alone(table)
+
+    def is_loaded(self, table: Table) -> bool:
+        return self.known_version(table) is not None
+
+    def known_version(self, table: Table) -> TableVersion | None:
+        """The version in memory, however old; for EXPLAIN and estimates."""
+        entry = self.versions.find(table)
+        return None if entry is None else entry.version
+
+    def bytes_by_partition(self, table: Table) -> dict[str, int]:
+        """Encoded bytes of the blocks of each Hive partition that is in memory; one without rows has none."""
+        entry = self.versions.find(table)
+        if entry is None or entry.version is None:
+            return {}
+        sizes: dict[str, int] = dict.fromkeys(entry.held or (), 0)
+        for block, origins in blocks_with_origins(entry.version):
+            name = origins[0].partition if origins else ""
+            sizes[name] = sizes.get(name, 0) + block.size_bytes
+        return sizes
+
+    def metrics(self, table: Table) -> ReadMetrics:
+        """What loading `table` observed: malformed lines and fields among it."""
+        entry = self.versions.find(table)
+        return ReadMetrics() if entry is None else entry.metrics
+
+    # Versions
+
+    def version(self, table: Table) -> TableVersion | None:
+        """The version that holds exactly the rows of the table's files now.
+
+        None where it is not cached, or under a policy that holds some Hive partitions alone (see `held_version`).
+        """
+        if not self.is_cached(table):
+            return None
+        if table.cache_policy.kind is not PolicyKind.ALL:
+            self.held_version(table, self._host.catalog.partitions(table), ())
+            return None
+        entry = self.versions.entry(table)
+        with held(entry.lock):
+            if is_blocks_alone(table):
+                return version_of_blocks(entry)
+            entry.held = None
+            self._set_table(entry, table)
+            return self._current(entry, table_files(table, self._host.catalog.partitions(table)))
+
+    def held_version(
+        self, table: Table, partitions: Sequence[HivePartition], needed: Sequence[str]
+    ) -> tuple[TableVersion | None, frozenset[str]]:
+        """A version of some Hive partitions of `partitions`, all there are, and the names of these.
+
+        Which ones they are the table's cache policy says; `needed` are those that a query is about to read.
+        """
+        if not self.is_cached(table):
+            return None, frozenset()
+        entry = self.versions.entry(table)
+        with held(entry.lock):
+            self._set_table(entry, table)
+            if entry.version is None:
+                self.versions.restore(entry, table_files(table, partitions))
+            known = [one.name for one in sorted(partitions, key=lambda one: one.partition_id)]
+            before = _partitions_of(entry.version, known) if entry.held is None else entry.held
+            entry.held = held_partitions(table.cache_policy, before, known, entry.seen, needed)
+            entry.seen = tuple(known)
+            chosen = frozenset(entry.held)
+            version = self._current(entry, table_files(table, [one for one in partitions if one.name in chosen]))
+            return version, chosen
+
+    def _set_table(self, entry: Entry, table: Table) -> None:
+        if not _is_same_form(entry.table, table):
+            self.versions.drop(entry, durable=True)
+        entry.table = table
+
+    def _current(self, entry: Entry, files: tuple[DataFile, ...]) -> TableVersion | None:
+        """The version of these files alone."""
+        if entry.version is None:
+            self.versions.restore(entry, files)
+        is_stale = entry.version is None or entry.files != files
+        if is_stale and self.versions.refresh(entry, files):
+            self._compactor.compact_later(entry)
+        if entry.version is not None:
+            self.versions.store.touch(entry.version.blocks)
+        return entry.version
+
+    def load(self, table: Table) -> TableVersion | None:
+        return self.version(table)
+
+    def load_all(self, tables: Iterable[Table]) -> None:
+        """Load those of `tables` that are cached and not loaded yet, side by side."""
+        wanted = {table.table_id: table for table in tables if self.is_cached(table) and not self.is_loaded(table)}
+        if len(wanted) > 1:
+            with ThreadPoolExecutor(min(len(wanted), _TABLES_AT_ONCE)) as pool:
+                for loading in [submit(pool, self.version, table) for table in wanted.values()]:
+                    loading.result()
+
+    # Repair, compaction
+
+    def repair(self, blocks: Iterable[BlockHandle]) -> None:
+        """Make those of `blocks` whole again that are lost or damaged, at their places and with the same rows.
+
+        CorruptionError naming table and block where the source is gone or changed, or never was a file.
+        """
+        self._repair.repair(blocks)
+
+    def contents(self, query: LogicalPlan) -> Contents:
+        """What the tables of `query` hold now: equal for equal rows."""
+        return self._repair.contents(query)
+
+    def compact(self, table: Table) -> TableVersion | None:
+        """Publish a version whose runs of small blocks are put together; readers keep theirs."""
+        return self._compactor.compact(table)
+
+    def settle(self) -> None:
+        """Wait for what goes on in the background."""
+        self._compactor.settle()
+
+    def close(self) -> None:
+        """End what goes on in the background."""
+        self._compactor.close()
+        for entry in self.versions.all():
+            if entry.use is not None:
+                entry.use.close()
+
+    # CACHE, UNCACHE
+
+    def cache(self, table: Table, *, lazy: bool = False) -> None:
+        """With `lazy` the table is loaded by the first query that reads it."""
+        was_cached = table.table_id in self._session_cached
+        self._session_cached.add(table.table_id)
+        if lazy:
+            return
+        try:
+            self._load_first(table)
+        except BaseException:
+            if not was_cached:
+                self._session_cached.discard(table.table_id)
+            if not self.is_cached(table):
+                self.forget(table)
+            raise
+
+    def _load_first(self, table: Table) -> None:
+        if table.cache_policy.kind is PolicyKind.ALL:
+            self.version(table)
+            return
+        partitions = self._host.catalog.partitions(table)
+        newest = sorted(partitions, key=lambda one: one.partition_id)[-table.cache_policy.limit :]
+        self.held_version(table, partitions, [one.name for one in newest])
+
+    def uncache(self, table: Table) -> None:
+        self._session_cached.discard(table.table_id)
+        self.forget(table)
+
+    def clear(self) -> None:
+        """Empty the memory. Tables cached by property load again when they are queried."""
+        self._session_cached.clear()
+        for entry in self.versions.all():
+            self.release(entry.table)
+
+    def release(self, table: Table) -> None:
+        """Give the memory of `table` back; what is durable stays, and so do tables that are blocks alone."""
+        entry = self.versions.find(table)
+        if entry is not None and not is_blocks_alone(entry.table):
+            with entry.lock:
+                self.versions.drop(entry, durable=False)
+
+    def forget(self, table: Table) -> None:
+        """Drop all that is kept of `table`, durable blocks included."""
+        entry = self.versions.take_out(table)
+        with entry.lock:
+            self.versions.drop(entry, durable=True)
+
+    def properties_changed(self, old: Table, new: Table) -> None:
+        """After ALTER TABLE: what was loaded in another way is dropped, and another policy holds at once."""
+        if not _is_same_form(old, new):
+            self.forget(old)
+        elif old.cache_policy != new.cache_policy and self.is_loaded(new):
+            self.version(new)
+
+    # Tables that are blocks alone
+
+    def put(self, table: Table, blocks: Iterable[tuple[BlockHandle, BlockStatistics]]) -> TableVersion:
+        """The first version of a table that a query made in memory."""
+        return self.append(table, blocks, overwrite=True)
+
+    def append(
+        self, table: Table, blocks: Iterable[tuple[BlockHandle, BlockStatistics]], *, overwrite: bool = False
+    ) -> TableVersion:
+        made = list(blocks)
+        entry = self.versions.entry(table)
+        with entry.lock:
+            old = entry.version or TableVersion.empty(table.schema)
+            base = old.without([block.block_id for block in old.blocks]) if overwrite else old
+            handles = [handle for handle, _ in made]
+            self.versions.adopt(handles)
+            self.versions.publish(entry, base.append(handles, [statistics for _, statistics in made]))
+            self._compactor.compact_later(entry)
+            return version_of_blocks(entry)
+
+
+def _is_same_form(old: Table, new: Table) -> bool:
+    return old.schema == new.schema and old.storage == new.storage and old.cache_mode is new.cache_mode
+
+
+def _partitions_of(version: TableVersion | None, known: Sequence[str]) -> tuple[str, ...]:
+    """The Hive partitions with blocks in `version`, in the order of `known`."""
+    found = {origin.partition for origins in version.origins for origin in origins} if version is not None else set()
+    return tuple(name for name in known if name in found)

@@ -1,0 +1,89 @@
+"""Compaction of cached tables, at once or in the background."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from sharkpy.catalog.model import Table
+from sharkpy.columnar.version import TableVersion
+from sharkpy.conf import BLOCK_ROWS, COMPACTION, COMPACTION_BLOCKS
+from sharkpy.errors import SharkError
+from sharkpy.execution.tables.compaction import MergedBlock, merge_run, small_runs, with_merged
+from sharkpy.execution.tables.entry import Entry
+from sharkpy.execution.tables.lineage import Lineage
+from sharkpy.execution.tables.versions import TableVersions
+
+
+class Compactor:
+    """Publishes versions whose runs of small blocks are put together, one table at a time in the background."""
+
+    def __init__(self, versions: TableVersions, lineage: Lineage) -> None:
+        self._versions = versions
+        self._lineage = lineage
+        self._lock = threading.Lock()
+        self._background: ThreadPoolExecutor | None = None
+
+    def compact(self, table: Table) -> TableVersion | None:
+        """Publish a version whose runs of small blocks are put together; readers keep theirs."""
+        versions, store = self._versions, self._versions.store
+        entry = versions.entry(table)
+        version = entry.version
+        if version is None:
+            return None
+        directory = versions.durable_dir(entry.table)
+        merged: list[MergedBlock] = []
+        used: list[MergedBlock] = []
+        try:
+            for run in self._small_runs(version):
+                merged.append(merge_run(run, version, store, versions.host.conf, directory))
+                self._note_merged(merged[-1])
+            with entry.lock:
+                if entry.version is not None and directory == versions.durable_dir(entry.table):
+                    newer, found = with_merged(entry.version, merged)
+                    if found:
+                        versions.publish(entry, newer)
+                        used = found
+        finally:
+            store.release([block.handle.block_id for block in merged if block not in used], durable=True)
+        store.enforce_limit()
+        return entry.version
+
+    def compact_later(self, entry: Entry) -> None:
+        """Compact the table in the background, where that is worth while. Called under the entry's lock."""
+        is_busy = entry.compaction is not None and not entry.compaction.done()
+        if entry.version is None or is_busy or not self._versions.host.conf.value(COMPACTION):
+            return
+        if self._small_runs(entry.version):
+            with self._lock:
+                if self._background is None:
+                    self._background = ThreadPoolExecutor(1, thread_name_prefix="sharkpy-compaction")
+                with contextlib.suppress(RuntimeError):  # The session is ending.
+                    entry.compaction = self._background.submit(self._try_to_compact, entry.table)
+
+    def settle(self) -> None:
+        """Wait for what goes on in the background."""
+        for entry in self._versions.all():
+            if entry.compaction is not None:
+                entry.compaction.result()
+
+    def close(self) -> None:
+        """End what goes on in the background."""
+        if self._background is not None:
+            self._background.shutdown(wait=True, cancel_futures=True)
+
+    def _try_to_compact(self, table: Table) -> None:
+        # Small blocks are slower to read and nothing worse: whatever fails is tried again after the next append.
+        with contextlib.suppress(SharkError, OSError):
+            self.compact(table)
+
+    def _small_runs(self, version: TableVersion) -> list[range]:
+        conf = self._versions.host.conf
+        return small_runs(version, conf.value(BLOCK_ROWS), max(conf.value(COMPACTION_BLOCKS), 2))
+
+    def _note_merged(self, merged: MergedBlock) -> None:
+        pieces = [self._lineage.of(block.block_id) for block in merged.replaced]
+        if all(pieces):
+            self._lineage.note(merged.handle, tuple(itertools.chain.from_iterable(pieces)))

@@ -1,0 +1,65 @@
+"""Versions of MEMORY tables on disk, where a later session finds them."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+from pathlib import Path
+
+from sharkpy.catalog.model import CacheMode, Table
+from sharkpy.columnar.folder_use import FolderUse
+from sharkpy.columnar.store_folder import storage_error
+from sharkpy.columnar.version import TableVersion, VersionStore
+from sharkpy.errors import CorruptionError, ExecutionError
+from sharkpy.execution.tables.entry import Entry, is_blocks_alone
+from sharkpy.execution.tasks.row_buckets import hash_id
+
+_CONFLICT = "40001"
+
+
+def durable_dir(state_dir: str, table: Table) -> str | None:
+    """Named after the form of the files too: blocks read in another way are not found again."""
+    if table.cache_mode is not CacheMode.MEMORY or is_blocks_alone(table):
+        return None
+    parts: tuple[object, ...] = (table.schema, table.storage)
+    if table.buckets is not None:
+        parts = (*parts, table.buckets, hash_id())
+    form = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+    return str(Path(state_dir, table.table_id, form))
+
+
+def publish_durably(version: TableVersion, directory: str) -> TableVersion:
+    """The version under the next free number: another process may publish the same table."""
+    store = VersionStore(directory)
+    while True:
+        try:
+            store.publish(version)
+        except ExecutionError as error:
+            latest = store.latest_sequence()
+            if error.sqlstate != _CONFLICT or latest is None or latest < version.sequence:
+                raise
+            version = dataclasses.replace(version, sequence=latest + 1)
+        else:
+            return version
+
+
+def find_durable(entry: Entry, directory: str) -> TableVersion | None:
+    """What an earlier session kept in the folder, which the entry uses from now on; None where nothing fits."""
+    versions = VersionStore(directory)
+    try:
+        entry.use = entry.use or FolderUse(directory)
+        version = versions.load()
+        if entry.use.is_alone:
+            with contextlib.suppress(ValueError):  # A damaged manifest may need any of them.
+                versions.sweep()
+    except CorruptionError:
+        return None
+    except OSError as error:
+        raise storage_error(directory, error) from None
+    finally:
+        if entry.use is not None:
+            entry.use.share()
+    if version is None or version.schema != entry.table.schema or () in version.origins:
+        return None
+    return version

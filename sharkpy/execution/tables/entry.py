@@ -1,0 +1,83 @@
+"""What is known of one table in memory, and what the cache asks of the session around it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.model import Table
+from sharkpy.columnar.folder_use import FolderUse
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.version import Origins, TableVersion
+from sharkpy.conf import Conf
+from sharkpy.errors import ExecutionError
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.metrics import ReadMetrics
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.store import BlockStore
+
+
+class Engine(Protocol):
+    @property
+    def store(self) -> BlockStore: ...
+
+    @property
+    def parallelism(self) -> int: ...
+
+
+class Catalog(Protocol):
+    @property
+    def state_dir(self) -> str: ...
+
+    def partitions(self, table: Table) -> tuple[HivePartition, ...]: ...
+
+
+class CacheHost(Protocol):
+    """The session, as far as its cache needs it."""
+
+    @property
+    def conf(self) -> Conf: ...
+
+    @property
+    def engine(self) -> Engine: ...
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+
+@dataclass(slots=True)
+class Entry:
+    """What is known of one cached table. Changed under `lock` only."""
+
+    table: Table
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    version: TableVersion | None = None
+    files: tuple[DataFile, ...] | None = None
+    use: FolderUse | None = None
+    compaction: Future[None] | None = None
+    held: tuple[str, ...] | None = None
+    """Under a cache policy: the Hive partitions in memory, the first to go first. None: those of `version`."""
+    seen: tuple[str, ...] | None = None
+    """All Hive partitions that there were when `held` was decided."""
+    metrics: ReadMetrics = field(default_factory=ReadMetrics)
+
+
+def is_blocks_alone(table: Table) -> bool:
+    """Whether the table has no files."""
+    return table.location is None and not table.is_view
+
+
+def version_of_blocks(entry: Entry) -> TableVersion:
+    """The version of a table that is blocks alone."""
+    if entry.version is None:
+        raise ExecutionError(f'table "{entry.table.name}" is in memory only and its session has ended')
+    return entry.version
+
+
+def blocks_with_origins(version: TableVersion) -> Iterable[tuple[BlockHandle, Origins]]:
+    return zip(version.blocks, version.origins, strict=True)

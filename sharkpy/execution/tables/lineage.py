@@ -1,0 +1,156 @@
+"""What statements made the blocks of tables that are blocks alone, so that lost ones can be made again (SPEC M5)."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.version import TableVersion
+from sharkpy.conf import Conf
+from sharkpy.expr import Call
+from sharkpy.logical import LogicalPlan
+from sharkpy.optimizer.functions import is_deterministic_function
+from sharkpy.physical.operators import BlockScan
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.stage import BlockSink
+
+if TYPE_CHECKING:
+    from sharkpy.execution.tasks.report import BlockResult
+
+Contents = tuple[object, ...]
+"""What identifies the rows of the tables that a query reads: equal for equal rows."""
+Planner = Callable[[LogicalPlan], PhysicalPlan]
+"""Plans a query over its tables as they are now."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recipe:
+    """A statement that made blocks.
+
+    1. `plan` is what ran, without the blocks of its scans; `inputs` are these. They are held weakly: lineage
+       keeps no data alive.
+    2. Where they are gone, `query` is planned anew, provided that its tables have the same `contents`.
+    """
+
+    query: LogicalPlan
+    contents: Contents
+    plan: PhysicalPlan
+    inputs: tuple[tuple[weakref.ref[BlockHandle], ...], ...]
+    sink: BlockSink
+    conf: Conf
+    plan_anew: Planner
+    lock: Any = field(default_factory=threading.RLock)
+    """Held while the recipe is carried out again."""
+
+    @classmethod
+    def of(
+        cls,
+        query: LogicalPlan,
+        contents: Contents,
+        physical: PhysicalPlan,
+        sink: BlockSink,
+        conf: Conf,
+        plan_anew: Planner,
+    ) -> Recipe:
+        inputs: list[tuple[weakref.ref[BlockHandle], ...]] = []
+
+        def emptied(node: PhysicalPlan) -> PhysicalPlan:
+            if not isinstance(node, BlockScan):
+                return node
+            inputs.append(tuple(map(weakref.ref, node.blocks.blocks)))
+            return replace(node, blocks=replace(node.blocks, blocks=()))
+
+        plan = physical.transform_up(emptied)
+        return cls(query, contents, plan, tuple(inputs), sink, conf.copy(), plan_anew)
+
+    def filled_plan(self) -> PhysicalPlan | None:
+        """The plan over the blocks that it read at first; None where some are gone."""
+        found = [tuple(block for ref in blocks if (block := ref()) is not None) for blocks in self.inputs]
+        if [len(blocks) for blocks in found] != [len(blocks) for blocks in self.inputs]:
+            return None
+        rest = iter(found)
+
+        def filled(node: PhysicalPlan) -> PhysicalPlan:
+            if not isinstance(node, BlockScan):
+                return node
+            return replace(node, blocks=replace(node.blocks, blocks=next(rest)))
+
+        return self.plan.transform_up(filled)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """A block as its statement made it: the `place`-th of its task."""
+
+    recipe: Recipe
+    task: int
+    place: int
+    num_rows: int
+    checksum: int
+
+    def is_again(self, block: BlockHandle) -> bool:
+        """Whether `block` has the same rows, in whichever order."""
+        return (block.num_rows, block.checksum) == (self.num_rows, self.checksum)
+
+
+Pieces = tuple[Piece, ...]
+"""What a block was put together from, in the order of its rows; mostly one piece."""
+
+
+class Lineage:
+    """The pieces of each block, known for as long as anybody holds its handle."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[str, Pieces] = {}
+
+    def note(self, handle: BlockHandle, pieces: Pieces) -> None:
+        self._pieces[handle.block_id] = pieces
+        weakref.finalize(handle, self._pieces.pop, handle.block_id, None).atexit = False
+
+    def note_made(self, recipe: Recipe, results: Sequence[BlockResult]) -> None:
+        """The blocks that a run of `recipe` made, in the order of its tasks."""
+        places: dict[int, int] = {}
+        for result in results:
+            place = places[result.task] = places.get(result.task, -1) + 1
+            if (checksum := result.handle.checksum) is not None:
+                piece = Piece(recipe, result.task, place, result.handle.num_rows, checksum)
+                self.note(result.handle, (piece,))
+
+    def of(self, block_id: str) -> Pieces:
+        """None where it is not known how the block was made."""
+        return self._pieces.get(block_id, ())
+
+
+def pieces_of(version: TableVersion, recipes: set[Recipe], lineage: Lineage) -> dict[Recipe, list[Piece]]:
+    """The pieces of a version that `recipes` made, and those of recipes that share a block with such: by recipe."""
+    by_block = [lineage.of(block.block_id) for block in version.blocks]
+    affected = set(recipes)
+    while more := {
+        piece.recipe
+        for pieces in by_block
+        if any(one.recipe in affected for one in pieces)
+        for piece in pieces
+        if piece.recipe not in affected
+    }:
+        affected |= more
+    found: dict[Recipe, list[Piece]] = {}
+    for piece in itertools.chain.from_iterable(by_block):
+        if piece.recipe in affected:
+            found.setdefault(piece.recipe, []).append(piece)
+    return found
+
+
+def is_repeatable(query: LogicalPlan) -> bool:
+    """Whether running the query again gives the same rows: no function in it has values of its own each time."""
+    return all(
+        is_deterministic_function(part.function)
+        for node in query.walk()
+        for expr in node.expressions
+        for part in expr.walk()
+        if isinstance(part, Call)
+    )

@@ -1,0 +1,50 @@
+"""One statement's view of a partitioned table: what of it is read from blocks, and what from files."""
+
+from __future__ import annotations
+
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.model import Table
+from sharkpy.conf import SPLIT_BYTES, Conf
+from sharkpy.execution.tables.cache import TableCache
+from sharkpy.execution.tables.table_files import table_files
+from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
+from sharkpy.sources.registry import source
+
+
+class PartitionedTable:
+    """The Hive partitions as they were when it was made, and what reading some of them gave, once for each choice."""
+
+    def __init__(self, table: Table, partitions: tuple[HivePartition, ...], cache: TableCache, conf: Conf) -> None:
+        self._table = table
+        self._partitions = partitions
+        self._cache = cache
+        self._conf = conf
+        self._reads: dict[tuple[str, ...], PartitionRead] = {}
+
+    def for_planning(self) -> HivePartitions:
+        names = [one.name for one in self._partitions]
+        return HivePartitions.of(names, self._table.partition_schema, self.read)
+
+    def read(self, names: tuple[str, ...]) -> PartitionRead:
+        if names not in self._reads:
+            self._reads[names] = self._read(names)
+        return self._reads[names]
+
+    def is_as(self, older: PartitionedTable) -> bool:
+        """Whether what was read of `older` would be the same now."""
+        if self._partitions != older._partitions:
+            return False
+        return all(_is_same(self.read(names), read) for names, read in list(older._reads.items()))
+
+    def _read(self, names: tuple[str, ...]) -> PartitionRead:
+        version, held = self._cache.held_version(self._table, self._partitions, names)
+        wanted = set(names) - held
+        rest = [one for one in self._partitions if one.name in wanted]
+        files, storage = table_files(self._table, rest), self._table.storage
+        split_bytes = self._conf.value(SPLIT_BYTES)
+        splits = source(storage.name).splits(files, self._table.data_schema, storage.properties, split_bytes)
+        return PartitionRead(version if held & set(names) else None, tuple(splits))
+
+
+def _is_same(now: PartitionRead, then: PartitionRead) -> bool:
+    return now.version is then.version and now.splits == then.splits

@@ -1,0 +1,53 @@
+"""Loading as RDD tasks: each reads one split and stores its blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sharkpy import conf as settings
+from sharkpy.catalog.model import BucketSpec
+from sharkpy.conf import Conf
+from sharkpy.execution.stages.stage import Stage
+from sharkpy.execution.stages.stage_runner import StageRunner
+from sharkpy.execution.tables.block_loading import LoadedBlock
+from sharkpy.execution.tasks.report import BlockResult
+from sharkpy.execution.tasks.row_buckets import bucketing
+from sharkpy.physical.stage import BlockSink, FileColumns, StageProgram, TaskInput
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.split import Split
+from sharkpy.types import Schema
+
+if TYPE_CHECKING:
+    from sharkpy.execution.engine import Engine
+
+_RELATION = "in0"
+
+
+class RddLoader:
+    """A BlockLoader for what is too large for the driver's process."""
+
+    def __init__(self, engine: Engine, conf: Conf, buckets: BucketSpec | None = None) -> None:
+        self._engine = engine
+        self._conf = conf
+        self._buckets = buckets
+
+    def load(
+        self, splits: Sequence[Split], schema: Schema, durable_dir: str | None
+    ) -> tuple[list[LoadedBlock], ReadMetrics]:
+        names = tuple(schema.names)
+        sink = BlockSink(schema, self._conf.value(settings.BLOCK_ROWS), durable_dir, bucketing(self._buckets, schema))
+        program = StageProgram("", (FileColumns(_RELATION, schema, names, names),), schema, sink)
+        tasks = tuple(TaskInput(splits=((_RELATION, (split,)),)) for split in splits)
+        runner = StageRunner(self._engine, description="load", conf=self._conf)
+        try:
+            reports = runner.task_reports(Stage(program, tasks, "Load"))
+        finally:
+            runner.close()
+        loaded, metrics = [], ReadMetrics()
+        for report, split in zip(reports, splits, strict=True):
+            if report.read is not None:
+                metrics.merge(report.read)
+            blocks = (one for one in report.results if isinstance(one, BlockResult))
+            loaded += [LoadedBlock(block.handle, block.statistics, split) for block in blocks]
+        return loaded, metrics

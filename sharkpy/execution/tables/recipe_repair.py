@@ -1,0 +1,157 @@
+"""Lost blocks of tables that are blocks alone, made again by the queries that made them (SPEC M5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sharkpy.cancellation import check_cancelled, held, submit
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.errors import CancelledError, CorruptionError, ResourceError, SharkError
+from sharkpy.execution.stages.runner import Runner
+from sharkpy.execution.tables.block_repair import hopeless
+from sharkpy.execution.tables.lineage import Contents, Lineage, Piece, Recipe
+from sharkpy.execution.tasks.report import BlockResult
+from sharkpy.execution.tasks.row_checksum import total_checksum
+from sharkpy.types import ArrayType, DataType, DoubleType, FloatType, MapType, Schema, StructType
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.store import BlockStore
+    from sharkpy.execution.engine import Engine
+    from sharkpy.logical import LogicalPlan
+    from sharkpy.physical.plan import PhysicalPlan
+
+_RECIPES_AT_ONCE = 4
+
+
+class RecipeTables(Protocol):
+    """The tables in memory, as far as carrying out recipes needs them."""
+
+    def contents(self, query: LogicalPlan) -> Contents:
+        """What the tables of `query` hold now."""
+
+    def table_name(self, block: BlockHandle) -> str: ...
+
+    def repair(self, blocks: Iterable[BlockHandle]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeRepair:
+    """Carries recipes out again: only the tasks that made the lost blocks, and the map stages that these read."""
+
+    engine: Engine
+    tables: RecipeTables
+    lineage: Lineage
+
+    @property
+    def store(self) -> BlockStore:
+        return self.engine.store
+
+    def rebuild(self, lost: Sequence[BlockHandle]) -> set[Recipe]:
+        """Make `lost` again in their places, where the same tasks give blocks of the same rows.
+
+        The recipes whose tasks did not: all that they made has to be replaced together. CorruptionError where a
+        recipe cannot be carried out.
+        """
+        recipes = {piece.recipe: None for block in lost for piece in self.lineage.of(block.block_id)}
+        if len(recipes) == 1:
+            return {recipe for recipe in recipes if not self._rebuild(recipe, lost)}
+        with ThreadPoolExecutor(min(len(recipes), _RECIPES_AT_ONCE)) as pool:
+            runs = {recipe: submit(pool, self._rebuild, recipe, lost) for recipe in recipes}
+            return {recipe for recipe, run in runs.items() if not run.result()}
+
+    def _rebuild(self, recipe: Recipe, lost: Sequence[BlockHandle]) -> bool:
+        """Make those of `lost` again that are due to `recipe`; False where its tasks give other blocks now."""
+        with held(recipe.lock):
+            # Another query may have met the same loss, and have been faster.
+            blocks = [
+                (block, piece)
+                for block in lost
+                for piece in self.lineage.of(block.block_id)
+                if piece.recipe is recipe and not self.store.mend(block)
+            ]
+            if not blocks:
+                return True
+            plan = recipe.filled_plan()
+            if plan is None:
+                return False
+            made = self._run(recipe, plan, frozenset(piece.task for _, piece in blocks), blocks[0][0])
+            try:
+                return self._put_in_place(blocks, made)
+            finally:
+                self.discard(made)
+
+    def _put_in_place(self, blocks: Sequence[tuple[BlockHandle, Piece]], made: Sequence[BlockResult]) -> bool:
+        tasks: dict[int, list[BlockHandle]] = {}
+        for result in made:
+            tasks.setdefault(result.task, []).append(result.handle)
+        again: list[tuple[BlockHandle, BlockHandle]] = []
+        for block, piece in blocks:
+            found = tasks.get(piece.task, [])
+            is_single = len(self.lineage.of(block.block_id)) == 1
+            if not is_single or piece.place >= len(found) or not piece.is_again(found[piece.place]):
+                return False
+            again.append((block, found[piece.place]))
+        for block, new in again:
+            self.store.rewrite_from(block, new)
+        return True
+
+    def remake(self, recipe: Recipe, pieces: Sequence[Piece], lost: BlockHandle) -> tuple[Recipe, list[BlockResult]]:
+        """All blocks of a recipe, its `pieces`, anew, with the recipe that takes its place.
+
+        The rows are the same, their order may be another. CorruptionError about the block `lost` where they are not.
+        """
+        plan = recipe.filled_plan()
+        if plan is None:
+            if self.tables.contents(recipe.query) != recipe.contents:
+                raise self._hopeless(lost, "a table that it was made from was changed since")
+            plan = recipe.plan_anew(recipe.query)
+        made = self._run(recipe, plan, None, lost)
+        if not _is_same(pieces, made, recipe.sink.schema):
+            self.discard(made)
+            raise self._hopeless(lost, "the query that made it gives other rows now")
+        return Recipe.of(recipe.query, recipe.contents, plan, recipe.sink, recipe.conf, recipe.plan_anew), made
+
+    def discard(self, made: Iterable[BlockResult]) -> None:
+        self.store.release([result.handle.block_id for result in made], durable=True)
+
+    def _run(
+        self, recipe: Recipe, plan: PhysicalPlan, only_tasks: frozenset[int] | None, lost: BlockHandle
+    ) -> list[BlockResult]:
+        check_cancelled()
+        runner = Runner(self.engine, recipe.conf, description="make lost blocks again", repair=self.tables.repair)
+        try:
+            results = runner.to_sink(plan, recipe.sink, only_tasks)
+        except (CancelledError, ResourceError):
+            raise
+        except SharkError as error:
+            raise self._hopeless(lost, error.message) from None
+        made = [result for result in results if isinstance(result, BlockResult)]
+        self.store.adopt(result.handle for result in made)
+        return made
+
+    def _hopeless(self, block: BlockHandle, reason: str) -> CorruptionError:
+        return hopeless(block, self.tables.table_name(block), reason)
+
+
+def _is_same(pieces: Sequence[Piece], made: Sequence[BlockResult], schema: Schema) -> bool:
+    """Whether the rows are the same, in any order. Sums of floating-point numbers follow the order of their terms."""
+    if sum(piece.num_rows for piece in pieces) != sum(result.handle.num_rows for result in made):
+        return False
+    checksums = [result.handle.checksum or 0 for result in made]
+    if total_checksum([piece.checksum for piece in pieces]) == total_checksum(checksums):
+        return True
+    return any(_has_floats(field.dtype) for field in schema)
+
+
+def _has_floats(dtype: DataType) -> bool:
+    match dtype:
+        case ArrayType(element):
+            return _has_floats(element)
+        case MapType(key, value):
+            return _has_floats(key) or _has_floats(value)
+        case StructType(_, types):
+            return any(map(_has_floats, types))
+    return isinstance(dtype, (FloatType, DoubleType))

@@ -1,0 +1,119 @@
+"""Lost and damaged blocks of cached tables made whole again: from files, or by the queries that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sharkpy.cancellation import held
+from sharkpy.catalog.model import Table
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.version import TableVersion
+from sharkpy.errors import BlocksReplacedError, InternalError
+from sharkpy.execution.tables.block_repair import rebuild_blocks
+from sharkpy.execution.tables.entry import CacheHost, Entry, is_blocks_alone
+from sharkpy.execution.tables.lineage import Contents, Lineage, Recipe, pieces_of
+from sharkpy.execution.tables.recipe_repair import RecipeRepair
+from sharkpy.execution.tables.table_files import table_files
+from sharkpy.execution.tables.versions import TableVersions
+from sharkpy.execution.tasks.report import BlockResult
+from sharkpy.logical import LogicalPlan, Scan
+
+if TYPE_CHECKING:
+    from sharkpy.execution.engine import Engine as SparkEngine
+
+
+class TableRepair:
+    """Makes blocks whole again, and knows what tables hold (the RecipeTables of a recipe)."""
+
+    def __init__(self, versions: TableVersions, lineage: Lineage) -> None:
+        self._versions = versions
+        self._lineage = lineage
+
+    def repair(self, blocks: Iterable[BlockHandle]) -> None:
+        """Make those of `blocks` whole again that are lost or damaged, at their places and with the same rows.
+
+        CorruptionError naming table and block where the source is gone or changed, or never was a file.
+        """
+        store = self._versions.store
+        unmended = [handle for handle in blocks if not store.mend(handle)]
+        made = [handle for handle in unmended if self._lineage.of(handle.block_id)]
+        if made:
+            self._repair_made(made)
+        lost = {handle.block_id for handle in unmended} - {handle.block_id for handle in made}
+        for entry in self._versions.all():
+            with held(entry.lock):
+                known = [block for block in entry.version.blocks if block.block_id in lost] if entry.version else []
+                # Another query may have met the same loss, and have been faster.
+                again = {block.block_id for block in known if not store.mend(block)}
+                if again and entry.version is not None:
+                    self._rebuild(again, entry.version, entry.table)
+                lost -= {block.block_id for block in known}
+        for block_id in lost:
+            raise BlocksReplacedError.of_block(block_id, "lost, and its table is gone or was changed since")
+
+    def _rebuild(self, lost: set[str], version: TableVersion, table: Table) -> None:
+        host = self._versions.host
+        rebuild_blocks(lost, version, table, self._versions.store, host.conf, host.engine.parallelism)
+
+    def _repair_made(self, lost: Sequence[BlockHandle]) -> None:
+        """Make blocks again by the queries that made them.
+
+        BlocksReplacedError where these gave their rows in another order: all their blocks are others now.
+        """
+        repair = RecipeRepair(_spark_engine(self._versions.host), self, self._lineage)
+        changed = repair.rebuild(lost)
+        self._versions.store.enforce_limit()
+        if not changed:
+            return
+        for entry in self._versions.all():
+            if entry.version is not None:
+                self._replace_made(entry, entry.version, changed, repair, lost[0])
+        raise BlocksReplacedError.of_block(lost[0].block_id, "lost, and its table was made again: run the query again")
+
+    def _replace_made(
+        self, entry: Entry, version: TableVersion, changed: set[Recipe], repair: RecipeRepair, lost: BlockHandle
+    ) -> None:
+        """Publish a version in which all that the recipes `changed` made is made anew."""
+        pieces = pieces_of(version, changed, self._lineage)
+        made: list[BlockResult] = []
+        for recipe, old in pieces.items():
+            new_recipe, results = repair.remake(recipe, old, lost)
+            self._lineage.note_made(new_recipe, results)
+            made += results
+        parts = ((block.block_id, self._lineage.of(block.block_id)) for block in version.blocks)
+        gone = [block_id for block_id, known in parts if any(piece.recipe in pieces for piece in known)]
+        with held(entry.lock):
+            is_current = entry.version is not None and set(gone) <= {one.block_id for one in entry.version.blocks}
+            if gone and is_current and entry.version is not None:
+                rest = entry.version.without(gone)
+                version = rest.append([one.handle for one in made], [one.statistics for one in made])
+                self._versions.publish(entry, version)
+            else:
+                repair.discard(made)
+
+    def contents(self, query: LogicalPlan) -> Contents:
+        """What the tables of `query` hold now: equal for equal rows."""
+        return tuple(self._content(node.table) for node in query.walk() if isinstance(node, Scan))
+
+    def _content(self, table: Table) -> object:
+        if not is_blocks_alone(table):
+            return table_files(table, self._versions.host.catalog.partitions(table))
+        entry = self._versions.find(table)
+        blocks = entry.version.blocks if entry is not None and entry.version is not None else ()
+        return tuple(piece for block in blocks for piece in self._lineage.of(block.block_id) or (block.block_id,))
+
+    def table_name(self, block: BlockHandle) -> str:
+        """The table that has `block` now, empty where none has."""
+        for entry in self._versions.all():
+            if entry.version is not None and any(one.block_id == block.block_id for one in entry.version.blocks):
+                return entry.table.qualified_name
+        return ""
+
+
+def _spark_engine(host: CacheHost) -> SparkEngine:
+    from sharkpy.execution.engine import Engine as SparkEngine
+
+    if not isinstance(host.engine, SparkEngine):
+        raise InternalError("queries cannot be run by this engine")
+    return host.engine

@@ -1,0 +1,168 @@
+"""The versions of cached tables: brought up to date with the tables' files, published, and dropped."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy.catalog.model import BucketSpec, Table
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.version import Origins, TableVersion
+from sharkpy.conf import DRIVER_LOAD_BYTES
+from sharkpy.execution.tables.block_loading import BlockLoader, DriverLoader, LoadedBlock, loading_splits
+from sharkpy.execution.tables.block_repair import file_of, origin_of, split_of
+from sharkpy.execution.tables.durable import durable_dir, find_durable, publish_durably
+from sharkpy.execution.tables.entry import CacheHost, Entry, blocks_with_origins
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.split import Split
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.store import BlockStore
+
+
+class TableVersions:
+    """An entry for each table. What changes an entry is called under the entry's lock.
+
+    `changed` is called when a table's version gives way to another one or to none.
+    """
+
+    def __init__(self, host: CacheHost, loader: BlockLoader | None, changed: Callable[[Table], None]) -> None:
+        self.host = host
+        self._loader = loader
+        self._changed = changed
+        self._state_dir = str(Path(host.catalog.state_dir, "blocks"))
+        self._entries: dict[str, Entry] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def store(self) -> BlockStore:
+        return self.host.engine.store
+
+    # Entries
+
+    def entry(self, table: Table) -> Entry:
+        with self._lock:
+            return self._entries.setdefault(table.table_id, Entry(table))
+
+    def find(self, table: Table) -> Entry | None:
+        return self._entries.get(table.table_id)
+
+    def take_out(self, table: Table) -> Entry:
+        with self._lock:
+            return self._entries.pop(table.table_id, None) or Entry(table)
+
+    def all(self) -> list[Entry]:
+        return list(self._entries.values())
+
+    # In step with files
+
+    def restore(self, entry: Entry, files: Sequence[DataFile]) -> None:
+        """Take back what an earlier session kept of these files; what is damaged is made again."""
+        directory = self.durable_dir(entry.table)
+        if directory is None or (version := find_durable(entry, directory)) is None:
+            return
+        damaged = {block.origins for block in version.damaged}
+        handles = self.store.restore(version.blocks)
+        entry.version = dataclasses.replace(version.with_blocks(handles), damaged=())
+        present = set(files)
+        self.store.enforce_limit()
+        if damaged:
+            self._replace(entry, entry.version, {origins for origins in damaged if _files(origins) <= present})
+
+    def refresh(self, entry: Entry, files: tuple[DataFile, ...]) -> bool:
+        """Load what is new in `files`, keep what is known, drop the rest; whether that gave another version."""
+        table, present = entry.table, set(files)
+        version = entry.version or TableVersion.empty(table.schema)
+        held = {file_of(origin) for origins in version.origins for origin in origins}
+        gone = [block.block_id for block, origins in blocks_with_origins(version) if not _files(origins) <= present]
+        kept = version.without(gone) if gone else version
+        known = {file_of(origin) for origins in kept.origins for origin in origins}
+        # Files without rows have no blocks.
+        known |= set(entry.files or ()) - held
+        new_files = [file for file in files if file not in known]
+        loaded = self.load(entry, self._splits(table, new_files))
+        is_another = entry.version is None or bool(loaded) or bool(gone)
+        if is_another:
+            self.publish(entry, _extended(kept, loaded))
+        entry.files = files
+        return is_another
+
+    def _replace(self, entry: Entry, version: TableVersion, bad: set[Origins]) -> None:
+        """Publish `version` with the blocks of the origins `bad` made again."""
+        splits = [split_of(origin, entry.table) for origins in bad for origin in origins]
+        loaded = self.load(entry, splits)
+        gone = [block.block_id for block, origins in blocks_with_origins(version) if origins in bad]
+        self.publish(entry, _extended(version.without(gone), loaded))
+
+    def _splits(self, table: Table, files: Sequence[DataFile]) -> list[Split]:
+        conf, num_threads = self.host.conf, self.host.engine.parallelism
+        return loading_splits(files, table.schema, table.storage, conf, num_threads)
+
+    def load(self, entry: Entry, splits: Sequence[Split]) -> list[LoadedBlock]:
+        if not splits:
+            return []
+        loader = self._loader or _loader(self.host, splits, entry.table.buckets)
+        loaded, metrics = loader.load(splits, entry.table.schema, self.durable_dir(entry.table))
+        entry.metrics.merge(metrics)
+        self.adopt([block.handle for block in loaded])
+        return loaded
+
+    # Another version, or none
+
+    def publish(self, entry: Entry, version: TableVersion) -> None:
+        """Make `version` the table's, first on disk, then here."""
+        directory = self.durable_dir(entry.table)
+        if directory is not None:
+            version = publish_durably(version, directory)
+        old, entry.version = entry.version, version
+        kept = {block.block_id for block in version.blocks}
+        if old is not None:
+            self._changed(entry.table)
+            self.store.retire((block for block in old.blocks if block.block_id not in kept), durable=True)
+
+    def drop(self, entry: Entry, *, durable: bool) -> None:
+        if entry.version is not None:
+            self._changed(entry.table)
+            self.store.retire(entry.version.blocks, durable=durable)
+        entry.version, entry.files, entry.held, entry.seen = None, None, None, None
+        if entry.use is not None:
+            entry.use.close()
+            entry.use = None
+        entry.metrics = ReadMetrics()
+        if durable:
+            shutil.rmtree(Path(self._state_dir, entry.table.table_id), ignore_errors=True)
+
+    def adopt(self, handles: Sequence[BlockHandle]) -> None:
+        self.store.adopt(handles)
+        self.store.enforce_limit()
+
+    def durable_dir(self, table: Table) -> str | None:
+        return durable_dir(self._state_dir, table)
+
+
+def _loader(host: CacheHost, splits: Sequence[Split], buckets: BucketSpec | None) -> BlockLoader:
+    """RDD tasks for what is large or is to lie in the memory of other hosts, threads of this process for the rest."""
+    from sharkpy.execution.engine import Engine as SparkEngine
+
+    files = {split.path: split.file_bytes for split in splits}
+    engine = host.engine
+    is_large = sum(files.values()) > host.conf.value(DRIVER_LOAD_BYTES)
+    if isinstance(engine, SparkEngine) and (is_large or not engine.is_local):
+        from sharkpy.execution.tables.rdd_loading import RddLoader
+
+        return RddLoader(engine, host.conf, buckets)
+    return DriverLoader(engine.store, host.conf, engine.parallelism, buckets)
+
+
+def _files(origins: Origins) -> set[DataFile]:
+    return {file_of(origin) for origin in origins}
+
+
+def _extended(version: TableVersion, loaded: Sequence[LoadedBlock]) -> TableVersion:
+    origins = [(origin_of(block.split),) for block in loaded]
+    return version.append([block.handle for block in loaded], [block.statistics for block in loaded], origins)

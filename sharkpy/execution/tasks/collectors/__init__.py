@@ -1,0 +1,90 @@
+"""What map tasks tell of the rows that they move: a table of collectors (SPEC P1, after Shark's PDE).
+
+1. A task makes one of each, lets it observe each window of rows, and encodes what it found.
+2. A task's collectors take TASK_BYTES in all; a collector is told the bytes that it has and
+   coarsens, or gives way with nothing.
+3. The driver merges the parts of all map tasks, one a task: retries and copies give the same part again.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sharkpy.errors import InternalError
+from sharkpy.execution.tasks.collectors.heavy_hitters import HeavyHitters
+from sharkpy.execution.tasks.collectors.key_quantiles import KeyQuantiles
+from sharkpy.execution.tasks.collectors.null_keys import NullKeys
+from sharkpy.execution.tasks.collectors.rows_per_bucket import RowsPerBucket
+from sharkpy.execution.tasks.collectors.spread_keys import ENCODED_BYTES, SpreadKeys
+from sharkpy.execution.tasks.collectors.window import Window
+
+TASK_BYTES = 2048
+"""Bytes that one task may report."""
+_SIZE = struct.Struct("<H")
+
+
+class Collector(Protocol):
+    def observe(self, window: Window) -> None: ...
+    def encode(self, limit: int) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorRow:
+    """`name` is the field of ExchangeStatistics that `merge` fills; `max_bytes`: the most that a task's part takes."""
+
+    name: str
+    make: Callable[[], Collector]
+    merge: Callable[[Sequence[bytes]], Any]
+    max_bytes: int
+
+
+COLLECTORS: tuple[CollectorRow, ...] = (
+    # First, as it cannot give way: without it rows would not be found.
+    CollectorRow("spread_keys", SpreadKeys, SpreadKeys.merge, ENCODED_BYTES),
+    # The small ones before the last, which takes what is left.
+    CollectorRow("null_keys", NullKeys, NullKeys.merge, 8),
+    CollectorRow("heavy_keys", HeavyHitters, HeavyHitters.merge, 288),
+    CollectorRow("quantiles", KeyQuantiles, KeyQuantiles.merge, 272),
+    CollectorRow("rows_per_bucket", RowsPerBucket, RowsPerBucket.merge, TASK_BYTES),
+)
+
+
+class TaskCollectors:
+    """One task's collectors."""
+
+    def __init__(self) -> None:
+        self._collectors = [row.make() for row in COLLECTORS]
+
+    def observe(self, window: Window) -> None:
+        for collector in self._collectors:
+            collector.observe(window)
+
+    def encode(self, limit: int = TASK_BYTES) -> bytes:
+        """The parts in the order of the table, each behind its length."""
+        left = limit - _SIZE.size * len(COLLECTORS)
+        parts: list[bytes] = []
+        for row, collector in zip(COLLECTORS, self._collectors, strict=True):
+            allowed = min(row.max_bytes, left)
+            part = collector.encode(allowed)
+            if len(part) > allowed:
+                raise InternalError(f"collector {row.name} took {len(part)} bytes of {allowed}")
+            left -= len(part)
+            parts.append(_SIZE.pack(len(part)) + part)
+        return b"".join(parts)
+
+
+def merge_collected(encoded: Sequence[bytes]) -> dict[str, Any]:
+    """What all tasks' collectors found, by name; nothing for those that no task has a part of."""
+    columns: list[list[bytes]] = [[] for _ in COLLECTORS]
+    for task in encoded:
+        start = 0
+        for column in columns:
+            (size,) = _SIZE.unpack_from(task, start)
+            start += _SIZE.size
+            if size:
+                column.append(task[start : start + size])
+            start += size
+    return {row.name: row.merge(column) for row, column in zip(COLLECTORS, columns, strict=True) if column}

@@ -1,0 +1,114 @@
+"""What a map task writes: payloads by bucket, with heavy keys dealt over spread buckets, and what it observed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.execution.tasks.buckets import BUCKET_COLUMN, HASH_COLUMN, bucket_count
+from sharkpy.execution.tasks.collectors import TaskCollectors
+from sharkpy.execution.tasks.collectors.spread_keys import MOST_KEYS
+from sharkpy.execution.tasks.collectors.window import Numbers, Window, sample_positions
+from sharkpy.execution.tasks.inputs import SPREAD_METADATA, TaskMetrics, payload_header
+from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, Payload, SinkContext, conform, encode_payload, windows
+from sharkpy.physical.distribution import spread_buckets
+from sharkpy.physical.stage import HashSink, RangeSink, Spread
+
+_NOTHING: tuple[Numbers, Numbers] = (np.zeros(0, np.uint64), np.zeros(0, np.int64))
+_MOST_BUCKETS = 1 << 16
+PIECES = 3
+"""Finer than fair shares: a key's rows make the work of a join, which bytes do not tell, and tasks get them evenly."""
+
+
+def exchange_payloads(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    sink: HashSink | RangeSink,
+    context: SinkContext,
+    metrics: TaskMetrics,
+) -> Iterator[Payload]:
+    """Payloads of rows whose last column is HASH_COLUMN or BUCKET_COLUMN; order within a bucket is kept."""
+    collectors = TaskCollectors()
+    spreader = Spreader(sink.num_buckets, sink.spread) if isinstance(sink, HashSink) and sink.spread else None
+    for batches_together in windows(batches, PAYLOAD_BYTES):
+        table = pa.Table.from_batches(batches_together)
+        sample = sample_positions(table.num_rows)
+        if isinstance(sink, HashSink):
+            hashes = table.column(HASH_COLUMN).to_numpy()
+            sampled = np.unique(hashes[sample], return_counts=True)
+            buckets = hashes % np.uint64(sink.num_buckets)
+            key = sink.keys[0] if sink.keys else None
+            if spreader is not None:
+                buckets = spreader.deal(buckets, hashes, sampled, len(sample))
+        else:
+            buckets, sampled, key = table.column(BUCKET_COLUMN).to_numpy(), _NOTHING, sink.keys[0][0]
+        counts = np.bincount(buckets.astype(np.int64), minlength=bucket_count(sink))
+        rows = table.select(schema.names)
+        spread = spreader.pieces if spreader else {}
+        collectors.observe(Window(counts, sample, sampled, rows.column(key) if key else None, spread))
+        for bucket, part in _by_bucket(rows, buckets, counts):
+            conformed = (conform(batch, schema) for batch in part.to_batches())
+            header = payload_header(context.exchange_id, context.partition, bucket)
+            is_spread = isinstance(sink, HashSink) and bucket >= sink.num_buckets
+            written = schema.with_metadata({SPREAD_METADATA: _packed(spread)}) if is_spread else schema
+            yield Payload(bucket, encode_payload(header, written, conformed), part.num_rows)
+    if metrics.rows_out:
+        metrics.collected = collectors.encode()
+
+
+def _by_bucket(rows: pa.Table, buckets: Numbers, counts: Numbers) -> Iterator[tuple[int, pa.Table]]:
+    ends = np.cumsum(counts)
+    if np.count_nonzero(counts) > 1:
+        # Numbers of 16 bits are sorted by their digits, several times as fast.
+        rows = rows.take(
+            np.argsort(buckets.astype(np.uint16 if len(counts) <= _MOST_BUCKETS else np.int32), kind="stable")
+        )
+    for bucket in np.flatnonzero(counts):
+        count = int(counts[bucket])
+        yield int(bucket), rows.slice(int(ends[bucket]) - count, count).combine_chunks()
+
+
+def _packed(keys: Iterable[int]) -> bytes:
+    return np.array(sorted(keys), "<u8").tobytes()
+
+
+@dataclass(slots=True)
+class Spreader:
+    """Finds a task's heavy keys (SPEC P4) and deals their rows over spread buckets, one after the other.
+
+    A key is heavy where a window has more rows of it than a bucket should have. It gets PIECES spread buckets for
+    each fair share of a bucket that it has, and keeps those for the rest of the task.
+    """
+
+    num_buckets: int
+    spread: Spread
+    pieces: dict[int, int] = field(default_factory=dict)
+    """Keys that are dealt, by their hash, with their number of spread buckets."""
+    _dealt: dict[int, int] = field(default_factory=dict)
+
+    def deal(self, buckets: Numbers, hashes: Numbers, sampled: tuple[Numbers, Numbers], num_sampled: int) -> Numbers:
+        """`buckets` with those of heavy keys' rows changed."""
+        self._find(len(hashes), *sampled, num_sampled)
+        for key, pieces in self.pieces.items():
+            rows = np.flatnonzero(hashes == np.uint64(key))
+            places = np.array(spread_buckets(key, pieces, self.spread.num_buckets))
+            start = self._dealt.get(key, 0)
+            buckets[rows] = self.num_buckets + places[(np.arange(len(rows)) + start) % len(places)]
+            self._dealt[key] = start + len(rows)
+        return buckets
+
+    def _find(self, num_rows: int, keys: Numbers, seen: Numbers, num_sampled: int) -> None:
+        """Add the heavy keys of a window to `pieces`, the heaviest first, while there is room."""
+        rows = seen * (num_rows / max(num_sampled, 1))
+        least = 1 if self.spread.is_forced else max(self.spread.min_rows, num_rows / self.num_buckets)
+        heavy = np.flatnonzero(rows >= least)
+        for index in heavy[np.argsort(-rows[heavy], kind="stable")]:
+            key = int(keys[index])
+            if len(self.pieces) >= MOST_KEYS:
+                return
+            if key not in self.spread.kept and key not in self.pieces:
+                shares = rows[index] * self.num_buckets / num_rows
+                self.pieces[key] = min(max(2, int(np.ceil(shares * PIECES))), self.spread.num_buckets)

@@ -1,0 +1,97 @@
+"""Every exception of a task or of DuckDB as one of the engine's errors."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import traceback
+
+from sharkpy.errors import (
+    CancelledError,
+    ExecutionError,
+    InternalError,
+    ResourceError,
+    SharkError,
+    SourceError,
+    UnsupportedError,
+)
+
+_STATE = re.compile(r"\s*\[SQLSTATE (\w{5})\]")
+_PYTHON_ERROR = re.compile(r"Python exception occurred while executing the UDF:\s*(?:\w+:)?\s*", re.DOTALL)
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+_DUCKDB: tuple[tuple[str, type[SharkError], str | None], ...] = (
+    ("InterruptException", CancelledError, None),
+    ("OutOfRangeException", ExecutionError, "22003"),
+    ("ConversionException", ExecutionError, "22018"),
+    ("NotImplementedException", UnsupportedError, None),
+    ("InvalidInputException", ExecutionError, "22000"),
+    ("IOException", ExecutionError, None),
+    ("ConstraintException", ExecutionError, "23000"),
+)
+"""DuckDB's exception -> error and SQLSTATE. Any other (parser, binder, catalog) is a fault of lowering."""
+_MORE_MEMORY = "raise shark.driver.memory, or shark.task.memory for RDD tasks"
+
+
+def as_shark_error(error: BaseException) -> SharkError:
+    """`error` itself where it is one of the engine's, else the one that says the same in a line."""
+    if isinstance(error, SharkError):
+        return error
+    if isinstance(error, MemoryError):
+        return ResourceError("out of memory", sqlstate="53200")
+    if type(error).__module__.split(".")[0] in ("_duckdb", "duckdb"):
+        return _from_duckdb(error)
+    if isinstance(error, OSError):
+        return _from_os(error)
+    if type(error).__module__.startswith("pyarrow"):
+        return ExecutionError(_first_lines(str(error)))
+    place = traceback.extract_tb(error.__traceback__)
+    where = f" in {place[-1].name}, line {place[-1].lineno}" if place else ""
+    return InternalError(f"{type(error).__name__}{where}: {_first_lines(str(error))}")
+
+
+def is_disk_full(text: str) -> bool:
+    """Whether DuckDB's or the JVM's words are those of a system call without room."""
+    return any(os.strerror(number) in text for number in _NO_SPACE)
+
+
+def full_disk() -> ResourceError:
+    return ResourceError("no space left for temporary files", sqlstate="53100")
+
+
+def _from_os(error: OSError) -> SharkError:
+    if error.errno in _NO_SPACE:
+        return ResourceError(
+            f'no space left on the device of "{error.filename or "a temporary file"}"', sqlstate="53100"
+        )
+    name = f' "{error.filename}"' if error.filename else ""
+    return SourceError(f"cannot read or write{name}: {error.strerror or error}")
+
+
+def _from_duckdb(error: BaseException) -> SharkError:
+    text = str(error)
+    if is_disk_full(text):
+        return full_disk()
+    name = type(error).__name__
+    if name == "OutOfMemoryException":
+        return ResourceError(f"out of memory: {_readable(text)}", hint=_MORE_MEMORY, sqlstate="53200")
+    for known, kind, sqlstate in _DUCKDB:
+        if name == known:
+            state = _STATE.search(text)
+            message = _readable(_STATE.sub("", text))
+            return kind(message, sqlstate=state.group(1) if state else sqlstate)
+    return InternalError(f"DuckDB {name}: {_first_lines(text, 3)}")
+
+
+def _readable(text: str) -> str:
+    """DuckDB's message without its class, its echo of the SQL and its advice."""
+    body = re.sub(r"^(?:[A-Z][A-Za-z-]*|INTERRUPT)(?: (?:of|[A-Z][A-Za-z]*))* Error: ", "", text.strip())
+    body = _PYTHON_ERROR.sub("", body)
+    message = _first_lines(body)
+    return "the query was cancelled" if message == "Interrupted!" else message
+
+
+def _first_lines(text: str, count: int = 1) -> str:
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    return " ".join(lines[:count]) if lines else "no message"

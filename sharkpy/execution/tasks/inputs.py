@@ -1,0 +1,283 @@
+"""The inputs of a task as Arrow: blocks, file splits, exchange payloads and broadcasts."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.host import is_beside
+from sharkpy.errors import ExecutionError, InternalError
+from sharkpy.execution.tasks.operator_figures import OperatorFigures
+from sharkpy.physical.stage import (
+    BlockColumns,
+    BroadcastColumns,
+    ExchangeColumns,
+    FileColumns,
+    StageInput,
+    TaskInput,
+)
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.split import Split
+from sharkpy.types import arrow_schema, to_arrow
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from sharkpy.columnar.block import Block
+
+PAYLOAD_HEADER = 8
+"""Bytes before the Arrow stream of a payload: see `payload_header`, little endian."""
+SPREAD_METADATA = b"spread"
+"""In the schema of a payload of a spread bucket: the hashes of the keys that the task deals over such buckets."""
+DECODED_BYTES = 1 << 30
+_LARGE_ROWS = 1_000_000
+"""Rows of a relation from which its blocks are decoded by several threads."""
+
+
+@dataclass(slots=True)
+class TaskMetrics:
+    """Figures of one task, counted while it runs."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    bytes_out: int = 0
+    read: ReadMetrics = field(default_factory=ReadMetrics)
+    is_profiled: bool = False
+    """Whether DuckDB is to measure each operator, for EXPLAIN ANALYZE."""
+    blocks_beside: int = 0
+    """Blocks that lie in the memory of the task's host, where it is one of several."""
+    blocks_afar: int = 0
+    operators: list[OperatorFigures] = field(default_factory=list)
+    cpu_seconds: float = 0.0
+    collected: bytes = b""
+    """What a map task's collectors found."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskData:
+    """All that a task reads: its own part, the payloads of exchanges and the broadcasts, by exchange id."""
+
+    part: TaskInput = field(default_factory=TaskInput)
+    payloads: Mapping[int, Sequence[pa.Buffer]] = field(default_factory=dict)
+    broadcasts: Mapping[int, pa.Table] = field(default_factory=dict)
+    decoded_limit: int = DECODED_BYTES
+    """Bytes of decoded columns that one relation of blocks may hold; the rest is decoded while it is scanned."""
+    threads: int = 1
+
+
+class BatchStream:
+    """Batches that can be scanned again: each scan starts the iterator anew. `failure` is what ended one."""
+
+    def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
+        self.schema = schema
+        self.failure: Exception | None = None
+        self._make = batches
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._make()
+        except Exception as error:
+            self.failure = error
+            raise
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.reader().__arrow_c_stream__(requested_schema)  # type: ignore[no-untyped-call]
+
+
+Relation = list[pa.Table | BatchStream]
+"""Parts of one logical schema, whose physical Arrow types may differ."""
+
+
+def open_input(spec: StageInput, data: TaskData, metrics: TaskMetrics) -> Relation:
+    """The relation behind `spec` in this task."""
+    match spec:
+        case BlockColumns(relation):
+            handles = dict(data.part.blocks).get(relation, ())
+            if not handles:
+                return [_no_rows(spec)]
+            metrics.rows_in += sum(handle.num_rows for handle in handles)
+            _count_places(handles, metrics)
+            return _read_blocks(spec, handles, data.decoded_limit, data.threads)
+        case FileColumns(relation):
+            return [_read_splits(spec, dict(data.part.splits).get(relation, ()), metrics)]
+        case ExchangeColumns(_, exchange_id, schema, spread):
+            table = read_payloads(data.payloads.get(exchange_id, ()), arrow_schema(schema), spread)
+            metrics.rows_in += table.num_rows
+            return [table]
+        case BroadcastColumns(_, exchange_id):
+            if exchange_id not in data.broadcasts:
+                raise InternalError(f"broadcast {exchange_id} was not sent to the task")
+            return [data.broadcasts[exchange_id]]
+
+
+@contextmanager
+def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Relation]) -> Iterator[None]:
+    """`relations` visible to SQL on `connection`, in a transaction of their own: dropped by one ROLLBACK.
+
+    What a stream failed with is raised as it was, and not as DuckDB tells of it.
+    """
+    connection.begin()
+    try:
+        for name, relation in relations.items():
+            _register(connection, name, relation)
+        yield
+    except Exception as error:
+        for part in itertools.chain.from_iterable(relations.values()):
+            if isinstance(part, BatchStream) and part.failure is not None:
+                raise part.failure from error
+        raise
+    finally:
+        connection.rollback()
+
+
+def _register(connection: DuckDBPyConnection, name: str, relation: Relation) -> None:
+    if len(relation) == 1:
+        connection.register(name, relation[0])
+        return
+    parts = [f"{name}_{index}" for index in range(len(relation))]
+    for part, rows in zip(parts, relation, strict=True):
+        connection.register(part, rows)
+    union = " UNION ALL ".join(f'SELECT * FROM "{part}"' for part in parts)
+    connection.execute(f'CREATE OR REPLACE TEMPORARY VIEW "{name}" AS {union}')
+
+
+def relation_batches(relation: Relation) -> Iterator[pa.RecordBatch]:
+    for part in relation:
+        yield from part.batches() if isinstance(part, BatchStream) else part.to_batches()
+
+
+def payload_header(exchange_id: int, partition: int = 0, bucket: int = 0) -> int:
+    """The number before a payload. Payloads sorted by `payload_order` of it are in one order on every try."""
+    return exchange_id | (bucket & 0xFFFF) << 16 | partition << 32
+
+
+def payload_exchange(header: int) -> int:
+    return header & 0xFFFF
+
+
+def payload_order(header: int) -> int:
+    return header >> 16
+
+
+def read_payloads(payloads: Sequence[pa.Buffer], schema: pa.Schema, spread: frozenset[int] | None = None) -> pa.Table:
+    """The rows of all payloads, without copying; columns take the names of `schema`.
+
+    `spread`: the hashes of keys whose rows may be in payloads of spread buckets; None: of any.
+    """
+    tables = [pa.ipc.open_stream(payload.slice(PAYLOAD_HEADER)).read_all() for payload in payloads]
+    if spread is not None:
+        for table in tables:
+            dealt = np.frombuffer((table.schema.metadata or {}).get(SPREAD_METADATA, b""), "<u8")
+            if not spread.issuperset(dealt.tolist()):
+                # A copy of a task that found other heavy keys: its rows would not meet all that they should.
+                raise ExecutionError("two tries of one task dealt rows of different keys over other tasks")
+    tables = [table.rename_columns(schema.names) for table in tables if table.num_rows]
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def _count_places(handles: Sequence[BlockHandle], metrics: TaskMetrics) -> None:
+    for handle in handles:
+        if handle.host:
+            is_here = is_beside(handle.host)
+            metrics.blocks_beside += is_here
+            metrics.blocks_afar += not is_here
+
+
+def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], limit: int, threads: int) -> Relation:
+    """One table per physical schema: blocks with equal encodings are strung together without copying.
+
+    Those beyond `limit` bytes, which mapped columns do not count for, are a stream.
+    """
+    from sharkpy.columnar.store import open_block
+    from sharkpy.physical.block_form import decoded_bytes, read_block, with_keys
+
+    def read(block: Block) -> pa.Table:
+        return with_keys(read_block(block, spec), spec) if spec.names else _rows_only(block.num_rows)
+
+    groups: dict[pa.Schema, list[pa.Table]] = defaultdict(list)
+    # Damage is found before the first row, as far as it can be.
+    blocks = [open_block(handle) for handle in handles]
+    size = num_read = 0
+    with contextlib.closing(_each(read, blocks, threads)) as read_tables:
+        for table in read_tables:
+            groups[table.schema.remove_metadata()].append(table.replace_schema_metadata(None))
+            size += decoded_bytes(blocks[num_read], table)
+            num_read += 1
+            if size > limit:
+                break
+    tables: Relation = [pa.concat_tables(tables) for tables in groups.values()]
+    return tables if num_read == len(blocks) else [*tables, _stream_blocks(spec, handles[num_read:])]
+
+
+def _each(read: Callable[[Block], pa.Table], blocks: Sequence[Block], threads: int) -> Generator[pa.Table]:
+    """`read` of each block, of some of them at once where they are large."""
+    if threads == 1 or sum(block.num_rows for block in blocks) < _LARGE_ROWS:
+        yield from map(read, blocks)
+        return
+    with ThreadPoolExecutor(threads, thread_name_prefix="sharkpy-read") as pool:
+        for start in range(0, len(blocks), 2 * threads):
+            yield from pool.map(read, blocks[start : start + 2 * threads])
+
+
+def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle]) -> BatchStream:
+    """Blocks that are decoded one by one, and again by each scan."""
+    from sharkpy.columnar.store import open_block
+    from sharkpy.physical.block_form import decode_block, with_keys
+
+    schema = _no_rows(spec).schema
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for handle in handles:
+            yield from with_keys(decode_block(open_block(handle), spec), spec).cast(schema).to_batches()
+
+    return BatchStream(schema, batches)
+
+
+def _no_rows(spec: BlockColumns) -> pa.Table:
+    from sharkpy.physical.block_form import ARROW_TYPES
+
+    if not spec.names:
+        return _rows_only(0)
+    if len(spec.schema) != len(spec.names):
+        raise InternalError(f'relation "{spec.relation}" has neither blocks nor types')
+    forms = spec.forms or ("",) * len(spec.names)
+    types = [
+        ARROW_TYPES[form] if form else to_arrow(field.dtype) for form, field in zip(forms, spec.schema, strict=True)
+    ]
+    return pa.schema(list(zip(spec.aliases, types, strict=True))).empty_table()
+
+
+def _rows_only(num_rows: int) -> pa.Table:
+    """A table of no columns has no rows for DuckDB: it gets one nobody asks for."""
+    return pa.table({"_": pa.repeat(pa.scalar(True), num_rows)})
+
+
+def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics) -> BatchStream:
+    from sharkpy.sources.read_split import read_split
+
+    names = spec.names or spec.schema.names[:1]
+    aliases = spec.aliases or ("_",)
+    schema = pa.schema(
+        [(alias, field.type) for alias, field in zip(aliases, arrow_schema(spec.schema.select(names)), strict=True)]
+    )
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for split in splits:
+            for batch in read_split(split, spec.schema, names, metrics.read):
+                metrics.rows_in += batch.num_rows
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+    return BatchStream(schema, batches)

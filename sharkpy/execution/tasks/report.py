@@ -1,0 +1,100 @@
+"""What a task tells the driver beside its data: figures, small results, and its error."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sharkpy.errors import SharkError
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.handle import BlockHandle
+    from sharkpy.columnar.statistics import BlockStatistics
+    from sharkpy.execution.tasks.operator_figures import OperatorFigures
+    from sharkpy.sources.metrics import ReadMetrics
+
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockResult:
+    """A block that a BlockSink stored in the task of that number."""
+
+    handle: BlockHandle
+    statistics: BlockStatistics
+    task: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """A file that a FileSink wrote; `encoded_bytes` is its size on disk."""
+
+    path: str
+    num_rows: int
+    encoded_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """The end of one task. A retry of the same partition reports the same and takes its place."""
+
+    run_id: int
+    partition: int
+    rows_in: int = 0
+    rows_out: int = 0
+    bytes_out: int = 0
+    seconds: float = 0.0
+    read: ReadMetrics | None = None
+    """What reading files observed: malformed lines and the like."""
+    results: tuple[BlockResult | FileResult, ...] = ()
+    error: SharkError | None = None
+    operators: tuple[OperatorFigures, ...] = ()
+    """What DuckDB measured, where it was asked to."""
+    collected: bytes = b""
+    """What a map task's collectors found (see `sharkpy.execution.tasks.collectors`)."""
+    cpu_seconds: float = 0.0
+    blocks_beside: int = 0
+    """Blocks read from the memory of the task's host, where there are several hosts."""
+    blocks_afar: int = 0
+
+
+@dataclass(slots=True)
+class ReportBook:
+    """The driver's record of reports, by stage run and partition; safe to use from several threads."""
+
+    reports: dict[int, dict[int, TaskReport]] = field(default_factory=dict)
+    listeners: dict[int, Callable[[TaskReport], None]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def open(self, run_id: int, listener: Callable[[TaskReport], None]) -> None:
+        with self.lock:
+            self.reports[run_id] = {}
+            self.listeners[run_id] = listener
+
+    def add(self, report: TaskReport) -> None:
+        with self.lock:
+            run = self.reports.get(report.run_id)
+            listener = self.listeners.get(report.run_id)
+            if run is None or listener is None or report.partition in run:
+                return
+            run[report.partition] = report
+        try:
+            listener(report)
+        except Exception:  # noqa: BLE001 - pyspark's server would end with it, and all later reports be lost
+            _log.exception("a listener of task reports failed")
+
+    def close(self, run_id: int) -> list[TaskReport]:
+        """The run's reports in the order of partitions; later ones are dropped."""
+        with self.lock:
+            self.listeners.pop(run_id, None)
+            run = self.reports.pop(run_id, {})
+        return [run[partition] for partition in sorted(run)]
+
+    def seen(self, run_id: int) -> list[TaskReport]:
+        with self.lock:
+            run = self.reports.get(run_id, {})
+            return [run[partition] for partition in sorted(run)]

@@ -1,0 +1,150 @@
+"""What a task does with its batches: payloads for an exchange or the driver, blocks of the store, files."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy.execution.tasks.report import BlockResult, FileResult
+from sharkpy.execution.tasks.row_checksum import row_checksum
+from sharkpy.physical.stage import BlockSink, FileSink
+from sharkpy.types import Schema
+
+PAYLOAD_BYTES = 64 << 20
+"""Arrow bytes gathered before payloads are made: bounds the memory of a task and the size of a payload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """An Arrow stream for `bucket`, behind a header that names its exchange."""
+
+    bucket: int
+    data: pa.Buffer
+    num_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class SinkContext:
+    """What sinks need beside the program: the store's writer, and how blocks are cut and encoded."""
+
+    partition: int = 0
+    exchange_id: int = 0
+    writer: Any = None
+    block_bytes: int = 256 << 20
+    force_encoding: str = ""
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """`batch` with the names and Arrow types of `schema`, column by column."""
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def encode_payload(header: int, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    sink.write(struct.pack("<q", header))
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def single_payloads(batches: Iterable[pa.RecordBatch], schema: pa.Schema, header: int) -> Iterator[Payload]:
+    """All rows to bucket 0; no rows, no payload."""
+    for window in windows(batches, PAYLOAD_BYTES):
+        yield Payload(0, encode_payload(header, schema, window), sum(batch.num_rows for batch in window))
+
+
+def windows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[list[pa.RecordBatch]]:
+    """Batches in runs of about `limit` bytes; empty ones are left out."""
+    window: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        window.append(batch)
+        size += batch.get_total_buffer_size() if batch.num_rows > 1 else 1
+        if size >= limit:
+            yield window
+            window, size = [], 0
+    if window:
+        yield window
+
+
+def write_blocks(batches: Iterable[pa.RecordBatch], sink: BlockSink, context: SinkContext) -> Iterator[BlockResult]:
+    """Rows to encoded blocks of at most `block_rows`; a task without rows stores nothing."""
+    for table in _block_tables(batches, sink.schema, sink.block_rows, context.block_bytes):
+        yield write_block(table, sink, context)
+
+
+def write_block(table: pa.Table, sink: BlockSink, context: SinkContext, bucket: int | None = None) -> BlockResult:
+    from sharkpy.columnar.block import encode_block
+
+    encoded = encode_block(table, sink.schema, force_encoding=context.force_encoding)
+    handle = context.writer.write(encoded, sink.durable_dir)
+    checksum = row_checksum(table) if sink.is_checked else None
+    return BlockResult(replace(handle, bucket=bucket, checksum=checksum), encoded.statistics, context.partition)
+
+
+def _block_tables(
+    batches: Iterable[pa.RecordBatch], schema: Schema, block_rows: int, block_bytes: int
+) -> Iterator[pa.Table]:
+    pending: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        whole = batch
+        while whole.num_rows:
+            part = whole.slice(0, block_rows - rows)
+            whole = whole.slice(part.num_rows)
+            pending.append(part)
+            rows += part.num_rows
+            size += part.nbytes
+            if rows >= block_rows or size >= block_bytes:
+                yield _named(pa.Table.from_batches(pending), schema)
+                pending, rows, size = [], 0, 0
+    if pending:
+        yield _named(pa.Table.from_batches(pending), schema)
+
+
+def _named(table: pa.Table, schema: Schema) -> pa.Table:
+    return table.rename_columns(list(schema.names))
+
+
+def write_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: int) -> Iterator[FileResult]:
+    """Rows to one file; a task without rows writes none."""
+    yield from write_file(batches, sink, f"part-{partition:05d}")
+
+
+def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> Iterator[FileResult]:
+    """Rows to the file `name`, put in place when it is complete; without rows there is none."""
+    from sharkpy.sources.registry import FILE_SUFFIXES, source
+    from sharkpy.types import arrow_schema
+
+    schema = arrow_schema(sink.schema)
+    filled = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches if batch.num_rows)
+    first = next(filled, None)
+    if first is None:
+        return
+    folder = Path(sink.directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    suffix = FILE_SUFFIXES.get(sink.format, "")
+    path = folder / f"{name}{suffix}"
+    # A name of its own for each attempt: two of them may run at once.
+    attempt = folder / f".{name}-{uuid.uuid4().hex}{suffix}"
+    try:
+        rows = source(sink.format).write(itertools.chain([first], filled), sink.schema, sink.properties, str(attempt))
+        attempt.replace(path)
+    except BaseException:
+        attempt.unlink(missing_ok=True)
+        raise
+    yield FileResult(str(path), rows, path.stat().st_size)

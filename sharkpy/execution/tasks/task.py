@@ -1,0 +1,229 @@
+"""Run a stage's program over one part of the data: the same code in the driver and in workers."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sharkpy.errors import InternalError
+from sharkpy.execution.tasks.bucketed_writes import write_bucketed_blocks, write_bucketed_files
+from sharkpy.execution.tasks.buckets import bucketed_sql, hashed_sql, quoted
+from sharkpy.execution.tasks.exchange_writer import exchange_payloads
+from sharkpy.execution.tasks.failure import as_shark_error
+from sharkpy.execution.tasks.inputs import (
+    Relation,
+    TaskData,
+    TaskMetrics,
+    open_input,
+    registered_inputs,
+    relation_batches,
+)
+from sharkpy.execution.tasks.operator_figures import read_figures
+from sharkpy.execution.tasks.partitioned_files import write_partitioned_files
+from sharkpy.execution.tasks.report import BlockResult, FileResult
+from sharkpy.execution.tasks.sinks import (
+    Payload,
+    SinkContext,
+    conform,
+    single_payloads,
+    write_blocks,
+    write_files,
+)
+from sharkpy.physical.stage import (
+    BlockSink,
+    BroadcastSink,
+    Bucketing,
+    FileSink,
+    HashSink,
+    RangeSink,
+    ResultSink,
+    SingleSink,
+    StageProgram,
+)
+from sharkpy.types import arrow_schema
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+BATCH_ROWS = 65_536
+
+
+def run_task(
+    program: StageProgram,
+    data: TaskData,
+    connection: DuckDBPyConnection,
+    context: SinkContext,
+    metrics: TaskMetrics,
+    batch_rows: int = BATCH_ROWS,
+) -> Iterator[Payload | BlockResult | FileResult]:
+    """What the program's sink makes of the task's rows. Every failure is a SharkError."""
+    schema = arrow_schema(program.output)
+    try:
+        match program.sink:
+            case HashSink() | RangeSink() as sink:
+                with _keyed_batches(program, sink, data, connection, metrics, batch_rows) as batches:
+                    yield from exchange_payloads(batches, schema, sink, context, metrics)
+            case SingleSink() | BroadcastSink() | ResultSink():
+                with task_batches(program, data, connection, metrics, batch_rows) as batches:
+                    yield from single_payloads(batches, schema, context.exchange_id)
+            case BlockSink(buckets=Bucketing() as buckets) as sink:
+                hashed = _hash_sink(program, buckets)
+                with _bucketed_batches(program, hashed, data, connection, metrics, batch_rows) as batches:
+                    yield from write_bucketed_blocks(batches, sink, buckets.num_buckets, context)
+            case FileSink(buckets=Bucketing() as buckets) as sink:
+                hashed = _hash_sink(program, buckets)
+                with _bucketed_batches(program, hashed, data, connection, metrics, batch_rows) as batches:
+                    yield from write_bucketed_files(batches, sink, buckets.num_buckets, context)
+            case BlockSink() as sink:
+                with task_batches(program, data, connection, metrics, batch_rows) as batches:
+                    yield from write_blocks(batches, sink, context)
+            case FileSink() as sink if sink.partition_columns:
+                with task_batches(program, data, connection, metrics, batch_rows) as batches:
+                    yield from write_partitioned_files(batches, sink, context.partition)
+            case FileSink() as sink:
+                with task_batches(program, data, connection, metrics, batch_rows) as batches:
+                    yield from write_files(batches, sink, context.partition)
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        raise as_shark_error(error) from error
+
+
+def _hash_sink(program: StageProgram, buckets: Bucketing) -> HashSink:
+    names = program.output.names
+    return HashSink(tuple(names[position] for position in buckets.keys), buckets.num_buckets)
+
+
+@contextmanager
+def task_batches(
+    program: StageProgram,
+    data: TaskData,
+    connection: DuckDBPyConnection,
+    metrics: TaskMetrics,
+    batch_rows: int = BATCH_ROWS,
+) -> Generator[Iterator[pa.RecordBatch]]:
+    """The program's rows as batches with the names and Arrow types of its output; streamed, not collected."""
+    schema = arrow_schema(program.output)
+    relations = {spec.relation: open_input(spec, data, metrics) for spec in program.inputs}
+    if not program.sql:
+        yield _counted(_pass_through(relations, schema), metrics)
+        return
+    with _query(connection, relations, program, program.sql, metrics, batch_rows) as reader:
+        yield _counted((conform(batch, schema) for batch in reader), metrics)
+
+
+@contextmanager
+def _keyed_batches(
+    program: StageProgram,
+    sink: HashSink | RangeSink,
+    data: TaskData,
+    connection: DuckDBPyConnection,
+    metrics: TaskMetrics,
+    batch_rows: int,
+) -> Generator[Iterator[pa.RecordBatch]]:
+    """Rows with the hash of their key, or their range, as last column."""
+    if isinstance(sink, RangeSink):
+        with _bucketed_batches(program, sink, data, connection, metrics, batch_rows) as batches:
+            yield batches
+        return
+    relations = {spec.relation: open_input(spec, data, metrics) for spec in program.inputs}
+    hashed = hashed_sql(program.sql or f"SELECT * FROM {quoted(program.inputs[0].relation)}", sink)
+    with _query(connection, relations, program, hashed, metrics, batch_rows) as reader:
+        yield _counted(iter(reader), metrics)
+
+
+@contextmanager
+def _bucketed_batches(
+    program: StageProgram,
+    sink: HashSink | RangeSink,
+    data: TaskData,
+    connection: DuckDBPyConnection,
+    metrics: TaskMetrics,
+    batch_rows: int,
+) -> Generator[Iterator[pa.RecordBatch]]:
+    """Rows with their bucket as last column."""
+    relations = {spec.relation: open_input(spec, data, metrics) for spec in program.inputs}
+    sql = program.sql or f"SELECT * FROM {quoted(program.inputs[0].relation)}"
+    bucketed = bucketed_sql(sql, sink, connection)
+    with _query(connection, relations, program, bucketed, metrics, batch_rows) as reader:
+        yield _counted(iter(reader), metrics)
+
+
+@contextmanager
+def _query(
+    connection: DuckDBPyConnection,
+    relations: dict[str, Relation],
+    program: StageProgram,
+    sql: str,
+    metrics: TaskMetrics,
+    batch_rows: int,
+) -> Generator[pa.RecordBatchReader]:
+    with registered_inputs(connection, relations), _profiled(connection, program, metrics):
+        reader = connection.sql(sql).to_arrow_reader(batch_rows)
+        with contextlib.closing(reader):
+            yield reader
+
+
+@contextmanager
+def _profiled(connection: DuckDBPyConnection, program: StageProgram, metrics: TaskMetrics) -> Generator[None]:
+    """Where it is asked for, what DuckDB measured of the query inside is added to `metrics`."""
+    if not metrics.is_profiled:
+        yield
+        return
+    connection.execute("PRAGMA enable_profiling = 'no_output'")
+    try:
+        yield
+        metrics.operators += read_figures(connection.get_profiling_information(format="json"), program.inputs)
+    finally:
+        connection.execute("PRAGMA disable_profiling")
+
+
+def _pass_through(relations: dict[str, Relation], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    if len(relations) != 1:
+        raise InternalError("a program without SQL has one input")
+    for batch in relation_batches(next(iter(relations.values()))):
+        yield conform(batch, schema)
+
+
+def _counted(batches: Iterator[pa.RecordBatch], metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        metrics.rows_out += batch.num_rows
+        yield batch
+
+
+_TASK_MODULES = (
+    "duckdb",
+    "duckdb.func",
+    "pandas",
+    "dateutil.parser",
+    "pyarrow.pandas_compat",
+    "sharkpy.execution.spark.report_param",
+    "sharkpy.physical.block_form",
+    "numba",
+    "sharkpy.columnar.block",
+    "sharkpy.columnar.store",
+    "sharkpy.sources.registry",
+    "sharkpy.udf.connection",
+)
+
+
+def import_all() -> None:
+    """Import all that tasks use, so that processes forked from here need not."""
+    for name in _TASK_MODULES:
+        # What cannot be imported is reported by the task that needs it.
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    _load_numba()
+
+
+def _load_numba() -> None:
+    """What numba imports with the first compiled function it loads."""
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()

@@ -1,0 +1,58 @@
+"""Pooled connections while queries hold them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from sharkpy.execution.workers.connection import ConnectionPool
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_AGAIN_SECONDS = 0.05
+_TIMES = 200
+
+
+class HeldConnections:
+    """The connections that one query holds, so that it can be interrupted, and nobody after it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Condition(threading.Lock())
+        self._held: list[DuckDBPyConnection] = []
+        self._is_interrupted = False
+
+    @contextmanager
+    def borrowed(self, pool: ConnectionPool) -> Iterator[DuckDBPyConnection]:
+        with pool.borrow() as connection:
+            with self._lock:
+                self._held.append(connection)
+            try:
+                yield connection
+            finally:
+                with self._lock:
+                    self._held.remove(connection)
+                    self._lock.notify_all()
+
+    def interrupt(self) -> None:
+        """End what the connections do; again until none is held, as DuckDB forgets what comes between two queries."""
+        with self._lock:
+            if self._is_interrupted or not self._held:
+                return
+            self._is_interrupted = True
+        threading.Thread(target=self._interrupt, name="sharkpy-interrupt", daemon=True).start()
+
+    def _interrupt(self) -> None:
+        import duckdb
+
+        with self._lock:
+            for _ in range(_TIMES):
+                for connection in self._held:
+                    with suppress(duckdb.Error):  # Closed with its session, under a result that nobody reads on.
+                        connection.interrupt()
+                if not self._held:
+                    break
+                self._lock.wait(_AGAIN_SECONDS)
+            self._is_interrupted = False

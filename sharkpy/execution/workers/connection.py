@@ -1,0 +1,155 @@
+"""DuckDB connections: one in-memory database per process, a prepared cursor for each running query."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy.columnar.host import machine_memory
+from sharkpy.execution.workers.shipping import EXPECTED, check_worker
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+_DECODED_SHARE = 4
+_LEAST_MEMORY = 256 << 20
+_CLOSE_TRIES = 100
+_CLOSE_PAUSE = 0.05
+"""Seconds between the tries to close a connection that is in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """`threads` 1 in a worker; `memory_limit` in bytes; spilled data goes to `temp_directory`.
+
+    In a worker on another host these may be 0 and "": they are those of its machine.
+    `keeps_join_order`: joins stay in the order of the SQL. A task sees a part of the rows, without statistics.
+    """
+
+    threads: int
+    memory_limit: int
+    temp_directory: str
+    keeps_join_order: bool = False
+    temp_limit: int = 0
+    """Bytes of spilled data of the process; 0: what the disk has room for."""
+
+    def on_this_host(self) -> ConnectionSettings:
+        """With a share of this machine's memory for each core, and a folder that goes with the executor."""
+        memory = self.memory_limit or max(machine_memory() * 2 // 5 // (os.cpu_count() or 1), _LEAST_MEMORY)
+        parent = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir()
+        folder = self.temp_directory or str(Path(parent, "sharkpy-duckdb"))
+        return replace(self, memory_limit=memory, temp_directory=folder)
+
+    @property
+    def decoded_limit(self) -> int:
+        """Bytes of decoded columns that a scan holds beside what DuckDB allocates."""
+        return self.memory_limit // _DECODED_SHARE
+
+
+class ConnectionPool:
+    """Cursors of one DuckDB database. A cursor holds one open result, so each query borrows its own."""
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self.settings = settings
+        self._lock = threading.Lock()
+        self._root: DuckDBPyConnection | None = None
+        self._idle: list[DuckDBPyConnection] = []
+
+    @contextmanager
+    def borrow(self) -> Iterator[DuckDBPyConnection]:
+        """A cursor with nothing registered; what the borrower registers it must unregister."""
+        cursor = self._take()
+        is_kept = True
+        try:
+            yield cursor
+        except GeneratorExit:
+            raise
+        except BaseException:
+            # An interrupt may have met the ROLLBACK: the next query would find an aborted transaction.
+            is_kept = False
+            raise
+        finally:
+            # Whatever an abandoned query left open ends here.
+            cursor.abort()
+            with self._lock:
+                if self._root is None or not is_kept:
+                    cursor.close()
+                else:
+                    self._idle.append(cursor)
+
+    def _take(self) -> DuckDBPyConnection:
+        with self._lock:
+            if self._root is None:
+                self._root = _connect(self.settings)
+            if self._idle:
+                return self._idle.pop()
+            cursor = self._root.cursor()
+        _prepare(cursor)
+        return cursor
+
+    def close(self) -> None:
+        with self._lock:
+            for cursor in self._idle:
+                cursor.close()
+            if self._root is not None:
+                _close_when_idle(self._root)
+            self._idle, self._root = [], None
+
+
+def _close_when_idle(connection: DuckDBPyConnection) -> None:
+    """Queries were interrupted before: the last call of one may still be on its way back, in another thread."""
+    import duckdb
+
+    for _ in range(_CLOSE_TRIES):
+        try:
+            connection.close()
+            return
+        except duckdb.Error:
+            time.sleep(_CLOSE_PAUSE)
+
+
+def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
+    import duckdb
+
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "threads": settings.threads,
+        "memory_limit": f"{settings.memory_limit >> 20}MiB",
+        "temp_directory": settings.temp_directory,
+        "autoinstall_known_extensions": False,
+        "python_enable_replacements": False,
+    }
+    if settings.keeps_join_order:
+        config["disabled_optimizers"] = "join_order"
+    connection = duckdb.connect(":memory:", config=config)
+    if settings.temp_limit:
+        # DuckDB 2.0 shows this setting when it comes with the others, and does not keep to it.
+        connection.execute(f"SET max_temp_directory_size = '{settings.temp_limit >> 20}MiB'")
+    return connection
+
+
+def _prepare(cursor: DuckDBPyConnection) -> None:
+    """Macros are the cursor's own, so each one is prepared."""
+    from sharkpy.udf.connection import prepare_connection
+
+    prepare_connection(cursor)
+
+
+_pools: dict[ConnectionSettings, ConnectionPool] = {}
+
+
+def process_pool(settings: ConnectionSettings) -> ConnectionPool:
+    """The pool of this (worker) process for `settings`, made on first use."""
+    pool = _pools.get(settings)
+    if pool is None:
+        if expected := os.environ.get(EXPECTED):
+            check_worker(expected)
+        pool = _pools.setdefault(settings, ConnectionPool(settings.on_this_host()))
+    return pool

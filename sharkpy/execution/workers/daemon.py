@@ -1,0 +1,51 @@
+"""Spark's Python worker daemon with everything imported before the first fork.
+
+`pyspark.daemon` collects garbage after each task. Over the objects of all imported modules that takes
+tens of milliseconds: they are frozen, and what a worker adds to them is left to Python's own collections.
+Workers fork from here, so no task pays for imports. On another host than the driver's it first sees to it
+that the libraries are the driver's: Spark puts what it says at its end into the task's failure.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+from sharkpy.errors import ConfigurationError
+from sharkpy.execution.workers.shipping import EXPECTED, check_worker, misfit_line
+
+
+class YoungCollector:
+    """Stands for the module `gc` in pyspark's daemon."""
+
+    @staticmethod
+    def collect() -> int:
+        return gc.collect(0)
+
+
+def main() -> None:
+    if expected := os.environ.get(EXPECTED):
+        _check(expected)
+    import pyspark.daemon
+    import pyspark.worker
+
+    import sharkpy.execution.tasks.task
+    import sharkpy.execution.workers.worker
+
+    sharkpy.execution.tasks.task.import_all()
+    gc.collect()
+    gc.freeze()
+    pyspark.daemon.__dict__["gc"] = YoungCollector
+    pyspark.daemon.manager()
+
+
+def _check(expected: str) -> None:
+    try:
+        check_worker(expected)
+    except ConfigurationError as error:
+        sys.exit(misfit_line(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""The function that Spark runs for each partition: frames in, frames out, a report at the end.
+
+Input frames are the payloads of exchanges. Output frames are raw bytes, with no pickling: for an exchange
+the bucket (8 bytes, big endian) and the payload in turn, else payloads alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy.columnar.column_cache import column_cache
+from sharkpy.columnar.host import is_beside
+from sharkpy.errors import CorruptionError, InternalError, SharkError
+from sharkpy.execution.tasks.failure import as_shark_error
+from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskData, TaskMetrics, payload_exchange, payload_order
+from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
+from sharkpy.execution.tasks.sinks import Payload, SinkContext
+from sharkpy.execution.tasks.task import run_task
+from sharkpy.execution.workers.broadcast import BroadcastSource, load_broadcast
+from sharkpy.execution.workers.connection import ConnectionSettings, process_pool
+from sharkpy.execution.workers.frame_files import FrameBuffer, send_frame
+from sharkpy.execution.workers.stop_file import ending_with
+from sharkpy.physical.stage import StageProgram, TaskInput
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSettings:
+    """What every task of a session shares."""
+
+    connection: ConnectionSettings
+    batch_rows: int
+    block_bytes: int
+    force_encoding: str
+    writer: Any = None
+    scan_cache_bytes: int = 0
+    """Bytes of decoded columns that the process keeps between tasks."""
+    is_profiled: bool = False
+    """DuckDB is to measure each operator."""
+    results_dir: str = ""
+    """Where large frames for the driver are put as files; empty: they go through Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageTask:
+    """The picklable function of a stage: called with the partition's number and its input frames."""
+
+    run_id: int
+    program: StageProgram
+    parts: tuple[bytes, ...]
+    """Pickled TaskInputs by partition; partitions beyond them have none."""
+    broadcasts: tuple[tuple[int, BroadcastSource], ...]
+    exchange_id: int | None
+    """The exchange that the stage writes; None: its frames go to the driver."""
+    settings: TaskSettings
+    stop_file: str = ""
+    """The file whose appearance ends the task's process."""
+    reports: Any = None
+    """Spark accumulator for the report. A failed task reports its error instead of failing: no retry, no Java trace."""
+
+    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Any]:
+        with ending_with(self.stop_file):
+            yield from self._run(partition, frames)
+
+    def _run(self, partition: int, frames: Iterable[bytes]) -> Iterator[Any]:
+        start, cpu_start = time.perf_counter(), time.process_time()
+        metrics = TaskMetrics(is_profiled=self.settings.is_profiled)
+        results: list[BlockResult | FileResult] = []
+        error = None
+        try:
+            for output in self._outputs(partition, frames, metrics):
+                if not isinstance(output, Payload):
+                    results.append(output)
+                    continue
+                metrics.bytes_out += len(output.data)
+                if self.exchange_id is not None:
+                    yield struct.pack("!q", output.bucket)
+                    yield output.data
+                else:
+                    yield send_frame(output.data, self.settings.results_dir, f"{self.run_id}-")
+        except Exception as failure:  # noqa: BLE001 - whatever it was, the driver must learn of it
+            error = as_shark_error(failure)
+            self._drop_damaged(partition, error)
+        seconds = time.perf_counter() - start
+        metrics.cpu_seconds = time.process_time() - cpu_start
+        self.reports.add([_report(self.run_id, partition, metrics, seconds, tuple(results), error)])
+
+    def _drop_damaged(self, partition: int, error: SharkError) -> None:
+        """What another host than the driver's has in memory is its own to remove: the block's copy is read instead."""
+        if isinstance(error, CorruptionError) and error.block_id is not None:
+            from sharkpy.columnar.executor_store import drop_from_memory
+
+            for _, handles in _load_part(self.parts, partition).blocks:
+                for handle in handles:
+                    if handle.block_id == error.block_id and handle.host and is_beside(handle.host):
+                        drop_from_memory(handle.memory_path)
+
+    def _outputs(
+        self, partition: int, frames: Iterable[bytes], metrics: TaskMetrics
+    ) -> Iterator[Payload | BlockResult | FileResult]:
+        pool = process_pool(self.settings.connection)
+        data = TaskData(
+            part=_load_part(self.parts, partition),
+            payloads=payloads_by_exchange(
+                frames, FrameBuffer(pool.settings.decoded_limit, pool.settings.temp_directory)
+            ),
+            broadcasts={exchange_id: load_broadcast(source) for exchange_id, source in self.broadcasts},
+            decoded_limit=pool.settings.decoded_limit,
+        )
+        header = partition if self.exchange_id is None else self.exchange_id
+        context = SinkContext(
+            partition, header, self.settings.writer, self.settings.block_bytes, self.settings.force_encoding
+        )
+        column_cache().limit = self.settings.scan_cache_bytes
+        with pool.borrow() as connection:
+            yield from run_task(self.program, data, connection, context, metrics, self.settings.batch_rows)
+
+
+def _load_part(parts: tuple[bytes, ...], partition: int) -> TaskInput:
+    from pyspark.serializers import CPickleSerializer
+
+    if partition >= len(parts):
+        return TaskInput()
+    part = CPickleSerializer().loads(parts[partition])  # type: ignore[no-untyped-call]
+    if not isinstance(part, TaskInput):
+        raise InternalError(f"a task got {type(part).__name__} for its part of the data")
+    return part
+
+
+def payloads_by_exchange(frames: Iterable[bytes], buffer: FrameBuffer) -> dict[int, list[pa.Buffer]]:
+    """Payloads by the exchange that their header names; shorter frames only make a partition exist."""
+    payloads: dict[int, list[tuple[int, pa.Buffer]]] = defaultdict(list)
+    with contextlib.closing(buffer):
+        for frame in frames:
+            if len(frame) > PAYLOAD_HEADER:
+                buffer.append(frame)
+        for payload in buffer.frames():
+            (header,) = struct.unpack_from("<q", payload)
+            payloads[payload_exchange(header)].append((payload_order(header), payload))
+    # They come in any order; what a task does with them must not depend on it.
+    in_order = {one: sorted(found, key=lambda item: item[0]) for one, found in payloads.items()}
+    return {one: [payload for _, payload in found] for one, found in in_order.items()}
+
+
+def _report(
+    run_id: int,
+    partition: int,
+    metrics: TaskMetrics,
+    seconds: float,
+    results: tuple[BlockResult | FileResult, ...],
+    error: Any,
+) -> TaskReport:
+    return TaskReport(
+        run_id,
+        partition,
+        metrics.rows_in,
+        metrics.rows_out,
+        metrics.bytes_out,
+        seconds,
+        metrics.read,
+        results,
+        error,
+        tuple(metrics.operators),
+        metrics.collected,
+        cpu_seconds=metrics.cpu_seconds,
+        blocks_beside=metrics.blocks_beside,
+        blocks_afar=metrics.blocks_afar,
+    )

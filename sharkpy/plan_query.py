@@ -1,0 +1,33 @@
+"""A bound query optimised and planned over the tables as they are now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sharkpy.logical import LogicalPlan, Scan
+from sharkpy.optimizer.optimize import optimize
+from sharkpy.physical.context import PlanContext
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.planner import plan_physical
+from sharkpy.query_snapshot import QuerySnapshot
+
+if TYPE_CHECKING:
+    from sharkpy.session import SharkContext
+
+
+def plan_query(
+    session: SharkContext, logical: LogicalPlan, placement: str | None = None, snapshot: QuerySnapshot | None = None
+) -> tuple[LogicalPlan, PhysicalPlan]:
+    """The optimised logical plan and the physical plan made of it."""
+    snapshot = QuerySnapshot(session) if snapshot is None else snapshot
+    session.table_cache.load_all(node.table for node in logical.walk() if isinstance(node, Scan))
+    optimized = optimize(logical, snapshot, session.conf)
+    context = PlanContext(
+        session.conf,
+        snapshot.scan_source,
+        snapshot,
+        default_parallelism=session.engine.parallelism,
+        placement=placement,
+        is_local=session.engine.is_local,
+    )
+    return optimized, plan_physical(optimized, context)

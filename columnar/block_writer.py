@@ -64,6 +64,27 @@ class BlockWriter:
             raise store_folder.storage_error(path, error) from None
         return path
 
+    def rewrite(self, handle: BlockHandle, content: memoryview) -> None:
+        """Put the bytes of a block, made again, where its handle says they are. ResourceError where no room is.
+
+        A folder of durable blocks that is gone stays so: the table may be, too.
+        """
+        self.rewrite_copy(handle, content)
+        self.replace(handle, content)
+
+    def rewrite_copy(self, handle: BlockHandle, content: memoryview) -> None:
+        """The durable one, where the block has one."""
+        if handle.durable_path is not None:
+            store_folder.write_file(handle.durable_path, content, sync=True)
+
+    def replace(self, handle: BlockHandle, content: memoryview) -> None:
+        """What is in memory, or was moved out of it."""
+        target = str(Path(self.local_dir, handle.block_id + store_folder.SUFFIX))
+        if target != handle.durable_path:
+            store_folder.remove(target)
+        store_folder.remove(handle.memory_path)
+        self.place(handle.block_id, content, handle.durable_path)
+
     def _write_behind_link(self, target: str, path: str, content: memoryview) -> None:
         store_folder.write_file(target, content)
         try:

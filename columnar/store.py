@@ -9,15 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow as pa
-
 from sharkpy.columnar import store_folder
-from sharkpy.columnar.block import Block
 from sharkpy.columnar.block_cache import BlockMissingError, forget_block, open_block
 from sharkpy.columnar.block_writer import BlockWriter
 from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.mending import mapped, mended
 from sharkpy.columnar.store_folder import OwnedFolder, sweep_orphans
-from sharkpy.errors import CorruptionError
 
 __all__ = [
     "BlockMissingError",
@@ -145,37 +142,23 @@ class BlockStore:
     def mend(self, handle: BlockHandle) -> bool:
         """Make a block's copies whole again from one that is; False where none is."""
         with self._lock:
-            # What lies in another host's memory is that host's to look after.
-            memory_path = "" if handle.host else handle.memory_path
-            paths = [path for path in (memory_path, handle.durable_path) if path]
-            whole = [path for path in paths if _is_whole(path, handle)]
-            if whole and len(whole) < len(paths):
-                self.rewrite(handle, _mapped(whole[0]))
-            elif not whole:
-                forget_block(handle.block_id)
-        return bool(whole)
+            return mended(handle, self.rewrite)
 
     def rewrite(self, handle: BlockHandle, content: memoryview) -> None:
         """Put the bytes of a block, made again, where its handle says they are. ResourceError where no room is."""
         if handle.durable_path is not None:
-            # Outside the lock: blocks are synced side by side.
             Path(handle.durable_path).parent.mkdir(parents=True, exist_ok=True)
-            store_folder.write_file(handle.durable_path, content, sync=True)
+        # Outside the lock: blocks are synced side by side.
+        self.writer().rewrite_copy(handle, content)
         with self._lock:
-            if handle.host:
-                forget_block(handle.block_id)
-                return
-            target = str(Path(self._local.path, handle.block_id + store_folder.SUFFIX))
-            if target != handle.durable_path:
-                store_folder.remove(target)
-            store_folder.remove(handle.memory_path)
-            self.writer().place(handle.block_id, content, handle.durable_path)
+            if not handle.host:
+                self.writer().replace(handle, content)
             forget_block(handle.block_id)
 
     def rewrite_from(self, handle: BlockHandle, made: BlockHandle) -> None:
         """Put the bytes of the block `made`, which holds the same rows, in the place of `handle`."""
         path = made.durable_path if made.durable_path and (made.host or not made.memory_path) else made.memory_path
-        self.rewrite(handle, _mapped(path))
+        self.rewrite(handle, mapped(path))
 
     def release_untold(self, prefix: str, told: Iterable[BlockHandle], durable_dir: str | None) -> None:
         """Remove blocks of the writers with `prefix` that no task told of: theirs died, or another was faster."""
@@ -245,23 +228,8 @@ class BlockStore:
         target = handle.durable_path
         if target is None or not Path(target).exists():
             target = str(Path(self._local.path, Path(path).name))
-            store_folder.write_file(target, _mapped(path))
+            store_folder.write_file(target, mapped(path))
         # Where the link fails the block stays where it is; its copy goes with it, or serves the next time.
         store_folder.link(target, path)
         forget_block(handle.block_id)
         return handle.size_bytes
-
-
-def _is_whole(path: str, handle: BlockHandle) -> bool:
-    try:
-        block = Block.open(path)
-        block.verify()
-    except (OSError, CorruptionError):
-        return False
-    return block.num_rows == handle.num_rows
-
-
-def _mapped(path: str) -> memoryview:
-    """The bytes of a file, mapped for as long as the view lives."""
-    with pa.memory_map(path, "r") as mapped:
-        return memoryview(mapped.read_buffer(mapped.size())).cast("B")

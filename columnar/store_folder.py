@@ -117,7 +117,20 @@ def _is_orphan(path: str, name: str) -> bool:
 @contextlib.contextmanager
 def locked(folder: str) -> Iterator[None]:
     """Hold the folder's lock, across threads and processes."""
-    descriptor = os.open(Path(folder, _LOCK), os.O_RDWR | os.O_CLOEXEC)
+    with _locked(str(Path(folder, _LOCK)), os.O_RDWR):
+        yield
+
+
+@contextlib.contextmanager
+def locked_file(path: str) -> Iterator[None]:
+    """Hold the lock of a file, made where there is none, across threads and processes."""
+    with _locked(path, os.O_RDWR | os.O_CREAT):
+        yield
+
+
+@contextlib.contextmanager
+def _locked(path: str, flags: int) -> Iterator[None]:
+    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -233,6 +233,8 @@ def _work(stage: StageProfile) -> str:
         text += f", {format_bytes(stage.bytes_out)} out"
     if stage.placed_tasks:
         text += f", {stage.beside_tasks} of {_count(stage.placed_tasks, 'task')} beside their blocks"
+    if stage.blocks_rebuilt:
+        text += f", {_count(stage.blocks_rebuilt, 'block')} rebuilt in place"
     if stage.malformed_fields or stage.malformed_lines:
         text += (
             f"; {_count(stage.malformed_lines, 'malformed line')}, {_count(stage.malformed_fields, 'malformed field')}"

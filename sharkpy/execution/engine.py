@@ -153,12 +153,18 @@ class Engine:
             writer,
             self.scan_cache_bytes // max(1, self.parallelism),
             results_dir=self.results_dir if self.is_local else "",
+            recipes_dir=str(self.recipes_dir) if self.is_local else "",
         )
 
     @property
     def results_dir(self) -> str:
         """Where tasks on this machine put large results for the driver."""
         return str(self.scratch / "results")
+
+    @property
+    def recipes_dir(self) -> Path:
+        """Where tasks on this machine find how blocks are made again."""
+        return self.scratch / "recipes"
 
     def stop(self) -> None:
         """End Spark (unless the user made it), close DuckDB and the store, remove temporary files. Idempotent."""

@@ -228,8 +228,7 @@ def test_a_failed_query_leaves_no_transaction_to_the_next(tmp_path: Path) -> Non
     """As where an interrupt meets the ROLLBACK too."""
     pool = ConnectionPool(ConnectionSettings(1, 512 << 20, str(tmp_path)))
     with pytest.raises(duckdb.Error), pool.borrow() as cursor:
-        cursor.begin()
-        cursor.execute("SELECT error('aborts the transaction')").fetchall()
+        cursor.begin().execute("SELECT error('aborts the transaction')").fetchall()
     with pool.borrow() as cursor:
         assert cursor.execute("SELECT 1").fetchall() == [(1,)]
     pool.close()

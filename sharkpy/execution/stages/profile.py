@@ -46,6 +46,8 @@ class StageProfile:
     """Tasks that read blocks which lie in the memory of other hosts than the driver's."""
     beside_tasks: int = 0
     """Those of them that ran on the host of most of their blocks."""
+    blocks_rebuilt: int = 0
+    """Lost or damaged blocks that the stage's tasks made whole again themselves."""
 
 
 @dataclass(slots=True)
@@ -96,4 +98,5 @@ def stage_profile(
         tuple(report.rows_in for report in reports),
         placed_tasks=sum(report.blocks_beside + report.blocks_afar > 0 for report in reports),
         beside_tasks=sum(report.blocks_beside >= max(report.blocks_afar, 1) for report in reports),
+        blocks_rebuilt=sum(report.blocks_rebuilt for report in reports),
     )

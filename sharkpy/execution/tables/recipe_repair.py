@@ -11,8 +11,8 @@ from sharkpy.cancellation import check_cancelled, held, submit
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.errors import CancelledError, CorruptionError, ResourceError, SharkError
 from sharkpy.execution.stages.runner import Runner
-from sharkpy.execution.tables.block_repair import hopeless
 from sharkpy.execution.tables.lineage import Contents, Lineage, Piece, Recipe
+from sharkpy.execution.tasks.block_rebuild import hopeless
 from sharkpy.execution.tasks.report import BlockResult
 from sharkpy.execution.tasks.row_checksum import total_checksum
 from sharkpy.types import ArrayType, DataType, DoubleType, FloatType, MapType, Schema, StructType

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 import threading
@@ -13,10 +14,12 @@ from sharkpy.catalog.model import BucketSpec, Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion
 from sharkpy.conf import DRIVER_LOAD_BYTES
+from sharkpy.errors import ExecutionError
 from sharkpy.execution.tables.block_loading import BlockLoader, DriverLoader, LoadedBlock, loading_splits
-from sharkpy.execution.tables.block_repair import file_of, origin_of, split_of
 from sharkpy.execution.tables.durable import durable_dir, find_durable, publish_durably
 from sharkpy.execution.tables.entry import CacheHost, Entry, blocks_with_origins
+from sharkpy.execution.tasks.origins import file_of, origin_of, split_of
+from sharkpy.execution.tasks.table_recipes import remove_recipes, save_recipes
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
@@ -69,6 +72,7 @@ class TableVersions:
         damaged = {block.origins for block in version.damaged}
         handles = self.store.restore(version.blocks)
         entry.version = dataclasses.replace(version.with_blocks(handles), damaged=())
+        self._note_recipes(entry.table, entry.version)
         present = set(files)
         self.store.enforce_limit()
         if damaged:
@@ -124,9 +128,25 @@ class TableVersions:
         if old is not None:
             self._changed(entry.table)
             self.store.retire((block for block in old.blocks if block.block_id not in kept), durable=True)
+        self._note_recipes(entry.table, version)
+
+    def _note_recipes(self, table: Table, version: TableVersion | None) -> None:
+        """What tasks on this machine need to make lost blocks again themselves."""
+        from sharkpy.execution.engine import Engine as SparkEngine
+
+        engine = self.host.engine
+        if not isinstance(engine, SparkEngine) or not engine.is_local:
+            return
+        if version is None:
+            remove_recipes(engine.recipes_dir, table)
+            return
+        # Where they cannot be written, the driver makes the blocks.
+        with contextlib.suppress(ExecutionError, OSError):
+            save_recipes(engine.recipes_dir, table, version, self.store.writer())
 
     def drop(self, entry: Entry, *, durable: bool) -> None:
         if entry.version is not None:
+            self._note_recipes(entry.table, None)
             self._changed(entry.table)
             self.store.retire(entry.version.blocks, durable=durable)
         entry.version, entry.files, entry.held, entry.seen = None, None, None, None

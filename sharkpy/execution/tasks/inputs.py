@@ -9,14 +9,14 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_beside
-from sharkpy.errors import ExecutionError, InternalError
+from sharkpy.errors import CorruptionError, ExecutionError, InternalError
 from sharkpy.execution.tasks.operator_figures import OperatorFigures
 from sharkpy.physical.stage import (
     BlockColumns,
@@ -44,6 +44,11 @@ _LARGE_ROWS = 1_000_000
 """Rows of a relation from which its blocks are decoded by several threads."""
 
 
+_Read = TypeVar("_Read")
+Rebuild = Callable[[BlockHandle], bool]
+"""Makes a lost or damaged block whole again where the task runs; False where it cannot."""
+
+
 @dataclass(slots=True)
 class TaskMetrics:
     """Figures of one task, counted while it runs."""
@@ -57,6 +62,8 @@ class TaskMetrics:
     blocks_beside: int = 0
     """Blocks that lie in the memory of the task's host, where it is one of several."""
     blocks_afar: int = 0
+    blocks_rebuilt: int = 0
+    """Lost or damaged blocks that the task made whole again."""
     operators: list[OperatorFigures] = field(default_factory=list)
     cpu_seconds: float = 0.0
     collected: bytes = b""
@@ -73,6 +80,7 @@ class TaskData:
     decoded_limit: int = DECODED_BYTES
     """Bytes of decoded columns that one relation of blocks may hold; the rest is decoded while it is scanned."""
     threads: int = 1
+    rebuild: Rebuild | None = None
 
 
 class BatchStream:
@@ -110,7 +118,7 @@ def open_input(spec: StageInput, data: TaskData, metrics: TaskMetrics) -> Relati
                 return [_no_rows(spec)]
             metrics.rows_in += sum(handle.num_rows for handle in handles)
             _count_places(handles, metrics)
-            return _read_blocks(spec, handles, data.decoded_limit, data.threads)
+            return _read_blocks(spec, handles, data)
         case FileColumns(relation):
             return [_read_splits(spec, dict(data.part.splits).get(relation, ()), metrics)]
         case ExchangeColumns(_, exchange_id, schema, spread):
@@ -196,52 +204,79 @@ def _count_places(handles: Sequence[BlockHandle], metrics: TaskMetrics) -> None:
             metrics.blocks_afar += not is_here
 
 
-def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], limit: int, threads: int) -> Relation:
+def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData) -> Relation:
     """One table per physical schema: blocks with equal encodings are strung together without copying.
 
-    Those beyond `limit` bytes, which mapped columns do not count for, are a stream.
+    Those beyond the limit of decoded bytes, which mapped columns do not count for, are a stream.
     """
     from sharkpy.columnar.store import open_block
     from sharkpy.physical.block_form import decoded_bytes, read_block, with_keys
 
-    def read(block: Block) -> pa.Table:
+    def table_of(block: Block) -> pa.Table:
         return with_keys(read_block(block, spec), spec) if spec.names else _rows_only(block.num_rows)
+
+    def read(place: int) -> pa.Table:
+        try:
+            return table_of(blocks[place])
+        except CorruptionError as error:
+            _rebuild_for(error, handles[place], data)
+            blocks[place] = open_block(handles[place])
+            return table_of(blocks[place])
 
     groups: dict[pa.Schema, list[pa.Table]] = defaultdict(list)
     # Damage is found before the first row, as far as it can be.
-    blocks = [open_block(handle) for handle in handles]
+    blocks = [_whole(open_block, handle, data) for handle in handles]
     size = num_read = 0
-    with contextlib.closing(_each(read, blocks, threads)) as read_tables:
+    with contextlib.closing(_each(read, [block.num_rows for block in blocks], data.threads)) as read_tables:
         for table in read_tables:
             groups[table.schema.remove_metadata()].append(table.replace_schema_metadata(None))
             size += decoded_bytes(blocks[num_read], table)
             num_read += 1
-            if size > limit:
+            if size > data.decoded_limit:
                 break
     tables: Relation = [pa.concat_tables(tables) for tables in groups.values()]
-    return tables if num_read == len(blocks) else [*tables, _stream_blocks(spec, handles[num_read:])]
+    return tables if num_read == len(blocks) else [*tables, _stream_blocks(spec, handles[num_read:], data)]
 
 
-def _each(read: Callable[[Block], pa.Table], blocks: Sequence[Block], threads: int) -> Generator[pa.Table]:
-    """`read` of each block, of some of them at once where they are large."""
-    if threads == 1 or sum(block.num_rows for block in blocks) < _LARGE_ROWS:
-        yield from map(read, blocks)
+def _whole(read: Callable[[BlockHandle], _Read], handle: BlockHandle, data: TaskData) -> _Read:
+    """`read` of the block; once more where it was lost or damaged, and the task could make it again."""
+    try:
+        return read(handle)
+    except CorruptionError as error:
+        _rebuild_for(error, handle, data)
+        return read(handle)
+
+
+def _rebuild_for(error: CorruptionError, handle: BlockHandle, data: TaskData) -> None:
+    """Make the block again; raises `error`, which told of it, where that is not for the task to do."""
+    if data.rebuild is None or not data.rebuild(handle):
+        raise error
+
+
+def _each(read: Callable[[int], pa.Table], rows: Sequence[int], threads: int) -> Generator[pa.Table]:
+    """`read` of each block, of some of them at once where they are large; `rows` are those of each."""
+    places = range(len(rows))
+    if threads == 1 or sum(rows) < _LARGE_ROWS:
+        yield from map(read, places)
         return
     with ThreadPoolExecutor(threads, thread_name_prefix="sharkpy-read") as pool:
-        for start in range(0, len(blocks), 2 * threads):
-            yield from pool.map(read, blocks[start : start + 2 * threads])
+        for start in range(0, len(rows), 2 * threads):
+            yield from pool.map(read, places[start : start + 2 * threads])
 
 
-def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle]) -> BatchStream:
+def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData) -> BatchStream:
     """Blocks that are decoded one by one, and again by each scan."""
     from sharkpy.columnar.store import open_block
     from sharkpy.physical.block_form import decode_block, with_keys
 
     schema = _no_rows(spec).schema
 
+    def read(handle: BlockHandle) -> pa.Table:
+        return with_keys(decode_block(open_block(handle), spec), spec).cast(schema)
+
     def batches() -> Iterator[pa.RecordBatch]:
         for handle in handles:
-            yield from with_keys(decode_block(open_block(handle), spec), spec).cast(schema).to_batches()
+            yield from _whole(read, handle, data).to_batches()
 
     return BatchStream(schema, batches)
 

@@ -60,6 +60,8 @@ class TaskReport:
     blocks_beside: int = 0
     """Blocks read from the memory of the task's host, where there are several hosts."""
     blocks_afar: int = 0
+    blocks_rebuilt: int = 0
+    """Lost or damaged blocks that the task made whole again itself."""
 
 
 @dataclass(slots=True)

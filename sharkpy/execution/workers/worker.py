@@ -20,6 +20,7 @@ from sharkpy.columnar.column_cache import column_cache
 from sharkpy.columnar.host import is_beside
 from sharkpy.errors import CorruptionError, InternalError, SharkError
 from sharkpy.execution.tasks.failure import as_shark_error
+from sharkpy.execution.tasks.in_place import InPlaceRebuild
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskData, TaskMetrics, payload_exchange, payload_order
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
@@ -46,6 +47,8 @@ class TaskSettings:
     """DuckDB is to measure each operator."""
     results_dir: str = ""
     """Where large frames for the driver are put as files; empty: they go through Spark."""
+    recipes_dir: str = ""
+    """Where it says how blocks are made again; empty: the driver does it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,7 @@ class StageTask:
             ),
             broadcasts={exchange_id: load_broadcast(source) for exchange_id, source in self.broadcasts},
             decoded_limit=pool.settings.decoded_limit,
+            rebuild=self._rebuild(metrics),
         )
         header = partition if self.exchange_id is None else self.exchange_id
         context = SinkContext(
@@ -121,6 +125,10 @@ class StageTask:
         column_cache().limit = self.settings.scan_cache_bytes
         with pool.borrow() as connection:
             yield from run_task(self.program, data, connection, context, metrics, self.settings.batch_rows)
+
+    def _rebuild(self, metrics: TaskMetrics) -> InPlaceRebuild | None:
+        folder = self.settings.recipes_dir
+        return InPlaceRebuild(folder, self.settings.force_encoding, metrics) if folder else None
 
 
 def _load_part(parts: tuple[bytes, ...], partition: int) -> TaskInput:
@@ -172,4 +180,5 @@ def _report(
         cpu_seconds=metrics.cpu_seconds,
         blocks_beside=metrics.blocks_beside,
         blocks_afar=metrics.blocks_afar,
+        blocks_rebuilt=metrics.blocks_rebuilt,
     )

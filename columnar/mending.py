@@ -1,0 +1,43 @@
+"""Whole copies of a block, for those that were lost or damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from sharkpy.columnar.block import Block
+from sharkpy.columnar.block_cache import forget_block
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.errors import CorruptionError
+
+Rewrite = Callable[[BlockHandle, memoryview], None]
+"""Puts the bytes of a block where its handle says they are."""
+
+
+def mended(handle: BlockHandle, rewrite: Rewrite) -> bool:
+    """Make a block's copies whole again from one that is; False where none is."""
+    # What lies in another host's memory is that host's to look after.
+    memory_path = "" if handle.host else handle.memory_path
+    paths = [path for path in (memory_path, handle.durable_path) if path]
+    whole = [path for path in paths if _is_whole(path, handle)]
+    if whole and len(whole) < len(paths):
+        rewrite(handle, mapped(whole[0]))
+    elif not whole:
+        forget_block(handle.block_id)
+    return bool(whole)
+
+
+def mapped(path: str) -> memoryview:
+    """The bytes of a file, mapped for as long as the view lives."""
+    with pa.memory_map(path, "r") as file:
+        return memoryview(file.read_buffer(file.size())).cast("B")
+
+
+def _is_whole(path: str, handle: BlockHandle) -> bool:
+    try:
+        block = Block.open(path)
+        block.verify()
+    except (OSError, CorruptionError):
+        return False
+    return block.num_rows == handle.num_rows

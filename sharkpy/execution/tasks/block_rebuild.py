@@ -1,0 +1,87 @@
+"""The bytes of lost blocks, made again from the file splits that they came from: in the driver or in a task."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sharkpy.cancellation import check_cancelled, checked
+from sharkpy.catalog.model import Table
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.version import Origins, TableVersion
+from sharkpy.errors import CancelledError, CorruptionError, ResourceError, SharkError
+from sharkpy.execution.tasks.origins import split_of
+from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.read_split import read_split, read_split_coded
+from sharkpy.types import Schema, arrow_schema
+
+Siblings = tuple[Origins, tuple[BlockHandle, ...]]
+"""Blocks that share their origins, in order: together they hold the rows of these."""
+
+
+def siblings(version: TableVersion) -> list[Siblings]:
+    groups: dict[Origins, list[BlockHandle]] = {}
+    for handle, origins in zip(version.blocks, version.origins, strict=True):
+        groups.setdefault(origins, []).append(handle)
+    return [(origins, tuple(handles)) for origins, handles in groups.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRebuilder:
+    table: Table
+    schema: Schema
+    force_encoding: str
+
+    def rebuild(self, missing: Sequence[BlockHandle], group: Siblings) -> Iterator[tuple[BlockHandle, memoryview]]:
+        """The blocks `missing` of `group`, each with its bytes.
+
+        CorruptionError naming table and block where the source is gone, was changed, or never was a file.
+        """
+        from sharkpy.columnar.block import encode_block
+
+        origins, handles = group
+        name = self.table.qualified_name
+        if not origins:
+            raise hopeless(missing[0], name, "the table is in memory only")
+        try:
+            rows = self._read(origins)
+        except (CancelledError, ResourceError):
+            raise
+        except SharkError as error:
+            raise hopeless(missing[0], name, error.message) from None
+        if rows.num_rows != sum(handle.num_rows for handle in handles):
+            raise hopeless(missing[0], name, f"its source has {rows.num_rows} rows now")
+        for handle, part in _parts(handles, rows, self.table):
+            check_cancelled()
+            if handle in missing:
+                encoded = encode_block(part, self.schema, force_encoding=self.force_encoding)
+                yield handle, memoryview(encoded.content).cast("B")
+
+    def _read(self, origins: Origins) -> pa.Table:
+        """The rows of all origins in order; those of one alone as they are loaded, strings of few values as codes."""
+        splits = [split_of(origin, self.table) for origin in origins]
+        if len(splits) == 1:
+            tables = list(checked(read_split_coded(splits[0], self.schema, ReadMetrics())))
+            return pa.concat_tables(tables) if tables else arrow_schema(self.schema).empty_table()
+        readers = (checked(read_split(split, self.schema, self.schema.names)) for split in splits)
+        return pa.Table.from_batches(itertools.chain.from_iterable(readers), arrow_schema(self.schema))
+
+
+def _parts(handles: Sequence[BlockHandle], rows: pa.Table, table: Table) -> Iterator[tuple[BlockHandle, pa.Table]]:
+    """The rows of each block: the next ones of its bucket."""
+    if any(handle.bucket is None for handle in handles) or table.buckets is None:
+        remaining: dict[int | None, pa.Table] = dict.fromkeys((handle.bucket for handle in handles), rows)
+    else:
+        remaining = dict(RowBuckets(table.buckets, table.schema).split_all([rows]))
+    for handle in handles:
+        yield handle, remaining[handle.bucket].slice(0, handle.num_rows)
+        remaining[handle.bucket] = remaining[handle.bucket].slice(handle.num_rows)
+
+
+def hopeless(handle: BlockHandle, table_name: str, reason: str) -> CorruptionError:
+    fact = f'lost or damaged, and cannot be made again: {reason} (table "{table_name}")'
+    return CorruptionError.of_block(handle.block_id, fact)

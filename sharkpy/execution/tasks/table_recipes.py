@@ -1,0 +1,60 @@
+"""What a task on this machine needs to make a table's blocks again, as a file beside the session's others."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharkpy.catalog.model import Table
+from sharkpy.columnar import store_folder
+from sharkpy.columnar.block_writer import BlockWriter
+from sharkpy.columnar.version import TableVersion
+from sharkpy.execution.tasks.block_rebuild import Siblings, siblings
+from sharkpy.types import Schema
+
+_SUFFIX = ".recipes"
+
+
+@dataclass(frozen=True, slots=True)
+class TableRecipes:
+    """Narrow ones: each group of blocks is made from file splits alone."""
+
+    table: Table
+    schema: Schema
+    groups: tuple[Siblings, ...]
+    writer: BlockWriter
+
+    def group_of(self, block_id: str) -> Siblings | None:
+        return next((one for one in self.groups if any(block.block_id == block_id for block in one[1])), None)
+
+
+def save_recipes(folder: Path, table: Table, version: TableVersion, writer: BlockWriter) -> None:
+    """In the place of those of the table's version before."""
+    groups = tuple(group for group in siblings(version) if group[0])
+    if not groups:
+        remove_recipes(folder, table)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    content = pickle.dumps(TableRecipes(table, version.schema, groups, writer), pickle.HIGHEST_PROTOCOL)
+    store_folder.write_file(str(_path(folder, table)), memoryview(content))
+
+
+def remove_recipes(folder: Path, table: Table) -> None:
+    store_folder.remove(str(_path(folder, table)))
+
+
+def find_recipes(folder: Path, block_id: str) -> TableRecipes | None:
+    """Those of the table that has the block now."""
+    from pyspark.serializers import CPickleSerializer
+
+    for path in folder.glob(f"*{_SUFFIX}"):
+        content = path.read_bytes()
+        if block_id.encode() in content:
+            recipes = CPickleSerializer().loads(content)  # type: ignore[no-untyped-call]
+            return recipes if isinstance(recipes, TableRecipes) else None
+    return None
+
+
+def _path(folder: Path, table: Table) -> Path:
+    return folder / f"{table.table_id}{_SUFFIX}"

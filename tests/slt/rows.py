@@ -63,8 +63,9 @@ def arrange(rows: list[tuple[str, ...]], sort: str) -> list[tuple[str, ...]]:
 
 
 def _sort_key(cell: str) -> tuple[int, float, str]:
+    """Numbers by value, as far as they count as equal; all else as text: " 7 " is not 7."""
     try:
-        number = float(cell)
+        number = math.nan if cell != cell.strip() else float(cell)
     except ValueError:
         return (1, 0.0, cell)
     if math.isnan(number):

@@ -79,7 +79,10 @@ class StageOutputs:
         """Where tasks find the rows of a broadcast; sent once."""
         if spec.exchange_id not in self._sources:
             engine = self._run.engine
-            source = send_broadcast(self.table(spec), engine.scratch, engine.is_local, jobs.context)
+            try:
+                source = send_broadcast(self.table(spec), engine.scratch, engine.is_local, jobs.context)
+            except OSError as error:
+                raise as_shark_error(error) from error
             self._sources[spec.exchange_id] = source
         return self._sources[spec.exchange_id]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sharkpy.physical.aggregates import aggregate_call, is_distinct
 from sharkpy.physical.distribution import Broadcast
 from sharkpy.physical.operators import (
     AggregateMode,
@@ -36,8 +37,9 @@ def leaves_rows_anywhere(plan: PhysicalPlan) -> bool:
     match plan:
         case Project() | Filter() | Generate() | Expand() | UnionAll():
             return True
-        case HashAggregate(mode=mode):
-            return mode is AggregateMode.PARTIAL
+        case HashAggregate(mode=AggregateMode.PARTIAL):
+            # States of DISTINCT aggregates merge only where equal rows have met.
+            return not any(is_distinct(aggregate_call(item)) for item in plan.aggregates)
         case HashJoin(left=left, right=right) | NestedLoopJoin(left=left, right=right):
             return isinstance(left.distribution, Broadcast) or isinstance(right.distribution, Broadcast)
     return False

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sharkpy.conf import Conf
@@ -78,6 +78,7 @@ def test_random_plans(connection: duckdb.DuckDBPyConnection, seed: int) -> None:
 
 @settings(max_examples=120, deadline=None)
 @given(seed=st.integers(0, 10**9), sizes=st.permutations((3, 1_000, 1_000_000)))
+@example(seed=251, sizes=[3, 1_000, 1_000_000])
 def test_random_deep_plans_under_any_statistics(
     connection: duckdb.DuckDBPyConnection, seed: int, sizes: list[int]
 ) -> None:

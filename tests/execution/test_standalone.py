@@ -106,7 +106,10 @@ def run_queries(master: str, folder: str) -> None:
         assert "tasks beside their blocks" in lines
         version = context.table_cache.version(context.catalog.table("default", "facts"))
         assert version is not None
-        assert {block.host for block in version.blocks} == set(HOSTS)
+        # Which host loads a split is Spark's choice: a few short tasks may all go to one.
+        hosts = {block.host for block in version.blocks}
+        assert hosts
+        assert hosts <= set(HOSTS)
         for block in version.blocks:
             assert Path(block.memory_path).is_file()
             assert block.durable_path is not None
@@ -115,7 +118,7 @@ def run_queries(master: str, folder: str) -> None:
         (place,) = jobs.context.parallelize([0], 1).map(lambda _: sharkpy.__file__).collect()
         assert place.split("/sharkpy/")[0].endswith(".zip"), place
         folders = {str(Path(block.memory_path).parent) for block in version.blocks}
-        assert len(folders) == 2
+        assert len(folders) == len(hosts)
     wait_until(lambda: not any(map(os.path.exists, folders)))
 
 

@@ -98,7 +98,8 @@ def test_rdd_tasks_short_of_memory(
     try:
         store.memory_limit = 0
         store.enforce_limit()
-        assert store.usage().memory_bytes == 0
+        # Beside them there may be blocks of tasks that were killed by earlier tests and still end.
+        assert store.usage().num_evicted == store.usage().num_blocks > 0
         assert {query: context.sql(query).fetchall() for query in QUERIES} == expected
     finally:
         store.memory_limit = limit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,27 +19,12 @@ from sharkpy.execution.tables.cache import TableCache
 from sharkpy.execution.tasks.in_place import InPlaceRebuild
 from sharkpy.execution.tasks.inputs import BatchStream, TaskData, TaskMetrics, open_input, relation_batches
 from sharkpy.physical.stage import BlockColumns, TaskInput
+from tests.recovery.damage import DAMAGE
 
 pytestmark = pytest.mark.spark
 
 ROWS = [(number, f"s{number % 97}") for number in range(4000)]
 FORMAT = "ROW FORMAT DELIMITED FIELDS TERMINATED BY ','"
-
-
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    for place in range(0, len(data), 100):
-        data[place] ^= 0x40
-    path.write_bytes(data)
-
-
-def flip_in_place(path: Path) -> None:
-    """In the file that workers have mapped."""
-    data = bytearray(path.read_bytes())
-    with path.open("r+b") as file:
-        for place in range(0, len(data), 100):
-            file.seek(place)
-            file.write(bytes([data[place] ^ 0x40]))
 
 
 def spoil_columns(path: Path) -> None:
@@ -57,19 +42,6 @@ def spoil_columns(path: Path) -> None:
             return
     raise AssertionError("no byte of the file is a column's")
 
-
-def cut(path: Path) -> None:
-    data = path.read_bytes()
-    path.unlink()
-    path.write_bytes(data[: len(data) // 2])
-
-
-DAMAGE: dict[str, Callable[[Path], None]] = {
-    "deleted": Path.unlink,
-    "cut": cut,
-    "flipped": flip,
-    "flipped in place": flip_in_place,
-}
 
 TABLES = {
     "plain": "CREATE EXTERNAL TABLE plain (k BIGINT, s STRING) {format} LOCATION '{data}' "

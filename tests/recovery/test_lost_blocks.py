@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,41 +12,11 @@ import pytest
 import sharkpy
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.errors import CorruptionError
+from tests.recovery.damage import DAMAGE, flip
 
 SUM = "SELECT count(*), sum(k), max(s) FROM t"
 ROWS = [(number, f"s{number % 97}") for number in range(4000)]
 ANSWER = [(4000, sum(range(4000)), "s96")]
-
-
-def flip(path: Path) -> None:
-    """Every hundredth byte, so that some column's parts are hit wherever they lie."""
-    data = bytearray(path.read_bytes())
-    for place in range(0, len(data), 100):
-        data[place] ^= 0x40
-    path.write_bytes(data)
-
-
-def flip_in_place(path: Path) -> None:
-    """As `flip`, in the file that processes have mapped."""
-    data = bytearray(path.read_bytes())
-    with path.open("r+b") as file:
-        for place in range(0, len(data), 100):
-            file.seek(place)
-            file.write(bytes([data[place] ^ 0x40]))
-
-
-def cut(path: Path) -> None:
-    data = path.read_bytes()
-    path.unlink()
-    path.write_bytes(data[: len(data) // 2])
-
-
-DAMAGE: dict[str, Callable[[Path], None]] = {
-    "deleted": Path.unlink,
-    "cut": cut,
-    "flipped": flip,
-    "flipped in place": flip_in_place,
-}
 
 
 def start(folder: Path, placement: str, mode: str = "MEMORY") -> sharkpy.SharkContext:

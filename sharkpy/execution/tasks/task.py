@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -66,18 +67,19 @@ def run_task(
     try:
         match program.sink:
             case HashSink() | RangeSink() as sink:
-                with _keyed_batches(program, sink, data, connection, metrics, batch_rows) as batches:
+                keyed = partial(_exchange_sql, sink, connection)
+                with _keyed_batches(program, keyed, data, connection, metrics, batch_rows) as batches:
                     yield from exchange_payloads(batches, schema, sink, context, metrics)
             case SingleSink() | BroadcastSink() | ResultSink():
                 with task_batches(program, data, connection, metrics, batch_rows) as batches:
                     yield from single_payloads(batches, schema, context.exchange_id)
             case BlockSink(buckets=Bucketing() as buckets) as sink:
-                hashed = _hash_sink(program, buckets)
-                with _bucketed_batches(program, hashed, data, connection, metrics, batch_rows) as batches:
+                keyed = partial(_bucket_sql, program, buckets, connection)
+                with _keyed_batches(program, keyed, data, connection, metrics, batch_rows) as batches:
                     yield from write_bucketed_blocks(batches, sink, buckets.num_buckets, context)
             case FileSink(buckets=Bucketing() as buckets) as sink:
-                hashed = _hash_sink(program, buckets)
-                with _bucketed_batches(program, hashed, data, connection, metrics, batch_rows) as batches:
+                keyed = partial(_bucket_sql, program, buckets, connection)
+                with _keyed_batches(program, keyed, data, connection, metrics, batch_rows) as batches:
                     yield from write_bucketed_files(batches, sink, buckets.num_buckets, context)
             case BlockSink() as sink:
                 with task_batches(program, data, connection, metrics, batch_rows) as batches:
@@ -94,9 +96,16 @@ def run_task(
         raise as_shark_error(error) from error
 
 
-def _hash_sink(program: StageProgram, buckets: Bucketing) -> HashSink:
+def _exchange_sql(sink: HashSink | RangeSink, connection: DuckDBPyConnection, sql: str) -> str:
+    """Rows of an exchange: with the hash of their key, or with their range."""
+    return hashed_sql(sql, sink) if isinstance(sink, HashSink) else bucketed_sql(sql, sink, connection)
+
+
+def _bucket_sql(program: StageProgram, buckets: Bucketing, connection: DuckDBPyConnection, sql: str) -> str:
+    """Rows of a table in buckets: with their bucket."""
     names = program.output.names
-    return HashSink(tuple(names[position] for position in buckets.keys), buckets.num_buckets)
+    sink = HashSink(tuple(names[position] for position in buckets.keys), buckets.num_buckets)
+    return bucketed_sql(sql, sink, connection)
 
 
 @contextmanager
@@ -120,37 +129,16 @@ def task_batches(
 @contextmanager
 def _keyed_batches(
     program: StageProgram,
-    sink: HashSink | RangeSink,
+    keyed_sql: Callable[[str], str],
     data: TaskData,
     connection: DuckDBPyConnection,
     metrics: TaskMetrics,
     batch_rows: int,
 ) -> Generator[Iterator[pa.RecordBatch]]:
-    """Rows with the hash of their key, or their range, as last column."""
-    if isinstance(sink, RangeSink):
-        with _bucketed_batches(program, sink, data, connection, metrics, batch_rows) as batches:
-            yield batches
-        return
+    """Rows with the last column that `keyed_sql` adds to a query: the hash of their key, or their bucket."""
     relations = {spec.relation: open_input(spec, data, metrics) for spec in program.inputs}
-    hashed = hashed_sql(program.sql or f"SELECT * FROM {quoted(program.inputs[0].relation)}", sink)
-    with _query(connection, relations, program, hashed, metrics, batch_rows) as reader:
-        yield _counted(iter(reader), metrics)
-
-
-@contextmanager
-def _bucketed_batches(
-    program: StageProgram,
-    sink: HashSink | RangeSink,
-    data: TaskData,
-    connection: DuckDBPyConnection,
-    metrics: TaskMetrics,
-    batch_rows: int,
-) -> Generator[Iterator[pa.RecordBatch]]:
-    """Rows with their bucket as last column."""
-    relations = {spec.relation: open_input(spec, data, metrics) for spec in program.inputs}
-    sql = program.sql or f"SELECT * FROM {quoted(program.inputs[0].relation)}"
-    bucketed = bucketed_sql(sql, sink, connection)
-    with _query(connection, relations, program, bucketed, metrics, batch_rows) as reader:
+    sql = keyed_sql(program.sql or f"SELECT * FROM {quoted(program.inputs[0].relation)}")
+    with _query(connection, relations, program, sql, metrics, batch_rows) as reader:
         yield _counted(iter(reader), metrics)
 
 

@@ -21,6 +21,7 @@ class BlockWriter:
     2. With `copies_dir`, a folder that all hosts share, blocks without a durable copy get one there.
     3. What fails leaves no file behind. ResourceError where neither place has room.
     4. The ids of its blocks start with `prefix`: by it those are found whose task died before it told of them.
+       ExecutionError, and no block, where the store has released those already: a task outlived its statement.
     """
 
     memory_dir: str
@@ -42,9 +43,9 @@ class BlockWriter:
             store_folder.write_file(durable_path, content, sync=is_synced)
         try:
             memory_path = self.place(block_id, content, durable_path)
+            store_folder.check_claim(self.local_dir, self.prefix)
         except Exception:
-            if durable_path is not None:
-                store_folder.remove(durable_path)
+            self._remove(block_id, durable_path)
             raise
         sizes = tuple((name, stats.size_bytes) for name, stats in encoded.statistics.columns)
         return BlockHandle(block_id, encoded.num_rows, encoded.size_bytes, memory_path, durable_path, sizes)
@@ -63,6 +64,12 @@ class BlockWriter:
         except OSError as error:
             raise store_folder.storage_error(path, error) from None
         return path
+
+    def _remove(self, block_id: str, durable_path: str | None) -> None:
+        name = block_id + store_folder.SUFFIX
+        for path in (str(Path(self.memory_dir, name)), str(Path(self.local_dir, name)), durable_path):
+            if path is not None:
+                store_folder.remove(path)
 
     def rewrite(self, handle: BlockHandle, content: memoryview) -> None:
         """Put the bytes of a block, made again, where its handle says they are. ResourceError where no room is.

@@ -43,6 +43,7 @@ class ExecutorWriter:
     2. It is kept in the memory of this host too, up to `memory_limit` bytes an executor (0: a third of the
        machine's). Where room is short the blocks that the driver has dropped go, then the oldest.
     3. The folder in memory belongs to the executor's process and goes with it.
+    4. `prefix` as in BlockWriter.
     """
 
     shm_dir: str
@@ -59,6 +60,13 @@ class ExecutorWriter:
         copy = str(folder / (block_id + store_folder.SUFFIX))
         store_folder.write_file(copy, content, sync=is_synced and durable_dir is not None)
         memory_path = self._keep(block_id, content, copy)
+        try:
+            store_folder.check_claim(self.copies_dir, self.prefix)
+        except ExecutionError:
+            store_folder.remove(copy)
+            if memory_path:
+                drop_from_memory(memory_path)
+            raise
         sizes = tuple((name, stats.size_bytes) for name, stats in encoded.statistics.columns)
         host = this_executor().host
         return BlockHandle(block_id, encoded.num_rows, encoded.size_bytes, memory_path, copy, sizes, host=host)

@@ -160,8 +160,16 @@ class BlockStore:
         path = made.durable_path if made.durable_path and (made.host or not made.memory_path) else made.memory_path
         self.rewrite(handle, mapped(path))
 
+    def claim(self, prefix: str) -> None:
+        """Let writers with `prefix` store blocks, until `release_untold`."""
+        store_folder.make_claim(self._local.path, prefix)
+
     def release_untold(self, prefix: str, told: Iterable[BlockHandle], durable_dir: str | None) -> None:
-        """Remove blocks of the writers with `prefix` that no task told of: theirs died, or another was faster."""
+        """Remove blocks of the writers with `prefix` that no task told of: theirs died, or another was faster.
+
+        Those that still write remove theirs themselves.
+        """
+        store_folder.drop_claim(self._local.path, prefix)
         known = {handle.block_id for handle in told}
         for folder in filter(None, (self._memory.path, self._local.path, durable_dir)):
             for path in Path(folder).glob(f"{prefix}*{store_folder.SUFFIX}"):

@@ -17,6 +17,7 @@ _PREFIX = "sharkpy-store-"
 _FRESH = ".new-"
 _OWNER = "owner"
 _LOCK = "lock"
+_CLAIM = "claim"
 SUFFIX = ".arrow"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -170,6 +171,26 @@ def remove_abandoned(folder: str) -> None:
         pid, _, start = entry.name.split(".")[-2].partition("-")
         if pid.isdigit() and start.isdigit() and process_start(int(pid)) != int(start):
             remove(entry.path)
+
+
+def make_claim(folder: str, prefix: str) -> None:
+    """Have the blocks wanted whose ids start with `prefix`, until the claim is dropped."""
+    path = Path(folder, prefix + _CLAIM)
+    try:
+        path.touch(mode=0o600)
+    except OSError as error:
+        raise storage_error(str(path), error) from None
+
+
+def drop_claim(folder: str, prefix: str) -> None:
+    """Who writes such a block from now on removes it again; who removes them after this call finds all others."""
+    remove(str(Path(folder, prefix + _CLAIM)))
+
+
+def check_claim(folder: str, prefix: str) -> None:
+    """To be called with the block in its place. ExecutionError where none is wanted any more."""
+    if prefix and not Path(folder, prefix + _CLAIM).exists():
+        raise ExecutionError("the statement that the block was made for is over")
 
 
 def write_file(path: str, content: memoryview, *, temporary: str | None = None, sync: bool = False) -> None:

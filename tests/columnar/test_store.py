@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from sharkpy.columnar import store_folder
 from sharkpy.columnar.block import EncodedBlock, encode_block
 from sharkpy.columnar.block_cache import BlockCache
 from sharkpy.columnar.store import BlockMissingError, BlockStore, BlockWriter, open_block, sweep_orphans
-from sharkpy.errors import ConfigurationError, CorruptionError, ResourceError
+from sharkpy.errors import ConfigurationError, CorruptionError, ExecutionError, ResourceError
 
 SCHEMA = t.Schema((t.Field("x", t.BIGINT),))
 
@@ -236,6 +237,25 @@ store.adopt([store.writer().write(block())])
 print("ready", flush=True)
 sys.stdin.read()
 """
+
+
+@pytest.mark.parametrize("place", ["memory", "local", "durable"])
+def test_a_writer_that_outlives_its_statement_leaves_nothing(store: BlockStore, tmp_path: Path, place: str) -> None:
+    writer, durable = replace(store.writer(), prefix="q-1-"), tmp_path / "durable"
+    if place == "local":
+        store.memory_limit = 0
+        writer = replace(writer, memory_limit=0)
+    durable_dir = str(durable) if place == "durable" else None
+    store.claim("q-1-")
+    told, untold = (writer.write(block(first), durable_dir) for first in range(2))
+    store.adopt([told])
+    store.release_untold("q-1-", [told], durable_dir)
+    with pytest.raises(ExecutionError, match="over"):
+        writer.write(block(), durable_dir)
+    assert first_value(told) == 0
+    left = {path.name for folder in (store.memory_dir, store.local_dir, durable) for path in Path(folder).glob("*-*")}
+    assert left == {f"{told.block_id}.arrow"}
+    assert not Path(untold.memory_path).exists()
 
 
 def test_orphans_of_a_killed_process_are_swept(folders: tuple[str, str]) -> None:

@@ -106,6 +106,8 @@ class RddStages:
             listener = self.run.listener(jobs, stage, rdd.num_tasks)
             reports: list[TaskReport] = []
             try:
+                if isinstance(stage.program.sink, BlockSink):
+                    self.run.engine.store.claim(self._block_prefix(rdd.run_id))
                 group = jobs.job_group(self.run.group, self.run.description, self.run.pool)
                 with group, jobs.reported(rdd.run_id, listener) as reports:
                     output = run(rdd.frames)

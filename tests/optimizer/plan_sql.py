@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import duckdb
 
+from sharkpy.execution.tasks.run_query import run_query
 from sharkpy.expr import (
     AggregateCall,
     Alias,
@@ -192,16 +193,5 @@ def _join_sql(plan: Join, columns: str) -> str:
 
 def rows(connection: duckdb.DuckDBPyConnection, plan: LogicalPlan) -> list[tuple[object, ...]]:
     """The plan's rows as a sorted bag."""
-    try:
-        return _rows(connection, plan)
-    except duckdb.InternalException:
-        # DuckDB 2.0 loses a column under some outer joins ("Failed to bind column reference").
-        connection.execute("SET disabled_optimizers = 'projection_pullup'")
-        try:
-            return _rows(connection, plan)
-        finally:
-            connection.execute("RESET disabled_optimizers")
-
-
-def _rows(connection: duckdb.DuckDBPyConnection, plan: LogicalPlan) -> list[tuple[object, ...]]:
-    return sorted(connection.execute(plan_sql(plan)).fetchall(), key=repr)
+    columns = [column.to_pylist() for column in run_query(connection, plan_sql(plan), 1_000).read_all().columns]
+    return sorted(zip(*columns, strict=True), key=repr)

@@ -27,6 +27,7 @@ from sharkpy.execution.tasks.inputs import (
 from sharkpy.execution.tasks.operator_figures import read_figures
 from sharkpy.execution.tasks.partitioned_files import write_partitioned_files
 from sharkpy.execution.tasks.report import BlockResult, FileResult
+from sharkpy.execution.tasks.run_query import run_query
 from sharkpy.execution.tasks.sinks import (
     Payload,
     SinkContext,
@@ -152,7 +153,7 @@ def _query(
     batch_rows: int,
 ) -> Generator[pa.RecordBatchReader]:
     with registered_inputs(connection, relations), _profiled(connection, program, metrics):
-        reader = connection.sql(sql).to_arrow_reader(batch_rows)
+        reader = run_query(connection, sql, batch_rows)
         with contextlib.closing(reader):
             yield reader
 

@@ -21,6 +21,27 @@ CONFIGURATIONS: Mapping[str, Mapping[str, object]] = {
     "pruning off": {"shark.block.rows": 4, "shark.pruning": False},
     **{f"{name} encoding": {"shark.test.encoding": name, "shark.block.rows": 5} for name in ENCODINGS},
 }
+RDD_TASKS: Mapping[str, Mapping[str, object]] = {
+    "as chosen": {},
+    "broadcast": {"shark.test.join": "broadcast"},
+    "shuffle": {"shark.test.join": "shuffle"},
+    "every key heavy": {"shark.test.join": "shuffle", "shark.test.skew": True},
+    "exchanges to several tasks": {
+        "shark.test.join": "shuffle",
+        "shark.task.single.max.rows": 0,
+        "shark.task.single.max.bytes": 0,
+        "shark.exchange.buckets": 7,
+        "shark.sort.single.max.rows": 0,
+    },
+    "every key heavy, exchanges to several tasks": {
+        "shark.test.join": "shuffle",
+        "shark.test.skew": True,
+        "shark.exchange.buckets": 7,
+        "shark.task.single.max.rows": 0,
+        "shark.task.single.max.bytes": 0,
+        "shark.join.replicate.max.rows": 0,
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +110,9 @@ def test_configurations(duck: duckdb.DuckDBPyConnection, tmp_path: Path, name: s
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("join", ["", "broadcast", "shuffle"])
-def test_many_queries_as_rdd_tasks(duck: duckdb.DuckDBPyConnection, tmp_path: Path, join: str) -> None:
-    settings = {"shark.placement.driver": False, "shark.block.rows": 6, "shark.test.join": join}
+@pytest.mark.parametrize("name", RDD_TASKS)
+def test_many_queries_as_rdd_tasks(duck: duckdb.DuckDBPyConnection, tmp_path: Path, name: str) -> None:
+    settings = {"shark.placement.driver": False, "shark.block.rows": 6, **RDD_TASKS[name]}
     with shark_session(tmp_path, settings, cached=True) as context:
         compare_with_duckdb(context, duck, 6, 0, 250)
 

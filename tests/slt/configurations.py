@@ -55,7 +55,8 @@ class Configuration:
 SKEWED = Configuration(
     (
         *(("shark.test.skew", "true"), ("shark.test.join", "shuffle"), ("shark.placement.driver", "false")),
-        *(("shark.task.single.max.bytes", "0"), ("shark.block.rows", "1000000"), (CACHED, "true")),
+        *(("shark.task.single.max.bytes", "0"), ("shark.task.single.max.rows", "0"), ("shark.exchange.buckets", "7")),
+        *(("shark.join.replicate.max.rows", "0"), ("shark.block.rows", "1000000"), (CACHED, "true")),
     )
 )
 """Every join is shuffled and every key is dealt over several tasks."""

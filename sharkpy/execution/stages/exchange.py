@@ -65,7 +65,9 @@ class ExchangeInput:
             return tuple(range(count)) if 0 in tasks else ()
         if self.dealt is None:
             return tuple(task for task in tasks if task < count)
-        return tuple(sorted({bucket for task in tasks for bucket in self.dealt.buckets[task]}))
+        # Joins side by side in a stage may have been dealt to different numbers of tasks.
+        dealt = self.dealt.buckets
+        return tuple(sorted({bucket for task in tasks if task < len(dealt) for bucket in dealt[task]}))
 
     def reads_again(self, task: int) -> bool:
         return self.dealt is not None and task in self.dealt.again

@@ -53,10 +53,6 @@ class ColumnStatistics:
         """The least value as Python's; None where not exactly known."""
         return self._value(self.low)
 
-    def max_value(self) -> object:
-        """The greatest value as Python's; None where not exactly known."""
-        return self._value(self.high)
-
     def _value(self, bound: DomainValue | None) -> object:
         if bound is None or not self.exact or self.has_nan:
             return None

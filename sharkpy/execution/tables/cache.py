@@ -145,9 +145,6 @@ class TableCache:
             self.versions.store.touch(entry.version.blocks)
         return entry.version
 
-    def load(self, table: Table) -> TableVersion | None:
-        return self.version(table)
-
     def load_all(self, tables: Iterable[Table]) -> None:
         """Load those of `tables` that are cached and not loaded yet, side by side."""
         wanted = {table.table_id: table for table in tables if self.is_cached(table) and not self.is_loaded(table)}

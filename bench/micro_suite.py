@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bench import store_figures
+from bench import row_set_figures, store_figures
 from bench.report import machine
 from bench.suites import SUITES
 
@@ -33,13 +33,14 @@ def run_micro(runs: int) -> tuple[str, dict[str, Any]]:
     figures = {**_queries(repeats), "shell start": _median(_start_shell, 5)}
     lines = ["## micro", "", f"{machine()}. Medians in ms.", "", "| what | ms | at most |", "|---|---:|---:|"]
     lines += [f"| {name} | {value:.1f} | {TARGETS_MS[name]:.0f} |" for name, value in figures.items()]
-    lines += ["", "The memory store alone, on one thread:", "", "| measure | case | figures |", "|---|---|---|"]
+    lines += ["", "The memory store and row sets alone, on one thread:", ""]
+    lines += ["| measure | case | figures |", "|---|---|---|"]
     lineitem = next((SUITES["tpch"].data(1.0) / "lineitem").glob("*.parquet"))
-    store = store_figures.run(str(lineitem))
-    for row in store:
+    store, row_sets = store_figures.run(str(lineitem)), row_set_figures.run()
+    for row in store + row_sets:
         shown = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in row.items() if key not in ROW_NAMES)
         lines.append(f"| {row['measure']} | {row['case']} | {shown} |")
-    return "\n".join([*lines, ""]), {"sharkpy": figures, "store": store}
+    return "\n".join([*lines, ""]), {"sharkpy": figures, "store": store, "row sets": row_sets}
 
 
 def _queries(repeats: int) -> dict[str, float]:

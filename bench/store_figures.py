@@ -153,7 +153,7 @@ def million_blocks(num_blocks: int = BLOCKS) -> StatisticsTable:
 
     def column(dtype: t.DataType, bounds: NumberBounds | ByteBounds, sets: DistinctSets = without) -> ColumnTable:
         counts = np.full(num_blocks, 1000, np.int64)
-        return ColumnTable(dtype, counts * 0, counts, none, ~none, bounds, None, sets, counts, counts)
+        return ColumnTable(dtype, counts * 0, counts, none, ~none, bounds, None, sets, counts, counts, none, None)
 
     columns = {
         "key": column(t.BIGINT, NumberBounds(keys, keys + 99, none)),

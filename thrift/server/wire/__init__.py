@@ -1,0 +1,1 @@
+"""What goes over the wire: the bindings of HiveServer2's service, and the protocol that reads and writes them."""

@@ -17,7 +17,21 @@ PartitionFilter = tuple[tuple[str, str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Base of commands. A SHOW or DESCRIBE yields rows; the others yield none."""
+    """Base of commands, which yield no rows but for listings."""
+
+    @property
+    def yields_rows(self) -> bool:
+        """Whether the answer is rows, though there may be none of them: known before the command is carried out."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Command):
+    """SHOW, DESCRIBE and EXPLAIN."""
+
+    @property
+    def yields_rows(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,7 @@ class CreateTable(Command):
     query: LogicalPlan | None = None
     partition_columns: tuple[str, ...] = ()
     buckets: BucketSpec | None = None
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,40 +192,48 @@ class LoadData(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class ShowDatabases(Command):
+class ShowDatabases(Listing):
     pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ShowTables(Command):
+class ShowTables(Listing):
     database: str
     pattern: str | None = None
     views_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ShowColumns(Command):
+class ShowTableExtended(Listing):
+    """Facts about the tables whose names `pattern` takes."""
+
+    database: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowColumns(Listing):
     table: Table
 
 
 @dataclass(frozen=True, slots=True)
-class ShowFunctions(Command):
+class ShowFunctions(Listing):
     pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ShowCreateTable(Command):
+class ShowCreateTable(Listing):
     table: Table
 
 
 @dataclass(frozen=True, slots=True)
-class ShowTableProperties(Command):
+class ShowTableProperties(Listing):
     table: Table
     key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ShowPartitions(Command):
+class ShowPartitions(Listing):
     """`partition`: those with these values alone."""
 
     table: Table
@@ -218,7 +241,7 @@ class ShowPartitions(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeTable(Command):
+class DescribeTable(Listing):
     """DESCRIBE [FORMATTED | EXTENDED] t [column | PARTITION (…)]; `style` is "", "formatted" or "extended"."""
 
     table: Table
@@ -228,13 +251,13 @@ class DescribeTable(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeDatabase(Command):
+class DescribeDatabase(Listing):
     name: str
     extended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeFunction(Command):
+class DescribeFunction(Listing):
     name: str
     extended: bool = False
 
@@ -247,6 +270,10 @@ class SetConf(Command):
     value: str | None = None
     verbose: bool = False
 
+    @property
+    def yields_rows(self) -> bool:
+        return self.value is None
+
 
 @dataclass(frozen=True, slots=True)
 class ResetConf(Command):
@@ -254,7 +281,7 @@ class ResetConf(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class Explain(Command):
+class Explain(Listing):
     """EXPLAIN [EXTENDED | ANALYZE] of a query or of a command that runs one."""
 
     statement: LogicalPlan | Command

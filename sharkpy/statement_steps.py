@@ -1,11 +1,11 @@
-"""One statement through its steps: found among known plans, or bound and planned, and run while its result is read."""
+"""One statement through its steps: found among known plans, or bound; planned; run while its result is read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING
 
-from sharkpy.commands import Command, Explain
+from sharkpy.commands import Command, CreateTable, Explain, Insert
 from sharkpy.errors import BlocksReplacedError, InternalError
 from sharkpy.logical import LogicalPlan
 from sharkpy.plan_cache import CatalogLookups, PlanCache, PlannedQuery
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from sharkpy.session import SharkContext
 
 
-class StatementSteps:
-    """Takes one statement of a session from its text to its Result; `end` is called once it is over.
+class PreparedStatement:
+    """A statement of a session whose names and types are resolved; `end` is called once it is over.
 
-    A query whose tables' blocks are replaced under it, before its first row, is planned and run once more.
+    1. Either `run` is called, once, or `close`. `cancel` may come from any thread, at any time.
+    2. A query whose tables' blocks are replaced under it, before its first row, is planned and run once more.
     """
 
     def __init__(
@@ -43,27 +44,64 @@ class StatementSteps:
         self._statement = statement
         self._end = end
         self._database = session.current_database
+        engine = session.known_engine
+        self._key = (text, self._database, session.conf.changes(), engine and engine.parallelism)
+        self._snapshot = QuerySnapshot(session)
+        self._known = plans.find(self._key, self._snapshot)
+        self._lookups, self._clock = CatalogLookups(session.catalog), StatementClock()
+        self._bound: LogicalPlan | Command | None = None
+        if self._known is None:
+            self._bound = bind(text, self._lookups, session.conf, self._database, self._clock)
+
+    @property
+    def yields_rows(self) -> bool:
+        return self._bound.yields_rows if isinstance(self._bound, Command) else True
+
+    @property
+    def schema(self) -> Schema | None:
+        """That of a query's rows; None for a command, whose answer tells."""
+        if self._known is not None:
+            return self._known.schema
+        return _schema(self._bound) if isinstance(self._bound, LogicalPlan) else None
+
+    @property
+    def rows_written(self) -> int | None:
+        """How many rows an INSERT or CREATE TABLE that was run has written; None for other statements."""
+        return self._statement.rows_written if isinstance(self._bound, (Insert, CreateTable)) else None
+
+    def cancel(self) -> None:
+        self._statement.cancel()
+
+    def close(self) -> None:
+        """It will not be run."""
+        self._end(self._statement)
 
     def run(self) -> Result:
-        session = self._session
-        engine = session.known_engine
-        key = (self._text, self._database, session.conf.changes(), engine and engine.parallelism)
-        snapshot = QuerySnapshot(session)
-        if (known := self._plans.find(key, snapshot)) is not None:
-            return self._query(known, session.new_runner(known.label))
-        lookups, clock = CatalogLookups(session.catalog), StatementClock()
-        bound = bind(self._text, lookups, session.conf, self._database, clock)
+        try:
+            with self._statement.active():
+                self._statement.check()
+                return self._run()
+        except BaseException:
+            self._end(self._statement)
+            raise
+
+    def _run(self) -> Result:
+        session, bound = self._session, self._bound
+        if self._known is not None:
+            return self._query(self._known, session.new_runner(self._known.label))
         if not isinstance(bound, LogicalPlan):
             return self._command(bound)
         runner = session.new_runner(bound.label)
-        planned = self._planned(bound, runner, lookups, snapshot)
-        if not clock.was_read:
-            self._plans.keep(key, self._text, planned)
+        planned = self._planned(bound, runner, self._lookups, self._snapshot)
+        if not self._clock.was_read:
+            self._plans.keep(self._key, self._text, planned)
         return self._query(planned, runner)
 
-    def _command(self, command: Command) -> Result:
+    def _command(self, command: Command | None) -> Result:
         from sharkpy.execution.commands.run import run_command
 
+        if command is None:
+            raise InternalError("a statement that is neither bound nor known")
         answer = run_command(command, self._session)
         self._end(self._statement)
         batches = answer.table.to_batches() if answer.table is not None else ()
@@ -73,8 +111,9 @@ class StatementSteps:
         self, plan: LogicalPlan, runner: Runner, lookups: CatalogLookups, snapshot: QuerySnapshot
     ) -> PlannedQuery:
         physical = self._session.plan_steps(plan, None, snapshot)[1]
-        schema = Schema(tuple(Field(column.name, column.dtype) for column in plan.output))
-        return PlannedQuery(schema, plan.label, physical, runner.only_stage(physical), lookups, snapshot.states())
+        return PlannedQuery(
+            _schema(plan), plan.label, physical, runner.only_stage(physical), lookups, snapshot.states()
+        )
 
     def _planned_again(self) -> PlannedQuery:
         """The query planned over its tables as they are now."""
@@ -117,3 +156,7 @@ class StatementSteps:
         planned = self._planned_again()
         runners.append(session.new_runner(planned.label))
         yield from session.run_batches(runners[-1], planned.physical, planned.stage)
+
+
+def _schema(plan: LogicalPlan) -> Schema:
+    return Schema(tuple(Field(column.name, column.dtype) for column in plan.output))

@@ -16,13 +16,24 @@ def field_names(node_type: type) -> tuple[str, ...]:
     return names
 
 
-def iterate_nodes(value: object, family: type) -> Iterator[Any]:
-    """The nodes of `family` directly held by a field's value, through tuples."""
-    if isinstance(value, family):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from iterate_nodes(item, family)
+def held_nodes(node: object, family: type) -> list[Any]:
+    """The nodes of `family` directly held by a node's fields, in their order, tuples included."""
+    found: list[Any] = []
+    for name in field_names(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, family):
+            found.append(value)
+        elif isinstance(value, tuple):
+            _collect(value, family, found)
+    return found
+
+
+def _collect(values: tuple[Any, ...], family: type, found: list[Any]) -> None:
+    for value in values:
+        if isinstance(value, family):
+            found.append(value)
+        elif isinstance(value, tuple):
+            _collect(value, family, found)
 
 
 def map_nodes(value: Any, family: type, function: Callable[[Any], Any]) -> Any:
@@ -48,8 +59,7 @@ class TreeNode:
 
     @property
     def children(self) -> tuple[Self, ...]:
-        names = field_names(type(self))
-        return tuple(node for name in names for node in iterate_nodes(getattr(self, name), self.family))
+        return tuple(held_nodes(self, self.family))
 
     def map_fields(self, family: type, function: Callable[[Any], Any]) -> Self:
         """This node with `function` applied to every node of `family` directly held by it."""
@@ -74,6 +84,8 @@ class TreeNode:
 
     def walk(self) -> Iterator[Any]:
         """This node and all below it, parents first."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        waiting: list[Any] = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.children))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import BINARY, BOOLEAN, STRING, DataType, common_type
+from sharkpy.types import BINARY, BOOLEAN, NULL, STRING, DataType, common_type
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.signatures import Types, all_common, anything, comparable, converts, returns, same_as, takes
 
@@ -108,8 +108,8 @@ CONDITIONAL_FUNCTIONS = (
     ScalarFunction(
         "assert_true",
         lambda types: types if len(types) == 1 and types[0] == BOOLEAN else None,
-        returns(BOOLEAN),
-        "CASE WHEN {0} THEN CAST(NULL AS BOOLEAN) ELSE CAST(error('assert_true(): assertion failed') AS BOOLEAN) END",
+        returns(NULL),
+        "CASE WHEN {0} THEN NULL ELSE error('assert_true(): assertion failed') END",
         NullPolicy.CUSTOM,
         is_deterministic=False,
         doc="an error unless true",

@@ -99,7 +99,9 @@ def _to_date_arguments(types: Types) -> Types | None:
     return types if len(types) == 1 and (types[0] in (DATE, TIMESTAMP) or is_string(types[0])) else takes(DATE)(types)
 
 
-def _to_timestamp(args: Sequence[str], _types: Types, _result: DataType) -> str:
+def _to_timestamp(args: Sequence[str], types: Types, _result: DataType) -> str:
+    if types[0] == BIGINT:
+        return f"make_timestamp({args[0]} * 1000000)"
     return parse_timestamp(args[0], args[1]) if len(args) == 2 else args[0]
 
 
@@ -152,10 +154,10 @@ DATE_FUNCTIONS = (
     ),
     ScalarFunction(
         "to_timestamp",
-        first_of(takes(TIMESTAMP), takes(STRING, STRING)),
+        first_of(takes(TIMESTAMP), takes(BIGINT), takes(STRING, STRING)),
         returns(TIMESTAMP),
         _to_timestamp,
-        doc="timestamp of a string, with a Java pattern",
+        doc="timestamp of a string, with a Java pattern, or of seconds since 1970",
         example="to_timestamp('2016-12-31', 'yyyy-MM-dd')",
     ),
     ScalarFunction(

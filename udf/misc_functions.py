@@ -104,7 +104,16 @@ MISC_FUNCTIONS = (
         returns(STRING),
         _current_user,
         NullPolicy.CUSTOM,
-        doc="the name of the user who runs the engine",
+        doc="the name of the session's user",
         example="length(current_user()) > 0",
+    ),
+    ScalarFunction(
+        "current_database",
+        takes(),
+        returns(STRING),
+        "'default'",
+        NullPolicy.CUSTOM,
+        doc="the session's current database",
+        example="length(current_database()) > 0",
     ),
 )

@@ -27,6 +27,7 @@ ALIASES = {
     "array_size": "size",
     "cardinality": "size",
     "ceiling": "ceil",
+    "current_schema": "current_database",
     "char_length": "length",
     "character_length": "length",
     "char": "chr",
@@ -97,6 +98,11 @@ def window(name: str) -> WindowFunction | None:
 
 def table_function(name: str) -> TableFunction | None:
     return _TABLES.get(canonical(name))
+
+
+def described(name: str) -> ScalarFunction | AggregateFunction | WindowFunction | TableFunction | None:
+    """The row that says what the function is for; None where there is none of that name."""
+    return scalar(name) or aggregate(name) or window(name) or table_function(name)
 
 
 def names() -> tuple[str, ...]:

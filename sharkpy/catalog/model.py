@@ -80,6 +80,7 @@ class Table:
     partition_columns: tuple[str, ...] = field(compare=False, default=())
     """Those of `schema`, its last ones, whose values are in the names of Hive partitions and not in files."""
     buckets: BucketSpec | None = field(compare=False, default=None)
+    owner: str = field(compare=False, default="")
 
     @property
     def is_partitioned(self) -> bool:

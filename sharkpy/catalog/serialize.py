@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from sharkpy.catalog.model import BucketSpec, StorageFormat, Table, TableKind
 from sharkpy.type_parser import parse_type
 from sharkpy.types import ArrayType, DataType, Field, MapType, Schema, StructType
+
+_stored_type = lru_cache(4096)(parse_type)
 
 
 def type_text(dtype: DataType) -> str:
@@ -36,13 +39,14 @@ def table_to_json(table: Table) -> str:
         "created_at": table.created_at,
         "partition_columns": list(table.partition_columns),
         "buckets": _buckets_to_json(table.buckets),
+        "owner": table.owner,
     }
     return json.dumps(body)
 
 
 def table_from_json(table_id: str, database: str, name: str, text: str) -> Table:
     body = json.loads(text)
-    fields = tuple(Field(name, parse_type(dtype), comment) for name, dtype, comment in body["schema"])
+    fields = tuple(Field(name, _stored_type(dtype), comment) for name, dtype, comment in body["schema"])
     return Table(
         table_id,
         database,
@@ -57,6 +61,7 @@ def table_from_json(table_id: str, database: str, name: str, text: str) -> Table
         body["created_at"],
         tuple(body.get("partition_columns", ())),
         _buckets_from_json(body.get("buckets")),
+        body.get("owner", ""),
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Database, Table, TableKind
+from sharkpy.catalog.names import check_name
 from sharkpy.catalog.partition_changes import PartitionChanges, read_partitions
 from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.serialize import table_from_json, table_to_json
@@ -96,6 +97,7 @@ class Catalog:
         self, name: str, *, if_not_exists: bool = False, comment: str | None = None, location: str | None = None
     ) -> bool:
         """Whether a database was made; BindError 42P04 where it exists already."""
+        check_name(name)
         key = name.lower()
         place = location or str(Path(self.warehouse_dir, f"{key}.db"))
         with self._file.transaction():
@@ -155,7 +157,7 @@ class Catalog:
         """All tables and views of a database by name, temporary ones in place of what they shadow."""
         key = self.database(database).name
         rows = self._file.rows("SELECT table_id, database, name, body FROM table_ WHERE database = ?", key)
-        found = {row[2]: table_from_json(*row) for row in rows}
+        found = {name: self._decode((database, name), table_id, body) for table_id, database, name, body in rows}
         with self._lock:
             found |= {name: table for (place, name), table in self._temporary.items() if place == key}
         return [found[name] for name in sorted(found)]
@@ -168,9 +170,11 @@ class Catalog:
     ) -> Table:
         """Add `table` (its name lower-cased); TableExistsError where the name is taken and not `replace`.
 
+        A managed table that is replaced leaves its folder as garbage; the new one lies elsewhere.
         `publish` puts the table's data in place; it runs inside the transaction, after the check, so data
         and catalog entry appear together or not at all.
         """
+        check_name(table.name)
         key = (self.database(table.database).name, table.name.lower())
         created = dataclasses.replace(
             table, database=key[0], name=key[1], created_at=table.created_at or float(int(time.time()))
@@ -179,9 +183,10 @@ class Catalog:
             return self._create_temporary(key, created, publish, replace)
         with self._lock, self._file.transaction():
             old = self._find_permanent(key)
-            if old is not None and not (replace and old.kind is created.kind):
+            if old is not None and not (replace and _can_replace(old, created)):
                 raise _exists(key[1])
-            self._file.run("DELETE FROM table_ WHERE database = ? AND name = ?", *key)
+            if old is not None:
+                self._forget(old)
             if created.location is not None:
                 self._clear_garbage(created.location)
             row = (*key, created.table_id, table_to_json(created))
@@ -198,12 +203,15 @@ class Catalog:
                 del self._temporary[key]
                 return
             with self._file.transaction():
-                changed = self._file.run("DELETE FROM table_ WHERE table_id = ?", table.table_id)
-                if not changed:
-                    raise TableNotFoundError(f"Table not found {table.name}")
-                PartitionChanges(self._file, table).drop_all()
-                if table.kind is TableKind.MANAGED and table.location is not None:
-                    self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", table.location)
+                self._forget(table)
+
+    def _forget(self, table: Table) -> None:
+        """Inside a transaction."""
+        if not self._file.run("DELETE FROM table_ WHERE table_id = ?", table.table_id):
+            raise TableNotFoundError(f"Table not found {table.name}")
+        PartitionChanges(self._file, table).drop_all()
+        if table.kind is TableKind.MANAGED and table.location is not None:
+            self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", table.location)
 
     def alter_table(self, table: Table, *, publish: Callable[[], object] | None = None) -> Table:
         """Replace the metadata of the table with this id, its name and database included.
@@ -212,6 +220,7 @@ class Catalog:
 
         TableNotFoundError where it was dropped meanwhile, TableExistsError where the new name is taken.
         """
+        check_name(table.name)
         altered = dataclasses.replace(table, database=table.database.lower(), name=table.name.lower())
         key = (self.database(altered.database).name, altered.name)
         with self._lock:
@@ -283,13 +292,21 @@ class Catalog:
         row = self._file.row("SELECT table_id, body FROM table_ WHERE database = ? AND name = ?", *key)
         if row is None:
             return None
-        table_id, body = row
+        return self._decode(key, *row)
+
+    def _decode(self, key: tuple[str, str], table_id: str, body: str) -> Table:
+        """The same object as before where nothing has changed: decoding thousands of tables takes its time."""
         known = self._decoded.get(key)
         if known is not None and known[0] == body and known[1].table_id == table_id:
             return known[1]
         table = table_from_json(table_id, *key, body)
         self._decoded[key] = (body, table)
         return table
+
+
+def _can_replace(old: Table, new: Table) -> bool:
+    """Never where the new one's data lies: the old one's goes."""
+    return old.is_view == new.is_view and (old.location is None or old.location != new.location)
 
 
 def _exists(name: str) -> TableExistsError:

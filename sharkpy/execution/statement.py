@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sharkpy.cancellation import Cancellation
-from sharkpy.errors import CancelledError
+from sharkpy.errors import StatementTimeoutError
+from sharkpy.execution.stages.progress import Progress, ProgressListener, ignore_progress
 
 if TYPE_CHECKING:
     from sharkpy.execution.admission import Turn
@@ -21,11 +22,14 @@ class Statement(Cancellation):
     """1. `active` is entered by one thread at a time, while it works; in between the reader of the rows works.
     2. The time of `timeout` runs, and the turn is held, only inside `active`.
     3. `end` is called once, when the statement has given all that it gives or has failed.
+    4. `listener` hears how far it is, from any thread; it must not wait.
     """
 
-    def __init__(self, timeout: float = 0.0) -> None:
+    def __init__(self, timeout: float = 0.0, listener: ProgressListener = ignore_progress) -> None:
         super().__init__()
         self.turn: Turn | None = None
+        self.rows_written = 0
+        self._listener = listener
         self._timeout = timeout
         self._clock = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -41,6 +45,9 @@ class Statement(Cancellation):
                 yield
         finally:
             self._pause()
+
+    def report(self, progress: Progress) -> None:
+        self._listener(progress)
 
     def end(self) -> None:
         with self._clock:
@@ -80,5 +87,5 @@ class Statement(Cancellation):
             if spent < self._timeout:
                 self._arm()
                 return
-        limit = f"shark.query.timeout allows it {self._timeout:g} s"
-        self.cancel(CancelledError(f"the statement took too long: {limit}"))
+        limit = f"shark.query.timeout, or who sent it, allows it {self._timeout:g} s"
+        self.cancel(StatementTimeoutError(f"the statement took too long: {limit}"))

@@ -45,7 +45,7 @@ def bind_drop(binder: CommandBinder) -> Command:
     if_exists = reader.if_exists() or binder.context.conf.get(_IGNORE_MISSING, "true").lower() == "true"
     token = reader.current
     table = binder.optional_table() if if_exists else binder.table()
-    if table is not None and table.is_view != is_view:
+    if table is not None and table.is_view != is_view and table.kind is not TableKind.TEMPORARY_VIEW:
         kind, word = ("view", "VIEW") if table.is_view else ("table", "TABLE")
         message = f"{table.qualified_name} is a {kind}"
         raise binder.error(message, token, hint=f"use DROP {word}", sqlstate="42809")
@@ -169,7 +169,7 @@ def _unset(binder: CommandBinder, known: dict[str, str]) -> tuple[str, ...]:
 
 def _added_columns(binder: CommandBinder, schema: Schema) -> tuple[Field, ...]:
     reader = binder.reader
-    reader.expect("(")
+    has_parentheses = reader.match("(")
     fields: list[Field] = []
     while True:
         token = reader.current
@@ -177,6 +177,6 @@ def _added_columns(binder: CommandBinder, schema: Schema) -> tuple[Field, ...]:
         field = Field(name, reader.data_type(), reader.optional_string("COMMENT"))
         check_column(binder, [*schema, *fields], field, token)
         fields.append(field)
-        if reader.match(")"):
+        if reader.match(")") if has_parentheses else reader.current is None:
             return tuple(fields)
         reader.expect(",")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from sharkpy.sql.coercion import cast
 from sharkpy.sql.command_binder import CommandBinder
 from sharkpy.types import NULL, STRING, Field, Schema, is_interval
 
-_UNSUPPORTED_CLAUSES = ("SKEWED", "SORTED", "CLUSTER BY", "OPTIONS")
+_UNSUPPORTED_CLAUSES = {"SKEWED": "SKEWED BY", "SORTED": "SORTED BY", "CLUSTER BY": "CLUSTER BY", "OPTIONS": "OPTIONS"}
 _UNSUPPORTED_OBJECTS = ("FUNCTION", "INDEX", "ROLE", "MACRO", "MATERIALIZED", "RESOURCE", "TRANSACTIONAL", "SCHEDULED")
 _CONSTRAINTS = (
     "NOT",
@@ -45,8 +46,8 @@ def bind_create(binder: CommandBinder) -> Command:
         raise reader.unsupported(f"CREATE {reader.word()}")
     if reader.match("VIEW"):
         return _create_view(binder, or_replace, temporary)
-    if or_replace:
-        raise reader.error("VIEW expected after OR REPLACE")
+    if or_replace and reader.word() != "TABLE":
+        raise reader.error("VIEW or TABLE expected after OR REPLACE")
     if reader.match_any("DATABASE", "SCHEMA"):
         return _create_database(binder)
     external = reader.match("EXTERNAL")
@@ -55,7 +56,9 @@ def bind_create(binder: CommandBinder) -> Command:
     if external and temporary:
         raise reader.error("a table is either TEMPORARY or EXTERNAL")
     kind = TableKind.TEMPORARY if temporary else TableKind.EXTERNAL if external else TableKind.MANAGED
-    return _create_table(binder, kind)
+    if or_replace and reader.peek("IF"):
+        raise reader.error("either OR REPLACE or IF NOT EXISTS expected")
+    return dataclasses.replace(_create_table(binder, kind), or_replace=or_replace)
 
 
 def _create_database(binder: CommandBinder) -> CreateDatabase:
@@ -172,7 +175,7 @@ def _clauses(binder: CommandBinder) -> _Clauses:
     reader, clauses = binder.reader, _Clauses()
     while reader.current is not None and reader.word() not in ("AS", "SELECT", "WITH", "("):
         if reader.word() in _UNSUPPORTED_CLAUSES:
-            raise reader.unsupported(f"{reader.word().removesuffix(' BY')} BY in CREATE TABLE")
+            raise reader.unsupported(f"{_UNSUPPORTED_CLAUSES[reader.word()]} in CREATE TABLE")
         if reader.match("ROW", "FORMAT"):
             clauses.set(binder, "row", row_format(reader))
         elif reader.match("STORED", "AS") or reader.match("USING"):

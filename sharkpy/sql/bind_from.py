@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sharkpy.catalog.model import Table
-from sharkpy.errors import SharkError, TypeMismatchError, did_you_mean
+from sharkpy.errors import SharkError, TableNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.expr import Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.logical import Generate, LogicalPlan, Project, Scan, Values
 from sharkpy.sql import expr_binder
@@ -62,7 +62,10 @@ def find_table(context: Context, database: str, name: str, node: exp.Expr | None
         return context.catalog.table(database, name)
     except SharkError as error:
         hint = error.hint or did_you_mean(name, context.ctes)
-        raise context.error(error.message, node, type(error), hint) from None
+        message = error.message
+        if isinstance(error, TableNotFoundError) and isinstance(node, exp.Table):
+            message = f"Table not found {'.'.join(part.name for part in node.parts)}"
+        raise context.error(message, node, type(error), hint) from None
 
 
 def scan(context: Context, table: Table) -> Scan:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from sharkpy.conf import user_name
 from sharkpy.errors import BindError, FunctionNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.expr import AggregateCall, Call, Expr, Literal, PythonValue
 from sharkpy.sql.coercion import cast_all, with_minimal_literals
@@ -16,6 +17,7 @@ from sharkpy.udf import registry
 from sharkpy.udf.function import AggregateFunction, ScalarFunction, TypeRule, WindowFunction
 
 if TYPE_CHECKING:
+    from sharkpy.sql.context import Context
     from sharkpy.sql.expr_binder import ExprBinder
 
 GROUPING = "grouping"
@@ -54,6 +56,10 @@ _CLOCKS: dict[str, Callable[[datetime.datetime], PythonValue]] = {
     "unix_timestamp": lambda now: int(now.timestamp()),
 }
 """Functions that without arguments give the time of the statement."""
+_OF_SESSION: dict[str, Callable[[Context], str]] = {
+    "current_database": lambda context: context.database,
+    "current_user": lambda context: user_name(context.conf),
+}
 _NO_PAREN: dict[type[exp.Expr], str] = {
     exp.CurrentDate: "current_date",
     exp.CurrentTimestamp: "current_timestamp",
@@ -79,6 +85,8 @@ def scalar_call(binder: ExprBinder, row: ScalarFunction, args: Sequence[Expr], n
     targets = argument_types(binder, row.name, row.arguments, args, node)
     if not args and row.name in _CLOCKS:
         return Literal(_CLOCKS[row.name](binder.context.now), row.result(targets))
+    if row.name in _OF_SESSION:
+        return Literal(_OF_SESSION[row.name](binder.context), row.result(targets))
     cast_args = cast_all(args, targets)
     if row.literal_result is not None:
         return Call(row.name, cast_args, row.literal_result(targets, literal_values(cast_args)))

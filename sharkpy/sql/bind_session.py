@@ -32,12 +32,17 @@ def bind_set(text: str) -> SetConf:
     if rest == "-v":
         return SetConf(verbose=True)
     key, separator, value = rest.partition("=")
-    return SetConf(key.strip(), value.strip() if separator else None)
+    return SetConf(key.strip().removeprefix("hiveconf:"), value.strip() if separator else None)
 
 
 def bind_reset(binder: CommandBinder) -> ResetConf:
-    binder.reader.expect("RESET")
-    return ResetConf(binder.reader.key("a setting") if binder.reader.current is not None else None)
+    reader = binder.reader
+    reader.expect("RESET")
+    if reader.current is None:
+        return ResetConf()
+    start = reader.position
+    reader.key("a setting")
+    return ResetConf("".join(token.text for token in reader.tokens[start : reader.position]))
 
 
 def bind_use(binder: CommandBinder) -> UseDatabase:

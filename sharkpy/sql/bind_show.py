@@ -14,6 +14,7 @@ from sharkpy.commands import (
     ShowDatabases,
     ShowFunctions,
     ShowPartitions,
+    ShowTableExtended,
     ShowTableProperties,
     ShowTables,
 )
@@ -33,7 +34,6 @@ _UNSUPPORTED_SHOWN = (
     "LOCKS",
     "MATERIALIZED",
     "ROLES",
-    "TABLE",
     "TRANSACTIONS",
 )
 
@@ -41,6 +41,8 @@ _UNSUPPORTED_SHOWN = (
 def bind_show(binder: CommandBinder) -> Command:
     reader = binder.reader
     reader.expect("SHOW")
+    if reader.match("TABLE"):
+        return _show_table_extended(binder)
     if reader.word() in _UNSUPPORTED_SHOWN:
         raise reader.unsupported(f"SHOW {reader.word()}")
     match reader.expect_any(*_SHOWN):
@@ -65,6 +67,20 @@ def bind_show(binder: CommandBinder) -> Command:
         key = reader.key()
         reader.expect(")")
     return ShowTableProperties(table, key)
+
+
+def _show_table_extended(binder: CommandBinder) -> ShowTableExtended:
+    """SHOW TABLE EXTENDED [(IN | FROM) database] LIKE 'pattern'."""
+    reader = binder.reader
+    reader.expect("EXTENDED")
+    database = _database(binder)
+    reader.expect("LIKE")
+    token = reader.current
+    is_text = token is not None and token.token_type == TokenType.STRING
+    pattern = reader.string("a pattern") if is_text else reader.name("a table name")
+    if reader.peek("PARTITION"):
+        raise reader.unsupported("SHOW TABLE EXTENDED of a partition")
+    return ShowTableExtended(database, pattern)
 
 
 def _database(binder: CommandBinder) -> str:
@@ -137,8 +153,7 @@ def _describe_function(binder: CommandBinder) -> DescribeFunction:
     extended = reader.match("EXTENDED")
     token = reader.take()
     name = token.text.lower()
-    found = (registry.scalar(name), registry.aggregate(name), registry.window(name), registry.table_function(name))
-    if not any(found):
+    if registry.described(name) is None:
         hint = did_you_mean(name, registry.names())
         raise binder.error(f'no function "{name}"', token, FunctionNotFoundError, hint)
     return DescribeFunction(name, extended)

@@ -9,8 +9,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.names import check_name
 from sharkpy.commands import Command
-from sharkpy.errors import BindError, SharkError, UnsupportedError
+from sharkpy.errors import BindError, SharkError, TableNotFoundError, UnsupportedError
 from sharkpy.logical import LogicalPlan
 from sharkpy.sql.context import Context
 from sharkpy.sql.parser import parse_query, place
@@ -50,14 +51,20 @@ class CommandBinder:
         """The database and name of a table to be made; the database must exist."""
         database, name, token = self.name()
         with self.place_of(token):
+            check_name(name)
             self.context.catalog.database(database)
         return database, name
 
     def table(self) -> Table:
-        """A table or view that exists."""
+        """A table or view that exists; the error of one that does not names it as it is written, for clients look."""
+        start = self.reader.position
         database, name, token = self.name()
+        written = "".join(part.text for part in self.reader.tokens[start : self.reader.position])
         with self.place_of(token):
-            return self.context.catalog.table(database, name)
+            try:
+                return self.context.catalog.table(database, name)
+            except TableNotFoundError as error:
+                raise TableNotFoundError(f"Table not found {written}", hint=error.hint) from None
 
     def base_table(self, action: str) -> Table:
         """A table that exists and is no view."""

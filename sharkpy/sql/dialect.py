@@ -80,6 +80,7 @@ class HiveQLParser(HiveParser):
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         "CAST": lambda self: self._parse_cast(True),
         "EXTRACT": lambda self: self._parse_extract(),
+        "POSITION": lambda self: self._parse_position(),
         "TRANSFORM": lambda self: self.refuse("SELECT TRANSFORM"),
     }
     COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {
@@ -192,6 +193,15 @@ class HiveQLParser(HiveParser):
         if not result.args.get("query") and not result.expressions:
             self.raise_error("a value expected in IN ()", self._prev)
         return result
+
+    def _parse_position(self) -> Any:
+        """position(part IN text), or position(part, text[, start]) as of locate."""
+        part = self._parse_bitwise()
+        if part is None:
+            self.missing("an expression")
+        if not self._match(TokenType.IN):
+            self._match(TokenType.COMMA)
+        return self.expression(exp.Anonymous(this="locate", expressions=[part, *self._parse_csv(self._parse_bitwise)]))
 
     def _parse_cast(self, strict: bool, safe: bool | None = None) -> Any:  # noqa: ARG002  overridden as declared
         this = self._parse_disjunction()

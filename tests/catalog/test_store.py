@@ -202,3 +202,30 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "wh")
     assert len(catalog.table_names("default")) == 40
     catalog.close()
+
+
+def test_a_table_is_replaced_by_one_in_another_folder_alone(catalog: Catalog, tmp_path: Path) -> None:
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    catalog.create_table(make("t", location=one), publish=Path(one).mkdir)
+    for refused in (make("t", location=one), make("t", TableKind.VIEW)):
+        with pytest.raises(TableExistsError):
+            catalog.create_table(refused, replace=True)
+    assert Path(one).is_dir()
+    new = catalog.create_table(make("t", location=two), replace=True)
+    assert catalog.table("default", "t") == new
+    catalog.collect_garbage()
+    assert not Path(one).exists()
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "a.b", "..", "", "a\\b", "a\0b"])
+def test_names_that_would_be_other_folders(catalog: Catalog, name: str) -> None:
+    table = catalog.create_table(make("t"))
+    for attempt in (
+        lambda: catalog.create_table(make(name)),
+        lambda: catalog.create_table(make(name, TableKind.TEMPORARY)),
+        lambda: catalog.create_database(name),
+        lambda: catalog.alter_table(dataclasses.replace(table, name=name)),
+    ):
+        with pytest.raises(BindError) as caught:
+            attempt()
+        assert caught.value.sqlstate == "42602"

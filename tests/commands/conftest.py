@@ -23,6 +23,7 @@ from sharkpy.execution.tables.cache import TableCache
 from sharkpy.expr import ColumnRef
 from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stage import BlockSink, FileSink
+from sharkpy.restrictions import UNRESTRICTED
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.registry import FILE_SUFFIXES, source
 from sharkpy.type_parser import parse_type
@@ -57,6 +58,7 @@ class FakeSession:
         self.engine = FakeEngine(root)
         self.table_cache = TableCache(self)
         self.current_database = "default"
+        self.restrictions = UNRESTRICTED
 
     def write_files(self, plan: LogicalPlan, sink: FileSink) -> Sequence[tuple[str, int, int]]:
         rows = _rows(plan)

@@ -26,6 +26,7 @@ from sharkpy.commands import (
     ShowCreateTable,
     ShowDatabases,
     ShowFunctions,
+    ShowTableExtended,
     ShowTableProperties,
     ShowTables,
     Statement,
@@ -59,6 +60,9 @@ def _bind(text: str, conf: Conf | None = None) -> Statement:
         ("show tables in tpch 'l*|o*'", ShowTables("tpch", "l*|o*")),
         ("show tables from tpch like 'l*'", ShowTables("tpch", "l*")),
         ("show views in other", ShowTables("other", None, views_only=True)),
+        ("show table extended in tpch like 'l*'", ShowTableExtended("tpch", "l*")),
+        ("SHOW TABLE EXTENDED LIKE t", ShowTableExtended("default", "t")),
+        ("reset My.Key", ResetConf("My.Key")),
         ("show columns in t", ShowColumns(_T)),
         ("show columns from lineitem from tpch", ShowColumns(_LINEITEM)),
         ("show functions like 'sub*'", ShowFunctions("sub*")),
@@ -174,6 +178,18 @@ def test_create_table_like_copies_schema_and_format() -> None:
     assert isinstance(command, CreateTable)
     assert command.schema == _LINEITEM.schema
     assert command.storage == _LINEITEM.storage
+
+
+@pytest.mark.parametrize(
+    "text", ["create or replace table z (a int)", "create or replace temporary table z as select 1 as a"]
+)
+def test_create_or_replace_table(text: str) -> None:
+    command = _bind(text)
+    assert isinstance(command, CreateTable)
+    assert command.or_replace
+    again = _bind(text.replace("or replace ", ""))
+    assert isinstance(again, CreateTable)
+    assert not again.or_replace
 
 
 def test_create_table_as_select() -> None:

@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from sharkpy.catalog.model import CacheMode, Table, TableKind
-from sharkpy.catalog.store import new_table_id
+from sharkpy.catalog.store import TEMPORARY_KINDS, new_table_id
 from sharkpy.commands import CreateTable
-from sharkpy.conf import BLOCK_ROWS
-from sharkpy.errors import TableExistsError
+from sharkpy.conf import BLOCK_ROWS, user_name
+from sharkpy.errors import TableExistsError, UnsupportedError
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.insert import load_new_blocks
 from sharkpy.execution.commands.partition_insert import write_partitions
@@ -24,6 +24,7 @@ from sharkpy.execution.commands.storage import (
     stored_schema,
     with_cache_property,
 )
+from sharkpy.execution.commands.tables import release_dropped
 from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stage import BlockSink, FileSink
@@ -32,41 +33,49 @@ from sharkpy.sources.failures import io_error
 
 
 def create_table(command: CreateTable, session: CommandSession) -> CommandResult:
-    """All or nothing: the catalog knows the table exactly when its data is in place."""
-    if _name_is_taken(command, session):
+    """All or nothing: the catalog knows the table exactly when its data is in place.
+
+    One that is replaced is there, whole, until the new one is; that lies beside it.
+    """
+    old = _known(command, session)
+    if old is not None and (not command.or_replace or old.is_view):
         if command.if_not_exists:
             return NOTHING
         raise TableExistsError(f'table "{command.name}" already exists')
-    table = _table(command, session)
+    table = _table(command, session, old)
     try:
         if command.query is None:
-            session.catalog.create_table(table, publish=lambda: _make_folder(table))
+            session.catalog.create_table(table, publish=lambda: _make_folder(table), replace=command.or_replace)
         elif table.is_partitioned:
-            _create_partitioned(table, stored_query(command.query, table.schema), session)
+            _create_partitioned(table, stored_query(command.query, table.schema), session, command.or_replace)
         elif table.location is None:
-            _create_in_memory(table, _rows(command.query, table), session)
+            _create_in_memory(table, _rows(command.query, table), session, command.or_replace)
         else:
-            _create_from_query(table, _rows(command.query, table), session)
+            _create_from_query(table, _rows(command.query, table), session, command.or_replace)
     except TableExistsError:
         if not command.if_not_exists:
             raise
+    if old is not None:
+        release_dropped(old, session.catalog, session.table_cache)
     return NOTHING
 
 
-def _name_is_taken(command: CreateTable, session: CommandSession) -> bool:
-    """A temporary table may take the name of a permanent one, which it then shadows."""
+def _known(command: CreateTable, session: CommandSession) -> Table | None:
+    """Who has the name. A temporary table may take that of a permanent one, which it then shadows."""
     found = session.catalog.find_table(command.database, command.name)
     if found is None or command.kind is not TableKind.TEMPORARY:
-        return found is not None
-    return found.kind in (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
+        return found
+    return found if found.kind in TEMPORARY_KINDS else None
 
 
-def _table(command: CreateTable, session: CommandSession) -> Table:
+def _table(command: CreateTable, session: CommandSession, old: Table | None) -> Table:
     properties = with_cache_property(command.name, command.properties, session.conf)
     check_properties(properties)
     storage = storage_format(command.storage, properties, session.conf)
     table_id, kind = new_table_id(), command.kind
     location = None if command.location is None else layout.local_path(command.location)
+    if command.location is not None:
+        session.restrictions.check_path(command.location)
     mode = dict(properties).get("shark.cache", "").upper()
     is_blocks = mode == CacheMode.MEMORY_ONLY.value and not command.partition_columns
     if command.query is not None and is_blocks and location is None:
@@ -75,6 +84,14 @@ def _table(command: CreateTable, session: CommandSession) -> Table:
         location = str(Path(session.catalog.state_dir, "temporary", table_id))
     elif location is None:
         location = session.catalog.managed_location(command.database, command.name)
+        if old is not None:
+            location = f"{location}-{table_id[:8]}"
+    if old is not None and (old.kind in TEMPORARY_KINDS) != (kind is TableKind.TEMPORARY):
+        raise UnsupportedError(
+            f'replacing "{old.name}" by a table that is {"" if kind is TableKind.TEMPORARY else "not "}temporary'
+        )
+    if old is not None and old.location is not None and old.location == location:
+        raise UnsupportedError(f'replacing table "{old.name}" by one in the same folder "{location}"')
     return Table(
         table_id,
         session.catalog.database(command.database).name,
@@ -87,6 +104,7 @@ def _table(command: CreateTable, session: CommandSession) -> Table:
         command.comment,
         partition_columns=command.partition_columns,
         buckets=chosen_buckets(command.buckets, command.query, session),
+        owner=user_name(session.conf),
     )
 
 
@@ -104,18 +122,18 @@ def _make_folder(table: Table) -> None:
         raise io_error(error, table.location) from None
 
 
-def _create_in_memory(table: Table, query: LogicalPlan, session: CommandSession) -> None:
+def _create_in_memory(table: Table, query: LogicalPlan, session: CommandSession, replace: bool) -> None:
     sink = BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None, bucketing(table.buckets, table.schema))
     blocks = session.write_blocks(query, sink)
     try:
         session.table_cache.put(table, blocks)
-        session.catalog.create_table(table)
+        session.catalog.create_table(table, replace=replace)
     except BaseException:
         session.table_cache.forget(table)
         raise
 
 
-def _create_partitioned(table: Table, query: LogicalPlan, session: CommandSession) -> None:
+def _create_partitioned(table: Table, query: LogicalPlan, session: CommandSession, replace: bool) -> None:
     """As `_create_from_query`; each Hive partition has a folder of its own."""
     location = table.location or ""
     was_there = Path(location).is_dir()
@@ -124,7 +142,7 @@ def _create_partitioned(table: Table, query: LogicalPlan, session: CommandSessio
         spec = tuple((name, None) for name in table.partition_columns)
         names = write_partitions(table, query, spec, staging, session)
         created = session.catalog.create_table(
-            table, publish=lambda: publish_partitions(table, staging, names, True, session)
+            table, publish=lambda: publish_partitions(table, staging, names, True, session), replace=replace
         )
     except BaseException:
         layout.discard_staging(staging)
@@ -141,7 +159,7 @@ def _remove_empty(location: str) -> None:
             Path(folder).rmdir()
 
 
-def _create_from_query(table: Table, query: LogicalPlan, session: CommandSession) -> None:
+def _create_from_query(table: Table, query: LogicalPlan, session: CommandSession, replace: bool) -> None:
     """Files left at the place by others are hidden by the new base."""
     location = table.location or ""
     was_there = Path(location).is_dir()
@@ -152,7 +170,9 @@ def _create_from_query(table: Table, query: LogicalPlan, session: CommandSession
         sink = FileSink(table.schema, table.storage.name, table.storage.properties, staging, buckets=buckets)
         session.write_files(query, sink)
         created = session.catalog.create_table(
-            table, publish=lambda: published.append(layout.publish(staging, location, overwrite=True))
+            table,
+            publish=lambda: published.append(layout.publish(staging, location, overwrite=True)),
+            replace=replace,
         )
     except BaseException:
         layout.discard_staging(staging)

@@ -6,14 +6,19 @@ from sharkpy.catalog.store import DEFAULT_DATABASE
 from sharkpy.commands import CreateDatabase, DropDatabase, UseDatabase
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
+from sharkpy.sources.layout import local_path
 
 
 def create_database(command: CreateDatabase, session: CommandSession) -> CommandResult:
+    location = None
+    if command.location is not None:
+        session.restrictions.check_path(command.location)
+        location = local_path(command.location)
     session.catalog.create_database(
         command.name,
         if_not_exists=command.if_not_exists,
         comment=command.comment,
-        location=command.location,
+        location=location,
     )
     return NOTHING
 

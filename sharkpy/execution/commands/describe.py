@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator
 
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, HivePartition, partition_values
@@ -12,6 +11,7 @@ from sharkpy.errors import FunctionNotFoundError, did_you_mean
 from sharkpy.execution.commands.partition_spec import the_partition
 from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.table_facts import file_statistics, memory_statistics, table_facts, time_text
 from sharkpy.types import Schema
 
 Row = tuple[str | None, str | None, str | None]
@@ -57,10 +57,8 @@ def describe_table(command: DescribeTable, session: CommandSession) -> CommandRe
             details = _details(table) if one is None else _one_partition(table, one)
             rows += [_BLANK, *details, *_memory_rows(table, one, session)]
         case "extended":
-            detail = ("Detailed Table Information", _summary(table), "")
-            if one is not None:
-                detail = ("Detailed Partition Information", _partition_summary(table, one), "")
-            rows += [_BLANK, detail, *_memory_rows(table, one, session)]
+            details = _facts(table, session) if one is None else _partition_fact(table, one)
+            rows += [_BLANK, *details, *_memory_rows(table, one, session)]
     return text_rows(_COLUMNS, rows)
 
 
@@ -109,6 +107,19 @@ def _memory_rows(table: Table, one: HivePartition | None, session: CommandSessio
         yield "", name, f"{size} bytes"
 
 
+def _facts(table: Table, session: CommandSession) -> Iterator[Row]:
+    """A row a fact, for dbt and Spark's clients; Hive's one row with all of them behind it."""
+    yield "# Detailed Table Information", None, None
+    statistics = memory_statistics(table, session.table_cache) or file_statistics(table, session)
+    for name, value in table_facts(table, statistics):
+        yield name, value, ""
+    yield "Detailed Table Information", _summary(table), ""
+
+
+def _partition_fact(table: Table, one: HivePartition) -> Iterator[Row]:
+    yield "Detailed Partition Information", _partition_summary(table, one), ""
+
+
 def _fields(schema: Schema) -> Iterator[Row]:
     for field in schema:
         yield field.name, str(field.dtype), field.comment or ""
@@ -118,7 +129,8 @@ def _details(table: Table) -> Iterator[Row]:
     yield "# Detailed Table Information", None, None
     yield "Database:", table.database, None
     yield "OwnerType:", "USER", None
-    yield "CreateTime:", _time(table), None
+    yield "Owner:", table.owner, None
+    yield "CreateTime:", time_text(table), None
     yield "LastAccessTime:", "UNKNOWN", None
     yield "Retention:", "0", None
     if table.location is not None:
@@ -173,11 +185,6 @@ def _summary(table: Table) -> str:
     )
 
 
-def _time(table: Table) -> str:
-    created = datetime.datetime.fromtimestamp(table.created_at, datetime.UTC)
-    return created.strftime("%a %b %d %H:%M:%S UTC %Y")
-
-
 def describe_database(command: DescribeDatabase, session: CommandSession) -> CommandResult:
     database = session.catalog.database(command.name)
     names = ("db_name", "comment", "location", "owner_name", "owner_type", "parameters")
@@ -188,8 +195,7 @@ def describe_function(command: DescribeFunction, _: CommandSession) -> CommandRe
     from sharkpy.udf import registry
 
     name = command.name.lower()
-    lookups = (registry.scalar, registry.aggregate, registry.window, registry.table_function)
-    found = next((row for lookup in lookups if (row := lookup(name)) is not None), None)
+    found = registry.described(name)
     if found is None:
         raise FunctionNotFoundError(f'no function "{name}"', hint=did_you_mean(name, registry.names()))
     rows = [(f"{name} - {found.doc}" if found.doc else name,)]

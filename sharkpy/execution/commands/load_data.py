@@ -22,7 +22,10 @@ def load_data(command: LoadData, session: CommandSession) -> CommandResult:
     table = command.table
     if table.is_view or table.location is None:
         raise BindError(f'LOAD DATA into "{table.name}", which has no files', sqlstate="42809")
+    session.restrictions.check_path(command.path)
     sources = source_files(command.path)
+    for path in sources:
+        session.restrictions.check_path(path)
     location = table_folder(table)
     partition = spec_name(table, command.partition, session)
     staging = layout.new_staging(location)

@@ -39,6 +39,9 @@ def add_partitions(command: AddPartitions, session: CommandSession) -> CommandRe
     """All of them or none; what lies in their folders already are their rows."""
     table = command.table
     named = [(spec, spec_name(table, spec, session), place) for spec, place in command.partitions]
+    for _, _, place in named:
+        if place is not None:
+            session.restrictions.check_path(place)
     with session.catalog.partition_changes(table) as changes:
         for spec, name, place in named:
             if matching_spec(table, list(changes.known.values()), spec):
@@ -105,6 +108,7 @@ def _move(folder: str, target: str) -> None:
 def set_partition_location(command: SetPartitionLocation, session: CommandSession) -> CommandResult:
     """The rows are those of the new folder; what is in the old one stays there."""
     table = command.table
+    session.restrictions.check_path(command.location)
     with session.catalog.partition_changes(table) as changes:
         old = the_partition(table, list(changes.known.values()), command.partition)
         location = layout.local_path(command.location)

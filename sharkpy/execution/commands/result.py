@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,12 +25,26 @@ NOTHING = CommandResult(Schema(()), None)
 def text_rows(names: Sequence[str], rows: Iterable[Sequence[str | None]]) -> CommandResult:
     """A result of string columns."""
     schema = Schema(tuple(Field(name, STRING) for name in names))
-    records = list(rows)
-    columns = [_strings([record[index] for record in records]) for index in range(len(names))]
-    return CommandResult(schema, pa.table(columns, schema=arrow_schema(schema)))
+    return CommandResult(schema, table_of(schema, rows))
 
 
-def _strings(values: list[str | None]) -> pa.Array[pa.StringScalar]:
+def table_of(schema: Schema, rows: Iterable[Sequence[str | int | bool | None]]) -> pa.Table:
+    """Few rows of texts, integers and booleans as a table of `schema`."""
+    target = arrow_schema(schema)
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [_array(values, field.type) for values, field in zip(columns, target, strict=True)]
+    return pa.table(arrays, schema=target)
+
+
+def _array(values: Sequence[Any], dtype: Any) -> Any:
+    if values.count(None) == len(values):
+        return pa.nulls(len(values), dtype)
+    if dtype == pa.string():
+        return _strings(values)
+    return _strings([None if value is None else str(value) for value in values]).cast(dtype)
+
+
+def _strings(values: Iterable[str | None]) -> Any:
     """A string column; `pa.array` of a list would import pandas, a quarter of a second."""
     builder = pa.lib.StringBuilder()
     builder.append_values(values)

@@ -28,6 +28,7 @@ from sharkpy.execution.commands.show import (
     show_columns,
     show_databases,
     show_functions,
+    show_table_extended,
     show_table_properties,
     show_tables,
 )
@@ -60,6 +61,7 @@ _RUNNERS: dict[type[commands.Command], Callable[[Any, CommandSession], CommandRe
     commands.LoadData: load_data,
     commands.ShowDatabases: show_databases,
     commands.ShowTables: show_tables,
+    commands.ShowTableExtended: show_table_extended,
     commands.ShowColumns: show_columns,
     commands.ShowFunctions: show_functions,
     commands.ShowCreateTable: show_create_table,

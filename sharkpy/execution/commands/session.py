@@ -11,6 +11,7 @@ from sharkpy.conf import Conf
 from sharkpy.execution.commands.result import CommandResult
 from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stage import BlockSink, FileSink
+from sharkpy.restrictions import Restrictions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +35,9 @@ class CommandSession(Protocol):
 
     @property
     def table_cache(self) -> TableCache: ...
+
+    @property
+    def restrictions(self) -> Restrictions: ...
 
     current_database: str
 

@@ -20,10 +20,20 @@ def set_conf(command: SetConf, session: CommandSession) -> CommandResult:
     if command.value is None:
         value = conf.get(command.key)
         return text_rows(("set",), [(f"{command.key} is undefined" if value is None else f"{command.key}={value}",)])
+    session.restrictions.check_setting(command.key)
     conf.set(command.key, command.value)
     return NOTHING
 
 
 def reset_conf(command: ResetConf, session: CommandSession) -> CommandResult:
-    session.conf.reset(command.key)
+    """All settings but those that are not the session's to change."""
+    conf, restrictions = session.conf, session.restrictions
+    if command.key is not None:
+        restrictions.check_setting(command.key)
+        conf.reset(command.key)
+        return NOTHING
+    kept = [(key, value) for key, value in conf.changes() if restrictions.keeps(key)]
+    conf.reset()
+    for key, value in kept:
+        conf.set(key, value)
     return NOTHING

@@ -10,6 +10,7 @@ from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.trash import discard
 from sharkpy.commands import AddColumns, CreateView, DropTable, RenameTable, SetTableProperties
+from sharkpy.conf import user_name
 from sharkpy.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
@@ -20,6 +21,8 @@ from sharkpy.types import Schema
 if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.tables.cache import TableCache
+
+COMMENT = "comment"
 
 
 def create_view(command: CreateView, session: CommandSession) -> CommandResult:
@@ -32,6 +35,7 @@ def create_view(command: CreateView, session: CommandSession) -> CommandResult:
         properties=command.properties,
         comment=command.comment,
         view_text=command.text,
+        owner=user_name(session.conf),
     )
     try:
         session.catalog.create_table(view, replace=command.or_replace)
@@ -58,6 +62,11 @@ def drop_temporary_tables(catalog: Catalog, cache: TableCache) -> None:
 
 def _drop(table: Table, catalog: Catalog, cache: TableCache) -> None:
     catalog.drop_table(table)
+    release_dropped(table, catalog, cache)
+
+
+def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
+    """The blocks and files of a table that the catalog no longer knows."""
     cache.forget(table)
     if table.kind is TableKind.MANAGED:
         catalog.collect_garbage()
@@ -94,11 +103,14 @@ def _move_folder(source: str | None, target: str) -> None:
 
 
 def set_table_properties(command: SetTableProperties, session: CommandSession) -> CommandResult:
+    """The property `comment` is the table's comment, as in Hive."""
     check_properties(command.properties)
-    properties = dict(command.table.properties) | dict(command.properties)
+    given = dict(command.properties)
+    properties = dict(command.table.properties) | {key: given[key] for key in given if key != COMMENT}
     kept = tuple((key, value) for key, value in properties.items() if key not in command.unset)
     old = command.table
-    altered = dataclasses.replace(old, properties=kept, storage=with_storage_properties(old.storage, kept))
+    storage = with_storage_properties(old.storage, kept)
+    altered = dataclasses.replace(old, properties=kept, storage=storage, comment=given.get(COMMENT, old.comment))
     if old.location is None and not old.is_view and altered.cache_mode is not old.cache_mode:
         raise UnsupportedError(f'changing shark.cache of "{old.name}", which is in memory only')
     session.catalog.alter_table(altered)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
+import shlex
 import struct
 import subprocess
 import time
@@ -13,9 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from sharkpy.errors import ConfigurationError
+from sharkpy.execution.spark.class_cache import ClassCache, find_class_cache, is_training
 from sharkpy.execution.spark.java import Java
 
 START_TIMEOUT_SECONDS = 120.0
+EXIT_SECONDS = 10.0
+TRAINING_EXIT_SECONDS = 300.0
+EXTRA_OPTIONS = "spark.driver.extraJavaOptions"
+
+_log = logging.getLogger("sharkpy")
 
 _OPENED = (
     "java.base/java.lang",
@@ -53,13 +61,15 @@ class JvmProcess:
 
     process: subprocess.Popen[bytes]
     gateway: Any
+    exit_seconds: float = EXIT_SECONDS
+    """How long its exit may take."""
 
-    def stop(self, timeout_seconds: float = 10.0) -> None:
+    def stop(self) -> None:
         self.gateway.shutdown()
         if self.process.stdin is not None:
             self.process.stdin.close()
         try:
-            self.process.wait(timeout_seconds)
+            self.process.wait(self.exit_seconds)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -73,7 +83,9 @@ def pyspark_home() -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def java_command(java: Java, folder: Path, max_heap_bytes: int, conf: Mapping[str, str]) -> list[str]:
+def java_command(
+    java: Java, folder: Path, max_heap_bytes: int, conf: Mapping[str, str], cache: ClassCache | None = None
+) -> list[str]:
     """The command that starts Spark's Python gateway; `folder` holds the log configuration."""
     opens = [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
     newer = (
@@ -92,7 +104,8 @@ def java_command(java: Java, folder: Path, max_heap_bytes: int, conf: Mapping[st
     submit = [text for key, value in conf.items() for text in ("--conf", f"{key}={value}")]
     classpath = str(pyspark_home() / "jars" / "*")
     start = ["-cp", classpath, "org.apache.spark.deploy.SparkSubmit", *submit, "pyspark-shell"]
-    return [java.executable, *properties, *opens, *newer, *start]
+    more = [*(cache.use() if cache else ()), *shlex.split(conf.get(EXTRA_OPTIONS, ""))]
+    return [java.executable, *properties, *opens, *newer, *more, *start]
 
 
 def start_jvm(
@@ -102,7 +115,30 @@ def start_jvm(
     conf: Mapping[str, str],
     meanwhile: Callable[[], object] = lambda: None,
 ) -> JvmProcess:
-    """Start the JVM and connect to it; `meanwhile` runs while it starts. Its output goes to `folder`/jvm.log."""
+    """Start the JVM and connect to it; `meanwhile` runs while it starts. Its output goes to `folder`/jvm.log.
+
+    With its class cache where there is one; a cache that it does not start with is dropped.
+    """
+    trains = is_training(conf.get(EXTRA_OPTIONS, ""))
+    cache = None if trains else find_class_cache(java, pyspark_home())
+    try:
+        return _start(java_command(java, folder, max_heap_bytes, conf, cache), java, folder, conf, meanwhile, trains)
+    except ConfigurationError as error:
+        if cache is None:
+            raise
+        _log.warning("%s; once more, without its class cache %s", error.message, cache.path)
+        cache.drop()
+        return _start(java_command(java, folder, max_heap_bytes, conf), java, folder, conf, meanwhile, trains)
+
+
+def _start(
+    command: list[str],
+    java: Java,
+    folder: Path,
+    conf: Mapping[str, str],
+    meanwhile: Callable[[], object],
+    trains: bool,
+) -> JvmProcess:
     (folder / "log4j2.properties").write_text(_LOGGING)
     connection_file = folder / "gateway"
     connection_file.unlink(missing_ok=True)
@@ -121,7 +157,7 @@ def start_jvm(
     with (folder / "jvm.log").open("wb") as log:
         # A session of its own keeps Ctrl-C in the terminal from the JVM; the pipe ends it with this process.
         process = subprocess.Popen(
-            java_command(java, folder, max_heap_bytes, conf),
+            command,
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
@@ -131,7 +167,8 @@ def start_jvm(
     try:
         meanwhile()
         port, secret = _await_gateway(process, connection_file, folder / "jvm.log")
-        return JvmProcess(process, _connect(port, secret, process))
+        gateway = _connect(port, secret, process)
+        return JvmProcess(process, gateway, TRAINING_EXIT_SECONDS if trains else EXIT_SECONDS)
     except BaseException:
         process.kill()
         process.wait()

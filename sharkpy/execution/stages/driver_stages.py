@@ -30,8 +30,11 @@ class DriverStages:
         """The stage's rows as they come."""
         start = time.perf_counter()
         metrics = TaskMetrics(is_profiled=self.run.is_profiled)
-        for number in range(len(stage.tasks)):
+        total = len(stage.tasks)
+        for number in range(total):
+            self.run.note_progress(stage, number, total, metrics.rows_in)
             yield from self._task_batches(stage, number, metrics)
+        self.run.note_progress(stage, total, total, metrics.rows_in)
         self.run.note(stage, "driver", len(stage.tasks), [_report(metrics, start)], start)
 
     def _task_batches(self, stage: Stage, number: int, metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
@@ -59,6 +62,7 @@ class DriverStages:
         metrics = TaskMetrics(is_profiled=self.run.is_profiled)
         try:
             for number in range(len(stage.tasks)):
+                self.run.note_progress(stage, number, len(stage.tasks), metrics.rows_in)
                 if only_tasks is None or number in only_tasks:
                     results += self._task_results(stage, number, metrics)
         except BaseException:

@@ -128,6 +128,7 @@ class QueryRun:
         """Called as each task ends, in a thread of pyspark's; the first error ends the stage's other tasks."""
         done = rows = 0
         failed = False
+        self.note_progress(stage, 0, total, 0)
 
         def listen(report: TaskReport) -> None:
             nonlocal done, rows, failed
@@ -135,9 +136,13 @@ class QueryRun:
             if report.error is not None and not failed and done < total:
                 failed = True
                 threading.Thread(target=jobs.cancel, args=(self.group,), daemon=True).start()
-            self.progress(Progress(stage.label, len(self.profile.stages), done, total, rows))
+            self.note_progress(stage, done, total, rows)
 
         return listen
+
+    def note_progress(self, stage: Stage, done: int, total: int, rows: int) -> None:
+        """So many of the stage's tasks are done, and read so many rows."""
+        self.progress(Progress(stage.label, len(self.profile.stages), done, total, rows))
 
     def note(
         self,

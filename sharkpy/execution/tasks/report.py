@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,12 @@ class FileResult:
     path: str
     num_rows: int
     encoded_bytes: int
+
+
+def num_rows(results: Sequence[object]) -> int:
+    """The rows in what was written."""
+    written = sum(one.num_rows for one in results if isinstance(one, FileResult))
+    return written + sum(one.handle.num_rows for one in results if isinstance(one, BlockResult))
 
 
 @dataclass(frozen=True, slots=True)

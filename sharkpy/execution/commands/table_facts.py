@@ -1,0 +1,77 @@
+"""What SHOW TABLE EXTENDED and DESCRIBE EXTENDED tell of a table, in the words that dbt and Spark's clients read."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sharkpy.catalog.cache_policy import PolicyKind
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.errors import SourceError
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.tables.table_files import table_files
+
+if TYPE_CHECKING:
+    from sharkpy.execution.tables.cache import TableCache
+
+_TYPES = {
+    TableKind.MANAGED: "MANAGED",
+    TableKind.EXTERNAL: "EXTERNAL",
+    TableKind.TEMPORARY: "TEMPORARY",
+    TableKind.VIEW: "VIEW",
+    TableKind.TEMPORARY_VIEW: "VIEW",
+}
+
+
+def table_facts(table: Table, statistics: str | None) -> Iterator[tuple[str, str]]:
+    yield "Database", table.database
+    yield "Table", table.name
+    yield "Owner", table.owner
+    yield "Created Time", time_text(table)
+    yield "Last Access", "UNKNOWN"
+    yield "Type", _TYPES[table.kind]
+    if table.comment is not None:
+        yield "Comment", table.comment
+    if table.is_view:
+        yield "View Text", table.view_text or ""
+    else:
+        yield "Provider", table.storage.name
+    if table.properties:
+        yield "Table Properties", f"[{', '.join(f'{key}={value}' for key, value in sorted(table.properties))}]"
+    if statistics is not None:
+        yield "Statistics", statistics
+    if table.location is not None:
+        yield "Location", table.location
+    if table.is_partitioned:
+        yield "Partition Columns", f"[{', '.join(f'`{name}`' for name in table.partition_columns)}]"
+
+
+def memory_statistics(table: Table, cache: TableCache) -> str | None:
+    """`N bytes, M rows` of what is in memory; None where nothing is: no file is looked at."""
+    is_whole = not table.is_view and table.cache_policy.kind is PolicyKind.ALL
+    version = cache.known_version(table) if is_whole else None
+    return None if version is None else f"{version.size_bytes} bytes, {version.num_rows} rows"
+
+
+def file_statistics(table: Table, session: CommandSession) -> str | None:
+    """`N bytes` of the files that a table has now; None where it has none, or they cannot be listed."""
+    if table.is_view or table.location is None:
+        return None
+    try:
+        files = table_files(table, session.catalog.partitions(table))
+    except SourceError:
+        return None
+    return f"{sum(file.size_bytes for file in files)} bytes"
+
+
+def schema_tree(table: Table) -> Iterator[str]:
+    """The lines of a schema as Spark draws it, with Hive's names of types: nested types in one line."""
+    yield "Schema: root"
+    for field in table.schema:
+        yield f" |-- {field.name}: {field.dtype} (nullable = true)"
+
+
+def time_text(table: Table) -> str:
+    created = datetime.datetime.fromtimestamp(table.created_at, datetime.UTC)
+    return created.strftime("%a %b %d %H:%M:%S UTC %Y")

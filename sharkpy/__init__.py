@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Result", "SharkContext", "SharkError", "connect"]
 
-_LAZY = {"connect": "sharkpy.session", "SharkContext": "sharkpy.session", "Result": "sharkpy.result"}
+_LAZY = {
+    "connect": "sharkpy.session",
+    "SharkContext": "sharkpy.session",
+    "Result": "sharkpy.result",
+    "load_ipython_extension": "sharkpy.notebook",
+    "unload_ipython_extension": "sharkpy.notebook",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,216 @@
+"""The cursors of PEP 249, over the engine's results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from sharkpy.dbapi.exceptions import InterfaceError, ProgrammingError, translated
+from sharkpy.dbapi.insert_rows import InsertRows, find_insert, num_inserted
+from sharkpy.dbapi.placeholders import BoundText, Parameters, bind_parameters
+from sharkpy.dbapi.staged_rows import staged_rows
+from sharkpy.result import Result, Row
+from sharkpy.types import CharType, DataType, DecimalType, Field, VarcharType
+
+if TYPE_CHECKING:
+    import pandas  # noqa: TID251 - the type of fetch_df alone
+    import pyarrow as pa
+
+    from sharkpy.dbapi.connection import Connection
+    from sharkpy.execution.stages.progress import ProgressListener
+    from sharkpy.statement_steps import PreparedStatement
+
+ColumnDescription = tuple[str, DataType, None, int | None, int | None, int | None, bool]
+"""Name, type, display size, internal size, precision, scale, whether NULLs are possible."""
+
+
+class Cursor:
+    """One statement at a time and its rows.
+
+    1. A query's rows are made while they are fetched; `rowcount` is that of INSERT … VALUES, else -1: not known.
+    2. A cursor is for one thread, but for `cancel`.
+    3. Rows are fetched either one by one or as Arrow batches, not both.
+    4. The next `execute` and `close` end what runs.
+    """
+
+    lastrowid = None
+
+    def __init__(self, connection: Connection) -> None:
+        """Made by `Connection.cursor`."""
+        self.connection = connection
+        self.arraysize = 1
+        self.rowcount = -1
+        self._result: Result | None = None
+        self._prepared: PreparedStatement | None = None
+        self._text = BoundText("", "")
+        self._is_closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self.close()
+
+    # Statements
+
+    def execute(
+        self, operation: str, parameters: Parameters | None = None, *, listener: ProgressListener | None = None
+    ) -> Self:
+        """Run one statement. `?` takes a sequence of parameters, `:name` a mapping.
+
+        `listener` hears how far it is, from any thread; it must not wait.
+        """
+        self._begin()
+        with translated():
+            text = bind_parameters(operation, parameters)
+        self._run(text, listener)
+        if self.description is None:
+            self.rowcount = num_inserted(text.text)
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: Iterable[Parameters]) -> Self:
+        """Run `operation` with each of the parameters; the rows of an INSERT … VALUES (…) as one statement."""
+        self._begin()
+        sets = list(seq_of_parameters)
+        with translated():
+            insert = find_insert(operation) if len(sets) > 1 and isinstance(sets[0], Sequence) else None
+        if insert is not None:
+            self._insert(insert, sets)
+            return self
+        counts = []
+        for parameters in sets:
+            self.execute(operation, parameters)
+            if self.description is not None:
+                self._begin()
+                raise ProgrammingError("executemany of a statement that yields rows")
+            counts.append(self.rowcount)
+        self.rowcount = -1 if -1 in counts else sum(counts)
+        return self
+
+    def cancel(self) -> None:
+        """End what this cursor runs, from any thread; who waits for it gets OperationalError, SQLSTATE 57014."""
+        prepared = self._prepared
+        if prepared is not None:
+            prepared.cancel()
+
+    def close(self) -> None:
+        """Idempotent."""
+        self._is_closed = True
+        self._end_result()
+
+    def setinputsizes(self, sizes: Sequence[object]) -> None:
+        """Nothing: parameters have the types of their values."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Nothing: values are never cut."""
+
+    # Rows
+
+    @property
+    def description(self) -> list[ColumnDescription] | None:
+        """One entry a column; None for a statement without rows."""
+        if self._result is None or not self._result.columns:
+            return None
+        return [_described(field) for field in self._result.schema]
+
+    @property
+    def result(self) -> Result:
+        """The engine's result that rows are fetched from. ProgrammingError where there is none."""
+        self._check_open()
+        if self._result is None or not self._result.columns:
+            raise ProgrammingError("there are no rows: execute a query first")
+        return self._result
+
+    def fetchone(self) -> Row | None:
+        result = self.result
+        with translated(self._text.place):
+            return result.fetchone()
+
+    def fetchmany(self, size: int | None = None) -> list[Row]:
+        """At most `size` rows (default: `arraysize`); an empty list when all were fetched."""
+        result = self.result
+        with translated(self._text.place):
+            return result.fetchmany(self.arraysize if size is None else size)
+
+    def fetchall(self) -> list[Row]:
+        result = self.result
+        with translated(self._text.place):
+            return result.fetchall()
+
+    def __iter__(self) -> Iterator[Row]:
+        return self
+
+    def __next__(self) -> Row:
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
+
+    # Columns
+
+    def fetch_arrow_table(self) -> pa.Table:
+        """All rows not fetched yet."""
+        result = self.result
+        with translated(self._text.place):
+            return result.to_arrow()
+
+    def fetch_arrow_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows not fetched yet, batch by batch as they are made."""
+        batches = self.result.batches()
+        while True:
+            with translated(self._text.place):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
+
+    def fetch_df(self) -> pandas.DataFrame:
+        """All rows not fetched yet; needs the package pandas."""
+        result = self.result
+        with translated(self._text.place):
+            return result.to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow PyCapsule stream of the rows not fetched yet."""
+        result = self.result
+        with translated(self._text.place):
+            return result.__arrow_c_stream__(requested_schema)
+
+    # Steps
+
+    def _begin(self) -> None:
+        self._check_open()
+        self._end_result()
+        self.rowcount = -1
+
+    def _run(self, text: BoundText, listener: ProgressListener | None = None) -> None:
+        session = self.connection.session
+        self._text = text
+        with translated(text.place):
+            self._prepared = session.prepare(text.text, listener=listener)
+            self._result = self._prepared.run()
+
+    def _insert(self, insert: InsertRows, sets: Sequence[Parameters]) -> None:
+        with translated(), staged_rows(self.connection.session, insert, sets) as staged:
+            self._run(staged or insert.text(sets))
+        self.rowcount = len(sets)
+
+    def _end_result(self) -> None:
+        result, self._result, self._prepared = self._result, None, None
+        if result is not None:
+            result.close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise InterfaceError("this cursor is closed")
+        _ = self.connection.session
+
+
+def _described(field: Field) -> ColumnDescription:
+    match field.dtype:
+        case DecimalType(precision, scale):
+            return (field.name, field.dtype, None, None, precision, scale, True)
+        case VarcharType(length) | CharType(length):
+            return (field.name, field.dtype, None, length, None, None, True)
+    return (field.name, field.dtype, None, None, None, None, True)

@@ -1,0 +1,84 @@
+"""The engines of this process: one for each warehouse and master, from its first connection to its last."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sharkpy.conf import Conf
+from sharkpy.errors import ConfigurationError
+from sharkpy.session import SharkContext, _setting_key, connect, default_warehouse
+
+OF_THE_ENGINE = (
+    *("spark.", "shark.store.", "shark.scan.cache.", "shark.java.", "shark.jvm.", "shark.temp."),
+    *("shark.driver.memory", "shark.task.memory", "shark.query.max.concurrent", "shark.query.queue."),
+)
+"""Keys, by how they begin, that hold for all connections: the first one sets them."""
+
+_Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Engine:
+    """`owner` is the session that the engine ends with; no statement runs in it."""
+
+    owner: SharkContext
+    conf: dict[str, object]
+    sessions: list[SharkContext] = field(default_factory=list)
+
+
+_lock = threading.Lock()
+_engines: dict[_Key, _Engine] = {}
+
+
+def open_session(warehouse: str | os.PathLike[str] | None, master: str, conf: dict[str, object]) -> SharkContext:
+    """A session of its own on the engine of that warehouse and master, which starts where there is none.
+
+    ConfigurationError where `conf` has another value for a setting of the engine than that has.
+    """
+    folder = Path(warehouse) if warehouse is not None else default_warehouse(Conf())
+    key = (str(folder.expanduser().absolute()), master)
+    dotted = {_setting_key(name): value for name, value in conf.items()}
+    shared = {name: value for name, value in dotted.items() if name.startswith(OF_THE_ENGINE)}
+    with _lock:
+        engine = _engines.get(key)
+        if engine is None:
+            engine = _engines[key] = _Engine(connect(master, key[0], **shared), shared)
+        for name, value in shared.items():
+            if engine.conf.get(name) != value:
+                hint = "give it with the first connection to the warehouse, or close the others"
+                raise ConfigurationError(f"{name} is a setting of the engine, which runs already", hint=hint)
+        try:
+            session = engine.owner.new_session(**dotted)
+        except BaseException:
+            _end_if_unused(key, engine)
+            raise
+        engine.sessions.append(session)
+        return session
+
+
+def close_session(session: SharkContext) -> None:
+    """The end of `session`, and of its engine where that has no other. Idempotent."""
+    with _lock:
+        session.stop()
+        for key, engine in list(_engines.items()):
+            if session in engine.sessions:
+                engine.sessions.remove(session)
+                _end_if_unused(key, engine)
+
+
+def close_later(session: SharkContext) -> None:
+    """As `close_session`, where any lock may be held: the garbage collector has found that nobody uses it."""
+    try:
+        threading.Thread(target=close_session, args=(session,), name="sharkpy-close").start()
+    except RuntimeError:  # at the interpreter's end, which starts no thread
+        close_session(session)
+
+
+def _end_if_unused(key: _Key, engine: _Engine) -> None:
+    """Under the lock, until all is freed: an engine that starts meanwhile would take over the Spark of this one."""
+    if not engine.sessions:
+        del _engines[key]
+        engine.owner.stop()

@@ -1,0 +1,101 @@
+"""The exceptions of PEP 249, and which of them each error of the engine becomes."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator
+
+from sharkpy import errors
+from sharkpy.errors import SharkError
+
+Place = Callable[[int, int], tuple[int, int]]
+"""From line and column of the text that ran to those of the text that was given."""
+
+
+class Warning(Exception):  # noqa: A001 - the name is PEP 249's
+    """Never raised: there are no warnings that a program has to handle."""
+
+
+class Error(Exception):
+    """Base of all errors here. `sqlstate`, `hint`, `line` and `column` are those of the engine's error."""
+
+    def __init__(self, message: str, cause: SharkError | None = None) -> None:
+        super().__init__(message)
+        self.message = cause.message if cause else message
+        self.sqlstate = cause.sqlstate if cause else "HY000"
+        self.hint = cause.hint if cause else None
+        self.line = cause.line if cause else None
+        self.column = cause.column if cause else None
+
+
+class InterfaceError(Error):
+    """The connection or cursor is closed, or was used in a way that PEP 249 does not know."""
+
+
+class DatabaseError(Error):
+    """Base of what the engine says."""
+
+
+class DataError(DatabaseError):
+    """A value that does not fit: out of range, not a date, too many digits."""
+
+
+class OperationalError(DatabaseError):
+    """Not the statement's fault: resources, files, configuration, a cancelled query."""
+
+
+class IntegrityError(DatabaseError):
+    """SQLSTATE class 23. Tables have no keys, so that only functions of the engine raise it."""
+
+
+class InternalError(DatabaseError):
+    """A broken invariant of the engine."""
+
+
+class ProgrammingError(DatabaseError):
+    """The statement does not parse, names what is not there, or has the wrong number of parameters."""
+
+
+class NotSupportedError(DatabaseError):
+    """A construct that the engine does not carry out; the message names it."""
+
+
+_BY_SQLSTATE_CLASS: dict[str, type[Error]] = {
+    "08": InterfaceError,
+    "22": DataError,
+    "23": IntegrityError,
+    "24": InterfaceError,
+}
+_BY_KIND: tuple[tuple[type[SharkError], type[Error]], ...] = (
+    (errors.ParseError, ProgrammingError),
+    (errors.BindError, ProgrammingError),
+    (errors.UnsupportedError, NotSupportedError),
+    (errors.ConfigurationError, OperationalError),
+    (errors.ExecutionError, OperationalError),
+    (errors.InternalError, InternalError),
+    (SharkError, DatabaseError),
+)
+
+
+def error_of(error: SharkError) -> Error:
+    """By the class of its SQLSTATE where that says more than the kind of error."""
+    kind = _BY_SQLSTATE_CLASS.get(error.sqlstate[:2])
+    kind = kind or next(mine for theirs, mine in _BY_KIND if isinstance(error, theirs))
+    return kind(str(error), error)
+
+
+@contextlib.contextmanager
+def translated(place: Place | None = None) -> Iterator[None]:
+    """Errors of the engine inside come out as those above; `place` finds their place in the text that was given."""
+    from sharkpy.execution.tasks.failure import as_shark_error
+
+    try:
+        yield
+    except Error:
+        raise
+    except Exception as error:
+        known = copy.copy(as_shark_error(error))
+        if place is not None and known.line is not None and known.column is not None:
+            known.line, known.column = place(known.line, known.column)
+        raise error_of(known) from error

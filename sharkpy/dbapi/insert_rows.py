@@ -1,0 +1,82 @@
+"""INSERT INTO … VALUES (…) with many sets of parameters as one statement, which files are written for once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sharkpy.dbapi.placeholders import BoundText, Parameters, Placeholder, placeholders, put_in, values_of
+from sharkpy.sql.parser import tokenize
+
+if TYPE_CHECKING:
+    from sqlglot.tokenizer_core import Token
+
+
+@dataclass(frozen=True, slots=True)
+class InsertRows:
+    """The template is `head`, which has no placeholders, VALUES, and one `row` in parentheses."""
+
+    template: str
+    head: str
+    row: str
+    places: tuple[Placeholder, ...]
+    """Those of `row`."""
+
+    def text(self, sets: Sequence[Parameters]) -> BoundText:
+        """One statement with a row for each of `sets`; what is wrong with a row is placed at VALUES."""
+        rows = (put_in(self.row, self.places, values_of(self.places, one)).text for one in sets)
+        return self.with_source("VALUES " + ",".join(rows))
+
+    def with_source(self, source: str) -> BoundText:
+        """The statement with `source`, which stands for all behind the head."""
+        length = len(self.head)
+        return BoundText(self.head + source, self.template, ((0, 0), (length, length), (length + 1, length)))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the row is placeholders alone."""
+        pieces, end = [], 0
+        for one in self.places:
+            pieces.append(self.row[end : one.start])
+            end = one.end
+        return "".join((*pieces, self.row[end:])).replace(" ", "") == "(" + "," * (len(self.places) - 1) + ")"
+
+
+def find_insert(template: str) -> InsertRows | None:
+    """None where `template` is something else, such as INSERT OVERWRITE, or has no row that ends it."""
+    tokens = tokenize(template)
+    words = [token.text.upper() for token in tokens]
+    if words[:2] != ["INSERT", "INTO"] or "VALUES" not in words:
+        return None
+    start = words.index("VALUES") + 1
+    found = placeholders(template, named=False, tokens=tokens)
+    if not found or start >= len(tokens) or list(_closed_at(tokens[start:])) != [len(tokens) - start - 1]:
+        return None
+    first, last = tokens[start].start, tokens[-1].end + 1
+    if found[0].start < first:
+        return None
+    places = tuple(Placeholder(one.start - first, one.end - first, None, one.is_enclosed) for one in found)
+    return InsertRows(template, template[: tokens[start - 1].start], template[first:last], places)
+
+
+def num_inserted(statement: str) -> int:
+    """The rows of an INSERT … VALUES (…), (…), -1 for any other statement."""
+    if statement.lstrip()[:6].upper() != "INSERT":
+        return -1
+    tokens = tokenize(statement)
+    words = [token.text.upper() for token in tokens]
+    if "VALUES" not in words or "SELECT" in words[: words.index("VALUES")]:
+        return -1
+    behind = tokens[words.index("VALUES") + 1 :]
+    ends = [index for index in _closed_at(behind) if behind[index].token_type.name == "R_PAREN"]
+    return len(ends) if ends and ends[-1] == len(behind) - 1 else -1
+
+
+def _closed_at(tokens: Sequence[Token]) -> Iterator[int]:
+    """Where tokens stand after which no parenthesis is open."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += (token.token_type.name == "L_PAREN") - (token.token_type.name == "R_PAREN")
+        if depth <= 0:
+            yield index

@@ -1,0 +1,23 @@
+"""HiveQL in IPython and Jupyter: `%load_ext sharkpy`, then `%sharkql` for a line and `%%sharkql` for a cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    from sharkpy.notebook.magic import SharkMagics
+
+    shell.register_magics(SharkMagics(shell))
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """The magic is gone, and with it the session that it made, if it made one."""
+    magics = shell.magics_manager.registry.pop("SharkMagics", None)
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("sharkql", None)
+    if magics is not None:
+        magics.disconnect()

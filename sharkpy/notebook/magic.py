@@ -1,0 +1,196 @@
+"""The magic `%sharkql`."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+from IPython.terminal.interactiveshell import TerminalInteractiveShell
+
+from sharkpy import dbapi
+from sharkpy.cli.error_text import error_text
+from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
+from sharkpy.dbapi.placeholders import BoundText
+from sharkpy.errors import BindError, CancelledError, SharkError
+from sharkpy.notebook.display import Answer, DisplayBoard
+from sharkpy.notebook.expressions import bind_expressions
+from sharkpy.notebook.options import Options, parse_options
+from sharkpy.session import SharkContext, connect
+from sharkpy.sql.split_statements import split_statements
+from sharkpy.types import arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sharkpy.result import Result
+    from sharkpy.statement_steps import PreparedStatement
+
+SHOWN_ROWS = 20
+
+
+class StatementError(SharkError):
+    """An error of the engine that IPython shows as one line and the place in the statement, without a traceback."""
+
+    text = ""
+
+    def _render_traceback_(self) -> list[str]:
+        return self.text.split("\n")
+
+
+@contextlib.contextmanager
+def _readable_errors(statement: str, first_line: int) -> Iterator[None]:
+    try:
+        yield
+    except (SharkError, dbapi.Error) as error:
+        known = error if isinstance(error, SharkError) else _as_shark_error(error)
+        shown = StatementError(
+            known.message, hint=known.hint, sqlstate=known.sqlstate, line=known.line, column=known.column
+        )
+        shown.text = error_text(known, statement, first_line)
+        raise shown from error
+
+
+def _as_shark_error(error: dbapi.Error) -> SharkError:
+    """What a value without a literal raises."""
+    cause = error.__cause__
+    return cause if isinstance(cause, SharkError) else BindError(error.message)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One statement, run by a thread of its own so that the notebook's hears the interrupt."""
+
+    context: SharkContext
+    text: BoundText
+    most_rows: int | None
+    board: ProgressBoard
+    prepared: PreparedStatement | None = None
+    is_cancelled: bool = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+        if self.prepared is not None:
+            self.prepared.cancel()
+
+    def answer(self) -> Answer:
+        """The first `most_rows` rows; all where that is None. Errors have their place in the template."""
+        try:
+            self.prepared = self.context.prepare(self.text.text, listener=self.board.update)
+            if self.is_cancelled:
+                self.prepared.cancel()
+            with self.prepared.run() as result:
+                return self._first_rows(result)
+        except SharkError as error:
+            if error.line is None or error.column is None:
+                raise
+            placed = copy.copy(error)
+            placed.line, placed.column = self.text.place(error.line, error.column)
+            raise placed from error
+
+    def _first_rows(self, result: Result) -> Answer:
+        left = sys.maxsize if self.most_rows is None or result.is_text else self.most_rows
+        batches: list[pa.RecordBatch] = []
+        for batch in result.batches():
+            batches.append(batch.slice(0, left))
+            if batch.num_rows > left:
+                return Answer(result.schema, batches, is_more=True)
+            left -= batch.num_rows
+        return Answer(result.schema, batches, is_text=result.is_text)
+
+
+@magics_class
+class SharkMagics(Magics):
+    """`ctx` of the user's namespace is the session; `--connect` makes one."""
+
+    shell: InteractiveShell
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self._own: SharkContext | None = None
+
+    @no_var_expand
+    @line_cell_magic
+    def sharkql(self, line: str, cell: str | None = None) -> Answer | None:
+        """Run HiveQL in the session `ctx`.
+
+            %sharkql [options] statement
+            %%sharkql [options]
+
+        --connect [warehouse]   make the session `ctx`, with --master and --set key=value
+        -o, --out name          all rows as a pyarrow.Table in this variable
+        -n, --limit rows        at most so many rows (default: 20 shown, all for --out)
+        -e, --explain           show the plan instead of running
+
+        {expression} and :name are bound as values, never as text. Interrupting the kernel ends the statement.
+        """
+        options = parse_options(line)
+        if options.connect is not None:
+            self._connect(options)
+        text = options.statement if cell is None else f"{options.statement}\n{cell}".lstrip("\n")
+        statements = split_statements(text)
+        if not statements:
+            if options.connect is None:
+                raise UsageError("there is no statement")
+            return None
+        answer = None
+        for number, (statement, first_line) in enumerate(statements, 1):
+            is_last = number == len(statements)
+            answer = self._run(statement, first_line, options if is_last else Options())
+        if answer is None or not answer.schema.names:
+            return None
+        if options.out is not None:
+            self._store(options.out, answer)
+            return None
+        return answer
+
+    def disconnect(self) -> None:
+        """End the session that `--connect` made."""
+        if self._own is not None:
+            self._own.stop()
+            if self.shell.user_ns.get("ctx") is self._own:
+                del self.shell.user_ns["ctx"]
+            self._own = None
+
+    def _connect(self, options: Options) -> None:
+        self.disconnect()
+        settings: dict[str, Any] = options.settings
+        self._own = connect(options.master, options.connect or None, **settings)
+        self.shell.user_ns["ctx"] = self._own
+
+    def _context(self) -> SharkContext:
+        context = self.shell.user_ns.get("ctx")
+        if not isinstance(context, SharkContext):
+            raise UsageError('no session "ctx": make one with %sharkql --connect warehouse, or ctx = sharkpy.connect()')
+        return context
+
+    def _run(self, statement: str, first_line: int, options: Options) -> Answer:
+        context = self._context()
+        most = options.limit if options.limit is not None or options.out is not None else SHOWN_ROWS
+        with _readable_errors(statement, first_line):
+            bound = bind_expressions(statement, self.shell.user_ns)
+            if options.explain:
+                bound = bound.behind("EXPLAIN ")
+            run = _Run(context, bound, most, self._board())
+            try:
+                return run_with_progress(run.answer, run.cancel, run.board)
+            except CancelledError:
+                if not run.is_cancelled:
+                    raise
+                raise KeyboardInterrupt from None
+
+    def _board(self) -> ProgressBoard:
+        """On a terminal the shell's line, else an output of the cell."""
+        return ProgressBoard() if isinstance(self.shell, TerminalInteractiveShell) else DisplayBoard()
+
+    def _store(self, name: str, answer: Answer) -> None:
+        import pyarrow as pa
+
+        table = pa.Table.from_batches(list(answer.batches), schema=arrow_schema(answer.schema))
+        self.shell.user_ns[name] = table

@@ -1,0 +1,112 @@
+"""SQLAlchemy's statements in HiveQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from sqlalchemy.exc import CompileError
+from sqlalchemy.schema import CheckConstraint, Column, Table
+from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer, SQLCompiler
+from sqlalchemy.types import String, TypeEngine
+
+from sharkpy.dbapi.literals import literal
+
+
+class SharkIdentifierPreparer(IdentifierPreparer):
+    """Every name in backticks: any name may be a word of HiveQL."""
+
+    def __init__(self, dialect: Any) -> None:
+        super().__init__(dialect, initial_quote="`")
+
+    def _requires_quotes(self, value: str) -> bool:  # noqa: ARG002 - as overridden
+        return True
+
+
+class SharkCompiler(SQLCompiler):
+    def render_literal_value(self, value: Any, type_: TypeEngine[Any]) -> str:
+        """As the same value is bound."""
+        if value is None:
+            return super().render_literal_value(value, type_)
+        process = type_._cached_bind_processor(self.dialect)
+        text = literal(process(value) if process else value)
+        return f" {text}" if text.startswith("-") else text
+
+    def limit_clause(self, select: Any, **kw: Any) -> str:
+        limit, offset = select._limit_clause, select._offset_clause
+        text = "" if limit is None else f"\n LIMIT {self.process(limit, **kw)}"
+        return text if offset is None else f"{text}\n OFFSET {self.process(offset, **kw)}"
+
+    def visit_regexp_match_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:  # noqa: ARG002
+        return f"{self.process(binary.left, **kw)} RLIKE {self.process(binary.right, **kw)}"
+
+    def visit_not_regexp_match_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return f"NOT ({self.visit_regexp_match_op_binary(binary, operator, **kw)})"
+
+    def visit_regexp_replace_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:  # noqa: ARG002
+        return f"regexp_replace({self.process(binary.left, **kw)}, {self.process(binary.right, **kw)})"
+
+
+class SharkDDLCompiler(DDLCompiler):
+    """Tables: columns and their comments, PARTITIONED BY for those made with `sharkpy_partition=True`, then
+    `sharkpy_stored_as`, `sharkpy_location` and `sharkpy_properties` of the Table."""
+
+    def visit_create_column(self, create: Any, first_pk: bool = False, **kw: Any) -> str | None:
+        if create.element.dialect_options["sharkpy"]["partition"]:
+            return None
+        text: str | None = super().visit_create_column(create, first_pk, **kw)  # type: ignore[no-untyped-call]
+        return text
+
+    def get_column_specification(self, column: Column[Any], **kwargs: Any) -> str:  # noqa: ARG002 - as overridden
+        for construct, value in (
+            ("DEFAULT", column.server_default),
+            ("GENERATED", column.computed),
+            ("IDENTITY", column.identity),
+        ):
+            if value is not None:
+                raise CompileError(f'{construct} of column "{column.name}": columns have no default values')
+        dtype = self.dialect.type_compiler_instance.process(column.type, type_expression=column)
+        return f"{self.preparer.format_column(column)} {dtype}{self._comment(column.comment)}"
+
+    def create_table_constraints(self, table: Table, *_: Any, **__: Any) -> str:
+        """None: keys are declarations, and CHECK is refused."""
+        for constraint in table.constraints:
+            if isinstance(constraint, CheckConstraint) and constraint._should_create_for_compiler(self):
+                self.process(constraint)
+        return ""
+
+    def visit_check_constraint(self, constraint: CheckConstraint, **kw: Any) -> NoReturn:  # noqa: ARG002
+        raise CompileError(f"CHECK ({constraint.sqltext}): tables have no constraints")
+
+    visit_column_check_constraint = visit_check_constraint
+
+    def post_create_table(self, table: Table) -> str:
+        return "".join(f"\n{clause}" for clause in self._table_clauses(table))
+
+    def _table_clauses(self, table: Table) -> Iterator[str]:
+        options = table.dialect_options["sharkpy"]
+        if table.comment:
+            yield self._comment(table.comment).strip()
+        partition = [column for column in table.columns if column.dialect_options["sharkpy"]["partition"]]
+        if partition:
+            yield f"PARTITIONED BY ({', '.join(map(self.get_column_specification, partition))})"
+        if options["stored_as"]:
+            yield f"STORED AS {options['stored_as']}"
+        if options["location"]:
+            yield f"LOCATION {self._text(options['location'])}"
+        if options["properties"]:
+            pairs = (f"{self._text(key)} = {self._text(value)}" for key, value in options["properties"].items())
+            yield f"TBLPROPERTIES ({', '.join(pairs)})"
+
+    def visit_create_index(self, create: Any, *_: Any, **__: Any) -> str:  # noqa: ARG002
+        """Nothing, which the dialect does not run."""
+        return ""
+
+    def visit_drop_index(self, drop: Any, **kw: Any) -> str:  # noqa: ARG002
+        return ""
+
+    def _comment(self, comment: str | None) -> str:
+        return f" COMMENT {self._text(comment)}" if comment else ""
+
+    def _text(self, value: str) -> str:
+        return self.sql_compiler.render_literal_value(value, String())

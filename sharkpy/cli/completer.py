@@ -1,4 +1,4 @@
-"""Completion of keywords, functions, tables and columns."""
+"""Completion of keywords, functions, tables, columns, settings, files, and the shell's own commands."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
+from sharkpy.cli.commands import COMMANDS, find_command, is_command
 from sharkpy.errors import SharkError
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.cli.shell_session import Names
 
 _KEYWORD_TEXT = """
     ADD ALL ALTER ANALYZE AND ANTI AS ASC BETWEEN BY CACHE CASCADE CASE CAST CLEAR CLUSTER COLUMNS COMMENT
@@ -29,67 +30,97 @@ _WORD = re.compile(r"[\w.`]*$")
 _AFTER_TABLE_WORD = re.compile(
     r"\b(?:FROM|JOIN|INTO|TABLE|DESCRIBE|DESC|UNCACHE|CACHE|LIKE|,)\s+[\w.`]*$", re.IGNORECASE
 )
+_AFTER_USE = re.compile(r"^\s*(?:USE|DROP\s+DATABASE)\s+[\w`]*$", re.IGNORECASE)
+_AFTER_SET = re.compile(r"^\s*(?:SET|RESET)\s+[\w.]*$", re.IGNORECASE)
+_IN_PATH = re.compile(r"\b(?:INPATH|LOCATION|JAR|FILE|DIRECTORY)\s+'([^']*)$", re.IGNORECASE)
 _NAMED = re.compile(r"\b(?:FROM|JOIN|INTO|TABLE|,)\s+([\w.`]+)(?:\s+(?:AS\s+)?(\w+))?", re.IGNORECASE)
 
 
 class SharkCompleter(Completer):
     """Tables after FROM and its like; elsewhere columns of the statement's tables, functions and keywords."""
 
-    def __init__(self, context: SharkContext) -> None:
-        self._context = context
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._paths = PathCompleter(expanduser=True)
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:  # noqa: ARG002
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         before = document.text_before_cursor
+        if is_command(before):
+            yield from self._command_completions(before.lstrip(), complete_event)
+        elif path := _IN_PATH.search(before):
+            yield from self._path_completions(path.group(1), complete_event)
+        else:
+            yield from self._sql_completions(before, document.text)
+
+    def _sql_completions(self, before: str, text: str) -> Iterator[Completion]:
         match = _WORD.search(before)
         word = match.group() if match else ""
-        if _AFTER_TABLE_WORD.search(before):
-            yield from _matching(word, self._tables(), "table")
-            return
-        if "." in word:
+        if _AFTER_USE.search(before):
+            yield from _matching(word, self._names.databases(), "database")
+        elif _AFTER_SET.search(before):
+            from sharkpy.conf import SETTINGS
+
+            yield from _matching(word, (setting.key for setting in SETTINGS), "setting")
+        elif _AFTER_TABLE_WORD.search(before):
+            yield from self._table_completions(word)
+        elif "." in word:
             qualifier, _, part = word.rpartition(".")
-            table = self._named_tables(document.text).get(qualifier.strip("`").lower(), qualifier)
-            yield from _matching(part, self._columns(table), "column")
+            table = self._named_tables(text).get(qualifier.strip("`").lower(), qualifier)
+            yield from _matching(part, self._names.columns(table), "column")
+        elif word:
+            for table in dict.fromkeys(self._named_tables(text).values()):
+                yield from _matching(word, self._names.columns(table), "column")
+            yield from _matching(word, self._names.tables(), "table")
+            yield from _matching(word, self._names.functions(), "function")
+            is_lower = word == word.lower()
+            yield from _matching(word, (key.lower() if is_lower else key for key in KEYWORDS), "")
+
+    def _table_completions(self, word: str) -> Iterator[Completion]:
+        database, dot, part = word.rpartition(".")
+        yield from _matching(part, self._names.tables(database.strip("`").lower()), "table")
+        if word and not dot:
+            yield from _matching(part, self._names.databases(), "database")
+
+    def _command_completions(self, text: str, event: CompleteEvent) -> Iterator[Completion]:
+        name, space, argument = text.partition(" ")
+        if not space:
+            known = (one for command in COMMANDS for one in command.names)
+            if name.startswith("!"):
+                known = ("!" + one[1:] for command in COMMANDS for one in command.names if one.startswith("."))
+            yield from _matching(name, known, "command")
             return
-        if not word:
+        try:
+            completes = find_command(name)[0].completes
+        except SharkError:
             return
-        for table in dict.fromkeys(self._named_tables(document.text).values()):
-            yield from _matching(word, self._columns(table), "column")
-        yield from _matching(word, self._tables(), "table")
-        yield from _matching(word, self._functions(), "function")
-        is_lower = word == word.lower()
-        yield from _matching(word, (key.lower() if is_lower else key for key in KEYWORDS), "")
+        match completes:
+            case "file":
+                yield from self._path_completions(argument.lstrip(), event)
+            case "table":
+                yield from self._table_completions(argument.lstrip())
+            case "database":
+                yield from _matching(argument.lstrip(), self._names.databases(), "database")
+            case "function":
+                yield from _matching(argument.lstrip(), self._names.functions(), "function")
+            case tuple():
+                yield from _matching(argument.lstrip(), completes, "")
 
-    def _tables(self) -> list[str]:
-        try:
-            return self._context.catalog.table_names(self._context.current_database)
-        except SharkError:
-            return []
-
-    def _columns(self, name: str) -> tuple[str, ...]:
-        database, _, table = name.replace("`", "").lower().rpartition(".")
-        try:
-            found = self._context.catalog.find_table(database or self._context.current_database, table)
-        except SharkError:
-            return ()
-        return found.schema.names if found else ()
-
-    def _functions(self) -> Iterable[str]:
-        from sharkpy.udf.registry import names
-
-        return names()
+    def _path_completions(self, path: str, event: CompleteEvent) -> Iterator[Completion]:
+        yield from self._paths.get_completions(Document(path), event)
 
     def _named_tables(self, text: str) -> dict[str, str]:
-        """Tables and aliases of the statement -> table."""
+        """Tables of the statement by alias and by name."""
         found: dict[str, str] = {}
-        for table, alias in _NAMED.findall(text):
-            found[table.rpartition(".")[2].strip("`").lower()] = table
+        for name, alias in _NAMED.findall(text):
+            plain = name.replace("`", "")
+            found[plain.rpartition(".")[2].lower()] = plain
             if alias and alias.upper() not in KEYWORDS:
-                found[alias.lower()] = table
+                found[alias.lower()] = plain
         return found
 
 
-def _matching(word: str, candidates: Iterable[str], kind: str) -> Iterator[Completion]:
-    start = word.lower()
-    for candidate in sorted(candidates):
-        if candidate.lower().startswith(start) and candidate != word:
-            yield Completion(candidate, start_position=-len(word), display_meta=kind)
+def _matching(word: str, names: Iterable[str], kind: str) -> Iterator[Completion]:
+    lowered = word.strip("`").lower()
+    for name in sorted(names):
+        if name.lower().startswith(lowered) and name != word:
+            yield Completion(name, start_position=-len(word), display_meta=kind)

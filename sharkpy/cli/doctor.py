@@ -27,6 +27,7 @@ def run_doctor(warehouse: str | None) -> int:
         ("python", lambda: (sys.version_info >= (3, 11), f"{sys.version.split()[0]} at {sys.executable}")),
         ("libraries", _libraries),
         ("java", _java),
+        ("class cache", _class_cache),
         ("worker", _worker),
         ("memory", _memory),
         ("shared memory", _shared_memory),
@@ -70,6 +71,12 @@ def _java() -> tuple[bool, str]:
 
     java = find_java()
     return True, f"Java {java.version} from {java.origin}: {java.executable}"
+
+
+def _class_cache() -> tuple[bool, str]:
+    from sharkpy.cli.warmup import cache_state
+
+    return True, cache_state()
 
 
 def _worker() -> tuple[bool, str]:

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import NoReturn
 
 from sharkpy import __version__
+from sharkpy.cli.open_session import add_server_options
 from sharkpy.errors import ConfigurationError, SharkError
 
-FORMATS = ("table", "csv", "tsv", "json", "markdown", "vertical")
+FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "html", "parquet", "arrow")
 
 _COMMANDS = (
     ("demo", "a guided tour over the flights of 2013"),
+    ("server", "serve JDBC and Thrift clients as HiveServer2 does"),
+    ("warmup", "train the caches that let Spark's JVM start in half the time"),
     ("doctor", "check this machine"),
     ("debug-stage", "run one recorded stage again, alone"),
 )
@@ -32,10 +35,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from sharkpy.cli.doctor import run_doctor
 
                 return run_doctor(options.warehouse)
+            case "warmup":
+                from sharkpy.cli.warmup import run_warmup
+
+                return run_warmup(session_settings(options))
             case "demo":
                 from sharkpy.demo.run_demo import run_demo
 
                 return run_demo(options.warehouse, options.master)
+            case "server":
+                from sharkpy.cli.server import run_server
+
+                return run_server(options, session_settings(options))
             case "debug-stage":
                 from sharkpy.cli.debug_stage import run_debug_stage
 
@@ -51,17 +62,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_shell(options: argparse.Namespace) -> int:
-    from sharkpy.session import connect
+    from sharkpy.cli.open_session import open_session
 
     text = _script(options)
-    with connect(options.master, options.warehouse, **session_settings(options)) as context:
+    session, names = open_session(options, session_settings(options))
+    try:
         if text is not None:
             from sharkpy.cli.run_statements import run_script
 
-            return run_script(context, text, options.format, timing=options.timing)
+            return run_script(session, text, options.format, timing=options.timing)
         from sharkpy.cli.interactive import Shell
 
-        return Shell(context, options.format).run()
+        return Shell(session, names, options.format).run()
+    finally:
+        session.stop()
 
 
 def _script(options: argparse.Namespace) -> str | None:
@@ -101,12 +115,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--timing", action="store_true", help="rows and seconds of each statement, on standard error")
     parser.add_argument("--master", default="local[*]", help="Spark master (default: local[*])")
     parser.add_argument("--warehouse", help="folder of the catalog and of managed tables")
+    add_server_options(parser)
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(title="commands", metavar="command")
     for name, text in _COMMANDS:
         command = commands.add_parser(name, help=text)
         if name == "debug-stage":
             _add_debug_arguments(command)
+        if name == "server":
+            from sharkpy.cli.server import add_server_arguments
+
+            add_server_arguments(command)
         command.set_defaults(command=name)
         # Without a default of its own: what stands before the command's name holds too.
         command.add_argument("--warehouse", default=argparse.SUPPRESS, help="folder of the warehouse")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SHOW_AFTER_SECONDS = 1.0
 REFRESH_SECONDS = 0.1
+CANCEL_SECONDS = 0.5
+"""Between one call of `cancel` and the next."""
 END_SECONDS = 5.0
 """How long a cancelled statement is waited for when the process is told to end."""
 
@@ -30,16 +32,25 @@ class ProgressBoard:
     stream: TextIO | None = None
     """Standard error as it is when the board is made, if None."""
     latest: Progress | None = None
+    _rows_of_stage: dict[int, int] = field(default_factory=dict)
     _is_shown: bool = False
     _is_hidden: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def update(self, progress: Progress) -> None:
         self.latest = progress
+        if progress.rows_read:
+            self._rows_of_stage[progress.stages_done] = progress.rows_read
+
+    @property
+    def rows_read(self) -> int:
+        """Rows that the statement's stages have read, all together."""
+        return sum(list(self._rows_of_stage.values()))
 
     def start(self) -> None:
         """A statement begins."""
         self.latest = None
+        self._rows_of_stage = {}
         self._is_hidden = False
 
     def show(self, elapsed: float) -> None:
@@ -63,6 +74,14 @@ class ProgressBoard:
                 stream.flush()
                 self._is_shown = False
 
+    def write_above(self, text: str) -> None:
+        """Write a line that stays, where the progress line is; that comes again below it."""
+        stream = self.stream or sys.stderr
+        with self._lock:
+            stream.write(f"\r\x1b[2K{text}\n" if self._is_shown else f"{text}\n")
+            stream.flush()
+            self._is_shown = False
+
     def line(self, elapsed: float) -> str:
         progress = self.latest
         if progress is None:
@@ -73,8 +92,8 @@ class ProgressBoard:
         if progress.tasks_total:
             percent = 100 * progress.tasks_done // progress.tasks_total
             parts.append(f"{percent} % | {progress.tasks_done}/{progress.tasks_total} tasks")
-        if progress.rows_read:
-            parts.append(f"{_count(progress.rows_read)} rows ({_count(int(progress.rows_read / max(elapsed, 0.1)))}/s)")
+        if rows := self.rows_read:
+            parts.append(f"{short_count(rows)} rows ({short_count(int(rows / max(elapsed, 0.1)))}/s)")
         return " | ".join([*parts, f"{elapsed:.1f} s"])
 
 
@@ -87,7 +106,10 @@ class _Outcome(Generic[T]):
 
 
 def run_with_progress(work: Callable[[], T], cancel: Callable[[], None], board: ProgressBoard) -> T:
-    """What `work` returns or raises. Ctrl-C calls `cancel` and waits for the work to end."""
+    """What `work` returns or raises.
+
+    Ctrl-C calls `cancel` again and again until the work ends: the first time there may be no statement yet.
+    """
     outcome: _Outcome[T] = _Outcome()
 
     def run() -> None:
@@ -101,18 +123,24 @@ def run_with_progress(work: Callable[[], T], cancel: Callable[[], None], board: 
     board.start()
     thread = threading.Thread(target=run, name="statement", daemon=True)
     started = time.monotonic()
+    cancelled: float | None = None
     try:
         thread.start()
     except KeyboardInterrupt:  # while waiting for the thread to say that it runs
-        cancel()
+        cancelled = 0.0
     while not outcome.done.is_set():
         try:
             if outcome.done.wait(REFRESH_SECONDS):
                 break
-            elapsed = time.monotonic() - started
+            now = time.monotonic()
+            elapsed = now - started
+            if cancelled is not None and now - cancelled > CANCEL_SECONDS:
+                cancelled = now
+                cancel()
             if elapsed > SHOW_AFTER_SECONDS:
                 board.show(elapsed)
         except KeyboardInterrupt:
+            cancelled = time.monotonic()
             cancel()
         except SystemExit:
             cancel()
@@ -124,7 +152,7 @@ def run_with_progress(work: Callable[[], T], cancel: Callable[[], None], board: 
     return outcome.value[0]
 
 
-def _count(number: int) -> str:
+def short_count(number: int) -> str:
     for limit, suffix in ((1_000_000_000, "G"), (1_000_000, "M"), (10_000, "k")):
         if number >= limit:
             return f"{number / (1000 if suffix == 'k' else limit):.1f} {suffix}"

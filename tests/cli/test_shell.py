@@ -21,6 +21,7 @@ from sharkpy.cli.error_text import error_text
 from sharkpy.cli.interactive import Shell, is_complete
 from sharkpy.cli.main import main
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
+from sharkpy.cli.shell_session import LocalNames
 from sharkpy.errors import CancelledError, ParseError
 
 ROOT = Path(__file__).parent.parent.parent
@@ -134,7 +135,7 @@ def context(warehouse: str) -> Iterator[sharkpy.SharkContext]:
 
 
 def completions(context: sharkpy.SharkContext, text: str) -> list[str]:
-    return [one.text for one in SharkCompleter(context).get_completions(Document(text), CompleteEvent())]
+    return [one.text for one in SharkCompleter(LocalNames(context)).get_completions(Document(text), CompleteEvent())]
 
 
 def test_completion(context: sharkpy.SharkContext) -> None:
@@ -143,7 +144,7 @@ def test_completion(context: sharkpy.SharkContext) -> None:
     assert "select" in completions(context, "sel")
     assert "substring" in completions(context, "SELECT substri")
     assert completions(context, "SELECT x. FROM t x"[:9]) == []
-    completer = SharkCompleter(context)
+    completer = SharkCompleter(LocalNames(context))
     found = completer.get_completions(Document("SELECT x. FROM t x", cursor_position=9), CompleteEvent())
     assert [one.text for one in found] == ["k", "s"]
 
@@ -156,8 +157,8 @@ def test_when_enter_runs() -> None:
 
 
 def test_the_shell_outlives_errors(context: sharkpy.SharkContext, capsys: pytest.CaptureFixture[str]) -> None:
-    shell = Shell(context, "csv")
-    for text in ("SELECT nothing;", "SELECT 1 AS x;", "!format tsv", "!format nonsense", "!help", "!tables"):
+    shell = Shell(context, LocalNames(context), "csv")
+    for text in ("SELECT nothing;", "SELECT 1 AS x;", "!mode tsv", "!format nonsense", "!help", "!tables"):
         shell.handle(text)
     out = capsys.readouterr().out
     assert "error [42703]" in out
@@ -178,7 +179,30 @@ def test_ctrl_c_cancels_only_the_query() -> None:
         raise CancelledError("cancelled")
 
     with pytest.raises(CancelledError):
-        run_with_progress(work, cancelled.set, ProgressBoard())
+        run_with_progress(work, cancelled.set, ProgressBoard(io.StringIO()))
+
+
+def test_ctrl_c_before_there_is_a_statement() -> None:
+    import signal
+    import threading
+
+    begun, cancelled, calls = threading.Event(), threading.Event(), list[float]()
+
+    def cancel() -> None:
+        calls.append(0.0)
+        if begun.is_set():
+            cancelled.set()
+
+    def work() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        while not calls:
+            cancelled.wait(0.01)
+        begun.set()
+        assert cancelled.wait(10)
+        raise CancelledError("cancelled")
+
+    with pytest.raises(CancelledError):
+        run_with_progress(work, cancel, ProgressBoard(io.StringIO()))
 
 
 class Terminal(io.StringIO):

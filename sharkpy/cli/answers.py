@@ -1,0 +1,189 @@
+"""Puts the answer of a statement where the user wants it: on the terminal, in a pager, in a file."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TextIO
+
+from sharkpy.cli.plan_tree import draw_plan
+from sharkpy.cli.shell_options import ShellOptions
+from sharkpy.cli.writers import BINARY_WRITERS, FOR_READING, OF_SUFFIX, WRITERS, Look, write_lines
+from sharkpy.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sharkpy.result import Result
+
+DEFAULT_PAGER = "less -SRFX"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a statement's rows: `num_rows` None where it has none, or lines that are no rows."""
+
+    num_rows: int | None = None
+    is_cut: bool = False
+    """There are more rows than were written."""
+    pages: str = ""
+    """Text that is not written yet, for the pager."""
+
+
+class AnswerWriter:
+    """Writes answers as `options` say; files that `.output` names stay open for the answers that follow."""
+
+    def __init__(self, options: ShellOptions) -> None:
+        self._options = options
+        self._file: TextIO | None = None
+
+    @property
+    def _screen(self) -> TextIO:
+        return sys.stdout
+
+    def redirect(self, path: Path | None) -> None:
+        """Answers go to this file from now on; to the terminal again where it is None."""
+        self.close()
+        if path is not None and format_of(path, self._options.mode) in WRITERS:
+            self._file = _opened(path)
+        self._options.output = path
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def write(self, result: Result, on_answer: Callable[[], None] = lambda: None) -> Answer:
+        """Read the result to its end, or to the limit; `on_answer` is called before anything is written."""
+        if not result.columns:
+            return Answer()
+        batches = result.batches()
+        ahead = list(itertools.islice(batches, 1))
+        on_answer()
+        rows = itertools.chain(ahead, batches)
+        once, self._options.once = self._options.once, None
+        if path := once or self._options.output:
+            return self._to_file(path, result, rows, is_kept_open=once is None)
+        if self._options.mode in BINARY_WRITERS:
+            return self._to_pipe(result, rows)
+        return self._to_screen(result, rows)
+
+    def _to_file(self, path: Path, result: Result, rows: Iterable[pa.RecordBatch], *, is_kept_open: bool) -> Answer:
+        mode = format_of(path, self._options.mode)
+        if mode in BINARY_WRITERS:
+            with _opened_binary(path) as binary:
+                return Answer(BINARY_WRITERS[mode](binary, result.schema, rows))
+        write = write_lines if result.is_text else WRITERS[mode]
+        look = Look(self._options.null_text)
+        if is_kept_open and self._file is not None:
+            count = write(self._file, result.schema, rows, look)
+            self._file.flush()
+        else:
+            with _opened(path) as text:
+                count = write(text, result.schema, rows, look)
+        return Answer(None if result.is_text else count)
+
+    def _to_pipe(self, result: Result, rows: Iterable[pa.RecordBatch]) -> Answer:
+        if self._screen.isatty():
+            hint = "name it: .once file"
+            raise ConfigurationError(f"{self._options.mode} goes to a file", hint=hint, sqlstate="22023")
+        self._screen.flush()
+        return Answer(BINARY_WRITERS[self._options.mode](self._screen.buffer, result.schema, rows))
+
+    def _to_screen(self, result: Result, rows: Iterable[pa.RecordBatch]) -> Answer:
+        is_terminal, mode = self._screen.isatty(), self._options.mode
+        is_read = is_terminal and (mode in FOR_READING or result.is_text)
+        stream: TextIO = io.StringIO() if is_read and self._options.pager else self._screen
+        if result.is_text and mode == "table":
+            lines = [line for batch in rows for text in batch.column(0).to_pylist() for line in str(text).splitlines()]
+            drawn = draw_plan(lines, is_colored=has_colors()) if is_terminal else lines
+            stream.writelines(f"{line}\n" for line in drawn)
+            stream.flush()
+            return Answer(pages=_pages(stream))
+        limit = _Limit(rows, self._options.max_rows if is_read and not result.is_text else 0)
+        look = Look(self._options.null_text, self._width() if is_read else 0)
+        count = WRITERS[mode](stream, result.schema, limit, look)
+        self._screen.flush()
+        return Answer(None if result.is_text else count, limit.is_cut, _pages(stream))
+
+    def _width(self) -> int:
+        if self._options.width:
+            return max(0, self._options.width)
+        return shutil.get_terminal_size().columns
+
+
+class _Limit:
+    """The first rows of `batches`; 0: all. `is_cut` once it is known that there were more."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch], num_rows: int) -> None:
+        self._batches = batches
+        self._num_rows = num_rows
+        self.is_cut = False
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        left = self._num_rows
+        for batch in self._batches:
+            if self._num_rows and batch.num_rows > left:
+                self.is_cut = True
+                if left:
+                    yield batch.slice(0, left)
+                return
+            left -= batch.num_rows
+            yield batch
+
+
+def format_of(path: Path, mode: str) -> str:
+    """By the file's name where that tells, else the mode."""
+    return OF_SUFFIX.get(path.suffix.lower(), mode)
+
+
+def has_colors() -> bool:
+    """Whether the user has nothing against colours (no-color.org)."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def show_pages(text: str) -> None:
+    """Write `text`, through the user's pager where it is longer or wider than the terminal."""
+    size = shutil.get_terminal_size()
+    lines = text.splitlines()
+    command = shlex.split(os.environ.get("PAGER") or DEFAULT_PAGER)
+    if len(lines) < size.lines - 1 or shutil.which(command[0]) is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's
+    try:
+        subprocess.run(command, input=text.encode(), check=False)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _pages(stream: TextIO) -> str:
+    return stream.getvalue() if isinstance(stream, io.StringIO) else ""
+
+
+def _opened(path: Path) -> TextIO:
+    try:
+        return path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+
+
+def _opened_binary(path: Path) -> BinaryIO:
+    try:
+        return path.open("wb")
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+
+
+def _cannot_write(path: Path, error: OSError) -> ConfigurationError:
+    return ConfigurationError(f'cannot write "{path}": {error.strerror}', sqlstate="58030")

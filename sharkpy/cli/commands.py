@@ -1,0 +1,324 @@
+"""The shell's own commands: one row each. Names start with a dot (DuckDB's way) or a backslash (psql's).
+
+What starts with a dot may be written with "!" too, as in beeline.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy.cli.shell_options import DEFAULT_MAX_ROWS
+from sharkpy.cli.values import NULL_TEXT
+from sharkpy.cli.writers import BINARY_WRITERS, WRITERS
+from sharkpy.errors import ConfigurationError, did_you_mean
+
+if TYPE_CHECKING:
+    from sharkpy.cli.interactive import Shell
+
+PREFIXES = (".", "\\", "!")
+DEFAULT_EDITOR = "vi"
+WATCH_SECONDS = 2.0
+SWITCH = ("on", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`run` gets the shell and what stands behind the name; `completes` names what that may be."""
+
+    names: tuple[str, ...]
+    arguments: str
+    help: str
+    run: Callable[[Shell, str], None]
+    completes: str | tuple[str, ...] = ()
+    """"file", "table", "database", "function", or the words themselves"""
+
+
+def find_command(text: str) -> tuple[Command, str]:
+    """The command that `text` starts with, and the rest; ConfigurationError where there is none."""
+    name, _, argument = text.strip().rstrip(";").rstrip().partition(" ")
+    wanted = "." + name[1:] if name.startswith("!") and name != "!" else name
+    for command in COMMANDS:
+        if name in command.names or wanted in command.names:
+            return command, argument.strip()
+    if text.lstrip().startswith("\\!"):
+        return _LOCAL_SHELL, text.strip()[2:].strip()
+    prefix = name[0]
+    known = [one for command in COMMANDS for one in command.names]
+    hint = did_you_mean("." + name[1:] if prefix == "!" else name, known) or "all are listed by .help"
+    raise ConfigurationError(f'no command "{name}"', hint=hint, sqlstate="42601")
+
+
+def is_command(text: str) -> bool:
+    """Whether `text` is for the shell itself, not SQL."""
+    return text.lstrip().startswith(PREFIXES)
+
+
+def _mode(shell: Shell, argument: str) -> None:
+    modes = (*WRITERS, *BINARY_WRITERS)
+    if not argument:
+        shell.say(f"mode {shell.options.mode}; there are {', '.join(modes)}")
+        return
+    shell.options.mode = _one_of("output format", argument, modes)
+
+
+def _timer(shell: Shell, argument: str) -> None:
+    shell.options.timer = _switched(argument, shell.options.timer)
+    shell.say(f"timer {_on_off(shell.options.timer)}")
+
+
+def _pager(shell: Shell, argument: str) -> None:
+    shell.options.pager = _switched(argument, shell.options.pager)
+    shell.say(f"pager {_on_off(shell.options.pager)}")
+
+
+def _expanded(shell: Shell, argument: str) -> None:
+    is_on = _switched(argument, shell.options.mode == "vertical")
+    shell.options.mode = "vertical" if is_on else "table"
+    shell.say(f"mode {shell.options.mode}")
+
+
+def _max_rows(shell: Shell, argument: str) -> None:
+    shell.options.max_rows = _count("rows", argument, DEFAULT_MAX_ROWS, least=0)
+    shell.say(
+        f"answers are cut after {shell.options.max_rows:,} rows" if shell.options.max_rows else "all rows are shown"
+    )
+
+
+def _width(shell: Shell, argument: str) -> None:
+    shell.options.width = _count("cells", argument, 0, least=-1)
+
+
+def _null_value(shell: Shell, argument: str) -> None:
+    words = _words(argument)
+    shell.options.null_text = words[0] if words else NULL_TEXT
+
+
+def _explain(shell: Shell, argument: str) -> None:
+    if argument:
+        shell.options.explain = _one_of("way to explain", argument, ("on", "off", "analyze"))
+    shell.say(f"explain {shell.options.explain}")
+
+
+def _output(shell: Shell, argument: str) -> None:
+    shell.answers.redirect(_path(argument))
+
+
+def _once(shell: Shell, argument: str) -> None:
+    path = _path(argument)
+    if path is None:
+        raise ConfigurationError("a file is needed", hint=".once file", sqlstate="22023")
+    shell.options.once = path
+
+
+def _read(shell: Shell, argument: str) -> None:
+    path = _path(argument)
+    if path is None:
+        raise ConfigurationError("a file is needed", hint=".read file", sqlstate="22023")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigurationError(f'cannot read "{path}": {reason}', sqlstate="58030") from None
+    shell.run_script(text)
+
+
+def _tables(shell: Shell, argument: str) -> None:
+    shell.run_sql("SHOW TABLES" + _like(argument))
+
+
+def _views(shell: Shell, argument: str) -> None:
+    shell.run_sql("SHOW VIEWS" + _like(argument))
+
+
+def _databases(shell: Shell, argument: str) -> None:
+    shell.run_sql("SHOW DATABASES" + _like(argument))
+
+
+def _functions(shell: Shell, argument: str) -> None:
+    shell.run_sql("SHOW FUNCTIONS" + _like(argument))
+
+
+def _describe(shell: Shell, argument: str) -> None:
+    shell.run_sql(f"DESCRIBE {argument}" if argument else "SHOW TABLES")
+
+
+def _describe_more(shell: Shell, argument: str) -> None:
+    shell.run_sql(f"DESCRIBE FORMATTED {argument}" if argument else "SHOW TABLES")
+
+
+def _schema(shell: Shell, argument: str) -> None:
+    for name in [argument] if argument else shell.wait_for(shell.names.tables):
+        rows = shell.rows_of(f"SHOW CREATE TABLE {name}")
+        shell.say("\n".join(str(row[0]) for row in rows) + ";\n")
+
+
+def _settings(shell: Shell, argument: str) -> None:
+    wanted = argument.strip("*%").lower()
+    lines = ["=".join(str(value) for value in row if value is not None) for row in shell.rows_of("SET -v")]
+    shell.say("\n".join(line for line in lines if wanted in line.lower()) or f'no setting with "{wanted}"')
+
+
+def _use(shell: Shell, argument: str) -> None:
+    if not argument:
+        shell.say(f"database {shell.session.current_database}")
+        return
+    shell.run_sql(f"USE {argument}")
+
+
+def _watch(shell: Shell, argument: str) -> None:
+    if not shell.last_sql:
+        raise ConfigurationError("there is no statement yet to be watched", sqlstate="22023")
+    try:
+        seconds = float(argument or WATCH_SECONDS)
+    except ValueError:
+        raise ConfigurationError(f'"{argument}" is no number of seconds', sqlstate="22023") from None
+    try:
+        while shell.run_sql(shell.last_sql):
+            shell.say(time.strftime("%H:%M:%S") + f", every {seconds:g} s; Ctrl-C ends")
+            time.sleep(max(seconds, 0.1))
+    except KeyboardInterrupt:
+        shell.say("")
+
+
+def _edit(shell: Shell, argument: str) -> None:
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or DEFAULT_EDITOR)
+    with tempfile.TemporaryDirectory() as folder:
+        path = _path(argument) or Path(folder) / "statement.sql"
+        if not argument:
+            path.write_text(shell.last_sql + "\n", encoding="utf-8")
+        try:
+            subprocess.run([*editor, str(path)], check=False)
+        except OSError as error:
+            hint = "set EDITOR to the one that you want"
+            raise ConfigurationError(f"cannot start {editor[0]}: {error.strerror}", hint=hint) from None
+        text = path.read_text(encoding="utf-8").strip()
+    if text:
+        shell.say(text)
+        shell.run_script(text)
+
+
+def _local_shell(shell: Shell, argument: str) -> None:
+    code = subprocess.run(argument or os.environ.get("SHELL", "/bin/sh"), shell=True, check=False).returncode
+    if code:
+        shell.say(f"exit code {code}")
+
+
+def _logs(shell: Shell, argument: str) -> None:
+    shell.switch_logs(_switched(argument, is_on=False))
+
+
+def _error(shell: Shell, argument: str) -> None:  # noqa: ARG001
+    if shell.last_error is None:
+        shell.say("there was no error")
+        return
+    shell.say("".join(traceback.format_exception(shell.last_error)).rstrip())
+
+
+def _help(shell: Shell, argument: str) -> None:
+    if argument:
+        command, _ = find_command(argument if argument.startswith(PREFIXES) else f".{argument}")
+        shell.say(_help_line(command))
+        return
+    shell.say('Statements end with ";". Enter on a complete statement runs it, Ctrl-C cancels it, Ctrl-D leaves.')
+    shell.say("\n".join(map(_help_line, COMMANDS)))
+
+
+def _help_line(command: Command) -> str:
+    return f"  {' '.join(command.names) + ' ' + command.arguments:<44} {command.help}"
+
+
+def _quit(shell: Shell, argument: str) -> None:  # noqa: ARG001
+    shell.is_over = True
+
+
+def _like(pattern: str) -> str:
+    quoted = pattern.strip("'\"").replace("\\", "\\\\").replace("'", "\\'")
+    return f" LIKE '{quoted}'" if quoted else ""
+
+
+def _words(argument: str) -> list[str]:
+    try:
+        return shlex.split(argument)
+    except ValueError:
+        raise ConfigurationError(f"a quote is not closed: {argument}", sqlstate="42601") from None
+
+
+def _path(argument: str) -> Path | None:
+    words = _words(argument)
+    return Path(words[0]).expanduser() if words else None
+
+
+def _switched(argument: str, is_on: bool) -> bool:
+    """`on` or `off`; without a word the other one of what is."""
+    return not is_on if not argument else _one_of("switch", argument, SWITCH) == "on"
+
+
+def _on_off(is_on: bool) -> str:
+    return "on" if is_on else "off"
+
+
+def _one_of(what: str, argument: str, known: tuple[str, ...]) -> str:
+    if argument.lower() in known:
+        return argument.lower()
+    hint = did_you_mean(argument, known) or f"there are {', '.join(known)}"
+    raise ConfigurationError(f'no {what} "{argument}"', hint=hint, sqlstate="22023")
+
+
+def _count(what: str, argument: str, default: int, *, least: int) -> int:
+    if not argument:
+        return default
+    text = argument.replace(",", "").replace("_", "")
+    if not text.lstrip("-").isdigit() or int(text) < least:
+        raise ConfigurationError(f'"{argument}" is no number of {what}', sqlstate="22023")
+    return int(text)
+
+
+_MODES = (*WRITERS, *BINARY_WRITERS)
+_LOCAL_SHELL = Command(("\\!",), "[command]", "run a command of this machine", _local_shell)
+COMMANDS: tuple[Command, ...] = (
+    Command((".mode", ".format"), "[format]", f"how answers are written: {', '.join(_MODES)}", _mode, _MODES),
+    Command(
+        (".timer", "\\timing", ".timing"), "[on|off]", "the line with rows and seconds below answers", _timer, SWITCH
+    ),
+    Command(("\\x",), "[on|off]", "a line for each column, or the table again", _expanded, SWITCH),
+    Command((".maxrows",), "[n]", "rows of an answer that the terminal shows; 0: all", _max_rows),
+    Command((".width",), "[n]", "cells that a table may take; 0: the terminal's; -1: all it needs", _width),
+    Command((".nullvalue",), "[text]", "what is shown for NULL", _null_value),
+    Command((".pager",), "[on|off]", "long answers go through $PAGER", _pager, SWITCH),
+    Command(
+        (".output", "\\o"),
+        "[file]",
+        "answers go to a file, in the format of its name; back without one",
+        _output,
+        "file",
+    ),
+    Command((".once",), "file", "the next answer alone goes to a file", _once, "file"),
+    Command((".read", "\\i"), "file", "run the statements and commands of a file", _read, "file"),
+    Command((".tables", "\\dt"), "[pattern]", "tables of the current database", _tables, "table"),
+    Command(("\\dv", ".views"), "[pattern]", "views", _views, "table"),
+    Command(("\\d", ".describe"), "[table]", "columns of a table, or the tables", _describe, "table"),
+    Command(("\\d+",), "[table]", "all about a table", _describe_more, "table"),
+    Command((".schema",), "[table]", "the statement that makes a table, or all tables", _schema, "table"),
+    Command((".databases", "\\l"), "[pattern]", "databases", _databases, "database"),
+    Command(("\\c", ".use"), "[database]", "change the database", _use, "database"),
+    Command((".functions", "\\df"), "[pattern]", "functions", _functions, "function"),
+    Command((".settings",), "[text]", "settings, with what they mean", _settings),
+    Command((".explain",), "[on|off|analyze]", "plans instead of answers", _explain, ("on", "off", "analyze")),
+    Command(("\\watch", ".watch"), "[seconds]", "run the last statement again and again", _watch),
+    Command(("\\e", ".edit"), "[file]", "edit the last statement in $EDITOR and run it", _edit, "file"),
+    Command((".logs",), "[on|off]", "the log of a server while statements run", _logs, SWITCH),
+    Command(("\\errverbose", ".error"), "", "the last error with its stack", _error),
+    _LOCAL_SHELL,
+    Command((".help", "\\?", "\\h"), "[command]", "this list", _help),
+    Command((".exit", ".quit", "\\q", ".q"), "", "leave", _quit),
+)
+"""In the order of the help."""

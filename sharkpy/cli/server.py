@@ -1,0 +1,122 @@
+"""`sharkpy server`: HiveServer2 in the foreground, until SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import getpass
+import logging
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from sharkpy.errors import ConfigurationError
+from sharkpy.thrift.config import AUTHENTICATIONS, Limits, ServerConfig
+
+_LOOK_SECONDS = 0.2
+
+
+def add_server_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=10_000, help="default: 10000; 0: a free one")
+    parser.add_argument("--http-path", default="cliservice", metavar="PATH", help="of requests over HTTP")
+    parser.add_argument("--auth", choices=AUTHENTICATIONS, default="none", help="how clients log in (default: none)")
+    parser.add_argument("--password-file", type=Path, metavar="FILE", help="users and hashes, for --auth password")
+    parser.add_argument("--set-password", metavar="USER", help="ask for a user's password, write it there, and leave")
+    parser.add_argument("--ldap-url", default="", metavar="URL", help="ldaps://host[:port], for --auth ldap")
+    parser.add_argument("--ldap-user-pattern", default="{user}", metavar="DN", help="such as uid={user},ou=people,dc=…")
+    parser.add_argument("--custom-auth", default="", metavar="MODULE:FUNCTION", help="of (user, password) -> bool")
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate chain, PEM")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its key, PEM")
+    parser.add_argument(
+        "--allow-unsafe",
+        dest="allows_unsafe",
+        action="store_true",
+        help="listen beyond loopback without authentication",
+    )
+    parser.add_argument(
+        "--location-folder",
+        dest="location_folders",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="where LOCATION and LOAD DATA of clients may point beside the warehouse",
+    )
+    parser.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help=f"one of {', '.join(one.name for one in dataclasses.fields(Limits))}",
+    )
+    parser.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+
+
+def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
+    config = _config(options)
+    if options.set_password:
+        return _set_password(config.password_file, options.set_password)
+    logging.basicConfig(
+        level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    from sharkpy.session import connect
+    from sharkpy.thrift.server import HiveServer
+
+    with connect(options.master, options.warehouse, **settings) as context:
+        server = HiveServer(context, config)
+        # A plain list: a lock that the handler wants may be in the hands of what it interrupted.
+        received: list[int] = []
+
+        def end(number: int, _: Any) -> None:
+            """The first signal drains; the next one makes haste."""
+            if received:
+                server.hurry()
+            received.append(number)
+
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, end)
+        server.start()
+        sys.stdout.write(
+            f"sharkpy server listens on {config.host}:{server.port}, warehouse {context.catalog.warehouse_dir}\n"
+        )
+        sys.stdout.flush()
+        while not received:
+            time.sleep(_LOOK_SECONDS)
+        sys.stdout.write("stopping\n")
+        sys.stdout.flush()
+        server.stop()
+    return 0
+
+
+def _config(options: argparse.Namespace) -> ServerConfig:
+    given = {one.name: getattr(options, one.name) for one in dataclasses.fields(ServerConfig) if one.name != "limits"}
+    given["location_folders"] = tuple(options.location_folders)
+    return ServerConfig(**given, limits=_limits(options.limit))
+
+
+def _limits(given: list[str]) -> Limits:
+    defaults = Limits()
+    known = {one.name for one in dataclasses.fields(defaults)}
+    values: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or name not in known:
+            raise ConfigurationError(f'"{text}" is not a limit', hint="write --limit name=number", sqlstate="22023")
+        try:
+            values[name] = type(getattr(defaults, name))(value)
+        except ValueError:
+            raise ConfigurationError(f'the limit "{name}" is a number, not "{value}"', sqlstate="22023") from None
+    return dataclasses.replace(defaults, **values)
+
+
+def _set_password(path: Path | None, user: str) -> int:
+    from sharkpy.thrift.auth.password_file import set_password
+
+    if path is None:
+        raise ConfigurationError("--set-password needs --password-file")
+    password = getpass.getpass(f"password of {user}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    set_password(path, user, password)
+    return 0

@@ -1,0 +1,28 @@
+"""What a user has chosen in the shell: all that dot commands change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharkpy.cli.values import NULL_TEXT
+
+DEFAULT_MAX_ROWS = 1_000
+
+
+@dataclass(slots=True)
+class ShellOptions:
+    """`output` takes all answers, `once` the next one; the terminal where both are None."""
+
+    mode: str = "table"
+    null_text: str = NULL_TEXT
+    max_rows: int = DEFAULT_MAX_ROWS
+    """Rows of an answer that the terminal shows; 0: all."""
+    width: int = 0
+    """Cells that a table may take on the terminal; 0: as many as it has; -1: as many as the table needs."""
+    timer: bool = True
+    pager: bool = True
+    explain: str = "off"
+    """off, on: plans instead of answers, analyze: with what running them took"""
+    output: Path | None = None
+    once: Path | None = None

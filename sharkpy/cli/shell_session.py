@@ -1,0 +1,72 @@
+"""What the shell asks of a session, be it of this process or on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from sharkpy.errors import SharkError
+
+if TYPE_CHECKING:
+    from sharkpy.execution.stages.progress import ProgressListener
+    from sharkpy.result import Result
+    from sharkpy.session import SharkContext
+
+
+class ShellSession(Protocol):
+    """`sql` is called by one thread at a time, `cancel` by another."""
+
+    @property
+    def master(self) -> str: ...
+
+    @property
+    def current_database(self) -> str: ...
+
+    def sql(self, text: str) -> Result: ...
+
+    def cancel(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]: ...
+
+
+class Names(Protocol):
+    """What there is to be completed; a session that cannot tell gives nothing."""
+
+    def databases(self) -> Iterable[str]: ...
+
+    def tables(self, database: str = "") -> Iterable[str]: ...
+
+    def columns(self, table: str) -> Sequence[str]: ...
+
+    def functions(self) -> Iterable[str]: ...
+
+
+class LocalNames:
+    """Names from the catalog of this process."""
+
+    def __init__(self, context: SharkContext) -> None:
+        self._context = context
+
+    def databases(self) -> Iterable[str]:
+        return self._context.catalog.database_names()
+
+    def tables(self, database: str = "") -> Iterable[str]:
+        try:
+            return self._context.catalog.table_names(database or self._context.current_database)
+        except SharkError:
+            return ()
+
+    def columns(self, table: str) -> Sequence[str]:
+        database, _, name = table.replace("`", "").lower().rpartition(".")
+        try:
+            found = self._context.catalog.find_table(database or self._context.current_database, name)
+        except SharkError:
+            return ()
+        return found.schema.names if found else ()
+
+    def functions(self) -> Iterable[str]:
+        from sharkpy.udf.registry import names
+
+        return names()

@@ -1,0 +1,87 @@
+"""`sharkpy warmup`: a training run that lets later sessions start faster.
+
+The JVM writes down the classes that it has loaded; numba's compiled kernels are kept beside the package.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from sharkpy.errors import ExecutionError, SharkError
+from sharkpy.execution.spark.class_cache import ClassCache, cache_dir, class_cache
+from sharkpy.execution.spark.gateway import EXTRA_OPTIONS, pyspark_home
+from sharkpy.execution.spark.java import find_java
+
+_TRAINING = (
+    """CREATE TABLE training AS
+    SELECT CAST(n AS TINYINT) AS tiny, CAST(n AS SMALLINT) AS small, CAST(n AS INT) AS whole,
+           CAST(n * n AS BIGINT) AS big, CAST(n AS FLOAT) AS single, n / 7 AS fraction,
+           CAST(n AS DECIMAL(12,2)) AS price, n % 2 = 0 AS is_even, concat('name ', n % 9) AS name,
+           date_add('2020-01-01', n) AS day, CAST(date_add('2020-01-01', n) AS TIMESTAMP) AS moment,
+           IF(n % 3 = 0, NULL, n) AS gaps
+    FROM (SELECT posexplode(split(space(99), ' ')) AS (n, part)) numbers""",
+    "INSERT INTO training SELECT * FROM training",
+    "CACHE TABLE training",
+    "SELECT name, count(*), sum(big), avg(fraction), max(day) FROM training WHERE whole > 3 GROUP BY name ORDER BY 1",
+    "SELECT a.name, sum(b.price) FROM training a JOIN training b ON a.whole = b.small GROUP BY a.name LIMIT 5",
+    "SELECT * FROM training ORDER BY moment DESC, whole",
+    "SELECT is_even, count(DISTINCT gaps) FROM training GROUP BY is_even",
+)
+_AS_TASKS = {"shark.placement.driver": "false", "shark.join.broadcast.threshold": "1"}
+"""Small as the table is, its stages run as RDD tasks, with shuffles."""
+
+
+def run_warmup(settings: Mapping[str, str]) -> int:
+    """Train the caches of the Java that sessions use; 0, or an error."""
+    java = find_java(settings.get("shark.java.home") or None)
+    cache = class_cache(java, pyspark_home())
+    cache.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    sys.stdout.write(f"Java {java.version} from {java.origin}: training, this takes half a minute or so\n")
+    sys.stdout.flush()
+    started = time.monotonic()
+    size = train(cache, settings)
+    seconds = time.monotonic() - started
+    sys.stdout.write(f"class cache of {size / 1e6:.0f} MB in {cache.path}, after {seconds:.0f} s\n")
+    _drop_others(cache)
+    return 0
+
+
+def train(cache: ClassCache, settings: Mapping[str, str]) -> int:
+    """Run statements on a JVM that writes the cache at its end; its bytes."""
+    from sharkpy.session import connect
+
+    with tempfile.TemporaryDirectory(dir=cache.path.parent, prefix="training-") as folder:
+        written = Path(folder) / cache.path.name
+        options = f"{settings.get(EXTRA_OPTIONS, '')} {cache.train(written)}"
+        conf = {**settings, **_AS_TASKS, EXTRA_OPTIONS: options}
+        with connect("local[2]", Path(folder) / "warehouse", **conf) as context:
+            for statement in _TRAINING:
+                context.sql(statement).fetchall()
+            if not context.engine.is_spark_started:
+                raise ExecutionError("the training run did not reach Spark")
+        if not written.is_file():
+            raise ExecutionError(f"Java wrote no class cache to {written.parent}", hint="is there room for 300 MB?")
+        return cache.publish(written)
+
+
+def _drop_others(kept: ClassCache) -> None:
+    """Caches of a Java or a pyspark of before are of no use."""
+    for path in [*cache_dir().glob("java*.jsa"), *cache_dir().glob("java*.aot")]:
+        if path != kept.path:
+            ClassCache(path, path.suffix == ".aot").drop()
+
+
+def cache_state(java_home: str | None = None) -> str:
+    """What `sharkpy doctor` says of it."""
+    try:
+        cache = class_cache(find_java(java_home), pyspark_home())
+    except SharkError as error:
+        return error.message
+    fault = cache.fault()
+    if fault is None:
+        return f"{cache.path}: {cache.path.stat().st_size / 1e6:.0f} MB"
+    return "none: sharkpy warmup makes Spark start faster" if not fault else f"{cache.path} is ignored: {fault}"

@@ -1,0 +1,104 @@
+"""Row sets of the protocol as Arrow batches, and the types they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    NULL,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    DataType,
+    DecimalType,
+    Field,
+    Schema,
+    is_string,
+    to_arrow,
+)
+
+_T = ttypes.TTypeId
+_TYPES: dict[int, DataType] = {
+    _T.BOOLEAN_TYPE: BOOLEAN,
+    _T.TINYINT_TYPE: TINYINT,
+    _T.SMALLINT_TYPE: SMALLINT,
+    _T.INT_TYPE: INT,
+    _T.BIGINT_TYPE: BIGINT,
+    _T.FLOAT_TYPE: FLOAT,
+    _T.DOUBLE_TYPE: DOUBLE,
+    _T.BINARY_TYPE: BINARY,
+    _T.DATE_TYPE: DATE,
+    _T.TIMESTAMP_TYPE: TIMESTAMP,
+    _T.NULL_TYPE: NULL,
+}
+"""Others come as text on the wire, without the types inside them, and stay text."""
+_COLUMN_KINDS = ("boolVal", "byteVal", "i16Val", "i32Val", "i64Val", "doubleVal", "stringVal", "binaryVal")
+
+
+def schema_of(table: Any) -> Schema:
+    """The schema that a TTableSchema states."""
+    return Schema(tuple(Field(column.columnName, _dtype(column.typeDesc)) for column in table.columns))
+
+
+def _dtype(description: Any) -> DataType:
+    entry = description.types[0].primitiveEntry
+    if entry is None:
+        return STRING
+    if entry.type == _T.DECIMAL_TYPE:
+        given = entry.typeQualifiers.qualifiers if entry.typeQualifiers else {}
+        digits = (given[name].i32Value if name in given else None for name in ("precision", "scale"))
+        precision, scale = digits
+        return DecimalType(precision or 38, scale or 0)
+    return _TYPES.get(entry.type, STRING)
+
+
+def batch_of(row_set: Any, schema: Schema) -> pa.RecordBatch:
+    """The rows of a TRowSet in columns (protocol V6 and later)."""
+    arrays = [_array(column, field.dtype) for column, field in zip(row_set.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=list(schema.names))
+
+
+def _array(column: Any, dtype: DataType) -> pa.Array[Any]:
+    held = next(one for kind in _COLUMN_KINDS if (one := getattr(column, kind)) is not None)
+    target = to_arrow(dtype)
+    mask = _null_mask(held.nulls, len(held.values))
+    if pa.types.is_null(target):
+        return pa.nulls(len(held.values))
+    if held is column.stringVal and not is_string(dtype):
+        return _parsed(held.values, mask, target)
+    return _plain(held.values, mask, target)
+
+
+def _plain(values: Sequence[Any], mask: np.ndarray[Any, Any] | None, target: pa.DataType) -> pa.Array[Any]:
+    if mask is None:
+        return pa.array(values, target)
+    convert: Callable[[Any], Any] = np.asarray if pa.types.is_primitive(target) else list
+    return pa.array(convert(values), target, mask=mask)
+
+
+def _parsed(texts: Sequence[str], mask: np.ndarray[Any, Any] | None, target: pa.DataType) -> pa.Array[Any]:
+    """Dates, timestamps and decimals, which are texts on the wire."""
+    if pa.types.is_binary(target):
+        return pa.array([text.encode() for text in texts], target, mask=mask)
+    return pa.array(list(texts), pa.string(), mask=mask).cast(target)
+
+
+def _null_mask(bits: bytes, count: int) -> np.ndarray[Any, Any] | None:
+    """True where a row is NULL; None where none is. The bitmap may be shorter than the rows."""
+    if not any(bits):
+        return None
+    flags = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[:count].astype(bool)
+    return np.pad(flags, (0, count - len(flags)))

@@ -1,0 +1,153 @@
+"""A session on a server: statements go there, rows come back as Arrow batches in a Result."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from sharkpy.client.arrow_rows import schema_of
+from sharkpy.client.calls import Calls
+from sharkpy.client.operation import Operation
+from sharkpy.client.server_url import ServerUrl
+from sharkpy.errors import ExecutionError, ParseError, SharkError
+from sharkpy.execution.stages.progress import Progress, ProgressListener
+from sharkpy.result import Result
+from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.types import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NEWEST = ttypes.TProtocolVersion.HIVE_CLI_SERVICE_PROTOCOL_V10
+_OLDEST_IN_COLUMNS = ttypes.TProtocolVersion.HIVE_CLI_SERVICE_PROTOCOL_V6
+_USE = re.compile(r"\s*use\s+(?:database\s+)?`?([^`;\s]+)`?\s*;?\s*", re.IGNORECASE)
+_PLAN = re.compile(r"\s*explain\b", re.IGNORECASE)
+
+
+def connect_to(url: ServerUrl, settings: Mapping[str, str] | None = None) -> RemoteSession:
+    """A session at `url`; LoginError, or ExecutionError where there is no server."""
+    return RemoteSession(replace(url, settings={**url.settings, **(settings or {})}))
+
+
+class RemoteSession:
+    """What the shell needs of a session, on a server. `sql` is for one thread at a time, `cancel` for any."""
+
+    def __init__(self, url: ServerUrl) -> None:
+        self._url = url
+        self._calls = Calls(url)
+        self._listeners: list[ProgressListener] = []
+        self._operation: Operation | None = None
+        self._lock = threading.Lock()
+        self._is_stopped = False
+        self.current_database = url.database
+        self.log: Callable[[str], None] | None = None
+        """Takes the lines of the server's log of each statement, if any."""
+        try:
+            self._session = self._open()
+        except BaseException:
+            self._calls.close()
+            raise
+
+    def _open(self) -> Any:
+        configuration = {
+            "use:database": self._url.database,
+            **{f"set:hiveconf:{key}": value for key, value in self._url.settings.items()},
+            **{f"set:hivevar:{key}": value for key, value in self._url.hivevars.items()},
+        }
+        answer = self._calls.call(
+            "OpenSession",
+            ttypes.TOpenSessionReq(
+                client_protocol=_NEWEST,
+                username=self._url.user or None,
+                password=self._url.password or None,
+                configuration=configuration,
+            ),
+        )
+        if answer.serverProtocolVersion < _OLDEST_IN_COLUMNS:
+            raise ExecutionError(f"{self._url} speaks a protocol older than Hive 0.13", sqlstate="08004")
+        return answer.sessionHandle
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def master(self) -> str:
+        return str(self._url)
+
+    def sql(self, text: str) -> Result:
+        """Run a statement, or several separated by ";": all of them, with the answer of the last."""
+        from sharkpy.sql.split_statements import split_statements
+
+        statements = split_statements(text)
+        if not statements:
+            raise ParseError("there is no statement")
+        for statement, _ in statements[:-1]:
+            self._run(statement).close()
+        return self._run(statements[-1][0])
+
+    def _run(self, text: str) -> Result:
+        with self._lock:
+            self._operation = None
+        request = ttypes.TExecuteStatementReq(self._session, text, confOverlay={}, runAsync=True)
+        handle = self._calls.call("ExecuteStatement", request).operationHandle
+        operation = Operation(self._calls, handle, lambda: Calls(self._url), self._url.fetch_rows)
+        with self._lock:
+            self._operation = operation
+        try:
+            operation.wait(self._report, self.log)
+            schema = schema_of(operation.schema()) if operation.has_rows else Schema(())
+        except BaseException:
+            operation.close()
+            raise
+        if used := _USE.fullmatch(text):
+            self.current_database = used.group(1).lower()
+        if not operation.has_rows:
+            operation.close()
+            return Result(schema)
+        is_plan = _PLAN.match(text) is not None and len(schema) == 1
+        return Result(
+            schema, operation.batches(schema), on_close=operation.close, on_cancel=operation.cancel, is_text=is_plan
+        )
+
+    def metadata(self, call: str, request: Any) -> Iterator[tuple[Schema, pa.RecordBatch]]:
+        """The rows of a metadata call such as GetTables; `request` gets the session."""
+        request.sessionHandle = self._session
+        handle = self._calls.call(call, request).operationHandle
+        operation = Operation(self._calls, handle, lambda: Calls(self._url), self._url.fetch_rows)
+        try:
+            schema = schema_of(operation.schema())
+            for batch in operation.batches(schema):
+                yield schema, batch
+        finally:
+            operation.close()
+
+    def cancel(self) -> None:
+        """End the statement that runs now; its thread gets CancelledError."""
+        with self._lock:
+            operation = self._operation
+        if operation is not None:
+            operation.cancel()
+
+    def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _report(self, progress: Progress) -> None:
+        for listener in list(self._listeners):
+            listener(progress)
+
+    def stop(self) -> None:
+        """Close the session on the server and the connection. Idempotent."""
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        with contextlib.suppress(SharkError):
+            self._calls.call("CloseSession", ttypes.TCloseSessionReq(self._session))
+        self._calls.close()

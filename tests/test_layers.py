@@ -18,13 +18,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("expr", "plan_node", "logical", "catalog", "commands"),
     ("optimizer",),
     ("sql",),
-    ("sources",),
+    ("sources", "restrictions"),
     ("physical",),
     ("execution",),
     (
         *("session", "lookup", "shared_parts", "query_snapshot", "plan_cache"),
         *("plan_query", "statement_steps"),
-        *("explain", "explain_tree", "result", "cli", "demo"),
+        *("explain", "explain_tree", "result", "cli", "client", "demo", "dbapi", "sqlalchemy", "notebook", "thrift"),
     ),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -38,7 +38,7 @@ PURE = (*NO_PYSPARK, "optimizer", "sql", "sources", "physical")
 
 def modules() -> list[Path]:
     return sorted(path for path in PACKAGE.glob("**/*.py") if "thrift" not in path.parts) + sorted(
-        path for folder in ("columnar", "optimizer", "udf") for path in (ROOT / folder).glob("**/*.py")
+        path for folder in ("columnar", "optimizer", "udf", "thrift") for path in (ROOT / folder).glob("**/*.py")
     )
 
 

@@ -21,7 +21,7 @@ __all__ = ["EXTRA_CALLS", "TCLIService", "arguments_of", "result_of", "ttypes"]
 
 def _modernise(*modules: Any) -> None:
     """Give each generated class a spec with lists where structs are named; specs refer to one another."""
-    classes = {
+    classes: set[Any] = {
         one
         for module in modules
         for _, one in inspect.getmembers(module, inspect.isclass)
@@ -66,6 +66,13 @@ def _fast_write(slowly: Callable[[Any, Any], None]) -> Callable[[Any, Any], None
     return write
 
 
+def _extend(kind: Any, number: int, type_id: int, name: str) -> None:
+    """Give a struct a field, of a plain type, that the package does not know."""
+    kind.thrift_spec = (*kind.thrift_spec, (number, type_id, name, None, None))
+    setattr(kind, name, None)
+
+
+_extend(ttypes.TGetOperationStatusResp, 11, TType.I64, "numModifiedRows")
 _modernise(ttypes, TCLIService)
 
 

@@ -1,0 +1,1 @@
+select sum(amount) as amount from {{ ref('only_here') }}

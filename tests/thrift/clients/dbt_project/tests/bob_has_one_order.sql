@@ -1,0 +1,1 @@
+select * from {{ ref('of_bob') }} where amount <> 20

@@ -1,0 +1,127 @@
+"""dbt with its Spark adapter, over method thrift: seeds, models of every kind, tests and documents.
+
+dbt's pins conflict with those of this project, so that it is installed in an environment of its own, kept in build/.
+Its snapshots and merges need a table format with transactions, which the adapter asks for itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.thrift.clients.served import Served
+
+HERE = Path(__file__).parent
+BUILD = Path(__file__).parents[3] / "build"
+PACKAGES = ("dbt-core<1.12", "dbt-spark<1.12", "PyHive", "thrift", "thrift_sasl", "pure-sasl")
+CONSTRAINTS = HERE / "dbt-constraints.txt"
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+Dbt = Callable[..., dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def executable() -> Path:
+    """The command `dbt`, installed unless it is there as the constraints have it."""
+    folder = BUILD / f"dbt-{sys.version_info.major}.{sys.version_info.minor}"
+    installed = folder / "installed.txt"
+    if not installed.exists() or installed.read_text() != CONSTRAINTS.read_text():
+        venv.create(folder, clear=True, with_pip=True)
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "-c", str(CONSTRAINTS), *PACKAGES], check=True)
+        shutil.copyfile(CONSTRAINTS, installed)
+    return folder / "bin" / "dbt"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dbt") / "project"
+    shutil.copytree(HERE / "dbt_project", folder)
+    return folder
+
+
+@pytest.fixture
+def dbt(executable: Path, project: Path, served: Served) -> Dbt:
+    """Runs a command of dbt; the status of each node that it ran."""
+    environ = {
+        **os.environ,
+        "SHARKPY_PORT": str(served.port),
+        "DBT_PROFILES_DIR": str(project),
+        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        "NO_COLOR": "1",
+    }
+
+    def run(*command: str) -> dict[str, str]:
+        done = subprocess.run(
+            [str(executable), "--no-use-colors", *command],
+            cwd=project,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        results = json.loads((project / "target" / "run_results.json").read_text())["results"]
+        return {one["unique_id"].split(".")[2]: one["status"] for one in results}
+
+    return run
+
+
+def rows(served: Served, table: str) -> list[Any]:
+    return sorted(tuple(row) for row in served.context.sql(f"SELECT * FROM shop.{table}").fetchall())
+
+
+def test_a_project_is_seeded_built_tested_and_documented(dbt: Dbt, served: Served, project: Path) -> None:
+    assert dbt("seed") == {"orders": "success", "customers": "success"}
+    assert rows(served, "customers") == [("ada", "London"), ("bob", "Bern"), ("eve", "Wien")]
+    models = ("big_orders", "per_customer", "days", "log_of_runs", "of_bob")
+
+    assert dbt("run") == dict.fromkeys(models, "success")
+    assert rows(served, "days") == [(1, "2024-01-02"), (1, "2024-01-03"), (2, "2024-01-01")]
+    assert rows(served, "of_bob") == [(20.0,)]
+    per_customer = [row for row in rows(served, "per_customer") if row[0] != "eve"]
+    assert per_customer == [("ada", "London", 2, 15.75, "large"), ("bob", "Bern", 1, 20.0, "large")]
+
+    served.context.sql("INSERT INTO shop.orders SELECT 5, 'bob', 1.5, DATE '2024-01-03'")
+    assert dbt("run") == dict.fromkeys(models, "success")
+    assert rows(served, "days") == [(1, "2024-01-02"), (2, "2024-01-01"), (2, "2024-01-03")]
+    assert [row[1] for row in rows(served, "log_of_runs")] == [3, 3]
+
+    tested = dbt("test")
+    assert len(tested) == 6
+    assert set(tested.values()) == {"pass"}
+
+    assert set(dbt("run", "--full-refresh").values()) == {"success"}
+    assert [row[1] for row in rows(served, "log_of_runs")] == [3]
+
+    dbt("docs", "generate")
+    catalog = json.loads((project / "target" / "catalog.json").read_text())
+    described = {name.split(".")[2]: node for name, node in catalog["nodes"].items()}
+    assert set(described) == {*models, "orders", "customers"}
+    assert list(described["per_customer"]["columns"]) == ["customer", "city", "orders", "total", "size"]
+    assert described["big_orders"]["metadata"]["type"] == "view"
+    assert not catalog["errors"]
+
+    dbt("source", "freshness")
+
+
+def test_a_failing_model_tells_why(dbt: Dbt, project: Path) -> None:
+    model = project / "models" / "wrong.sql"
+    model.write_text("select nope from {{ ref('orders') }}")
+    dbt("seed")
+    try:
+        with pytest.raises(AssertionError, match='no column "nope"'):
+            dbt("run", "--select", "wrong")
+    finally:
+        model.unlink()

@@ -1,0 +1,236 @@
+"""Every limit has an error that names it, and a counter; what a session of somebody elsewhere may not do."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from thrift.transport.TTransport import TTransportException
+
+import sharkpy
+from sharkpy.errors import ConfigurationError
+from sharkpy.thrift.config import Limits, ServerConfig
+from sharkpy.thrift.server import HiveServer
+from tests.thrift.caller import ERROR, SUCCESS, Caller, State, over_http, over_sasl
+from tests.thrift.conftest import LONG_QUERY, Serve
+
+
+def refused(server: HiveServer, limit: str) -> float:
+    return server.sessions.metrics.figure("sharkpy_refused_total", limit=limit)
+
+
+def test_connections(serve: Serve) -> None:
+    server = serve(connections=2)
+    with Caller(server.port) as one, Caller(server.port):
+        with pytest.raises(Exception, match="2 connections"):
+            Caller(server.port)
+        with pytest.raises(TTransportException, match="2 connections"):
+            over_sasl(server.port, "ada", "x")
+        assert one.rows("SELECT 1") == [[1]]
+    assert refused(server, "connections") == 2
+
+
+def test_sessions(serve: Serve) -> None:
+    server = serve(sessions=2)
+    with Caller(server.port) as one, Caller(server.port):
+        with Caller(server.port) as third:
+            status = third.opened.status
+            assert (status.statusCode, status.sqlState) == (ERROR, "53300")
+            assert "the server allows 2 sessions" in status.errorMessage
+        one.close_session()
+        with Caller(server.port) as third:
+            assert third.opened.status.statusCode == SUCCESS
+    assert refused(server, "sessions") == 1
+
+
+def test_sessions_of_a_user(serve: Serve) -> None:
+    server = serve(sessions_per_user=1)
+    with (
+        Caller(server.port, transport=over_http(server.port, "ada", "x")),
+        Caller(server.port, transport=over_http(server.port, "bob", "x")) as other,
+        Caller(server.port, transport=over_http(server.port, "ada", "x")) as again,
+    ):
+        assert other.opened.status.statusCode == SUCCESS
+        assert again.opened.status.sqlState == "53300"
+        assert "1 sessions of a user (ada)" in again.opened.status.errorMessage
+    assert refused(server, "sessions_per_user") == 1
+
+
+def test_operations_of_a_session(serve: Serve) -> None:
+    server = serve(operations_per_session=2)
+    with Caller(server.port) as caller:
+        first = caller.begin("SELECT 1")
+        caller.begin("SELECT 1")
+        status = caller.execute("SELECT 1").status
+        assert (status.sqlState, status.errorMessage.split(";")[0]) == (
+            "53300",
+            "the server allows 2 operations in a session",
+        )
+        caller.close(first)
+        assert caller.rows("SELECT 1") == [[1]]
+        assert len(server.sessions._owners) == 1
+    assert refused(server, "operations_per_session") == 1
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_statements_at_once(serve: Serve, is_async: bool) -> None:
+    server = serve(concurrent_operations=1)
+    with Caller(server.port) as one, Caller(server.port) as other:
+        running = one.begin(LONG_QUERY)
+        status = other.execute("SELECT 1", is_async=is_async).status
+        assert status.sqlState == "53300"
+        assert "1 statements at once" in status.errorMessage
+        one.cancel(running)
+        deadline = time.monotonic() + 2
+        while other.execute("SELECT 1").status.statusCode != SUCCESS:
+            assert time.monotonic() < deadline, "the place is free again"
+        assert other.execute("SELECT nothing").status.sqlState == "42703"
+        assert other.rows("SELECT 1") == [[1]], "nor does a wrong statement keep it"
+    assert refused(server, "concurrent_operations") >= 1
+
+
+def test_seconds_of_a_query(serve: Serve) -> None:
+    server = serve(query_seconds=0.5)
+    with Caller(server.port) as caller:
+        answer = caller.until_ended(caller.begin(LONG_QUERY, queryTimeout=100), 5)
+        assert (answer.operationState, answer.sqlState) == (State.TIMEDOUT_STATE, "57014")
+    assert refused(server, "query_seconds") == 1
+    assert server.sessions.metrics.figure("sharkpy_statement_seconds_count", state="timed_out") == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [("shark.query.queue.max=0", "shark.query.queue.max"), ("shark.query.queue.timeout=0.3", "0.3 s")],
+)
+def test_the_queue_of_the_engine(tmp_path: Path, key: str, value: float, text: str) -> None:
+    conf = {"shark.query.max.concurrent": 1, "shark.query.short.max.rows": 0, key: value}
+    with sharkpy.connect("local[2]", tmp_path / "w", **conf) as context:
+        context.sql(
+            "CREATE TABLE numbers AS SELECT pos AS n FROM (SELECT posexplode(split(space(99999), ' ')) AS (pos, x)) t"
+        )
+        with HiveServer(context, ServerConfig(port=0)) as server:
+            with Caller(server.port) as one, Caller(server.port) as other:
+                running = one.begin(LONG_QUERY)
+                time.sleep(0.5)
+                answer = other.until_ended(other.begin("SELECT sum(n) FROM numbers"), 5)
+                assert (answer.operationState, answer.sqlState) == (State.ERROR_STATE, "53300")
+                assert text in answer.errorMessage
+                one.cancel(running)
+            assert refused(server, "queue") == 1
+
+
+def test_bytes_of_a_request(serve: Serve) -> None:
+    server = serve(frame_bytes=10_000)
+    with (
+        Caller(server.port, transport=over_sasl(server.port, "ada", "x")) as caller,
+        pytest.raises(Exception, match="larger than 10000 bytes"),
+    ):
+        caller.execute(f"SELECT '{'x' * 20_000}'")
+    assert refused(server, "frame") == 1
+
+
+def test_seconds_to_log_in(serve: Serve) -> None:
+    server = serve(login_seconds=0.3)
+    with socket.create_connection(("127.0.0.1", server.port)) as idle:
+        idle.sendall(struct.pack("!BI", 1, 5))
+        idle.settimeout(5)
+        begin = time.monotonic()
+        assert idle.recv(100) == b""
+        assert time.monotonic() - begin < 2
+    assert refused(server, "timeout") == 1
+
+
+def test_rows_of_an_idle_reader_are_few(serve: Serve) -> None:
+    server = serve(rows_buffered=5_000)
+    with Caller(server.port) as caller:
+        operation = caller.begin("SELECT a.n FROM numbers a CROSS JOIN numbers b")
+        caller.until_ended(operation)
+        time.sleep(0.5)
+        ahead = server.sessions.metrics.figure("sharkpy_rows_buffered")
+        assert 0 < ahead < 200_000, "a batch more than the limit at most"
+        busy = [one.name for one in threading.enumerate() if one.name.startswith("sharkpy-operation")]
+        assert len(busy) <= 2
+        caller.close(operation)
+        assert server.sessions.metrics.figure("sharkpy_rows_buffered") == 0
+        assert server.sessions.metrics.figure("sharkpy_buffered_bytes") == 0
+
+
+def test_zero_is_no_limit(serve: Serve) -> None:
+    floats = ("login_seconds", "poll_seconds", "drain_seconds")
+    names = [one.name for one in dataclasses.fields(Limits) if one.name not in (*floats, "frame_bytes")]
+    server = serve(**dict.fromkeys(names, 0))
+    with Caller(server.port) as caller:
+        for _ in range(60):
+            caller.begin("SELECT 1")
+        operation = caller.execute("SELECT n FROM numbers").operationHandle
+        assert len(caller.fetch(operation, 50_000).results.columns[0].i64Val.values) == 50_000
+
+
+# What remote sessions may not do
+
+
+@pytest.fixture
+def bounded(serve: Serve, tmp_path: Path) -> HiveServer:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "open" / "link").symlink_to(tmp_path / "closed")
+    return serve(location_folders=(tmp_path / "open",))
+
+
+@pytest.mark.parametrize("key", ["shark.user", "shark.driver.memory", "shark.test.join", "spark.executor.memory"])
+def test_settings_of_the_owner_are_kept(bounded: HiveServer, key: str) -> None:
+    with Caller(bounded.port) as caller:
+        for answer in (
+            caller.execute(f"SET {key}=1"),
+            caller.execute("SELECT 1", confOverlay={key: "1"}),
+            caller.execute("SELECT 1", confOverlay={f"set:hiveconf:{key}": "1"}),
+        ):
+            assert (answer.status.statusCode, answer.status.sqlState) == (ERROR, "42501")
+            assert f"{key} cannot be set" in answer.status.errorMessage
+    for prefix in ("", "set:hiveconf:", "set:system:"):
+        with Caller(bounded.port, configuration={f"{prefix}{key}": "1"}) as caller:
+            assert caller.opened.status.sqlState == "42501"
+    assert refused(bounded, "restriction") == 6
+
+
+def test_places_out_of_bounds(bounded: HiveServer, tmp_path: Path) -> None:
+    with Caller(bounded.port) as caller:
+        for number, place in enumerate(("closed", "open/../closed", "open/link", "open/link/x")):
+            text = f"CREATE EXTERNAL TABLE outside{number} (a INT) LOCATION '{tmp_path}/{place}'"
+            assert caller.execute(text).status.sqlState == "42501"
+        caller.rows(f"CREATE EXTERNAL TABLE inside (a INT) LOCATION '{tmp_path}/open/here'")
+        caller.rows("DROP TABLE inside")
+        assert caller.execute("LOAD DATA LOCAL INPATH '/etc/passwd' INTO TABLE numbers").status.sqlState == "42501"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ADD JAR /tmp/x.jar",
+        "ADD FILE /tmp/x.py",
+        "SELECT TRANSFORM(n) USING 'cat' AS n FROM numbers",
+        "FROM numbers INSERT OVERWRITE DIRECTORY '/tmp/out' SELECT n",
+        "INSERT OVERWRITE LOCAL DIRECTORY '/tmp/out' SELECT n FROM numbers",
+        "CREATE TEMPORARY FUNCTION f AS 'java.lang.Runtime'",
+        "dfs -ls /",
+        "!ls",
+    ],
+)
+def test_programs_and_files_of_the_machine(bounded: HiveServer, text: str) -> None:
+    with Caller(bounded.port) as caller:
+        status = caller.execute(text).status
+        assert status.statusCode == ERROR
+        assert status.sqlState in ("0A000", "42601", "42501"), status.errorMessage
+        assert caller.rows("SELECT 1") == [[1]]
+
+
+def test_a_limit_is_no_negative_number() -> None:
+    with pytest.raises(ConfigurationError, match="sessions"):
+        Limits(sessions=-1)
+    with pytest.raises(ConfigurationError, match="frame_bytes"):
+        Limits(frame_bytes=0)

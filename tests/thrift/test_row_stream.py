@@ -1,0 +1,236 @@
+"""Rows ahead of their reader: bounded, in order, rewound, ended, and with no thread held between two fills."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pytest
+
+from sharkpy.errors import ExecutionError, ResourceError
+from sharkpy.thrift.config import Limits
+from sharkpy.thrift.row_stream import RowStream
+
+SMALL = Limits(rows_buffered=10, bytes_buffered=0)
+UNBOUNDED = Limits(rows_buffered=0, bytes_buffered=0)
+
+
+@pytest.fixture
+def executor() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+class Source:
+    """Batches of three rows that count up; notes how many were made, and whether it was freed."""
+
+    def __init__(self, num_batches: int, error: Exception | None = None) -> None:
+        self.num_batches = num_batches
+        self.error = error
+        self.made = 0
+        self.freed = 0
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for number in range(self.num_batches):
+            self.made += 1
+            yield batch(range(3 * number, 3 * number + 3))
+        if self.error is not None:
+            raise self.error
+
+    def free(self) -> None:
+        self.freed += 1
+
+    def stream(self, executor: ThreadPoolExecutor, limits: Limits = SMALL) -> RowStream:
+        return RowStream(self.batches(), limits, executor, self.free)
+
+
+def batch(values: range) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"n": list(values)})
+
+
+def values(batches: list[pa.RecordBatch]) -> list[int]:
+    return [value for one in batches for value in one.column(0).to_pylist()]
+
+
+def take_all(stream: RowStream, most: int) -> list[int]:
+    taken: list[int] = []
+    while True:
+        start, batches = stream.take(most)
+        assert start == len(taken)
+        if not batches:
+            return taken
+        assert sum(one.num_rows for one in batches) <= most
+        taken += values(batches)
+
+
+def settle(stream: RowStream) -> None:
+    """Wait until the fill in the background has stopped."""
+    deadline = time.monotonic() + 5
+    before = -1
+    while before != stream.rows_ahead:
+        assert time.monotonic() < deadline
+        before = stream.rows_ahead
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 100])
+@pytest.mark.parametrize("limits", [SMALL, UNBOUNDED, Limits(rows_buffered=1), Limits(bytes_buffered=1)])
+def test_every_row_once_and_in_order(executor: ThreadPoolExecutor, limits: Limits, most: int) -> None:
+    stream = Source(20).stream(executor, limits)
+    stream.fill_first()
+    assert take_all(stream, most) == list(range(60))
+    assert stream.is_exhausted
+    assert (stream.rows_ahead, stream.bytes_ahead) == (0, 0)
+
+
+def test_few_rows_ahead_and_no_thread_meanwhile(executor: ThreadPoolExecutor) -> None:
+    source = Source(1000)
+    stream = source.stream(executor)
+    stream.fill_first()
+    settle(stream)
+    assert source.made == 4, "ten rows are enough: four batches of three"
+    assert stream.rows_ahead == 12
+    assert not stream.is_over
+    # All threads are free: four tasks that wait for one another can run.
+    barrier = threading.Barrier(4)
+    for waiting in [executor.submit(barrier.wait, 5) for _ in range(4)]:
+        waiting.result()
+
+
+def test_bytes_bound_what_lies_ready(executor: ThreadPoolExecutor) -> None:
+    source = Source(1000)
+    stream = source.stream(executor, Limits(rows_buffered=0, bytes_buffered=100))
+    stream.fill_first()
+    settle(stream)
+    assert source.made == 5, "of 24 bytes each"
+    assert stream.bytes_ahead == 120
+
+
+def test_an_error_comes_after_the_rows_before_it(executor: ThreadPoolExecutor) -> None:
+    stream = Source(2, ResourceError("out of disk")).stream(executor)
+    stream.fill_first()
+    settle(stream)
+    assert values(stream.take(100)[1]) == list(range(6))
+    assert not stream.is_exhausted
+    for _ in range(2):
+        with pytest.raises(ResourceError, match="out of disk"):
+            stream.take(100)
+
+
+def test_an_error_before_the_first_row(executor: ThreadPoolExecutor) -> None:
+    stream = Source(0, ResourceError("out of disk")).stream(executor)
+    with pytest.raises(ResourceError):
+        stream.fill_first()
+
+
+def test_rewind(executor: ThreadPoolExecutor) -> None:
+    stream = Source(3).stream(executor)
+    stream.fill_first()
+    settle(stream)
+    assert values(stream.take(4)[1]) == [0, 1, 2, 3]
+    assert stream.take(2, from_start=True)[0] == 0
+    assert values(stream.take(100)[1])[0] == 2
+    start, again = stream.take(100, from_start=True)
+    assert start == 0
+    assert (values(again) + take_all_from(stream, len(values(again)))) == list(range(9))
+
+
+def take_all_from(stream: RowStream, start: int) -> list[int]:
+    taken: list[int] = []
+    while batches := stream.take(100)[1]:
+        taken += values(batches)
+    return taken
+
+
+def test_what_was_too_much_to_keep_cannot_be_rewound(executor: ThreadPoolExecutor) -> None:
+    stream = Source(20).stream(executor)
+    stream.fill_first()
+    take_all(stream, 5)
+    with pytest.raises(ExecutionError, match="the rows before are gone") as error:
+        stream.take(1, from_start=True)
+    assert error.value.sqlstate == "HYC00"
+
+
+def test_close_frees_the_source_once(executor: ThreadPoolExecutor) -> None:
+    source = Source(1000)
+    stream = source.stream(executor)
+    stream.fill_first()
+    settle(stream)
+    stream.close()
+    assert source.freed >= 1
+    assert stream.rows_ahead == 0
+
+
+def test_close_while_a_row_is_made_frees_after_it(executor: ThreadPoolExecutor) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    freed_while_making: list[bool] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        begun.set()
+        assert go_on.wait(5)
+        yield batch(range(3))
+
+    stream = RowStream(batches(), SMALL, executor, lambda: freed_while_making.append(not go_on.is_set()))
+    filling = executor.submit(stream.fill)
+    assert begun.wait(5)
+    stream.close()
+    assert not freed_while_making
+    go_on.set()
+    filling.result(5)
+    assert freed_while_making == [False]
+    assert stream.rows_ahead == 0
+
+
+def test_close_wakes_a_reader_who_waits(executor: ThreadPoolExecutor) -> None:
+    go_on = threading.Event()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        go_on.wait(5)
+        yield batch(range(3))
+
+    stream = RowStream(batches(), SMALL, executor)
+    reading = executor.submit(stream.take, 10)
+    time.sleep(0.1)
+    assert not reading.done()
+    stream.close()
+    with pytest.raises(ExecutionError, match="closed"):
+        reading.result(2)
+    go_on.set()
+
+
+def test_after_close_no_end_is_feigned(executor: ThreadPoolExecutor) -> None:
+    """All rows were made, some taken: a reader of the rest must not take the close for their end."""
+    stream = Source(2).stream(executor)
+    stream.fill_first()
+    settle(stream)
+    assert stream.is_over
+    stream.take(2)
+    stream.close()
+    with pytest.raises(ExecutionError, match="closed"):
+        stream.take(10)
+    with pytest.raises(ExecutionError, match="closed"):
+        stream.take(10, from_start=True)
+
+
+def test_readers_at_once_get_other_rows_with_their_numbers(executor: ThreadPoolExecutor) -> None:
+    stream = Source(2000).stream(executor, Limits(rows_buffered=50))
+    stream.fill_first()
+    found: dict[int, list[int]] = {}
+
+    def read() -> None:
+        while True:
+            start, batches = stream.take(7)
+            if not batches:
+                return
+            found[start] = values(batches)
+
+    readers = [threading.Thread(target=read) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join(30)
+    rows = [(start + place, value) for start, some in found.items() for place, value in enumerate(some)]
+    assert sorted(rows) == [(number, number) for number in range(6000)]

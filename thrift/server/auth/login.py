@@ -1,0 +1,85 @@
+"""One login, whatever the transport and the way to authenticate: forms, delays, memory, log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from sharkpy.thrift.auth.authenticator import AuthenticationError, Authenticator
+from sharkpy.thrift.auth.failed_logins import FailedLogins
+from sharkpy.thrift.auth.recent_logins import RecentLogins
+
+_log = logging.getLogger(__name__)
+
+USER_LENGTH = 256
+PASSWORD_LENGTH = 1024
+
+
+class Login:
+    """`check` may block the thread of the client that logs in, and no other one."""
+
+    def __init__(self, authenticator: Authenticator, *, pause: Callable[[float], object], checks_all: bool) -> None:
+        self._authenticator = authenticator
+        self._pause = pause
+        self._checks_all = checks_all
+        self._failed = FailedLogins()
+        self._recent = RecentLogins()
+
+    def check(self, user: bytes, password: bytes, host: str) -> str:
+        """The name of a user who may enter; AuthenticationError for others, and for what is no name or password."""
+        try:
+            name = user_name(user)
+        except AuthenticationError as error:
+            _log.warning("a login from %s failed: %s", host, error.message)
+            raise
+        if not self._checks_all:
+            return name
+        delay = self._failed.delay(name, host)
+        if delay is None:
+            _log.warning('login of "%s" from %s refused: too many failed', name, host)
+            raise AuthenticationError("too many failed logins: try again later")
+        self._pause(delay)
+        try:
+            self._check(name, pass_word(password))
+        except AuthenticationError as error:
+            count = self._failed.failed(name, host)
+            _log.warning('login of "%s" from %s failed (%d): %s', name, host, count, error.message)
+            raise
+        self._failed.succeeded(name, host)
+        return name
+
+    def _check(self, name: str, password: str) -> None:
+        version = self._authenticator.version()
+        if self._recent.has(name, password, version):
+            return
+        self._authenticator.authenticate(name, password)
+        self._recent.add(name, password, version)
+
+
+def user_name(given: bytes) -> str:
+    """A name as it may be logged and shown: printable, of bounded length, never empty."""
+    try:
+        name = given.decode()
+    except UnicodeDecodeError:
+        raise AuthenticationError("the user name is not UTF-8") from None
+    if not name:
+        raise AuthenticationError("the user name is empty")
+    if len(name) > USER_LENGTH:
+        raise AuthenticationError(f"the user name is longer than {USER_LENGTH} characters")
+    if not name.isprintable():
+        raise AuthenticationError("the user name has characters that cannot be printed")
+    return name
+
+
+def pass_word(given: bytes) -> str:
+    """A password that something may be asked about: neither empty, which directories take for nobody, nor huge."""
+    if not given:
+        raise AuthenticationError("the password is empty")
+    if len(given) > PASSWORD_LENGTH:
+        raise AuthenticationError(f"the password is longer than {PASSWORD_LENGTH} bytes")
+    if b"\0" in given:
+        raise AuthenticationError("the password has a NUL in it")
+    try:
+        return given.decode()
+    except UnicodeDecodeError:
+        raise AuthenticationError("the password is not UTF-8") from None

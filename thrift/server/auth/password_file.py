@@ -1,0 +1,164 @@
+"""Authentication by a file of lines `user:hash`, hashes by argon2id; `#` begins a comment."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import logging
+import os
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from argon2 import PasswordHasher, extract_parameters
+from argon2.exceptions import InvalidHashError, VerificationError
+from argon2.profiles import RFC_9106_LOW_MEMORY
+
+from sharkpy.errors import ConfigurationError
+from sharkpy.thrift.auth.authenticator import WRONG, AuthenticationError
+from sharkpy.thrift.auth.login import pass_word, user_name
+from sharkpy.thrift.config import ServerConfig
+
+_log = logging.getLogger(__name__)
+
+CHECKED_AT_ONCE = 2
+"""A check takes 64 MB and several cores for some ten milliseconds: many at once could bring the server down."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    version: object
+    hashes: dict[str, str]
+    wrong_lines: tuple[int, ...]
+    decoy: str
+    """The hash of no password, as costly as the others: an unknown user takes as long as a known one."""
+
+
+class PasswordFile:
+    """Read again whenever the file has changed; lines that are wrong by then are logged and let nobody in."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._slots = threading.BoundedSemaphore(CHECKED_AT_ONCE)
+        self._entries = _read(path)
+        if self._entries.wrong_lines:
+            lines = ", ".join(map(str, self._entries.wrong_lines))
+            raise ConfigurationError(
+                f'"{path}" has lines that are not user:$argon2…: {lines}',
+                hint="sharkpy server --set-password USER writes them",
+            )
+
+    def authenticate(self, user: str, password: str) -> None:
+        entries = self._current()
+        known = entries.hashes.get(user)
+        with self._slots:
+            try:
+                PasswordHasher().verify(known or entries.decoy, password)
+            except (VerificationError, InvalidHashError):
+                raise AuthenticationError(WRONG) from None
+        if known is None:
+            raise AuthenticationError(WRONG)
+
+    def version(self) -> object:
+        return self._current().version
+
+    def _current(self) -> _Entries:
+        with self._lock:
+            if _version(self._path) != self._entries.version:
+                self._entries = _read(self._path)
+                for line in self._entries.wrong_lines:
+                    _log.error("%s: line %d is not user:$argon2…; it lets nobody in", self._path, line)
+            return self._entries
+
+
+def open_password_file(config: ServerConfig) -> PasswordFile:
+    """ConfigurationError where the file is not there, or a line is wrong."""
+    if config.password_file is None or not config.password_file.is_file():
+        raise ConfigurationError(
+            f'there is no password file "{config.password_file}"',
+            hint="sharkpy server --set-password USER makes it",
+        )
+    if config.password_file.stat().st_mode & 0o077:
+        _log.warning("%s may be read by other users of this machine: chmod 600", config.password_file)
+    return PasswordFile(config.password_file)
+
+
+def set_password(path: Path, user: str, password: str) -> None:
+    """Add `user`, or give them another password; the file is replaced whole and may be read by its owner alone.
+
+    ConfigurationError for names and passwords that no login could have.
+    """
+    try:
+        user_name(user.encode())
+        pass_word(password.encode())
+    except (AuthenticationError, UnicodeEncodeError) as error:
+        raise ConfigurationError(str(getattr(error, "message", error))) from None
+    if ":" in user or user.startswith("#") or user != user.strip():
+        raise ConfigurationError(f'a user of a password file cannot be named "{user}"')
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    kept = [line for line in lines if line.partition(":")[0].strip() != user]
+    _replace(path, "".join(f"{line}\n" for line in (*kept, f"{user}:{PasswordHasher().hash(password)}")))
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def _version(path: Path) -> object:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def _read(path: Path) -> _Entries:
+    """What the file says, as of a version that is at most newer: a change in between is read again."""
+    version = _version(path)
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        _log.error("%s cannot be read, nobody can log in: %s", path, error)
+        lines = []
+    hashes: dict[str, str] = {}
+    wrong: list[int] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        user, _, hashed = (part.strip() for part in line.partition(":"))
+        if not user or user in hashes or not _is_hash(hashed):
+            wrong.append(number)
+        else:
+            hashes[user] = hashed
+    return _Entries(version, hashes, tuple(wrong), _decoy(hashes))
+
+
+def _is_hash(text: str) -> bool:
+    try:
+        extract_parameters(text)
+    except InvalidHashError:
+        return False
+    return True
+
+
+def _decoy(hashes: dict[str, str]) -> str:
+    some = next(iter(hashes.values()), None)
+    like = extract_parameters(some) if some else RFC_9106_LOW_MEMORY
+    cost = f"m={like.memory_cost},t={like.time_cost},p={like.parallelism}"
+    return f"$argon2id$v={like.version}${cost}${_random(like.salt_len)}${_random(like.hash_len)}"
+
+
+def _random(size: int) -> str:
+    return base64.b64encode(os.urandom(size)).decode().rstrip("=")

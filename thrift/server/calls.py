@@ -1,0 +1,225 @@
+"""HiveServer2's calls, each a row of a table: what it is asked, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.errors import ExecutionError, UnsupportedError
+from sharkpy.thrift import metadata, row_sets
+from sharkpy.thrift.open_sessions import OpenSessions
+from sharkpy.thrift.operations import ENDED, LOG_SCHEMA, Operation, log_batch
+from sharkpy.thrift.sessions import ClientSession
+from sharkpy.thrift.status import error_code, error_text, failure, invalid_handle, success
+from sharkpy.thrift.wire.bindings import TGetQueryIdResp, TSetClientInfoResp, ttypes
+
+if TYPE_CHECKING:
+    from sharkpy.thrift.transport.client import Client
+
+Call = Callable[["Calls", Any, "Client"], Any]
+_MOST_ROWS = 1_000_000
+_LOG_ROWS = 10_000
+_FETCH_FIRST = ttypes.TFetchOrientation.FETCH_FIRST
+_FORWARD = (ttypes.TFetchOrientation.FETCH_NEXT, _FETCH_FIRST)
+_LOG = 1
+"""FetchResults' fetchType for the log."""
+_Kind = ttypes.TOperationType
+
+
+class RawFetch:
+    """FetchResults' answer with its row set as bytes."""
+
+    def __init__(self, row_set: bytes, *, has_more: bool) -> None:
+        self.row_set = row_set
+        self.has_more = has_more
+
+
+class Calls:
+    def __init__(self, sessions: OpenSessions) -> None:
+        self._sessions = sessions
+
+    # Sessions
+
+    def open_session(self, request: Any, client: Client) -> Any:
+        session = self._sessions.open(
+            client, request.username, request.client_protocol or 0, request.configuration or {}
+        )
+        fetch_size = {"hive.server2.thrift.resultset.default.fetch.size": "1000"}
+        return ttypes.TOpenSessionResp(success(), session.protocol, session.handle, fetch_size)
+
+    def close_session(self, request: Any, client: Client) -> Any:
+        self._sessions.close_session(self._session(request, client))
+        return ttypes.TCloseSessionResp(success())
+
+    def set_client_info(self, request: Any, client: Client) -> Any:
+        """Names of the client's program."""
+        self._session(request, client).client_info = request.configuration or {}
+        return TSetClientInfoResp(status=success())
+
+    def get_info(self, request: Any, client: Client) -> Any:
+        session = self._session(request, client)
+        return ttypes.TGetInfoResp(success(), metadata.info(request.infoType, session.context))
+
+    def refuse_token(self, request: Any, client: Client) -> Any:  # noqa: ARG002
+        raise UnsupportedError("delegation tokens", hint="log in with a password")
+
+    # Operations
+
+    def execute(self, request: Any, client: Client) -> Any:
+        session = self._session(request, client)
+        operation = self._sessions.execute(
+            session,
+            request.statement or "",
+            request.confOverlay or {},
+            float(request.queryTimeout or 0),
+            None if request.runAsync else client,
+        )
+        if not request.runAsync:
+            try:
+                operation.check()
+            except BaseException:
+                self._sessions.close_operation(operation)
+                raise
+        return ttypes.TExecuteStatementResp(success(), operation.handle)
+
+    def metadata(self, name: str, kind: int, request: Any, client: Client) -> Operation:
+        session = self._session(request, client)
+        operation = self._sessions.new_operation(session, kind, name)
+        try:
+            operation.answer(*metadata.answer(name, request, session.context))
+        except BaseException:
+            self._sessions.close_operation(operation)
+            raise
+        return operation
+
+    def operation_status(self, request: Any, client: Client) -> Any:
+        """Waits for the end, but not for long: a cancel on the same connection comes after this call."""
+        _, operation = self._operation(request, client)
+        operation.wait(self._sessions.config.limits.poll_seconds)
+        answer = ttypes.TGetOperationStatusResp(
+            status=success(),
+            operationState=operation.state,
+            taskStatus="[]",
+            operationStarted=int(operation.started * 1000),
+            operationCompleted=int(operation.completed * 1000) if operation.completed else None,
+            hasResultSet=operation.has_rows,
+        )
+        # -1 is the sign for a result of JDBC's getUpdateCount, which takes what is missing for 0.
+        answer.numModifiedRows = -1 if operation.has_rows else operation.rows_written
+        if request.getProgressUpdate:
+            is_over = operation.state in ENDED
+            answer.progressUpdateResponse = operation.board.response(
+                operation.started, operation.seconds, is_over=is_over
+            )
+        if operation.error is not None:
+            error = operation.error
+            answer.sqlState, answer.errorCode = error.sqlstate, error_code(error)
+            answer.errorMessage = error_text(error)
+        return answer
+
+    def cancel_operation(self, request: Any, client: Client) -> Any:
+        _, operation = self._operation(request, client)
+        operation.cancel()
+        return ttypes.TCancelOperationResp(success())
+
+    def close_operation(self, request: Any, client: Client) -> Any:
+        _, operation = self._operation(request, client)
+        self._sessions.close_operation(operation)
+        return ttypes.TCloseOperationResp(success())
+
+    def query_id(self, request: Any, client: Client) -> Any:
+        _, operation = self._operation(request, client)
+        return TGetQueryIdResp(queryId=operation.query_id)
+
+    # Rows
+
+    def result_set_metadata(self, request: Any, client: Client) -> Any:
+        session, operation = self._operation(request, client)
+        schema = row_sets.table_schema(operation.wait_for_schema(), session.protocol)
+        return ttypes.TGetResultSetMetadataResp(success(), schema)
+
+    def fetch(self, request: Any, client: Client) -> RawFetch:
+        session, operation = self._operation(request, client)
+        if request.orientation not in _FORWARD:
+            raise UnsupportedError("reading rows backwards", sqlstate="HYC00")
+        is_first = request.orientation == _FETCH_FIRST
+        most = min(max(request.maxRows or 0, 1), _MOST_ROWS)
+        if request.fetchType == _LOG:
+            lines = operation.read_log(min(most, _LOG_ROWS), from_start=is_first)
+            row_set = row_sets.encode_row_set([log_batch(lines)], LOG_SCHEMA, 0, session.protocol)
+            return RawFetch(row_set, has_more=False)
+        schema = operation.wait_for_schema()
+        start, batches, has_more = operation.fetch(most, from_start=is_first)
+        self._sessions.metrics.count("rows_fetched", sum(batch.num_rows for batch in batches))
+        return RawFetch(row_sets.encode_row_set(batches, schema, start, session.protocol), has_more=has_more)
+
+    def get_log(self, request: Any, client: Client) -> Any:
+        _, operation = self._operation(request, client)
+        return ttypes.TGetLogResp(success(), "".join(f"{line}\n" for line in operation.read_log(_LOG_ROWS)))
+
+    # Handles
+
+    def _session(self, request: Any, client: Client) -> ClientSession:
+        session = self._sessions.session(request.sessionHandle, client)
+        if session is None:
+            raise InvalidHandleError("session")
+        return session
+
+    def _operation(self, request: Any, client: Client) -> tuple[ClientSession, Operation]:
+        found = self._sessions.operation(request.operationHandle, client)
+        if found is None:
+            raise InvalidHandleError("operation")
+        return found
+
+
+class InvalidHandleError(ExecutionError):
+    """A handle that is nobody's, forged, or closed."""
+
+    sqlstate = "08003"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"there is no such {what}, or it was closed")
+        self.what = what
+
+
+def _metadata(name: str, kind: int) -> Call:
+    response = getattr(ttypes, f"T{name}Resp")
+
+    def call(calls: Calls, request: Any, client: Client) -> Any:
+        return response(success(), calls.metadata(name, kind, request, client).handle)
+
+    return call
+
+
+CALLS: Mapping[str, Call] = {
+    "OpenSession": Calls.open_session,
+    "CloseSession": Calls.close_session,
+    "SetClientInfo": Calls.set_client_info,
+    "GetInfo": Calls.get_info,
+    "ExecuteStatement": Calls.execute,
+    "GetTypeInfo": _metadata("GetTypeInfo", _Kind.GET_TYPE_INFO),
+    "GetCatalogs": _metadata("GetCatalogs", _Kind.GET_CATALOGS),
+    "GetSchemas": _metadata("GetSchemas", _Kind.GET_SCHEMAS),
+    "GetTables": _metadata("GetTables", _Kind.GET_TABLES),
+    "GetTableTypes": _metadata("GetTableTypes", _Kind.GET_TABLE_TYPES),
+    "GetColumns": _metadata("GetColumns", _Kind.GET_COLUMNS),
+    "GetFunctions": _metadata("GetFunctions", _Kind.GET_FUNCTIONS),
+    "GetPrimaryKeys": _metadata("GetPrimaryKeys", _Kind.UNKNOWN),
+    "GetCrossReference": _metadata("GetCrossReference", _Kind.UNKNOWN),
+    "GetOperationStatus": Calls.operation_status,
+    "CancelOperation": Calls.cancel_operation,
+    "CloseOperation": Calls.close_operation,
+    "GetResultSetMetadata": Calls.result_set_metadata,
+    "FetchResults": Calls.fetch,
+    "GetDelegationToken": Calls.refuse_token,
+    "CancelDelegationToken": Calls.refuse_token,
+    "RenewDelegationToken": Calls.refuse_token,
+    "GetLog": Calls.get_log,
+    "GetQueryId": Calls.query_id,
+}
+
+
+def failed_status(error: BaseException) -> Any:
+    if isinstance(error, InvalidHandleError):
+        return invalid_handle(error.what)
+    return failure(error)

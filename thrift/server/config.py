@@ -1,0 +1,96 @@
+"""How a server listens, whom it lets in, and its limits: every one with a default."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from sharkpy.errors import ConfigurationError
+
+AUTHENTICATIONS = ("none", "nosasl", "password", "ldap", "custom")
+
+
+_NEVER_NONE = ("frame_bytes", "poll_seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Who meets one gets an error that names it, and `/metrics` counts it.
+
+    0 means none, but for `frame_bytes` and `poll_seconds`, which cannot be 0, and `drain_seconds`: do not wait.
+    """
+
+    connections: int = 500
+    sessions: int = 1_000
+    sessions_per_user: int = 200
+    operations_per_session: int = 50
+    rows_buffered: int = 100_000
+    """Rows of a running query that wait for the client, about."""
+    bytes_buffered: int = 64 << 20
+    frame_bytes: int = 64 << 20
+    """Bytes of one request."""
+    concurrent_operations: int = 200
+    """Statements that run or wait for their turn at once."""
+    login_seconds: float = 20.0
+    """For a client to say who it is, and for its first call."""
+    idle_session_seconds: float = 4 * 3600.0
+    idle_operation_seconds: float = 3600.0
+    query_seconds: float = 0.0
+    poll_seconds: float = 0.5
+    """How long GetOperationStatus waits for news."""
+    drain_seconds: float = 30.0
+    """After SIGTERM: for what runs to end."""
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            if value < 0 or (limit.name in _NEVER_NONE and not value):
+                raise ConfigurationError(f'the limit "{limit.name}" cannot be {value}', sqlstate="22023")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """`port` 0: a free one. ConfigurationError where it would let strangers in."""
+
+    host: str = "127.0.0.1"
+    port: int = 10_000
+    http_path: str = "cliservice"
+    auth: str = "none"
+    password_file: Path | None = None
+    ldap_url: str = ""
+    ldap_user_pattern: str = "{user}"
+    """The name to bind with: "uid={user},ou=people,dc=example,dc=org" or "{user}@example.org"."""
+    custom_auth: str = ""
+    """module:function of (user, password) -> bool"""
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    allows_unsafe: bool = False
+    """Listens beyond loopback without authentication."""
+    location_folders: tuple[Path, ...] = ()
+    """Beside the warehouse, where LOCATION and LOAD DATA of sessions may point; "/" for everywhere."""
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.auth not in AUTHENTICATIONS:
+            raise ConfigurationError(f'"{self.auth}" is no way to authenticate', hint=", ".join(AUTHENTICATIONS))
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ConfigurationError("TLS needs both a certificate and its key")
+        if self.auth in ("none", "nosasl") and not self.is_loopback and not self.allows_unsafe:
+            raise ConfigurationError(
+                f'without authentication the server listens on loopback alone, not on "{self.host}"',
+                hint="choose --auth password, ldap or custom, or say --allow-unsafe",
+            )
+        needed = {"password": self.password_file, "ldap": self.ldap_url, "custom": self.custom_auth}
+        if self.auth in needed and not needed[self.auth]:
+            option = {"password": "--password-file", "ldap": "--ldap-url", "custom": "--custom-auth"}[self.auth]
+            raise ConfigurationError(f"--auth {self.auth} needs {option}")
+
+    @property
+    def is_loopback(self) -> bool:
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False

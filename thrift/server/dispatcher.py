@@ -1,0 +1,115 @@
+"""From a message to its call, and from what that gives to the answer's bytes."""
+
+from __future__ import annotations
+
+import struct
+import time
+from typing import TYPE_CHECKING, Any
+
+from thrift.Thrift import TApplicationException, TMessageType
+
+from sharkpy.errors import ExecutionError
+from sharkpy.thrift.calls import CALLS, Calls, RawFetch, failed_status
+from sharkpy.thrift.open_sessions import OpenSessions
+from sharkpy.thrift.operation_page import PATH
+from sharkpy.thrift.status import success
+from sharkpy.thrift.wire.bindings import TGetQueryIdResp, arguments_of, result_of, ttypes
+from sharkpy.thrift.wire.protocol import Protocol
+
+if TYPE_CHECKING:
+    from sharkpy.thrift.transport.client import Client
+
+_STRUCT, _BOOL, _STOP = 12, 2, b"\0"
+
+_REQUIRED: dict[str, dict[str, Any]] = {
+    "OpenSession": {"serverProtocolVersion": 0},
+    "GetInfo": {"infoValue": ttypes.TGetInfoValue(stringValue="")},
+    "GetLog": {"log": ""},
+}
+"""What an answer must have beside its status, even that of an error."""
+
+
+def _field(kind: int, number: int) -> bytes:
+    return struct.pack(">bh", kind, number)
+
+
+class CallDispatcher:
+    """Answers every message: an error in a call is a status, an unknown call an exception of the protocol."""
+
+    def __init__(self, sessions: OpenSessions) -> None:
+        self._sessions = sessions
+        self._calls = Calls(sessions)
+
+    def process(self, request: Any, reply: Any, client: Client) -> None:
+        """As transport.client.Dispatcher says."""
+        incoming, outgoing = Protocol(request), Protocol(reply)
+        name, _, number = incoming.readMessageBegin()
+        call = CALLS.get(name)
+        start = time.perf_counter()
+        if call is None:
+            self._sessions.metrics.call("unknown", 0.0)
+            incoming.skip(_STRUCT)
+            incoming.readMessageEnd()
+            outgoing.writeMessageBegin(name, TMessageType.EXCEPTION, number)
+            TApplicationException(TApplicationException.UNKNOWN_METHOD, f'there is no call "{name}"').write(outgoing)
+            outgoing.writeMessageEnd()
+            reply.flush()
+            return
+        arguments = arguments_of(name)()
+        arguments.read(incoming)
+        incoming.readMessageEnd()
+        try:
+            answer = call(self._calls, _checked(arguments.req), client)
+        except Exception as error:  # noqa: BLE001 - the client is told
+            answer = _failed(name, error)
+        self._sessions.metrics.call(name, time.perf_counter() - start)
+        outgoing.writeMessageBegin(name, TMessageType.REPLY, number)
+        if isinstance(answer, RawFetch):
+            _write_fetch(outgoing, answer)
+        else:
+            result_of(name)(success=answer).write(outgoing)
+        outgoing.writeMessageEnd()
+        reply.flush()
+
+    def vanished(self, client: Client) -> None:
+        self._sessions.vanished(client)
+
+    def closed(self, client: Client) -> None:
+        self._sessions.disconnected(client)
+
+    def page(self, path: str) -> tuple[int, str, bytes]:
+        if path == "/healthz":
+            is_up = not self._sessions.is_draining
+            return (200, "text/plain", b"ok\n") if is_up else (503, "text/plain", b"the server is stopping\n")
+        if path == "/metrics":
+            return self._sessions.metrics.page()
+        if path.startswith(PATH):
+            found = self._sessions.operation_page(path.removeprefix(PATH).removesuffix("/"))
+            if found is not None:
+                return 200, "text/html; charset=utf-8", found.encode()
+        return 404, "text/plain", b"there are /healthz and /metrics\n"
+
+
+def _checked(request: Any) -> Any:
+    if request is None:
+        raise ExecutionError("the call has no request", sqlstate="08P01")
+    return request
+
+
+def _failed(name: str, error: Exception) -> Any:
+    status = failed_status(error)
+    if name == "GetQueryId":
+        return TGetQueryIdResp(queryId="")
+    response = result_of(name).thrift_spec[0][3][0]
+    required = _REQUIRED.get(name, {})
+    return response(status=status, **required)
+
+
+def _write_fetch(protocol: Any, answer: RawFetch) -> None:
+    """The result's struct around the bytes of the row set, which nothing decodes and encodes again."""
+    write = protocol.trans.write
+    write(_field(_STRUCT, 0) + _field(_STRUCT, 1))
+    success().write(protocol)
+    write(_field(_BOOL, 2) + (b"\1" if answer.has_more else b"\0") + _field(_STRUCT, 3))
+    write(answer.row_set)
+    write(_STOP + _STOP)

@@ -1,0 +1,28 @@
+"""The tables and views that a metadata call asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sharkpy.catalog.model import Table
+from sharkpy.errors import DatabaseNotFoundError
+from sharkpy.thrift.metadata.patterns import name_test
+
+if TYPE_CHECKING:
+    from sharkpy.session import SharkContext
+
+
+def found_tables(session: SharkContext, schema: str | None, table: str | None) -> Iterator[Table]:
+    """By database and name, temporary ones of the session included: one read of the catalog for each database.
+
+    Nothing is bound or planned: a view is told as it was made, whether or not its query still works.
+    """
+    takes_schema, takes_table = name_test(schema), name_test(table)
+    for database in session.catalog.database_names():
+        if takes_schema(database):
+            try:
+                tables = session.catalog.tables(database)
+            except DatabaseNotFoundError:
+                continue  # dropped meanwhile
+            yield from (one for one in tables if takes_table(one.name))

@@ -1,0 +1,31 @@
+"""GetFunctions: each built-in function once, with its line of documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.thrift.metadata.patterns import name_test
+from sharkpy.thrift.metadata.result_schema import columns, schema
+from sharkpy.types import INT, STRING
+from sharkpy.udf import registry
+
+if TYPE_CHECKING:
+    from sharkpy.session import SharkContext
+
+SCHEMA = schema(
+    columns(STRING, "FUNCTION_CAT", "FUNCTION_SCHEM", "FUNCTION_NAME", "REMARKS"),
+    columns(INT, "FUNCTION_TYPE"),
+    columns(STRING, "SPECIFIC_NAME"),
+)
+_GIVES_A_VALUE, _GIVES_A_TABLE = 1, 2
+
+
+def rows(request: Any, session: SharkContext) -> Iterator[tuple[str | int | None, ...]]:  # noqa: ARG001
+    takes = name_test(request.functionName)
+    for name in registry.names():
+        row = registry.described(name)
+        if row is not None and name.isidentifier() and takes(name):
+            is_table = registry.table_function(name) is row
+            kind = _GIVES_A_TABLE if is_table else _GIVES_A_VALUE
+            yield None, None, name, row.doc, kind, f"sharkpy.{registry.canonical(name)}"

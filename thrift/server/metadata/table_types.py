@@ -1,0 +1,37 @@
+"""GetTableTypes, and what each kind of table is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sharkpy.catalog.model import TableKind
+from sharkpy.thrift.metadata.result_schema import columns, schema
+from sharkpy.types import STRING
+
+SCHEMA = schema(columns(STRING, "TABLE_TYPE"))
+
+KINDS: dict[str, tuple[TableKind, ...]] = {
+    "TABLE": (TableKind.MANAGED, TableKind.EXTERNAL, TableKind.TEMPORARY),
+    "VIEW": (TableKind.VIEW, TableKind.TEMPORARY_VIEW),
+}
+"""The types that are told to clients that do not ask for Hive's own."""
+
+HIVE_KINDS: dict[str, tuple[TableKind, ...]] = {
+    "MANAGED_TABLE": (TableKind.MANAGED, TableKind.TEMPORARY),
+    "EXTERNAL_TABLE": (TableKind.EXTERNAL,),
+    "VIRTUAL_VIEW": (TableKind.VIEW, TableKind.TEMPORARY_VIEW),
+    "LOCAL TEMPORARY": (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW),
+}
+"""Types that clients may ask for beside those, and then find in the answer: Hive's, and JDBC's for temporary ones."""
+
+
+def type_names(asked: list[str] | None) -> dict[TableKind, str]:
+    """Each kind that is asked for (None and []: all) with the name it was asked for by."""
+    if not asked:
+        return {kind: name for name, kinds in KINDS.items() for kind in kinds}
+    known = {**KINDS, **HIVE_KINDS}
+    return {kind: name.upper() for name in reversed(asked) for kind in known.get(name.upper(), ())}
+
+
+def rows(request: Any, session: Any) -> list[tuple[str]]:  # noqa: ARG001
+    return [(name,) for name in KINDS]

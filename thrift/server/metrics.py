@@ -1,0 +1,112 @@
+"""What the server counts and measures, in Prometheus' format."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from sharkpy.thrift.operations import ENDED, STATE_NAMES, Operation
+
+if TYPE_CHECKING:
+    from sharkpy.thrift.open_sessions import OpenSessions
+
+_COUNTERS = {
+    "sessions_opened": "Sessions opened",
+    "sessions_idle": "Sessions closed because they were idle",
+    "operations_idle": "Operations closed because nobody fetched their rows",
+    "statements": "Statements accepted",
+    "statements_rejected": "Statements refused before they ran: wrong names or types, or a limit",
+    "rows_fetched": "Rows sent to clients",
+    "clients_vanished": "Sessions whose connection ended while a statement ran",
+}
+_CALL_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0)
+_STATEMENT_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 120.0, 600.0)
+LIMITS_MET = (
+    *("connections", "login", "tls", "protocol", "frame", "timeout", "call", "http"),
+    *("sessions", "sessions_per_user", "operations_per_session", "concurrent_operations"),
+    *("query_seconds", "queue", "draining", "restriction"),
+)
+"""The labels of what was refused: each is there from the start, at 0."""
+
+
+class Metrics:
+    """Figures of one server, in a registry of its own. Every method may be called from many threads."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._counters = {
+            name: Counter(f"sharkpy_{name}", text, registry=self._registry) for name, text in _COUNTERS.items()
+        }
+        refused = Counter("sharkpy_refused", "What met a limit or was not let in", ["limit"], registry=self._registry)
+        self._refused = {limit: refused.labels(limit) for limit in LIMITS_MET}
+        calls = ("sharkpy_call_seconds", "Time that calls took to be answered")
+        self._calls = Histogram(*calls, ["call"], buckets=_CALL_SECONDS, registry=self._registry)
+        statements = ("sharkpy_statement_seconds", "Time that statements took until their first rows, or their end")
+        self._statements = Histogram(*statements, ["state"], buckets=_STATEMENT_SECONDS, registry=self._registry)
+        for state in ENDED:
+            self._statements.labels(STATE_NAMES[state])
+
+    def count(self, name: str, number: int = 1) -> None:
+        self._counters[name].inc(number)
+
+    def refuse(self, limit: str) -> None:
+        self._refused[limit].inc()
+
+    def call(self, name: str, seconds: float) -> None:
+        self._calls.labels(name).observe(seconds)
+
+    def statement(self, operation: Operation) -> None:
+        self._statements.labels(STATE_NAMES[operation.state]).observe(operation.seconds)
+
+    def figure(self, name: str, **labels: str) -> float:
+        """The value of one sample, by its whole name; 0 where there is none."""
+        return self._registry.get_sample_value(name, labels) or 0.0
+
+    def watch(self, sessions: OpenSessions) -> None:
+        """Give its state too, as it is whenever the page is asked for."""
+        self._registry.register(_Now(sessions))
+
+    def page(self) -> tuple[int, str, bytes]:
+        return 200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self._registry)
+
+
+class _Now:
+    def __init__(self, sessions: OpenSessions) -> None:
+        self._sessions = sessions
+
+    def describe(self) -> Iterator[Metric]:
+        """Names are not looked up when this is registered."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        sessions = self._sessions.sessions()
+        operations = [one for session in sessions for one in session.operations()]
+        running = [one for one in operations if one.is_running]
+        gauges: dict[str, tuple[str, Any]] = {
+            "sessions": ("Sessions open", len(sessions)),
+            "operations": ("Operations open", len(operations)),
+            "operations_running": ("Operations that run or wait for their turn", len(running)),
+            "rows_buffered": ("Rows made and not fetched yet", sum(one.rows_ahead for one in operations)),
+            "buffered_bytes": ("Bytes of those rows", sum(one.bytes_ahead for one in operations)),
+            "longest_running_seconds": (
+                "Age of the oldest operation that runs",
+                max((time.time() - one.started for one in running), default=0.0),
+            ),
+        }
+        engine = self._sessions.context.known_engine
+        if engine is not None:
+            usage = engine.store.usage()
+            gauges |= {
+                "store_memory_bytes": ("Bytes of blocks in shared memory", usage.memory_bytes),
+                "store_memory_limit_bytes": ("Bytes that blocks may take there", usage.memory_limit),
+                "store_local_bytes": ("Bytes of blocks moved to the local folder", usage.local_bytes),
+                "store_blocks": ("Blocks known", usage.num_blocks),
+                "store_blocks_evicted": ("Blocks evicted since the start", usage.num_evicted),
+            }
+        for name, (text, value) in gauges.items():
+            yield GaugeMetricFamily(f"sharkpy_{name}", text, value=value)

@@ -1,0 +1,299 @@
+"""An operation: one statement or metadata call of a session, from its start to its last row."""
+
+from __future__ import annotations
+
+import copy
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sharkpy.errors import CancelledError, ExecutionError, ResourceError, SharkError, StatementTimeoutError
+from sharkpy.thrift.config import Limits
+from sharkpy.thrift.handles import new_identifier
+from sharkpy.thrift.logs import OperationLog
+from sharkpy.thrift.progress import StageBoard
+from sharkpy.thrift.row_stream import RowStream
+from sharkpy.thrift.status import as_shark_error, error_text
+from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.types import STRING, Field, Schema, arrow_schema
+
+if TYPE_CHECKING:
+    from sharkpy.statement_steps import PreparedStatement
+
+State = ttypes.TOperationState
+ENDED = frozenset(
+    {State.FINISHED_STATE, State.CANCELED_STATE, State.CLOSED_STATE, State.ERROR_STATE, State.TIMEDOUT_STATE}
+)
+STATE_NAMES = {
+    State.PENDING_STATE: "pending",
+    State.RUNNING_STATE: "running",
+    State.FINISHED_STATE: "finished",
+    State.CANCELED_STATE: "cancelled",
+    State.CLOSED_STATE: "closed",
+    State.ERROR_STATE: "failed",
+    State.TIMEDOUT_STATE: "timed_out",
+}
+LOG_SCHEMA = Schema((Field("operation_log", STRING),))
+NO_ROWS = Schema(())
+_FETCHING_SECONDS = 2.0
+_LONG_SECONDS = 1.0
+
+
+class Operation:
+    """1. States go PENDING, RUNNING, then one of `ENDED`; who waits for a change is woken.
+    2. FINISHED means that rows can be fetched, though a query may still be making more of them; should that fail, it
+       becomes an error when the reader comes there, and CANCELED where it is cancelled meanwhile.
+    3. `cancel` and `close` may come at any time, from any thread; `close` also frees its rows.
+    4. `ended` is called once, with the operation, when it is in one of `ENDED` for the first time.
+    """
+
+    def __init__(
+        self,
+        kind: int,
+        text: str,
+        limits: Limits,
+        executor: Executor,
+        parallelism: int = 1,
+        ended: Callable[[Operation], None] = lambda _: None,
+        pages: str = "",
+    ) -> None:
+        """`pages`: the address below which the server shows pages of operations."""
+        self.kind = kind
+        self.text = text
+        self.identifier = new_identifier()
+        self.page_key = secrets.token_urlsafe(18)
+        """Who knows it may see the operation's page; it opens nothing else."""
+        self._page = f"{pages}{self.page_key}/" if pages else ""
+        self.log = OperationLog()
+        self.board = StageBoard(parallelism)
+        self.schema: Schema | None = None
+        self.has_rows = True
+        self.error: SharkError | None = None
+        self.rows_written: int | None = None
+        self.started = time.time()
+        self.last_used = time.monotonic()
+        self.state = State.PENDING_STATE
+        self._began = time.monotonic()
+        self._seconds: float | None = None
+        self._limits = limits
+        self._executor = executor
+        self._ended = ended
+        self._changed = threading.Condition()
+        self._rows: RowStream | None = None
+        self._prepared: PreparedStatement | None = None
+
+    @property
+    def query_id(self) -> str:
+        return f"sharkpy_{self.identifier.guid.decode()}"
+
+    @property
+    def handle(self) -> Any:
+        return ttypes.TOperationHandle(
+            operationId=self.identifier, operationType=self.kind, hasResultSet=self.has_rows, modifiedRowCount=None
+        )
+
+    @property
+    def is_running(self) -> bool:
+        """It has something to do, be it rows that nobody has fetched yet."""
+        return self.state not in ENDED or (self._rows is not None and not self._rows.is_over)
+
+    @property
+    def is_awaited(self) -> bool:
+        """It is carried out now, or its rows are being fetched."""
+        is_fetched = self._rows is not None and not self._rows.is_exhausted
+        is_used = time.monotonic() - self.last_used < _FETCHING_SECONDS
+        return self.state not in ENDED or (self.state == State.FINISHED_STATE and is_fetched and is_used)
+
+    @property
+    def seconds(self) -> float:
+        """That it took, or takes until now."""
+        return time.monotonic() - self._began if self._seconds is None else self._seconds
+
+    @property
+    def completed(self) -> float | None:
+        return None if self._seconds is None else self.started + self._seconds
+
+    @property
+    def rows_ahead(self) -> int:
+        return self._rows.rows_ahead if self._rows is not None else 0
+
+    @property
+    def bytes_ahead(self) -> int:
+        return self._rows.bytes_ahead if self._rows is not None else 0
+
+    # Its work
+
+    def answer(self, schema: Schema, table: pa.Table) -> None:
+        """A metadata call's rows: it is finished at once."""
+        self.schema = schema
+        self._rows = RowStream(iter(table.to_batches()), self._limits, self._executor)
+        self._rows.fill()
+        self._end(State.FINISHED_STATE)
+
+    def prepare(self, prepare: Callable[[], PreparedStatement]) -> None:
+        """Resolve the statement's names and types. Raises what is wrong with it."""
+        self.log.info(f"Compiling command(queryId={self.query_id}): {self.text}")
+        prepared = prepare()
+        with self._changed:
+            self._prepared = prepared
+            self.has_rows = prepared.yields_rows
+            self.schema = prepared.schema if self.has_rows else NO_ROWS
+            is_late = self.state in ENDED
+        if is_late:
+            prepared.close()
+
+    def run(self) -> None:
+        """Carry out what was prepared, until its first rows are there. Never raises: `state` and `error` tell."""
+        prepared = self._prepared
+        if prepared is None or not self._begin():
+            return
+        self.log.info(f"Executing command(queryId={self.query_id})")
+        try:
+            result = prepared.run()
+            self.rows_written = prepared.rows_written
+            if self.schema is None:
+                self._learn(result.schema)
+            rows = RowStream(result.batches(), self._limits, self._executor, result.close)
+            with self._changed:
+                is_ended = self.state in ENDED
+                self._rows = None if is_ended else rows
+            if is_ended:
+                rows.close()
+                return
+            rows.fill_first()
+        except BaseException as error:  # noqa: BLE001 - the client asks for it
+            self._fail(error)
+        else:
+            self._end(State.FINISHED_STATE)
+
+    def reject(self, error: BaseException) -> None:
+        """It will not run."""
+        self._fail(error)
+
+    def cancel(self, error: SharkError | None = None) -> bool:
+        """End what runs, with `error`, and the rows that it had made. False where it was done already."""
+        if not self.is_running:
+            return False
+        self._end(State.CANCELED_STATE, error or CancelledError("the query was cancelled"))
+        self._free()
+        return True
+
+    def close(self) -> None:
+        self._end(State.CLOSED_STATE)
+        self._free()
+
+    def _free(self) -> None:
+        """Nothing of it runs or is held any more, once the threads that work for it have seen this."""
+        with self._changed:
+            rows, prepared = self._rows, self._prepared
+        if prepared is not None:
+            prepared.cancel()
+            prepared.close()
+        if rows is not None:
+            rows.close()
+
+    # Who waits for it
+
+    def wait(self, seconds: float) -> None:
+        """Until its work has ended, or so long."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.state in ENDED, seconds)
+
+    def wait_for_schema(self) -> Schema:
+        """The schema of its rows; for some commands known once they are carried out."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.schema is not None or self.state in ENDED)
+        if self.schema is None:
+            self.check()
+            raise ExecutionError("the operation was closed", sqlstate="24000")
+        return self.schema
+
+    def read_log(self, most: int, *, from_start: bool = False) -> list[str]:
+        """The next lines; with one that names the operation's page, once it has taken long enough to be looked at."""
+        page = self._page
+        if page and self.state not in ENDED and self.seconds >= _LONG_SECONDS:
+            self._page = ""
+            self.log.info(f"Tracking URL = {page}")
+        return self.log.read(most, from_start=from_start)
+
+    def fetch(self, most: int, *, from_start: bool) -> tuple[int, list[pa.RecordBatch], bool]:
+        """The number of the first row, the next rows, and whether more may come. Waits for them."""
+        self.last_used = time.monotonic()
+        with self._changed:
+            self._changed.wait_for(lambda: self.state in ENDED)
+        self.check()
+        rows = self._rows
+        if rows is None:
+            raise ExecutionError("the operation has no rows", sqlstate="24000")
+        try:
+            start, batches = rows.take(most, from_start=from_start)
+        except BaseException as error:
+            if rows.is_over:
+                self._fail(error)
+            self.check()
+            raise
+        self.last_used = time.monotonic()
+        return start, batches, not rows.is_exhausted
+
+    def check(self) -> None:
+        """Raise what it failed with, if it did."""
+        if self.error is not None:
+            raise copy.copy(self.error)
+
+    # Its state
+
+    def _begin(self) -> bool:
+        with self._changed:
+            if self.state != State.PENDING_STATE:
+                return False
+            self.state = State.RUNNING_STATE
+            self._changed.notify_all()
+            return True
+
+    def _learn(self, schema: Schema) -> None:
+        with self._changed:
+            self.schema = schema
+            self.has_rows = bool(schema.names)
+            self._changed.notify_all()
+
+    def _end(self, state: int, error: SharkError | None = None) -> None:
+        """The first end counts; but rows may fail or be cancelled after FINISHED, and anything may be closed."""
+        with self._changed:
+            is_first = self.state not in ENDED
+            if not is_first and state != State.CLOSED_STATE and self.state != State.FINISHED_STATE:
+                return
+            self.state = state
+            self.error = self.error or error
+            if is_first:
+                self.last_used = time.monotonic()
+                self._seconds = self.last_used - self._began
+            self._changed.notify_all()
+        if error is not None:
+            self.log.error(error_text(error))
+        elif is_first:
+            taken = f"Time taken: {self.seconds:.3f} seconds"
+            self.log.info(f"Completed executing command(queryId={self.query_id}); {taken}")
+        if is_first:
+            self._ended(self)
+
+    def _fail(self, caught: BaseException) -> None:
+        error = as_shark_error(caught)
+        state = next((state for kind, state in _STATES if isinstance(error, kind)), State.ERROR_STATE)
+        self._end(state, copy.copy(error))
+
+
+_STATES = ((StatementTimeoutError, State.TIMEDOUT_STATE), (CancelledError, State.CANCELED_STATE))
+"""The first kind of error that fits; others are errors."""
+
+
+def log_batch(lines: list[str]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(lines, pa.string())], schema=arrow_schema(LOG_SCHEMA))
+
+
+def too_many(what: str, most: int) -> ResourceError:
+    return ResourceError(f"the server allows {most} {what}", hint="close some, or try again later", sqlstate="53300")

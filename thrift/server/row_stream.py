@@ -1,0 +1,201 @@
+"""The rows of an operation, made ahead of their reader by a bounded number, and read once or from the start again."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+
+import pyarrow as pa
+
+from sharkpy.errors import ExecutionError
+from sharkpy.thrift.config import Limits
+
+
+class RowStream:
+    """1. `fill` makes rows until enough lie ready; it is called in a thread of `executor`, again as they are read.
+       Between two fills no thread is held.
+    2. `take` waits for rows; what `fill` failed with is raised there, once the rows before it were taken.
+    3. Several readers may take at once: each gets other rows, and the number of its first one.
+    4. What was taken is kept while it is little, so that a reader may `rewind`.
+    5. `close` may come at any time; who waits in `take`, or comes later, gets ExecutionError 24000.
+    """
+
+    def __init__(
+        self,
+        batches: Iterator[pa.RecordBatch],
+        limits: Limits,
+        executor: Executor,
+        free: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`free` is called once no more of `batches` is wanted; never while one is being made."""
+        self._batches = batches
+        self._free = free
+        self._limits = limits
+        self._executor = executor
+        self._changed = threading.Condition()
+        self._ready: deque[pa.RecordBatch] = deque()
+        self._num_ready = self._bytes_ready = 0
+        self._taken: list[pa.RecordBatch] | None = []
+        self._num_taken = self._bytes_taken = 0
+        self._is_filling = self._is_over = self._is_closed = False
+        self._error: BaseException | None = None
+
+    @property
+    def rows_ahead(self) -> int:
+        return self._num_ready
+
+    @property
+    def bytes_ahead(self) -> int:
+        return self._bytes_ready
+
+    @property
+    def is_over(self) -> bool:
+        """Every row was made, or making them has failed."""
+        return self._is_over
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Every row was taken."""
+        with self._changed:
+            return self._is_over and not self._ready and self._error is None
+
+    def fill_first(self) -> None:
+        """Wait for the first rows, and have more of them made. Raises what making them failed with."""
+        self.fill(is_first=True)
+        with self._changed:
+            if self._error is not None and not self._ready:
+                raise self._error
+            self._fill_later()
+
+    def fill(self, *, is_first: bool = False) -> None:
+        """Make rows until enough are ready, or some where it `is_first`. Never raises: `take` does."""
+        with self._changed:
+            if self._is_filling or self._is_over or self._is_closed:
+                return
+            self._is_filling = True
+        error: BaseException | None = None
+        is_over = False
+        try:
+            while not self._is_full():
+                batch = next(self._batches, None)
+                if batch is None:
+                    is_over = True
+                    break
+                self._add(batch)
+                if is_first and batch.num_rows:
+                    break
+        except BaseException as caught:  # noqa: BLE001 - it is the reader's
+            error, is_over = caught, True
+        if not self._is_wanted_after(error, is_over):
+            self._free()
+
+    def take(self, most: int, *, from_start: bool = False) -> tuple[int, list[pa.RecordBatch]]:
+        """The number of the first row, and at most `most` rows from there; none only at the end.
+
+        Raises what making them failed with.
+        """
+        with self._changed:
+            if from_start:
+                self._rewind()
+            self._wait_for_rows()
+            taken: list[pa.RecordBatch] = []
+            start, size = self._num_taken, 0
+            while self._ready and most > 0 and not 0 < self._limits.bytes_buffered <= size:
+                batch = self._next(most)
+                taken.append(batch)
+                most -= batch.num_rows
+                size += batch.nbytes
+            if not taken and self._error is not None:
+                raise copy.copy(self._error)
+            self._keep(taken, size)
+            if self._num_ready <= self._limits.rows_buffered // 2:
+                self._fill_later()
+        return start, taken
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._ready.clear()
+            self._num_ready = self._bytes_ready = 0
+            self._taken = None
+            is_filling = self._is_filling
+            self._changed.notify_all()
+        if not is_filling:
+            self._free()
+
+    def _is_wanted_after(self, error: BaseException | None, is_over: bool) -> bool:
+        """Note how a fill has ended. False where the stream was closed meanwhile."""
+        with self._changed:
+            self._is_filling = False
+            self._is_over = is_over
+            self._error = error
+            self._changed.notify_all()
+            return not self._is_closed
+
+    def _is_full(self) -> bool:
+        with self._changed:
+            limits = self._limits
+            is_full = self._num_ready >= limits.rows_buffered > 0 or self._bytes_ready >= limits.bytes_buffered > 0
+            return is_full or self._is_closed
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        with self._changed:
+            if batch.num_rows and not self._is_closed:
+                self._ready.append(batch)
+                self._count_ready(batch, 1)
+                self._changed.notify_all()
+
+    # Under the lock
+
+    def _wait_for_rows(self) -> None:
+        while not (self._ready or self._is_over or self._is_closed):
+            self._fill_later()
+            self._changed.wait()
+        if self._is_closed:
+            raise ExecutionError("the operation was closed", sqlstate="24000")
+
+    def _next(self, most: int) -> pa.RecordBatch:
+        batch = self._ready.popleft()
+        self._count_ready(batch, -1)
+        if batch.num_rows <= most:
+            return batch
+        self._put_back(batch.slice(most))
+        return batch.slice(0, most)
+
+    def _put_back(self, batch: pa.RecordBatch) -> None:
+        self._ready.appendleft(batch)
+        self._count_ready(batch, 1)
+
+    def _count_ready(self, batch: pa.RecordBatch, sign: int) -> None:
+        self._num_ready += sign * batch.num_rows
+        self._bytes_ready += sign * batch.nbytes
+
+    def _rewind(self) -> None:
+        if self._is_closed:
+            return
+        if self._taken is None:
+            raise ExecutionError(
+                "the rows before are gone: only the first rows of a result can be read again",
+                hint="run the statement again",
+                sqlstate="HYC00",
+            )
+        for batch in reversed(self._taken):
+            self._put_back(batch)
+        self._taken, self._num_taken, self._bytes_taken = [], 0, 0
+
+    def _keep(self, taken: list[pa.RecordBatch], size: int) -> None:
+        self._num_taken += sum(batch.num_rows for batch in taken)
+        self._bytes_taken += size
+        rows, most_bytes = self._limits.rows_buffered, self._limits.bytes_buffered
+        is_much = 0 < rows < self._num_taken or 0 < most_bytes < self._bytes_taken
+        if is_much:
+            self._taken = None
+        elif self._taken is not None:
+            self._taken += taken
+
+    def _fill_later(self) -> None:
+        if not (self._is_filling or self._is_over or self._is_closed):
+            self._executor.submit(self.fill)

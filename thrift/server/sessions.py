@@ -1,0 +1,130 @@
+"""A client's session: its settings and database, and the operations that it has open."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.errors import ExecutionError, UnsupportedError
+from sharkpy.thrift.config import Limits
+from sharkpy.thrift.handles import key_of, matches, new_identifier
+from sharkpy.thrift.operations import ENDED, Operation, too_many
+from sharkpy.thrift.wire.bindings import ttypes
+
+if TYPE_CHECKING:
+    from sharkpy.session import SharkContext
+
+NEWEST_PROTOCOL = 9
+"""V10: what the bindings know."""
+_PREFIXES = {"set:hiveconf:": "", "set:metaconf:": "", "set:system:": "", "set:hivevar:": "hivevar:"}
+"""How clients mark what they set, and how the session's settings name it."""
+_DATABASE = "use:database"
+_PROXY_USER = "hive.server2.proxy.user"
+
+
+class ClientSession:
+    """`connection`: the binary connection it came by, with which it ends; 0 over HTTP, where it ends when idle."""
+
+    def __init__(
+        self, context: SharkContext, user: str, client_protocol: int, connection: int, peer: str, limits: Limits
+    ) -> None:
+        self.context = context
+        self.user = user
+        self.connection = connection
+        self.peer = peer
+        self.protocol = max(0, min(client_protocol, NEWEST_PROTOCOL))
+        self.identifier = new_identifier()
+        self.opened = time.time()
+        self.last_used = time.monotonic()
+        self.client_info: Mapping[str, str] = {}
+        """What the client's program says of itself."""
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._operations: dict[bytes, Operation] = {}
+        self._is_closed = False
+
+    @property
+    def handle(self) -> Any:
+        return ttypes.TSessionHandle(sessionId=self.identifier)
+
+    def configure(self, configuration: Mapping[str, str]) -> None:
+        """What the client sends with OpenSession: `use:database`, `set:hiveconf:key`, `set:hivevar:key`, or a key."""
+        given = {setting_name(key): value for key, value in configuration.items()}
+        database = given.pop(_DATABASE, "")
+        self._check_user(given.pop(_PROXY_USER, ""))
+        for key, value in given.items():
+            self.context.restrictions.check_setting(key)
+            self.context.conf.set(key, value)
+        if database:
+            self.context.sql(f"USE `{database.replace('`', '``')}`").close()
+
+    def under(self, overlay: Mapping[str, str]) -> SharkContext:
+        """The session with settings for one statement alone."""
+        given = {setting_name(key): value for key, value in overlay.items()}
+        for key in given:
+            self.context.restrictions.check_setting(key)
+        return self.context.with_settings(given) if given else self.context
+
+    def _check_user(self, proxied: str) -> None:
+        if proxied not in ("", self.user):
+            raise UnsupportedError(
+                f'the user "{self.user}" may not act for "{proxied}": {_PROXY_USER}',
+                hint="log in as the other user",
+                sqlstate="28000",
+            )
+
+    def operations(self) -> list[Operation]:
+        with self._lock:
+            return list(self._operations.values())
+
+    def add(self, operation: Operation) -> None:
+        """ResourceError 53300 where it has too many."""
+        with self._lock:
+            if self._is_closed:
+                raise ExecutionError("this session is closed", hint="connect again", sqlstate="08003")
+            most = self._limits.operations_per_session
+            if most and len(self._operations) >= most:
+                raise too_many("operations in a session", most)
+            self._operations[operation.identifier.guid] = operation
+
+    def find(self, identifier: Any) -> Operation | None:
+        operation = self._operations.get(key_of(identifier))
+        return operation if operation is not None and matches(operation.identifier, identifier) else None
+
+    def remove(self, operation: Operation) -> None:
+        with self._lock:
+            self._operations.pop(operation.identifier.guid, None)
+        operation.close()
+
+    def idle_operations(self, seconds: float) -> list[Operation]:
+        """Those whose rows nobody has fetched for so long."""
+        now = time.monotonic()
+        return [one for one in self.operations() if one.state in ENDED and now - one.last_used > seconds]
+
+    def is_idle(self, seconds: float) -> bool:
+        """Nothing runs, and nobody has called for so long."""
+        operations = self.operations()
+        last_used = max([self.last_used, *(one.last_used for one in operations)])
+        return not any(one.is_running for one in operations) and time.monotonic() - last_used > seconds
+
+    def close(self) -> None:
+        """End what runs, and the session with its temporary tables. Idempotent."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            operations = list(self._operations.values())
+            self._operations.clear()
+        for operation in operations:
+            operation.close()
+        self.context.stop()
+
+
+def setting_name(key: str) -> str:
+    """A key as clients send it, without the prefix that says what kind it is."""
+    for prefix, name in _PREFIXES.items():
+        if key.startswith(prefix):
+            return f"{name}{key.removeprefix(prefix)}"
+    return key

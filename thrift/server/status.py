@@ -1,0 +1,91 @@
+"""What a client is told of a call: success, or an error as one line with SQLSTATE and Hive's error code."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from sharkpy.errors import (
+    BindError,
+    CancelledError,
+    ColumnNotFoundError,
+    ConfigurationError,
+    DatabaseNotFoundError,
+    ExecutionError,
+    InternalError,
+    ParseError,
+    SharkError,
+    TableExistsError,
+    TableNotFoundError,
+    UnsupportedError,
+)
+from sharkpy.thrift.wire.bindings import ttypes
+
+log = logging.getLogger(__name__)
+
+_CODES: tuple[tuple[type[SharkError], int, str], ...] = (
+    (TableNotFoundError, 10001, "SemanticException"),
+    (ColumnNotFoundError, 10004, "SemanticException"),
+    (DatabaseNotFoundError, 10072, "SemanticException"),
+    (TableExistsError, 10073, "SemanticException"),
+    (BindError, 40000, "SemanticException"),
+    (ParseError, 40000, "ParseException"),
+    (UnsupportedError, 10130, "SemanticException"),
+    (ConfigurationError, 2, ""),
+    (CancelledError, 1317, ""),
+    (ExecutionError, 2, ""),
+    (SharkError, 1, ""),
+)
+"""The first kind that fits: Hive's error code, and the name that its clients look for in the text."""
+
+
+def success() -> Any:
+    return ttypes.TStatus(statusCode=ttypes.TStatusCode.SUCCESS_STATUS)
+
+
+def still_running() -> Any:
+    return ttypes.TStatus(statusCode=ttypes.TStatusCode.STILL_EXECUTING_STATUS)
+
+
+def invalid_handle(what: str) -> Any:
+    return ttypes.TStatus(
+        statusCode=ttypes.TStatusCode.INVALID_HANDLE_STATUS,
+        errorMessage=f"there is no such {what}, or it was closed",
+        sqlState="08003",
+        errorCode=0,
+    )
+
+
+def failure(error: BaseException) -> Any:
+    """`infoMessages` stays empty: a line there that is not a Java stack's makes beeline fail."""
+    error = as_shark_error(error)
+    return ttypes.TStatus(
+        statusCode=ttypes.TStatusCode.ERROR_STATUS,
+        sqlState=error.sqlstate,
+        errorCode=error_code(error),
+        errorMessage=error_text(error),
+    )
+
+
+def as_shark_error(error: BaseException) -> SharkError:
+    """What is no error of ours is a fault of the server: logged with its place, told by its first line."""
+    if isinstance(error, SharkError):
+        return error
+    log.error("a call failed", exc_info=error)
+    return InternalError(f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
+
+
+def error_code(error: SharkError) -> int:
+    return next(code for kind, code, _ in _CODES if isinstance(error, kind))
+
+
+def error_text(error: SharkError) -> str:
+    """One line, as Hive words it where clients read its words."""
+    _, code, name = next(row for row in _CODES if isinstance(error, row[0]))
+    message = " ".join(error.message.split())
+    place = f" (line {error.line}, column {error.column})" if error.line is not None else ""
+    hint = f"; {' '.join(error.hint.split())}" if error.hint else ""
+    if not name:
+        return f"{message}{place}{hint}"
+    known = f" [Error {code}]" if name == "SemanticException" else ""
+    return f"Error while compiling statement: FAILED: {name}{known}: {message}{place}{hint}"

@@ -1,0 +1,44 @@
+"""Who calls, and what answers: all that the rest of the server sees of a connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+TransportName = Literal["sasl", "nosasl", "http"]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One binary connection, or one request over HTTP.
+
+    `user` is who logged in; "" where nobody was asked: over NOSASL, and over HTTP without a name where none is needed.
+    """
+
+    user: str
+    peer: str
+    """host:port"""
+    transport: TransportName
+    connection: int
+    """Counts from 1; requests of one HTTP connection share it."""
+
+
+class Dispatcher(Protocol):
+    """What answers calls; every method may be called from many threads at once."""
+
+    def process(self, request: Any, reply: Any, client: Client) -> None:
+        """Read one message from the thrift transport `request`, write its answer to `reply`, and flush that once.
+
+        Buffers written to `reply` are sent as they are: they must not change before `flush` returns. What is raised
+        reaches the client as an exception of the protocol; over NOSASL, where nothing tells the next message, it also
+        ends the connection.
+        """
+
+    def vanished(self, client: Client) -> None:
+        """The connection of `client` has ended while its call runs; may be called more than once."""
+
+    def closed(self, client: Client) -> None:
+        """The binary connection of `client` has ended; called once for each, never for HTTP."""
+
+    def page(self, path: str) -> tuple[int, str, bytes]:
+        """Status, content type and body for a GET of `path`, without its query."""

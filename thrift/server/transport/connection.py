@@ -1,0 +1,207 @@
+"""A client's socket: reads with deadlines, whole answers out, and an end from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Sequence
+
+from thrift.transport.TTransport import TTransportException
+
+CHUNK = 256 << 10
+SEND_SECONDS = 60.0
+"""A client that takes no byte of its answer for so long is given up."""
+
+LINGER_SECONDS = 2.0
+JOINED_BYTES = 64 << 10
+BUFFERS_AT_ONCE = 256
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Connection:
+    """Used by the one thread that serves it; only `interrupt` may come from another.
+
+    1. A read has a deadline, a moment of `time.monotonic()`; what came beyond its bytes waits for the next one.
+    2. The end of the stream is EOFError, a deadline that passed TimeoutError; other failures are OSError.
+    3. Between `begin_call` and `end_call` an interruption waits for the answer.
+    """
+
+    def __init__(self, sock: socket.socket, peer: str, number: int) -> None:
+        self.peer = peer
+        self.number = number
+        self.is_broken = False
+        """An answer could not be sent: nothing more can be."""
+        self.is_encrypted = False
+        self._socket = sock
+        self._ahead = b""
+        self._lock = threading.Lock()
+        self._in_call = False
+        self._interrupted = False
+
+    @property
+    def host(self) -> str:
+        return self.peer.rpartition(":")[0]
+
+    def peek_raw(self, deadline: float) -> int:
+        """The first byte on the wire, still to be read."""
+        self._limit_time(deadline)
+        first = self._socket.recv(1, socket.MSG_PEEK)
+        if not first:
+            raise EOFError
+        return first[0]
+
+    def encrypt(self, context: ssl.SSLContext, deadline: float) -> None:
+        """TLS from here on."""
+        self._limit_time(deadline)
+        encrypted = context.wrap_socket(self._socket, server_side=True, do_handshake_on_connect=False)
+        self._socket = encrypted
+        self.is_encrypted = True
+        encrypted.do_handshake()
+
+    def peek(self, deadline: float) -> int:
+        """The next byte, still to be read."""
+        if not self._ahead:
+            self._ahead = self._receive(deadline)
+        return self._ahead[0]
+
+    def read_some(self, deadline: float) -> bytes:
+        """What is there, at least one byte."""
+        some, self._ahead = self._ahead, b""
+        return some or self._receive(deadline)
+
+    def read(self, size: int, deadline: float) -> bytes:
+        """Exactly `size` bytes; room is made as they come."""
+        if len(self._ahead) >= size:
+            whole, self._ahead = self._ahead[:size], self._ahead[size:]
+            return whole
+        parts, missing = [self._ahead], size - len(self._ahead)
+        self._ahead = b""
+        while missing > 0:
+            part = self._receive(deadline)
+            parts.append(part[:missing])
+            self._ahead = part[missing:]
+            missing -= len(part)
+        return b"".join(parts)
+
+    def read_through(self, mark: bytes, limit: int, deadline: float) -> bytes | None:
+        """The bytes up to and with `mark`; None where it is not among the next `limit` bytes."""
+        held = self._ahead
+        while (place := held.find(mark, 0, limit)) < 0:
+            if len(held) >= limit:
+                return None
+            held += self._receive(deadline)
+        end = place + len(mark)
+        self._ahead = held[end:]
+        return held[:end]
+
+    def send(self, buffers: Sequence[Buffer]) -> None:
+        """Send all of `buffers`, large ones without copying them."""
+        try:
+            self._socket.settimeout(SEND_SECONDS)
+            if sum(len(buffer) for buffer in buffers) <= JOINED_BYTES:
+                self._socket.sendall(b"".join(buffers))
+            elif self.is_encrypted:
+                self._send_pieces(buffers)
+            else:
+                self._send_gathered(buffers)
+        except BaseException:
+            self.is_broken = True
+            raise
+
+    def _send_pieces(self, buffers: Sequence[Buffer]) -> None:
+        for buffer in buffers:
+            view = memoryview(buffer)
+            for start in range(0, len(view), CHUNK):
+                self._socket.sendall(view[start : start + CHUNK])
+
+    def _send_gathered(self, buffers: Sequence[Buffer]) -> None:
+        views = [view for buffer in buffers if len(view := memoryview(buffer).cast("B"))]
+        first = 0
+        while first < len(views):
+            sent = self._socket.sendmsg(views[first : first + BUFFERS_AT_ONCE])
+            while first < len(views) and sent >= len(views[first]):
+                sent -= len(views[first])
+                first += 1
+            if sent:
+                views[first] = views[first][sent:]
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    @property
+    def is_in_call(self) -> bool:
+        return self._in_call
+
+    def begin_call(self) -> bool:
+        """False where the connection was interrupted before."""
+        with self._lock:
+            self._in_call = not self._interrupted
+            return self._in_call
+
+    def end_call(self) -> bool:
+        """False where the connection was interrupted meanwhile, or cannot send any more."""
+        with self._lock:
+            self._in_call = False
+            return not (self._interrupted or self.is_broken)
+
+    def interrupt(self, *, at_once: bool) -> None:
+        """End the connection: after its running call, or without waiting for that."""
+        with self._lock:
+            self._interrupted = True
+            if at_once or not self._in_call:
+                self._shut_down(socket.SHUT_RDWR)
+
+    def linger(self) -> None:
+        """Let the client read what was sent last: a socket closed over unread bytes takes its answer back."""
+        if self.is_broken:
+            return
+        self._shut_down(socket.SHUT_WR)
+        self._ahead = b""
+        with contextlib.suppress(OSError, EOFError, ValueError):
+            deadline = time.monotonic() + LINGER_SECONDS
+            while time.monotonic() < deadline:
+                self._receive(deadline)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.close()
+
+    def _shut_down(self, how: int) -> None:
+        # Not the method of SSLSocket: it would take the codec away from the thread that reads.
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(self._socket, how)
+
+    def _limit_time(self, deadline: float) -> None:
+        if deadline == math.inf:
+            self._socket.settimeout(None)
+            return
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left)
+
+    def _receive(self, deadline: float) -> bytes:
+        self._limit_time(deadline)
+        some = self._socket.recv(CHUNK)
+        if not some:
+            raise EOFError
+        return some
+
+
+class MessageTooLargeError(TTransportException):  # type: ignore[misc]
+    """A message of more bytes than the server takes."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            TTransportException.SIZE_LIMIT, f"the request is larger than {limit} bytes, the server's limit"
+        )
+
+
+def after(seconds: float) -> float:
+    """The deadline in `seconds` from now; 0 means none."""
+    return time.monotonic() + seconds if seconds > 0 else math.inf

@@ -1,0 +1,122 @@
+"""SASL PLAIN (RFC 4616) in thrift's negotiation messages, then frames: four bytes of length and a message."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+
+from thrift.Thrift import TApplicationException
+
+from sharkpy.thrift.auth.authenticator import AuthenticationError
+from sharkpy.thrift.transport.buffers import Frame, Reply
+from sharkpy.thrift.transport.call import answer
+from sharkpy.thrift.transport.client import Client
+from sharkpy.thrift.transport.connection import Buffer, Connection, MessageTooLargeError, after
+from sharkpy.thrift.transport.service import Service
+from sharkpy.thrift.wire.protocol import exception_message
+
+NEGOTIATION_BYTES = 16 << 10
+"""Of one message before a client has logged in."""
+
+_status_and_length = struct.Struct("!BI")
+_length = struct.Struct("!I")
+
+
+class Status(IntEnum):
+    START = 1
+    OK = 2
+    BAD = 3
+    ERROR = 4
+    COMPLETE = 5
+
+
+class _NegotiationError(Exception):
+    """What the client sent is no negotiation of PLAIN."""
+
+
+def refuse(connection: Connection, text: str, status: Status = Status.ERROR) -> None:
+    """End the negotiation; clients show `text`."""
+    _send(connection, status, text.encode())
+    connection.linger()
+
+
+def serve(connection: Connection, service: Service, deadline: float) -> None:
+    """Log a client in before `deadline`, then serve its calls until it goes or the server stops."""
+    try:
+        user = _log_in(connection, service, deadline)
+    except _NegotiationError as error:
+        service.refused("protocol")
+        refuse(connection, str(error), Status.BAD)
+        return
+    except AuthenticationError as error:
+        service.refused("login")
+        refuse(connection, error.message)
+        return
+    _send(connection, Status.COMPLETE, b"")
+    client = Client(user, connection.peer, "sasl", connection.number)
+    try:
+        with service.departures.watched(connection, client):
+            _serve_frames(connection, service, client)
+    finally:
+        service.dispatcher.closed(client)
+
+
+def _log_in(connection: Connection, service: Service, deadline: float) -> str:
+    status, mechanism = _receive(connection, deadline)
+    if status != Status.START:
+        raise _NegotiationError("the negotiation does not begin with START")
+    if mechanism != b"PLAIN":
+        name = mechanism[:32].decode("ascii", "replace")
+        raise _NegotiationError(f'no login with mechanism "{name}": the server knows PLAIN alone')
+    status, response = _receive(connection, deadline)
+    if status == Status.OK and not response:
+        _send(connection, Status.OK, b"")
+        status, response = _receive(connection, deadline)
+    if status not in (Status.OK, Status.COMPLETE):
+        raise _NegotiationError("the client ended the negotiation")
+    if response.count(0) != 2:
+        raise _NegotiationError("the client's name and password are not in the form of PLAIN")
+    acts_for, user, password = response.split(b"\0")
+    if acts_for not in (b"", user):
+        raise AuthenticationError("a user may not act for another one")
+    return service.login.check(user, password, connection.host)
+
+
+def _receive(connection: Connection, deadline: float) -> tuple[int, bytes]:
+    status, size = _status_and_length.unpack(connection.read(_status_and_length.size, deadline))
+    if size > NEGOTIATION_BYTES:
+        raise _NegotiationError(f"a login of more than {NEGOTIATION_BYTES} bytes")
+    return status, connection.read(size, deadline)
+
+
+def _send(connection: Connection, status: Status, text: bytes) -> None:
+    connection.send([_status_and_length.pack(status, len(text)) + text])
+
+
+def _serve_frames(connection: Connection, service: Service, client: Client) -> None:
+    def send(buffers: Sequence[Buffer]) -> None:
+        connection.send([_length.pack(sum(len(buffer) for buffer in buffers)), *buffers])
+
+    limits = service.config.limits
+    deadline = after(limits.login_seconds)
+    while True:
+        connection.peek(deadline)
+        deadline = after(limits.login_seconds)
+        (size,) = _length.unpack(connection.read(_length.size, deadline))
+        if size > limits.frame_bytes:
+            service.refused("frame")
+            text = str(MessageTooLargeError(limits.frame_bytes))
+            send([exception_message(text, kind=TApplicationException.PROTOCOL_ERROR)])
+            connection.linger()
+            return
+        frame = connection.read(size, deadline)
+        deadline = math.inf
+        if not size:
+            continue
+        if not connection.begin_call():
+            return
+        answer(service, client, Frame(frame), Reply(send))
+        if not connection.end_call():
+            return

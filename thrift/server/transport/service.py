@@ -1,0 +1,24 @@
+"""What every connection of a server shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from sharkpy.thrift.auth.login import Login
+from sharkpy.thrift.config import ServerConfig
+from sharkpy.thrift.transport.client import Dispatcher
+from sharkpy.thrift.transport.departures import Departures
+
+Refusal = Literal["connections", "login", "tls", "protocol", "frame", "timeout", "call", "http"]
+"""Why a client was refused: the label of a counter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    config: ServerConfig
+    dispatcher: Dispatcher
+    login: Login
+    refused: Callable[[Refusal], None]
+    departures: Departures

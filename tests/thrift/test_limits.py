@@ -17,7 +17,7 @@ from sharkpy.errors import ConfigurationError
 from sharkpy.thrift.config import Limits, ServerConfig
 from sharkpy.thrift.server import HiveServer
 from tests.thrift.caller import ERROR, SUCCESS, Caller, State, over_http, over_sasl
-from tests.thrift.conftest import LONG_QUERY, Serve
+from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, Serve
 
 
 def refused(server: HiveServer, limit: str) -> float:
@@ -104,15 +104,13 @@ def test_seconds_of_a_query(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "text"),
-    [("shark.query.queue.max=0", "shark.query.queue.max"), ("shark.query.queue.timeout=0.3", "0.3 s")],
+    ("key", "value", "text"),
+    [("shark.query.queue.max", 0, "shark.query.queue.max"), ("shark.query.queue.timeout", 0.3, "0.3 s")],
 )
 def test_the_queue_of_the_engine(tmp_path: Path, key: str, value: float, text: str) -> None:
     conf = {"shark.query.max.concurrent": 1, "shark.query.short.max.rows": 0, key: value}
     with sharkpy.connect("local[2]", tmp_path / "w", **conf) as context:
-        context.sql(
-            "CREATE TABLE numbers AS SELECT pos AS n FROM (SELECT posexplode(split(space(99999), ' ')) AS (pos, x)) t"
-        )
+        context.sql(MAKE_NUMBERS).close()
         with HiveServer(context, ServerConfig(port=0)) as server:
             with Caller(server.port) as one, Caller(server.port) as other:
                 running = one.begin(LONG_QUERY)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
+from typing import get_args
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sharkpy.thrift.metrics import LIMITS_MET, Metrics
 from sharkpy.thrift.server import HiveServer
+from sharkpy.thrift.transport.service import Refusal
 from tests.thrift.caller import Caller
 from tests.thrift.conftest import Serve
 
@@ -79,6 +81,10 @@ def test_unknown_calls_share_a_label(serve: Serve) -> None:
             caller.client._iprot.readMessageEnd()
         assert caller.rows("SELECT 1") == [[1]]
     assert samples(server)["sharkpy_call_seconds_count", (("call", "unknown"),)] == 2
+
+
+def test_every_refusal_of_a_connection_has_its_label() -> None:
+    assert set(get_args(Refusal)) <= set(LIMITS_MET)
 
 
 def test_figures_of_servers_are_apart() -> None:

@@ -341,6 +341,18 @@ def test_the_contexts_sessions_are_given_back(engine: sharkpy.SharkContext, serv
     wait_for(lambda: len(engine._parts.members()) == before, 2)
 
 
+def test_temporary_tables_go_with_their_session(engine: sharkpy.SharkContext, server: HiveServer) -> None:
+    store = engine.engine.store
+    before = store.usage().num_blocks
+    for says_goodbye in (False, True):
+        with Caller(server.port) as caller:
+            caller.rows("CACHE TABLE passing AS SELECT n FROM numbers")
+            assert store.usage().num_blocks > before
+            if says_goodbye:
+                caller.close_session()
+        wait_for(lambda: store.usage().num_blocks == before, 2)
+
+
 def test_nothing_of_a_stopped_server_is_left(engine: sharkpy.SharkContext) -> None:
     names = ("operation", "idle", "accept", "client", "departures")
 

@@ -42,8 +42,10 @@ class Metrics:
         self._counters = {
             name: Counter(f"sharkpy_{name}", text, registry=self._registry) for name, text in _COUNTERS.items()
         }
-        refused = Counter("sharkpy_refused", "What met a limit or was not let in", ["limit"], registry=self._registry)
-        self._refused = {limit: refused.labels(limit) for limit in LIMITS_MET}
+        refused = ("sharkpy_refused", "What met a limit or was not let in")
+        self._refused = Counter(*refused, ["limit"], registry=self._registry)
+        for limit in LIMITS_MET:
+            self._refused.labels(limit)
         calls = ("sharkpy_call_seconds", "Time that calls took to be answered")
         self._calls = Histogram(*calls, ["call"], buckets=_CALL_SECONDS, registry=self._registry)
         statements = ("sharkpy_statement_seconds", "Time that statements took until their first rows, or their end")
@@ -55,7 +57,7 @@ class Metrics:
         self._counters[name].inc(number)
 
     def refuse(self, limit: str) -> None:
-        self._refused[limit].inc()
+        self._refused.labels(limit).inc()
 
     def call(self, name: str, seconds: float) -> None:
         self._calls.labels(name).observe(seconds)

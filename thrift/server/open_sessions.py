@@ -131,7 +131,7 @@ class OpenSessions:
     def close_session(self, session: ClientSession) -> None:
         with self._lock:
             self._sessions.pop(session.identifier.guid, None)
-        for operation in session.operations():
+        for operation in session.close_operations():
             self._owners.pop(operation.identifier.guid, None)
         session.close()
 

@@ -62,7 +62,7 @@ class HiveServer:
             self._is_stopped = True
         seconds = self.config.limits.drain_seconds if drain else 0.0
         left = self.sessions.drain(seconds, self._hurry.is_set)
-        if left:
+        if left and drain:
             log.warning("%d operations were cancelled: they did not end in time", left)
         self._listener.stop(drain=drain, seconds=_ANSWER_SECONDS)
         self.sessions.close()

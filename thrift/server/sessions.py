@@ -109,16 +109,19 @@ class ClientSession:
         last_used = max([self.last_used, *(one.last_used for one in operations)])
         return not any(one.is_running for one in operations) and time.monotonic() - last_used > seconds
 
-    def close(self) -> None:
-        """End what runs, and the session with its temporary tables. Idempotent."""
+    def close_operations(self) -> list[Operation]:
+        """End what runs, for good: those that there were."""
         with self._lock:
-            if self._is_closed:
-                return
             self._is_closed = True
             operations = list(self._operations.values())
             self._operations.clear()
         for operation in operations:
             operation.close()
+        return operations
+
+    def close(self) -> None:
+        """End what runs, and the session with its temporary tables. Idempotent."""
+        self.close_operations()
         self.context.stop()
 
 

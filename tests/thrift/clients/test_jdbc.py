@@ -346,7 +346,7 @@ def test_tables_and_columns(jvm: Any, connection: Any) -> None:
     assert {("every", "TABLE"), ("parts", "TABLE"), ("seen", "VIEW")} <= set(found)
     only = jvm.java.lang.reflect.Array.newInstance(jvm.java.lang.Class.forName("java.lang.String"), 1)
     only[0] = "VIEW"
-    assert columns(about.getTables(None, None, "%", only), "TABLE_NAME") == [("seen",)]
+    assert columns(about.getTables(None, "default", "%", only), "TABLE_NAME") == [("seen",)]
     assert {("default",), ("other",)} <= set(columns(about.getSchemas(), "TABLE_SCHEM"))
     assert columns(about.getSchemas(None, "oth%"), "TABLE_SCHEM") == [("other",)]
     found = columns(

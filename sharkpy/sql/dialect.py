@@ -80,7 +80,7 @@ class HiveQLParser(HiveParser):
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         "CAST": lambda self: self._parse_cast(True),
         "EXTRACT": lambda self: self._parse_extract(),
-        "POSITION": lambda self: self._parse_position(),
+        "POSITION": lambda self: self._parse_place(),
         "TRANSFORM": lambda self: self.refuse("SELECT TRANSFORM"),
     }
     COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {
@@ -194,7 +194,7 @@ class HiveQLParser(HiveParser):
             self.raise_error("a value expected in IN ()", self._prev)
         return result
 
-    def _parse_position(self) -> Any:
+    def _parse_place(self) -> Any:
         """position(part IN text), or position(part, text[, start]) as of locate."""
         part = self._parse_bitwise()
         if part is None:

@@ -1,4 +1,4 @@
-"""python -m bench tpch|bigdata|micro|pde [--scale 1] [--engines sharkpy,sharkpy-rdd,spark,duckdb] [--json out.json]"""
+"""python -m bench tpch|bigdata|micro|pde|server [--scale 1] [--engines sharkpy,spark,…] [--queries …] [--no-append]"""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ import pyarrow as pa
 
 from bench.compare import difference
 from bench.engines import EngineOptions
+from bench.measurements import run_measurements
 from bench.report import append, suite_report
 from bench.suites import ROOT, SUITES
 
+MEASURED = ("pde", "server")
+"""Packages of measurements against aims."""
 ENGINES = "sharkpy,sharkpy-rdd,spark,duckdb"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("suite", choices=[*SUITES, "micro", "pde"])
+    parser.add_argument("suite", choices=[*SUITES, "micro", *MEASURED])
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--engines", default=ENGINES)
     parser.add_argument("--queries", help="names, separated by commas (default: all)")
@@ -40,10 +43,8 @@ def main() -> int:
 
         text, figures = run_micro(options.runs)
         differences: list[str] = []
-    elif options.suite == "pde":
-        from bench.pde_suite import run_pde
-
-        text, figures = run_pde(options.runs, options.queries)
+    elif options.suite in MEASURED:
+        text, figures = run_measurements(options.suite, options.runs, options.queries)
         differences = []
     else:
         figures, differences = run_suite(options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 
 
@@ -18,8 +17,3 @@ class Figure:
 
 NAMES: tuple[str, ...] = ("skew", "skewed_distinct", "copartition", "sessions", "rebuild", "join_choice", "top_n")
 """Modules here, each with `measure(runs: int) -> list[Figure]`; its docstring says what is compared with what."""
-
-
-def measure(name: str, runs: int) -> list[Figure]:
-    figures: list[Figure] = importlib.import_module(f"bench.pde.{name}").measure(runs)
-    return figures

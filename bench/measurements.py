@@ -1,0 +1,53 @@
+"""Measurements against aims: each in a process of its own, their figures as one table."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from bench.pde import Figure
+from bench.report import machine
+from bench.suites import ROOT
+
+
+def run_measurements(package: str, runs: int, wanted: str | None = None) -> tuple[str, dict[str, Any]]:
+    """Markdown and figures of the measurements `wanted` (names with commas between; None: all NAMES of the package)."""
+    known: tuple[str, ...] = importlib.import_module(f"bench.{package}").NAMES
+    names = known if wanted is None else tuple(wanted.split(","))
+    figures: dict[str, Any] = {}
+    head = ["| measurement | what | value | wanted | met |", "|---|---|---:|---:|---|"]
+    lines = [f"## {package}", "", f"{machine()}.", "", *head]
+    for name in names:
+        print(f"{package}: {name}", file=sys.stderr)
+        found = _measure(package, name, runs)
+        for one in found:
+            met = {None: "", True: "yes", False: "no"}[one.met]
+            lines.append(f"| {name} | {one.what} | {one.value} | {one.wanted} | {met} |")
+            print(lines[-1], file=sys.stderr)
+        figures[name] = [asdict(one) for one in found]
+    return "\n".join([*lines, ""]), figures
+
+
+def _measure(package: str, name: str, runs: int) -> list[Figure]:
+    command = [sys.executable, "-m", "bench.measurements", package, name, str(runs)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
+    done = subprocess.run(command, check=True, cwd=ROOT.parent, env=environment, stdout=subprocess.PIPE, text=True)
+    return [Figure(**one) for one in json.loads(done.stdout.splitlines()[-1])]
+
+
+def main(package: str, name: str, runs: int) -> None:
+    """One measurement; its figures are the last line."""
+    # What it started is stopped when it is terminated.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    figures = importlib.import_module(f"bench.{package}.{name}").measure(runs)
+    print(json.dumps([asdict(one) for one in figures]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

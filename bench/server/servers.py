@@ -1,0 +1,86 @@
+"""The two servers that are compared, each in a process of its own, over the same Parquet files."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow.parquet as pq
+from pyhive import hive
+
+from bench.engines import CORES
+from bench.suites import CACHE
+from sharkpy.types import from_arrow
+from tests.thrift import spark_server
+
+Auth = Literal["NONE", "NOSASL"]
+_LISTENS = re.compile(r"listens on 127\.0\.0\.1:(\d+)")
+_STOP_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    name: str
+    port: int
+    process_id: int
+    auth: Auth
+
+    def connect(self) -> Any:
+        return hive.connect("127.0.0.1", self.port, username="bench", auth=self.auth)
+
+    def run(self, *statements: str) -> None:
+        connection = self.connect()
+        cursor = connection.cursor()
+        for statement in statements:
+            cursor.execute(statement)
+        connection.close()
+
+    def cache(self, tables: Sequence[Path]) -> None:
+        """Each folder of Parquet files becomes a table of its name, in memory."""
+        for folder in tables:
+            self.run(_made(folder, is_hive=self.name == "sharkpy"), f"CACHE TABLE {folder.name}")
+
+
+def _made(folder: Path, *, is_hive: bool) -> str:
+    schema = pq.read_schema(next(folder.glob("*.parquet")))
+    columns = ", ".join(f"`{field.name}` {from_arrow(field.type)}" for field in schema)
+    kind = f"EXTERNAL TABLE {folder.name} ({columns}) STORED AS PARQUET"
+    return f"CREATE {kind if is_hive else f'TABLE {folder.name} USING parquet'} LOCATION '{folder}'"
+
+
+@contextmanager
+def sharkpy_server(auth: Auth = "NONE") -> Iterator[Server]:
+    """Started as a user starts it; NONE and NOSASL are served by one port."""
+    with tempfile.TemporaryDirectory(prefix="server-", dir=CACHE) as folder, Path(folder, "log").open("wb") as log:
+        command = [sys.executable, "-m", "sharkpy.cli.main", "server", "--port", "0", "--location-folder", "/"]
+        options = ["--master", f"local[{CORES}]", "--warehouse", f"{folder}/warehouse", "--log-level", "error"]
+        process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=log, text=True)
+        try:
+            line = process.stdout.readline() if process.stdout else ""
+            found = _LISTENS.search(line)
+            if found is None:
+                raise RuntimeError(f"the server did not start: {line}{Path(folder, 'log').read_text()}")
+            yield Server("sharkpy", int(found[1]), process.pid, auth)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(_STOP_SECONDS)
+
+
+@contextmanager
+def spark_thrift_server(auth: Auth = "NONE") -> Iterator[Server]:
+    with spark_server.start(f"local[{CORES}]", auth=auth, heap_bytes=4 << 30) as server:
+        yield Server("spark", server.port, server.process_id, auth)
+
+
+SERVERS: dict[str, Callable[[Auth], AbstractContextManager[Server]]] = {
+    "sharkpy": sharkpy_server,
+    "spark": spark_thrift_server,
+}

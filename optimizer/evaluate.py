@@ -46,6 +46,11 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "gt": operator.gt,
     "ge": operator.ge,
 }
+_COMPUTE: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+}
 _COMPARABLE = (TINYINT, SMALLINT, INT, BIGINT, STRING, DATE)
 
 
@@ -64,6 +69,9 @@ def evaluate_quickly(expr: Expr) -> Literal | None:
         case Call(function, (Literal(one, source), Literal(other, target))) if function in _COMPARE:
             if source == target and source in _COMPARABLE:
                 return Literal(_COMPARE[function](one, other), BOOLEAN)
+        case Call(function, (Literal(int() as one, source), Literal(int() as other, target))) if function in _COMPUTE:
+            if source == target == expr.dtype and source in _LIMITS:
+                return _quick_cast(_COMPUTE[function](one, other), source, source)
     return None
 
 

@@ -63,6 +63,7 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
         level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
     from sharkpy.session import connect
+    from sharkpy.thrift.row_sets import COLUMNAR_SINCE, encode_row_set
     from sharkpy.thrift.server import HiveServer
 
     with connect(options.master, options.warehouse, **settings) as context:
@@ -78,6 +79,9 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
 
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, end)
+        # What is made on first use is made before the first client comes.
+        answer = context.sql("SELECT 1, ''")
+        encode_row_set(list(answer.batches()), answer.schema, 0, COLUMNAR_SINCE)
         server.start()
         sys.stdout.write(
             f"sharkpy server listens on {config.host}:{server.port}, warehouse {context.catalog.warehouse_dir}\n"

@@ -24,6 +24,10 @@ CASES: list[tuple[Expr, object]] = [
     (Call("date_sub", (DAY, lit(90)), DATE), datetime.date(1998, 9, 2)),
     (Call("add", (DAY, Literal(2, INTERVAL_YEAR_MONTH)), DATE), datetime.date(1999, 2, 1)),
     (Call("add", (lit(2), lit(3)), INT), 5),
+    (Call("subtract", (lit(2), lit(3)), INT), -1),
+    (Call("multiply", (lit(-2), lit(3)), INT), -6),
+    (Call("add", (lit(2_147_483_647), lit(1)), INT), -2_147_483_648),
+    (Call("multiply", (lit(65_536), lit(65_536)), INT), 0),
     (Call("divide", (lit(1.0, DOUBLE), lit(0.0, DOUBLE)), DOUBLE), None),
     (Call("add", (lit(2), Literal(None, INT)), INT), None),
     (Call("upper", (lit("it's"),), STRING), "IT'S"),
@@ -38,6 +42,12 @@ def test_folded(given: Expr, expected: object) -> None:
     result = fold_constants(plan, context(plan))
     assert isinstance(result, Filter)
     assert result.predicate.args[1] == Literal(expected, given.dtype)  # type: ignore[attr-defined, arg-type]
+
+
+def test_whole_numbers_are_computed_without_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sharkpy.optimizer.evaluate._run", lambda items: pytest.fail(f"a query for {items}"))
+    plan = where(T1, gt(A, Call("add", (lit(1_234_567), Call("multiply", (lit(7), lit(911)), INT)), INT)))
+    assert fold_constants(plan, context(plan)) == where(T1, gt(A, 1_240_944))
 
 
 def test_only_the_constant_part_is_folded() -> None:

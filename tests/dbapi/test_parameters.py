@@ -99,7 +99,7 @@ def test_any_text_and_bytes(cursor: dbapi.Cursor, values: list[object]) -> None:
         (object(), dbapi.NotSupportedError),
         ([], dbapi.ProgrammingError),
     ],
-    ids=repr,
+    ids=lambda given: getattr(given, "__name__", type(given).__name__),
 )
 def test_values_without_a_literal(cursor: dbapi.Cursor, value: object, kind: type[dbapi.Error]) -> None:
     with pytest.raises(dbapi.Error) as caught:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ from sharkpy.execution.spark.class_cache import ClassCache, cache_dir, class_cac
 from sharkpy.execution.spark.gateway import java_command, pyspark_home
 from sharkpy.execution.spark.java import Java, find_java
 
+ROOT = Path(__file__).parents[2]
+_IMPORTS = "from pathlib import Path; from tests.execution import test_class_cache as tests\n"
 JAVA = Java("/opt/java/bin/java", 17, "a test")
 
 
@@ -88,19 +92,32 @@ def run_tasks(warehouse: Path) -> list[tuple[object, ...]]:
         return rows
 
 
+def run_apart(program: str) -> str:
+    """What a process of its own prints: in this one a JVM may run already."""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True, timeout=100
+    )
+    return run.stdout + run.stderr
+
+
 @pytest.mark.spark
 def test_a_session_starts_with_nonsense_for_a_cache(tmp_path: Path) -> None:
     trained(find_java(), b"\0" * 100_000)
-    assert run_tasks(tmp_path / "w") == [(3,)]
+    work = f"print(tests.run_tasks(Path({str(tmp_path / 'w')!r})))"
+    assert "[(3,)]" in run_apart(
+        f"from pathlib import Path; from tests.execution import test_class_cache as tests\n{work}"
+    )
 
 
 @pytest.mark.spark
-def test_a_jvm_that_dies_of_its_cache_is_started_without(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_jvm_that_dies_of_its_cache_is_started_without(tmp_path: Path) -> None:
     cache = trained(find_java())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ClassCache, "use", lambda _: ["-XX:+NoSuchOptionAtAll", "-XX:-IgnoreUnrecognizedVMOptions"])
-        assert run_tasks(tmp_path / "w") == [(3,)]
-    assert "once more, without its class cache" in caplog.text
+    told = run_apart(
+        _IMPORTS + "options = ['-XX:+NoSuchOptionAtAll', '-XX:-IgnoreUnrecognizedVMOptions']\n"
+        f"tests.ClassCache.use = lambda _: options; print(tests.run_tasks(Path({str(tmp_path / 'w')!r})))"
+    )
+    assert "[(3,)]" in told
+    assert "once more, without its class cache" in told
     assert cache.fault() == ""
 
 

@@ -215,7 +215,7 @@ def test_closing_the_rows_early_ends_the_query(spark_engine: Engine) -> None:
 def test_progress(spark_engine: Engine) -> None:
     seen: list[Progress] = []
     list(StageRunner(spark_engine, progress=seen.append).batches(numbers(10, tasks=4)))
-    assert [progress.tasks_done for progress in seen] == [1, 2, 3, 4]
+    assert [progress.tasks_done for progress in seen] == [0, 1, 2, 3, 4]
     assert {progress.tasks_total for progress in seen} == {4}
 
 

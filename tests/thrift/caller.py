@@ -73,6 +73,8 @@ class Caller:
         answer = self.execute(text, **more)
         assert answer.status.statusCode == SUCCESS, answer.status.errorMessage
         columns = columns_of(self.fetch(answer.operationHandle))
+        while any(more := columns_of(self.fetch(answer.operationHandle))):
+            columns = [[*before, *after] for before, after in zip(columns, more, strict=True)]
         self.close(answer.operationHandle)
         return columns
 

@@ -357,9 +357,10 @@ def test_nothing_of_a_stopped_server_is_left(engine: sharkpy.SharkContext) -> No
     names = ("operation", "idle", "accept", "client", "departures")
 
     def threads() -> set[str]:
-        found = {one.name for one in threading.enumerate()}
+        found = {one.name for one in threading.enumerate() if one.ident not in others}
         return {name for name in found if name.startswith(tuple(f"sharkpy-{part}" for part in names))}
 
+    others = {one.ident for one in threading.enumerate()}
     server = HiveServer(engine, ServerConfig(port=0)).start()
     with Caller(server.port) as caller:
         caller.begin(LONG_QUERY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sharkpy.errors import ExecutionError, UnsupportedError
 from sharkpy.thrift import metadata, row_sets
@@ -162,13 +162,13 @@ class Calls:
     def _session(self, request: Any, client: Client) -> ClientSession:
         session = self._sessions.session(request.sessionHandle, client)
         if session is None:
-            raise InvalidHandleError("session")
+            raise InvalidHandleError.of("session")
         return session
 
     def _operation(self, request: Any, client: Client) -> tuple[ClientSession, Operation]:
         found = self._sessions.operation(request.operationHandle, client)
         if found is None:
-            raise InvalidHandleError("operation")
+            raise InvalidHandleError.of("operation")
         return found
 
 
@@ -177,9 +177,9 @@ class InvalidHandleError(ExecutionError):
 
     sqlstate = "08003"
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"there is no such {what}, or it was closed")
-        self.what = what
+    @classmethod
+    def of(cls, what: str) -> Self:
+        return cls(f"there is no such {what}, or it was closed")
 
 
 def _metadata(name: str, kind: int) -> Call:
@@ -221,5 +221,5 @@ CALLS: Mapping[str, Call] = {
 
 def failed_status(error: BaseException) -> Any:
     if isinstance(error, InvalidHandleError):
-        return invalid_handle(error.what)
+        return invalid_handle(error)
     return failure(error)

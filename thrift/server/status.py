@@ -47,11 +47,11 @@ def still_running() -> Any:
     return ttypes.TStatus(statusCode=ttypes.TStatusCode.STILL_EXECUTING_STATUS)
 
 
-def invalid_handle(what: str) -> Any:
+def invalid_handle(error: SharkError) -> Any:
     return ttypes.TStatus(
         statusCode=ttypes.TStatusCode.INVALID_HANDLE_STATUS,
-        errorMessage=f"there is no such {what}, or it was closed",
-        sqlState="08003",
+        errorMessage=error.message,
+        sqlState=error.sqlstate,
         errorCode=0,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import uuid
@@ -27,6 +28,7 @@ from sharkpy.execution.workers.connection import ConnectionPool
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+_log = logging.getLogger(__name__)
 _MOST_REPAIRS = 3
 """Times that a stage is run again after lost blocks were made anew."""
 Repair = Callable[[Sequence[BlockHandle]], None]
@@ -141,8 +143,11 @@ class QueryRun:
         return listen
 
     def note_progress(self, stage: Stage, done: int, total: int, rows: int) -> None:
-        """So many of the stage's tasks are done, and read so many rows."""
-        self.progress(Progress(stage.label, len(self.profile.stages), done, total, rows))
+        """So many of the stage's tasks are done, and read so many rows. Who listens badly harms no query."""
+        try:
+            self.progress(Progress(stage.label, len(self.profile.stages), done, total, rows))
+        except Exception:  # noqa: BLE001 - whoever looks on
+            _log.exception("a listener of progress failed")
 
     def note(
         self,

@@ -75,7 +75,7 @@ class OpenSessions:
         self._check_sessions(name)
         context = self.context.new_session(**{"shark.user": name})
         connection = 0 if client.transport == "http" else client.connection
-        session = ClientSession(context, name, protocol, connection, client.peer, self.config.limits)
+        session = ClientSession(context, name, protocol, connection, self.config.limits)
         context.restrictions = self._restrictions
         try:
             self._configure(session, configuration)

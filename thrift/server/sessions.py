@@ -27,16 +27,12 @@ _PROXY_USER = "hive.server2.proxy.user"
 class ClientSession:
     """`connection`: the binary connection it came by, with which it ends; 0 over HTTP, where it ends when idle."""
 
-    def __init__(
-        self, context: SharkContext, user: str, client_protocol: int, connection: int, peer: str, limits: Limits
-    ) -> None:
+    def __init__(self, context: SharkContext, user: str, client_protocol: int, connection: int, limits: Limits) -> None:
         self.context = context
         self.user = user
         self.connection = connection
-        self.peer = peer
         self.protocol = max(0, min(client_protocol, NEWEST_PROTOCOL))
         self.identifier = new_identifier()
-        self.opened = time.time()
         self.last_used = time.monotonic()
         self.client_info: Mapping[str, str] = {}
         """What the client's program says of itself."""

@@ -43,10 +43,6 @@ def success() -> Any:
     return ttypes.TStatus(statusCode=ttypes.TStatusCode.SUCCESS_STATUS)
 
 
-def still_running() -> Any:
-    return ttypes.TStatus(statusCode=ttypes.TStatusCode.STILL_EXECUTING_STATUS)
-
-
 def invalid_handle(error: SharkError) -> Any:
     return ttypes.TStatus(
         statusCode=ttypes.TStatusCode.INVALID_HANDLE_STATUS,

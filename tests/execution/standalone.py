@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sharkpy.execution.spark.gateway import pyspark_home
+from sharkpy.execution.spark.gateway import logging_properties, pyspark_home
 from sharkpy.execution.spark.java import find_java
 
 _TIMEOUT_SECONDS = 60.0
@@ -69,24 +69,13 @@ def _start(
         "JAVA_HOME": str(Path(java.executable).resolve().parent.parent),
     }
     log = folder / f"{name}.log"
-    (folder / f"{name}.properties").write_text(_LOGGING)
+    (folder / f"{name}.properties").write_text(logging_properties("info"))
     command = [java.executable, "-Xmx256m", f"-Dlog4j2.configurationFile={folder / name}.properties"]
     command += ["-XX:TieredStopAtLevel=1", "-cp", f"{home}/jars/*", program, *arguments]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=environ, cwd=folder)
     processes.callback(_stop, process)
     return log
-
-
-_LOGGING = """\
-rootLogger.level = info
-rootLogger.appenderRef.out.ref = console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
-"""
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -15,20 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sharkpy.execution.spark.gateway import java_command, pyspark_home
+from sharkpy.execution.spark.gateway import java_command, logging_properties, pyspark_home
 from sharkpy.execution.spark.java import find_java
 
 START_SECONDS = 90.0
 _CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
-_LOGGING = """\
-rootLogger.level = warn
-rootLogger.appenderRef.stderr.ref = console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +86,7 @@ def _free_port() -> int:
 def _launch(
     folder: Path, port: int, master: str, conf: Mapping[str, str], auth: str, heap_bytes: int
 ) -> subprocess.Popen[bytes]:
-    (folder / "log4j2.properties").write_text(_LOGGING)
+    (folder / "log4j2.properties").write_text(logging_properties("warn"))
     java = find_java()
     settings = {
         "spark.master": master,

@@ -45,14 +45,19 @@ _OPENED = (
 """What Spark's launcher opens; its incubator vector module is left out: packaged JREs lack it."""
 
 _LOGGING = """\
-rootLogger.level = error
+rootLogger.level = {level}
 rootLogger.appenderRef.file.ref = console
 appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+appender.console.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
+
+
+def logging_properties(level: str) -> str:
+    """A configuration of log4j2 for a JVM that tells of `level` and worse on its standard error."""
+    return _LOGGING.format(level=level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +144,7 @@ def _start(
     meanwhile: Callable[[], object],
     trains: bool,
 ) -> JvmProcess:
-    (folder / "log4j2.properties").write_text(_LOGGING)
+    (folder / "log4j2.properties").write_text(logging_properties("error"))
     connection_file = folder / "gateway"
     connection_file.unlink(missing_ok=True)
     environ = {

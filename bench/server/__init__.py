@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-NAMES: tuple[str, ...] = ("latency", "fetch", "connections", "sessions")
+NAMES: tuple[str, ...] = ("latency", "fetch", "connections", "sessions", "ready")
 """Modules here, each with `measure(runs: int) -> list[Figure]`; its docstring says what is compared with what."""

@@ -1,4 +1,4 @@
-"""python -m bench tpch|bigdata|micro|pde|server [--scale 1] [--engines sharkpy,spark,…] [--queries …] [--no-append]"""
+"""python -m bench tpch|bigdata|micro|pde|server|files [--scale 1] [--engines …] [--queries …] [--no-append]"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bench.measurements import run_measurements
 from bench.report import append, suite_report
 from bench.suites import ROOT, SUITES
 
-MEASURED = ("pde", "server")
+MEASURED = ("pde", "server", "files")
 """Packages of measurements against aims."""
 ENGINES = "sharkpy,sharkpy-rdd,spark,duckdb"
 

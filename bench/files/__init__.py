@@ -1,0 +1,6 @@
+"""Measurements of scans of files: one file each, in the table below."""
+
+from __future__ import annotations
+
+NAMES: tuple[str, ...] = ("text", "parquet")
+"""Modules here, each with `measure(runs: int) -> list[Figure]`; its docstring says what is compared with what."""

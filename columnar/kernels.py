@@ -1,54 +1,20 @@
 """Compiled loops over NumPy arrays: profiles of integers and floats, narrowing, bit packing, deltas.
 
-Kernels are compiled on first use for each combination of types and kept on disk; numba itself is imported
-then, as that takes longer than many a query. None of them checks bounds: callers pass arrays of the stated lengths.
+None of them checks bounds: callers pass arrays of the stated lengths.
 """
 
 from __future__ import annotations
 
-import functools
-import threading
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 
+from sharkpy.columnar.compiled import compiled
+
 Array = np.ndarray[Any, np.dtype[Any]]
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 
-_lock = threading.Lock()
-
-
-def _kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    compiled: list[Callable[_P, _R]] = []
-
-    @functools.wraps(function)
-    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        if not compiled:
-            with _lock:
-                if not compiled:
-                    compiled.append(_compile(function))
-        return compiled[0](*args, **kwargs)
-
-    return call
-
-
-def _compile(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    import numba
-
-    compile_with = functools.partial(numba.njit, nogil=True, boundscheck=False, error_model="numpy")
-    compiled: Callable[_P, _R]
-    try:
-        compiled = compile_with(cache=True)(function)
-    except RuntimeError:
-        # No folder to keep compiled code in: compile in every process.
-        compiled = compile_with()(function)
-    return compiled
-
-
-@_kernel
+@compiled
 def profile_integers(values: Array) -> tuple[np.int64, np.int64, np.int64, np.int64, np.int64]:
     """(min, max, runs, min delta, max delta) of at least one value; deltas wrap at 64 bits."""
     low = np.int64(values[0])
@@ -67,7 +33,7 @@ def profile_integers(values: Array) -> tuple[np.int64, np.int64, np.int64, np.in
     return low, high, runs, min_delta, max_delta
 
 
-@_kernel
+@compiled
 def common_factor(values: Array, base: int) -> np.uint64:
     """Greatest common divisor of all `value - base`, differences taken as unsigned; 0 where all are zero."""
     factor = np.uint64(0)
@@ -84,14 +50,14 @@ def common_factor(values: Array, base: int) -> np.uint64:
     return factor
 
 
-@_kernel
+@compiled
 def narrow(values: Array, base: int, out: Array) -> None:
     """out = value - base, in the width of `out`."""
     for i in range(len(values)):
         out[i] = np.uint64(np.int64(values[i])) - np.uint64(np.int64(base))
 
 
-@_kernel
+@compiled
 def narrow_factor(values: Array, base: int, factor: int, out: Array) -> None:
     """out = (value - base) / factor, where factor divides without a rest."""
     divisor = np.uint64(factor)
@@ -99,14 +65,14 @@ def narrow_factor(values: Array, base: int, factor: int, out: Array) -> None:
         out[i] = (np.uint64(np.int64(values[i])) - np.uint64(np.int64(base))) // divisor
 
 
-@_kernel
+@compiled
 def widen(codes: Array, base: int, factor: int, out: Array) -> None:
     """out = base + factor * code."""
     for i in range(len(codes)):
         out[i] = np.int64(base) + np.int64(factor) * np.int64(codes[i])
 
 
-@_kernel
+@compiled
 def split_decimals(pairs: Array, out: Array) -> bool:
     """out = the low word of 128-bit integers; False where one does not fit 64 bits."""
     fits = True
@@ -117,7 +83,7 @@ def split_decimals(pairs: Array, out: Array) -> bool:
     return fits
 
 
-@_kernel
+@compiled
 def join_decimals(low: Array, pairs: Array) -> None:
     """128-bit integers from 64-bit ones."""
     for i in range(len(low)):
@@ -126,7 +92,7 @@ def join_decimals(low: Array, pairs: Array) -> None:
         pairs[2 * i + 1] = value >> 63
 
 
-@_kernel
+@compiled
 def pack(codes: Array, width: int, lanes: int, words: Array) -> None:
     """Pack codes, `width` bits each: code `row * lanes + lane` of 64 rows lies `width * row` bits into its lane.
 
@@ -147,7 +113,7 @@ def pack(codes: Array, width: int, lanes: int, words: Array) -> None:
                 high[lane] |= np.uint64(part[lane]) >> left
 
 
-@_kernel
+@compiled
 def unpack(words: Array, width: int, lanes: int, base: int, factor: int, out: Array) -> None:
     """out = base + factor * code for codes packed by `pack`."""
     mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - width)
@@ -167,7 +133,7 @@ def unpack(words: Array, width: int, lanes: int, base: int, factor: int, out: Ar
                 target[lane] = np.int64(base) + np.int64(factor) * np.int64(code)
 
 
-@_kernel
+@compiled
 def deltas(values: Array, base: int, out: Array) -> None:
     """out[i] = values[i] - values[i - 1] - base; out[0] = 0."""
     out[0] = 0
@@ -175,7 +141,7 @@ def deltas(values: Array, base: int, out: Array) -> None:
         out[i] = np.uint64(np.int64(values[i])) - np.uint64(np.int64(values[i - 1])) - np.uint64(np.int64(base))
 
 
-@_kernel
+@compiled
 def running_sum(codes: Array, first: int, base: int, out: Array) -> None:
     """Undo `deltas`."""
     total = np.int64(first)
@@ -185,7 +151,7 @@ def running_sum(codes: Array, first: int, base: int, out: Array) -> None:
         out[i] = total
 
 
-@_kernel
+@compiled
 def keys_in_bits(values: Array, low: int, bits: Array, out: Array) -> int:
     """The places of the values v with bit v - low of `bits` set into `out`; how many there are."""
     count = 0
@@ -199,14 +165,14 @@ def keys_in_bits(values: Array, low: int, bits: Array, out: Array) -> int:
     return count
 
 
-@_kernel
+@compiled
 def presence(codes: Array, seen: Array) -> None:
     """seen[code] = 1 for every code."""
     for i in range(len(codes)):
         seen[codes[i]] = 1
 
 
-@_kernel
+@compiled
 def small_distinct(values: Array, limit: int, out: Array) -> int:
     """The distinct values, at most `limit` (64), into `out`; -1 where there are more."""
     slots = np.zeros(256, np.int64)
@@ -227,7 +193,7 @@ def small_distinct(values: Array, limit: int, out: Array) -> int:
     return count
 
 
-@_kernel
+@compiled
 def mark_hashes(codes: Array, base: int, factor: int, bits: int, seen: Array, index_bits: int, least: Array) -> int:
     """Mark the hash of each base + factor * code in a table of 2**bits bytes; the number of marks (linear counting).
 
@@ -248,7 +214,7 @@ def mark_hashes(codes: Array, base: int, factor: int, bits: int, seen: Array, in
     return marks
 
 
-@_kernel
+@compiled
 def hash_numbers(codes: Array, base: int, factor: int, index_bits: int, least: Array) -> None:
     """Per value of the first `index_bits` bits of the hashes of base + factor * code, the least rest of a hash."""
     index_shift, rest_shift = np.uint64(64 - index_bits), np.uint64(index_bits)
@@ -260,7 +226,7 @@ def hash_numbers(codes: Array, base: int, factor: int, index_bits: int, least: A
         least[index] = min(least[index], rest)
 
 
-@_kernel
+@compiled
 def hash_strings(offsets: Array, data: Array, index_bits: int, least: Array) -> None:
     """As `hash_numbers`, of byte strings: string i is data[offsets[i]:offsets[i + 1]]."""
     index_shift, rest_shift = np.uint64(64 - index_bits), np.uint64(index_bits)
@@ -285,7 +251,7 @@ def hash_strings(offsets: Array, data: Array, index_bits: int, least: Array) -> 
         least[index] = min(least[index], rest)
 
 
-@_kernel
+@compiled
 def profile_floats(values: Array) -> tuple[float, float, bool]:
     """(min, max, any NaN), ignoring NaN; (inf, -inf) where all are NaN."""
     low = np.inf
@@ -299,7 +265,7 @@ def profile_floats(values: Array) -> tuple[float, float, bool]:
     return low, high, nan
 
 
-@_kernel
+@compiled
 def scale_floats(values: Array, power: float, out: Array) -> bool:
     """out = round(value * power) where value == out / power, bit for bit; False where one is not."""
     for i in range(len(values)):
@@ -314,14 +280,14 @@ def scale_floats(values: Array, power: float, out: Array) -> bool:
     return True
 
 
-@_kernel
+@compiled
 def unscale_floats(values: Array, power: float, out: Array) -> None:
     """Undo `scale_floats`."""
     for i in range(len(values)):
         out[i] = np.float64(values[i]) / power
 
 
-@_kernel
+@compiled
 def lengths_to_offsets(lengths: Array, out: Array) -> None:
     """int32 offsets of an Arrow string array from its lengths; len(out) == len(lengths) + 1."""
     total = np.int64(0)

@@ -31,7 +31,8 @@ _NAME = re.compile(r"manifest-(\d{12})\.json")
 class BlockOrigin:
     """The source split that a block was made from; it identifies the file's content by size and time.
 
-    `partition` is the Hive partition's name, empty where the table has none.
+    `partition` is the Hive partition's name, empty where the table has none; `form` tells of its files' format and
+    columns where they are not the table's.
     """
 
     path: str
@@ -40,6 +41,7 @@ class BlockOrigin:
     file_bytes: int
     modified_ns: int
     partition: str = ""
+    form: str = ""
 
 
 Origins = tuple[BlockOrigin, ...]

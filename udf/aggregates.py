@@ -16,15 +16,18 @@ from sharkpy.types import (
     ArrayType,
     DataType,
     DecimalType,
-    MapType,
     bounded_decimal,
-    is_numeric,
+    has_map,
 )
 from sharkpy.udf import decimals
+from sharkpy.udf.column_statistics import COMPUTE_STATS
 from sharkpy.udf.function import AggregateFunction, Lowering
 from sharkpy.udf.lower import DISTINCT, OVER
-from sharkpy.udf.signatures import Types, anything, converts, integer_or_double, numeric, returns, same_as, takes
+from sharkpy.udf.moments import MOMENT_AGGREGATES
+from sharkpy.udf.signatures import Types, anything, integer_or_double, numeric, returns, same_as, takes
+from sharkpy.udf.sketch_aggregates import SKETCH_AGGREGATES
 from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.udf.wide_decimals import is_wide, wide_average, wide_sum
 
 _WIDE = DecimalType(38, 0)
 
@@ -85,7 +88,7 @@ def _average(args: Sequence[str], types: Types, result: DataType) -> str:
 def _extreme(name: str, doc: str) -> AggregateFunction:
     return AggregateFunction(
         name,
-        lambda types: types if len(types) == 1 and not isinstance(types[0], MapType) else None,
+        lambda types: types if len(types) == 1 and not has_map(types[0]) else None,
         same_as(0),
         f"{name}({{0}}){{over}}",
         partials=(f"{name}({{0}}){{over}}",),
@@ -94,70 +97,6 @@ def _extreme(name: str, doc: str) -> AggregateFunction:
         ignores_distinct=True,
         doc=doc,
         example=f"{name}(x)",
-    )
-
-
-_MOMENTS = "struct_pack(n := {0}, m := {1}, s := {2})"
-_CHAN = (
-    "lambda a, b: struct_pack(n := a.n + b.n, m := a.m + (b.m - a.m) * b.n / (a.n + b.n),"
-    " s := a.s + b.s + (b.m - a.m) * (b.m - a.m) * a.n * b.n / (a.n + b.n))"
-)
-
-
-def _merged(pack: str, step: str, field: str) -> str:
-    return f"list_reduce(list({pack}) FILTER (WHERE {{0}} > 0), {step}).{field}"
-
-
-def _variance(name: str, complete: str, finish: str, doc: str) -> AggregateFunction:
-    """By count, mean and sum of squared distances (Chan, Golub, LeVeque 1979)."""
-    return AggregateFunction(
-        name,
-        takes(DOUBLE),
-        returns(DOUBLE),
-        complete,
-        partials=(
-            "CAST(count({distinct}{0}){over} AS DOUBLE)",
-            "avg({distinct}{0}){over}",
-            "var_pop({distinct}{0}){over} * count({distinct}{0}){over}",
-        ),
-        partial_types=lambda _types: (DOUBLE, DOUBLE, DOUBLE),
-        merges=("sum({0})", _merged(_MOMENTS, _CHAN, "m"), _merged(_MOMENTS, _CHAN, "s")),
-        finish=finish,
-        doc=doc,
-        example=f"{name}(x)",
-    )
-
-
-_PAIRS = "struct_pack(n := {0}, x := {1}, y := {2}, c := {3}, p := {4}, q := {5})"
-_CHAN_PAIRS = (
-    "lambda a, b: struct_pack(n := a.n + b.n, x := a.x + (b.x - a.x) * b.n / (a.n + b.n),"
-    " y := a.y + (b.y - a.y) * b.n / (a.n + b.n),"
-    " c := a.c + b.c + (b.x - a.x) * (b.y - a.y) * a.n * b.n / (a.n + b.n),"
-    " p := a.p + b.p + (b.x - a.x) * (b.x - a.x) * a.n * b.n / (a.n + b.n),"
-    " q := a.q + b.q + (b.y - a.y) * (b.y - a.y) * a.n * b.n / (a.n + b.n))"
-)
-
-
-def _covariance(name: str, complete: str, finish: str, doc: str) -> AggregateFunction:
-    rows = "regr_count({distinct}{1}, {0}){over}"
-    return AggregateFunction(
-        name,
-        takes(DOUBLE, DOUBLE),
-        returns(DOUBLE),
-        complete,
-        partials=(
-            f"CAST({rows} AS DOUBLE)",
-            "regr_avgx({distinct}{1}, {0}){over}",
-            "regr_avgy({distinct}{1}, {0}){over}",
-            f"covar_pop({{distinct}}{{0}}, {{1}}){{over}} * {rows}",
-            "regr_sxx({distinct}{1}, {0}){over}",
-            "regr_syy({distinct}{1}, {0}){over}",
-        ),
-        partial_types=lambda _types: (DOUBLE,) * 6,
-        merges=("sum({0})", *(_merged(_PAIRS, _CHAN_PAIRS, part) for part in "xycpq")),
-        finish=finish,
-        doc=doc,
-        example=f"{name}(x, y)",
     )
 
 
@@ -227,34 +166,6 @@ def _element(types: Types) -> DataType:
     return ArrayType(types[0])
 
 
-def _percentile_arguments(value: DataType) -> Callable[[Types], Types | None]:
-    def rule(types: Types) -> Types | None:
-        if not 2 <= len(types) <= 3 or not converts(types[0], value):
-            return None
-        wanted = types[1]
-        fraction: DataType = ArrayType(DOUBLE) if isinstance(wanted, ArrayType) else DOUBLE
-        kept = types[0] if is_numeric(types[0]) and value == DOUBLE else value
-        return (kept, fraction, *types[2:])
-
-    return rule
-
-
-def _percentile_type(types: Types) -> DataType:
-    return ArrayType(DOUBLE) if isinstance(types[1], ArrayType) else DOUBLE
-
-
-def _approximate_type(types: Types) -> DataType:
-    return ArrayType(types[0]) if isinstance(types[1], ArrayType) else types[0]
-
-
-def _percentile(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    return f"quantile_cont({DISTINCT}CAST({args[0]} AS DOUBLE), {args[1]}){OVER}"
-
-
-def _approximate_percentile(args: Sequence[str], _types: Types, result: DataType) -> str:
-    return f"CAST(quantile_disc({args[0]}, {args[1]}){OVER} AS {duckdb_type(result)})"
-
-
 def _by(name: str, function: str) -> AggregateFunction:
     return AggregateFunction(
         name,
@@ -275,8 +186,30 @@ def _by(name: str, function: str) -> AggregateFunction:
 
 _ARRAY_STATE: Callable[[Types], Sequence[DataType]] = lambda types: (ArrayType(types[0]),)  # noqa: E731 - a row's field
 
-_ROOT_POP = "sqrt({2} / nullif({0}, 0))"
-_ROOT_SAMPLE = "CASE WHEN {0} > 1 THEN sqrt({2} / ({0} - 1)) END"
+_SUM = AggregateFunction(
+    "sum",
+    numeric,
+    integer_or_double,
+    _sum,
+    partials=(_sum_partial,),
+    partial_types=_sum_state,
+    merges=("sum({0})",),
+    finish=_sum_finish,
+    doc="sum: BIGINT of integers (wraps), DECIMAL with ten more digits, else DOUBLE",
+    example="sum(x)",
+)
+_AVERAGE = AggregateFunction(
+    "avg",
+    numeric,
+    _average_type,
+    _average,
+    partials=(_sum_partial, "count({distinct}{0}){over}"),
+    partial_types=lambda types: (*_sum_state(types), BIGINT),
+    merges=("sum({0})", "CAST(sum({1}) AS BIGINT)"),
+    finish=_average_finish,
+    doc="mean: DOUBLE, or DECIMAL with four more digits",
+    example="avg(x)",
+)
 
 AGGREGATES = (
     AggregateFunction(
@@ -291,56 +224,11 @@ AGGREGATES = (
         doc="rows, or rows where no argument is NULL",
         example="count(x)",
     ),
-    AggregateFunction(
-        "sum",
-        numeric,
-        integer_or_double,
-        _sum,
-        partials=(_sum_partial,),
-        partial_types=_sum_state,
-        merges=("sum({0})",),
-        finish=_sum_finish,
-        doc="sum: BIGINT of integers (wraps), DECIMAL with ten more digits, else DOUBLE",
-        example="sum(x)",
-    ),
-    AggregateFunction(
-        "avg",
-        numeric,
-        _average_type,
-        _average,
-        partials=(_sum_partial, "count({distinct}{0}){over}"),
-        partial_types=lambda types: (*_sum_state(types), BIGINT),
-        merges=("sum({0})", "CAST(sum({1}) AS BIGINT)"),
-        finish=_average_finish,
-        doc="mean: DOUBLE, or DECIMAL with four more digits",
-        example="avg(x)",
-    ),
+    replace(_SUM, variant=lambda types: wide_sum(_SUM) if is_wide(types) else None),
+    replace(_AVERAGE, variant=lambda types: wide_average(_AVERAGE) if is_wide(types) else None),
+    COMPUTE_STATS,
     _extreme("min", "the least value"),
     _extreme("max", "the greatest value"),
-    _variance("var_pop", "var_pop({distinct}{0}){over}", "({2} / nullif({0}, 0))", "variance of a population"),
-    _variance(
-        "var_samp",
-        "var_samp({distinct}{0}){over}",
-        "CASE WHEN {0} > 1 THEN {2} / ({0} - 1) END",
-        "variance of a sample",
-    ),
-    _variance("stddev_pop", "stddev_pop({distinct}{0}){over}", _ROOT_POP, "standard deviation of a population"),
-    _variance("stddev_samp", "stddev_samp({distinct}{0}){over}", _ROOT_SAMPLE, "standard deviation of a sample"),
-    _covariance(
-        "covar_pop", "covar_pop({distinct}{0}, {1}){over}", "({3} / nullif({0}, 0))", "covariance of a population"
-    ),
-    _covariance(
-        "covar_samp",
-        "covar_samp({distinct}{0}, {1}){over}",
-        "CASE WHEN {0} > 1 THEN {3} / ({0} - 1) END",
-        "covariance of a sample",
-    ),
-    _covariance(
-        "corr",
-        "CASE WHEN regr_count({distinct}{1}, {0}){over} > 1 THEN corr({distinct}{0}, {1}){over} END",
-        "CASE WHEN {0} > 1 THEN {3} / sqrt({4} * {5}) END",
-        "Pearson's correlation; NULL for fewer than two rows",
-    ),
     AggregateFunction(
         "collect_list",
         anything(1, 1),
@@ -363,22 +251,6 @@ AGGREGATES = (
         ignores_distinct=True,
         doc="array of the distinct values",
         example="sort_array(collect_set(x))",
-    ),
-    AggregateFunction(
-        "percentile",
-        _percentile_arguments(DOUBLE),
-        _percentile_type,
-        _percentile,
-        doc="exact percentile, interpolated",
-        example="percentile(x, 0.5)",
-    ),
-    AggregateFunction(
-        "percentile_approx",
-        _percentile_arguments(DOUBLE),
-        _approximate_type,
-        _approximate_percentile,
-        doc="percentile as one of the values (computed exactly)",
-        example="percentile_approx(x, 0.5)",
     ),
     AggregateFunction(
         "approx_count_distinct",
@@ -417,15 +289,6 @@ AGGREGATES = (
     ),
     _by("max_by", "arg_max"),
     _by("min_by", "arg_min"),
-    *(
-        AggregateFunction(
-            name,
-            takes(DOUBLE, DOUBLE),
-            returns(BIGINT if name == "regr_count" else DOUBLE),
-            f"{name}({{0}}, {{1}}){{over}}",
-            doc="linear regression of the first on the second argument",
-            example=f"{name}(x, y)",
-        )
-        for name in ("regr_count", "regr_slope", "regr_intercept", "regr_r2", "regr_avgx", "regr_avgy")
-    ),
+    *MOMENT_AGGREGATES,
+    *SKETCH_AGGREGATES,
 )

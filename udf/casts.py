@@ -16,8 +16,10 @@ from sharkpy.types import (
     FLOAT,
     INT,
     INTEGER_TYPES,
+    INTERVAL_DAY_TIME,
     NULL,
     SMALLINT,
+    STRING,
     TIMESTAMP,
     TINYINT,
     ArrayType,
@@ -66,6 +68,8 @@ def _cast(sql: str, source: DataType, target: DataType, depth: int) -> str:
         return sql
     if source == NULL:
         return f"CAST({sql} AS {duckdb_type(target)})"
+    if is_nested(source) and is_string(target):
+        return _to_string(f"CAST(to_json({sql}) AS VARCHAR)", STRING, target)
     if is_nested(source) or is_nested(target):
         return _to_nested(sql, source, target, depth)
     if is_string(target):
@@ -80,6 +84,8 @@ def _cast(sql: str, source: DataType, target: DataType, depth: int) -> str:
         return _to_time(sql, source, target)
     if target == BOOLEAN:
         return _to_boolean(sql, source)
+    if is_interval(target) and is_string(source):
+        return f"shark_parse_{'day' if target == INTERVAL_DAY_TIME else 'month'}_interval({sql})"
     if target == BINARY and is_string(source):
         return f"encode({sql})"
     raise _refused(source, target)

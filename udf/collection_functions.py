@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.errors import BindError, InternalError
+from sharkpy.errors import BindError, InternalError, did_you_mean
 from sharkpy.types import (
     BOOLEAN,
+    DATE,
     INT,
     INTEGER_TYPES,
+    INTERVAL_YEAR_MONTH,
     NULL,
     STRING,
+    TIMESTAMP,
     ArrayType,
     DataType,
     MapType,
     StructType,
     common_type,
+    is_interval,
+    is_string,
 )
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.literals import string_value
+from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import (
     Types,
     all_common,
@@ -27,6 +32,7 @@ from sharkpy.udf.signatures import (
     common,
     converts,
     element_type,
+    first_of,
     kind_of,
     returns,
     same_as,
@@ -158,6 +164,42 @@ def _sort_array(args: Sequence[str], _types: Types, _result: DataType) -> str:
     return f"CASE WHEN {args[1]} THEN {ascending} ELSE {descending} END"
 
 
+def _sort_array_by_arguments(types: Types) -> Types | None:
+    match types:
+        case [ArrayType(StructType()), _, *_] if all(is_string(name) for name in types[1:]):
+            return types
+    return None
+
+
+def _sort_fields(values: Sequence[object]) -> tuple[list[str], str]:
+    """The fields and the order that the arguments behind the array name."""
+    words = [str(value).strip().lower() for value in values]
+    order = words.pop() if len(words) > 1 and words[-1] in ("asc", "desc") else "asc"
+    return words, order
+
+
+def _sort_array_by_type(types: Types, values: Sequence[object]) -> DataType:
+    if not all(isinstance(value, str) for value in values[1:]):
+        raise BindError("sort_array_by: its fields and order must be constant strings")
+    struct = element_type(types[0])
+    names = struct.names if isinstance(struct, StructType) else ()
+    for word in _sort_fields(values[1:])[0]:
+        if word not in names:
+            raise BindError(f'sort_array_by: no field "{word}" in {struct}', hint=did_you_mean(word, names))
+    return types[0]
+
+
+def _sort_array_by(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    """By an array of keys and positions: each field's key after whether it is there, for NULLs come first."""
+    words, order = _sort_fields([string_value(arg) for arg in args[1:]])
+    fields = [f"struct_extract(item, {quote_string(word)})" for word in words]
+    keys = [f"p{i} := {field} IS NOT NULL, k{i} := {field}" for i, field in enumerate(fields)]
+    place = "place" if order == "asc" else "-place"
+    packed = f"list_transform({args[0]}, lambda item, place: struct_pack({', '.join(keys)}, place := {place}))"
+    sorted_keys = f"list_sort({packed}, '{order.upper()}', 'NULLS FIRST')"
+    return f"list_transform({sorted_keys}, lambda key: {args[0]}[abs(key.place)])"
+
+
 def _array_join(args: Sequence[str], types: Types, _result: DataType) -> str:
     texts = lower_cast(args[0], types[0], ArrayType(STRING))
     if len(args) == 3:
@@ -165,6 +207,22 @@ def _array_join(args: Sequence[str], types: Types, _result: DataType) -> str:
     else:
         texts = f"list_filter({texts}, lambda joined: joined IS NOT NULL)"
     return f"array_to_string({texts}, {args[1]})"
+
+
+def _time_sequence_arguments(types: Types) -> Types | None:
+    """Two times of one kind and an interval; without one, days."""
+    if not 2 <= len(types) <= 3 or types[0] not in (DATE, TIMESTAMP) or types[1] not in (DATE, TIMESTAMP):
+        return None
+    kind = types[0] if types[0] == types[1] else TIMESTAMP
+    return (kind, kind, *types[2:]) if all(map(is_interval, types[2:])) else None
+
+
+def _time_sequence(args: Sequence[str], types: Types, result: DataType) -> str:
+    first, last = (f"CAST({arg} AS TIMESTAMP)" for arg in args[:2])
+    step = f"to_days(CASE WHEN {args[0]} <= {args[1]} THEN 1 ELSE -1 END)"
+    if len(args) == 3:
+        step = f"{'to_months' if types[2] == INTERVAL_YEAR_MONTH else 'to_microseconds'}({args[2]})"
+    return f"CAST(generate_series({first}, {last}, {step}) AS {duckdb_type(result)})"
 
 
 def _sequence_arguments(types: Types) -> Types | None:
@@ -175,7 +233,9 @@ def _sequence_arguments(types: Types) -> Types | None:
     )
 
 
-def _sequence(args: Sequence[str], _types: Types, result: DataType) -> str:
+def _sequence(args: Sequence[str], types: Types, result: DataType) -> str:
+    if types[0] in (DATE, TIMESTAMP):
+        return _time_sequence(args, types, result)
     step = args[2] if len(args) == 3 else f"CASE WHEN {args[0]} <= {args[1]} THEN 1 ELSE -1 END"
     return f"CAST(generate_series({args[0]}, {args[1]}, {step}) AS {duckdb_type(result)})"
 
@@ -257,6 +317,15 @@ COLLECTION_FUNCTIONS = (
         _sort_array,
         doc="elements in order, NULL first where ascending",
         example="sort_array(array(3, 1, 2))",
+    ),
+    ScalarFunction(
+        "sort_array_by",
+        _sort_array_by_arguments,
+        same_as(0),
+        _sort_array_by,
+        doc="structs in the order of fields, 'ASC' or 'DESC' behind them",
+        example="sort_array_by(array(named_struct('a', 2), named_struct('a', 1)), 'a')",
+        literal_result=_sort_array_by_type,
     ),
     ScalarFunction(
         "array_distinct",
@@ -374,10 +443,10 @@ COLLECTION_FUNCTIONS = (
     ),
     ScalarFunction(
         "sequence",
-        _sequence_arguments,
+        first_of(_sequence_arguments, _time_sequence_arguments),
         lambda types: ArrayType(types[0]),
         _sequence,
-        doc="integers from one to another",
+        doc="integers, days or times from one to another",
         example="sequence(1, 3)",
     ),
     ScalarFunction("map_keys", _MAP, _key_type, "map_keys({0})", doc="the keys", example="map_keys(map('a', 1))"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import BINARY, BOOLEAN, NULL, STRING, DataType, common_type
+from sharkpy.types import BIGINT, BINARY, BOOLEAN, INT, NULL, STRING, DataType, common_type
 from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.literals import string_value
 from sharkpy.udf.signatures import Types, all_common, anything, comparable, converts, returns, same_as, takes
 
 
@@ -41,13 +42,22 @@ def _decode_arguments(types: Types) -> Types | None:
 
 def _decode(args: Sequence[str], _types: Types, _result: DataType) -> str:
     if len(args) == 2:
-        return f"decode({args[0]}, 'replace')"
+        charset = string_value(args[1])
+        is_utf8 = charset is not None and charset.upper() == "UTF-8"
+        return f"decode({args[0]}, 'replace')" if is_utf8 else f"shark_decode({args[0]}, {args[1]})"
     branches = " ".join(
         f"WHEN {args[0]} IS NOT DISTINCT FROM {args[index]} THEN {args[index + 1]}"
         for index in range(1, len(args) - 1, 2)
     )
     default = f" ELSE {args[-1]}" if len(args) % 2 == 0 else ""
     return f"CASE {branches}{default} END"
+
+
+def _truth(name: str, test: str) -> ScalarFunction:
+    lowering, spoken = f"({test})", test.format("a")
+    return ScalarFunction(
+        name, takes(BOOLEAN), returns(BOOLEAN), lowering, NullPolicy.CUSTOM, doc=spoken, example=f"{name}(true)"
+    )
 
 
 CONDITIONAL_FUNCTIONS = (
@@ -102,7 +112,7 @@ CONDITIONAL_FUNCTIONS = (
         lambda types: types[2] if len(types) > 2 else STRING,
         _decode,
         NullPolicy.CUSTOM,
-        doc="text of UTF-8 bytes; or the result behind the first equal search value, else the default",
+        doc="text of bytes in a character set; or the result behind the first equal search value, else the default",
         example="decode(2, 1, 'a', 2, 'b', 'c')",
     ),
     ScalarFunction(
@@ -116,9 +126,46 @@ CONDITIONAL_FUNCTIONS = (
         example="assert_true(1 = 1)",
     ),
     ScalarFunction(
-        "is_true", anything(1, 1), returns(BOOLEAN), "({0} IS TRUE)", NullPolicy.CUSTOM, doc="a IS TRUE", example=""
+        "enforce_constraint",
+        lambda types: types if len(types) == 1 and types[0] == BOOLEAN else None,
+        returns(BOOLEAN),
+        "CASE WHEN {0} THEN TRUE ELSE error('a NOT NULL or CHECK constraint is violated') END",
+        NullPolicy.CUSTOM,
+        is_deterministic=False,
+        doc="true, or an error: what INSERT asks of a row",
+        example="enforce_constraint(1 = 1)",
     ),
     ScalarFunction(
-        "is_false", anything(1, 1), returns(BOOLEAN), "({0} IS FALSE)", NullPolicy.CUSTOM, doc="a IS FALSE", example=""
+        "assert_true_oom",
+        lambda types: types if len(types) == 1 and types[0] == BOOLEAN else None,
+        returns(NULL),
+        "CASE WHEN {0} THEN NULL ELSE error('assert_true_oom(): assertion failed') END",
+        NullPolicy.CUSTOM,
+        is_deterministic=False,
+        doc="an error unless true, as of memory that is short",
+        example="assert_true_oom(1 = 1)",
     ),
+    ScalarFunction(
+        "sq_count_check",
+        takes(BIGINT),
+        returns(BOOLEAN),
+        "CASE WHEN {0} > 1 THEN error('a scalar subquery has more than one row') ELSE true END",
+        NullPolicy.CUSTOM,
+        is_deterministic=False,
+        doc="true, or an error for more than one row of a scalar subquery",
+        example="sq_count_check(1)",
+    ),
+    ScalarFunction(
+        "cardinality_violation",
+        anything(),
+        returns(INT),
+        "CAST(error('several rows of the source match one row of the target') AS INTEGER)",
+        NullPolicy.CUSTOM,
+        is_deterministic=False,
+        doc="an error: what MERGE raises where rows match more than once",
+    ),
+    _truth("is_true", "{0} IS TRUE"),
+    _truth("is_false", "{0} IS FALSE"),
+    _truth("is_not_true", "{0} IS NOT TRUE"),
+    _truth("is_not_false", "{0} IS NOT FALSE"),
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from sharkpy.udf.group_kernels import GROUP_KERNELS, GroupKernel
 from sharkpy.udf.kernels import KERNELS, Kernel
 from sharkpy.udf.macros import MACROS
 
@@ -44,11 +45,12 @@ def _create_kernels(con: duckdb.DuckDBPyConnection) -> None:
         _create_kernel(con, KERNELS[0])
     except (duckdb.NotImplementedException, duckdb.CatalogException):
         return
-    for kernel in KERNELS[1:]:
+    kernels: tuple[Kernel | GroupKernel, ...] = (*KERNELS[1:], *GROUP_KERNELS)
+    for kernel in kernels:
         _create_kernel(con, kernel)
 
 
-def _create_kernel(con: duckdb.DuckDBPyConnection, kernel: Kernel) -> None:
+def _create_kernel(con: duckdb.DuckDBPyConnection, kernel: Kernel | GroupKernel) -> None:
     from duckdb.func import FunctionNullHandling, PythonUDFType
 
     con.create_function(
@@ -62,6 +64,6 @@ def _create_kernel(con: duckdb.DuckDBPyConnection, kernel: Kernel) -> None:
 
 
 @cache
-def _function_of(kernel: Kernel) -> Callable[..., Any]:
+def _function_of(kernel: Kernel | GroupKernel) -> Callable[..., Any]:
     """One function object for the life of the process: the database calls it by address, whichever cursor made it."""
     return kernel.vectorized()

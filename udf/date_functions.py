@@ -1,16 +1,31 @@
-"""Functions of dates and timestamps. Timestamps have no zone; where one is needed it is UTC."""
+"""Functions of dates and timestamps. Timestamps have no zone; numbers of seconds count from 1970 in UTC."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from sharkpy.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, DataType, is_numeric, is_string
+from sharkpy.time_zone import time_zone
+from sharkpy.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    INTEGER_TYPES,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    is_numeric,
+    is_string,
+)
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
 from sharkpy.udf.java_datetime import to_strftime
 from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, converts, first_of, returns, takes
+from sharkpy.udf.types_duckdb import duckdb_type
 
 _FORMATTED = "yyyy-MM-dd HH:mm:ss"
 _NAMED_ZONE = re.compile(r"UTC|GMT|[A-Z][A-Za-z]+/[A-Za-z_/]+")
@@ -40,9 +55,32 @@ def _shift(sign: str) -> Lowering:
 
 
 def _trunc_arguments(types: Types) -> Types | None:
-    if is_numeric(types[0]) if types else False:
-        return None
+    """A time and a unit, or a number and places."""
+    if types and is_numeric(types[0]):
+        fits = len(types) == 1 or (len(types) == 2 and (types[1] in INTEGER_TYPES or types[1] == NULL))
+        return (types[0], INT)[: len(types)] if fits else None
     return takes(DATE, STRING)(types)
+
+
+def _trunc(args: Sequence[str], types: Types, result: DataType) -> str:
+    if types[0] == DATE:
+        return f"shark_trunc_date({args[0]}, {args[1]})"
+    places = args[1] if len(args) > 1 else "0"
+    if result in INTEGER_TYPES:
+        unit = f"CAST(10 ** least(greatest(-{places}, 0), 19) AS HUGEINT)"
+        return f"CAST(CAST({args[0]} AS HUGEINT) // {unit} * {unit} AS {duckdb_type(result)})"
+    return f"CAST(trunc({args[0]}, {places}) AS {duckdb_type(result)})"
+
+
+def _floor(unit: str) -> ScalarFunction:
+    return ScalarFunction(
+        f"floor_{unit}",
+        takes(TIMESTAMP),
+        returns(TIMESTAMP),
+        f"CAST(date_trunc('{unit}', {{0}}) AS TIMESTAMP)",
+        doc=f"the time at which its {unit} began",
+        example=f"floor_{unit}('2015-03-05 09:32:05.359')",
+    )
 
 
 def _date_format(args: Sequence[str], _types: Types, _result: DataType) -> str:
@@ -54,9 +92,9 @@ def _date_format(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def parse_timestamp(text: str, pattern_sql: str) -> str:
-    """TIMESTAMP of a text in a Java pattern; NULL where it does not fit."""
+    """TIMESTAMP of a text in a Java pattern; NULL where it does not begin so. What follows is not looked at."""
     if string_value(pattern_sql) == _FORMATTED:
-        shape = r"^\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}:\d{1,2}$"
+        shape = r"^\s*\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}:\d{1,2}"
         return f"TRY_CAST(regexp_extract({text}, '{shape}') AS TIMESTAMP)"
     return f"shark_parse_time({text}, {pattern_sql})"
 
@@ -108,7 +146,7 @@ def _to_timestamp(args: Sequence[str], types: Types, _result: DataType) -> str:
 def _zone(to_utc: bool) -> Lowering:
     def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
         zone = string_value(args[1])
-        if zone is None or not _NAMED_ZONE.fullmatch(zone):
+        if zone is None or not _NAMED_ZONE.fullmatch(zone) or time_zone(zone) is None:
             return f"shark_zone_shift({args[0]}, {args[1]}, {'true' if to_utc else 'false'})"
         if to_utc:
             return f"timezone('UTC', timezone({args[1]}, {args[0]}))"
@@ -123,11 +161,17 @@ def _months_between(args: Sequence[str], _types: Types, _result: DataType) -> st
     return rounded if len(args) == 2 else f"CASE WHEN {args[2]} THEN {rounded} ELSE {exact} END"
 
 
+def _add_months_arguments(types: Types) -> Types | None:
+    """With a pattern, the time of the day is kept for it."""
+    return takes(TIMESTAMP if len(types) == 3 else DATE, INT, STRING, optional=1)(types)
+
+
 def _add_months(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    shifted = f"shark_add_months({args[0]}, {args[1]})"
     if len(args) == 2:
-        return shifted
-    return _date_format([f"CAST({shifted} AS TIMESTAMP)", args[2]], (), STRING)
+        return f"shark_add_months({args[0]}, {args[1]})"
+    day = f"CAST({args[0]} AS DATE)"
+    shifted = f"(shark_add_months({day}, {args[1]}) + ({args[0]} - {day}))"
+    return _date_format([shifted, args[2]], (), STRING)
 
 
 _TODAY = "CAST(CAST(current_timestamp AS TIMESTAMP) AS DATE)"
@@ -181,7 +225,7 @@ DATE_FUNCTIONS = (
     ),
     ScalarFunction(
         "add_months",
-        takes(DATE, INT, STRING, optional=1),
+        _add_months_arguments,
         lambda types: STRING if len(types) == 3 else DATE,
         _add_months,
         doc="months later; the last day of a month stays the last day",
@@ -214,11 +258,12 @@ DATE_FUNCTIONS = (
     ScalarFunction(
         "trunc",
         _trunc_arguments,
-        returns(DATE),
-        "shark_trunc_date({0}, {1})",
-        doc="first day of its year, quarter, month or week",
+        lambda types: types[0],
+        _trunc,
+        doc="first day of its year, quarter, month or week; or a number cut at so many places",
         example="trunc('2009-02-12', 'MM')",
     ),
+    *map(_floor, ("year", "quarter", "month", "week", "day", "hour", "minute", "second")),
     ScalarFunction(
         "date_trunc",
         takes(STRING, TIMESTAMP),
@@ -253,6 +298,14 @@ DATE_FUNCTIONS = (
         example="unix_timestamp('2016-04-08', 'yyyy-MM-dd')",
     ),
     ScalarFunction(
+        "to_epoch_milli",
+        takes(TIMESTAMP),
+        returns(BIGINT),
+        "epoch_ms({0})",
+        doc="milliseconds since 1970",
+        example="to_epoch_milli('2012-02-11 04:30:00')",
+    ),
+    ScalarFunction(
         "from_utc_timestamp",
         takes(TIMESTAMP, STRING),
         returns(TIMESTAMP),
@@ -283,7 +336,7 @@ DATE_FUNCTIONS = (
         _TODAY,
         NullPolicy.CUSTOM,
         is_deterministic=False,
-        doc="today in UTC",
+        doc="today in the session's time zone",
         example="current_date() > '2020-01-01'",
     ),
     ScalarFunction(
@@ -293,7 +346,7 @@ DATE_FUNCTIONS = (
         "CAST(current_timestamp AS TIMESTAMP)",
         NullPolicy.CUSTOM,
         is_deterministic=False,
-        doc="now in UTC",
+        doc="now in the session's time zone",
         example="current_timestamp() > '2020-01-01'",
     ),
 )

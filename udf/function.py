@@ -60,9 +60,12 @@ class AggregateFunction:
     one per state column, with their types from `partial_types`; `merges` are DuckDB aggregates, one per
     state column, over the state columns {0}, {1}, …; `finish` is a scalar expression over the merged
     state columns. `complete` is the aggregate in one step, where all rows of a group are in one place.
-    An aggregate without partials needs all rows of a group in one task: percentile, percentile_approx and
-    approx_count_distinct, of which we have no state that merges to the same answer; first, last and regr_*.
+    An aggregate without partials needs all rows of a group in one task: approx_count_distinct, of which we have no
+    state that merges to the same answer; first and last.
     DISTINCT ones have states once rows equal in group and arguments are in one task.
+    `constants` are the positions of arguments that must be constants, with what is wrong with a value of them.
+    `variant`, where given, is the row that computes calls of these argument types, None for this one.
+    `literal_result` is as that of scalar functions.
     """
 
     name: str
@@ -76,6 +79,9 @@ class AggregateFunction:
     ignores_distinct: bool = False
     doc: str = ""
     example: str = ""
+    variant: Callable[[Sequence[DataType]], AggregateFunction | None] | None = None
+    constants: tuple[tuple[int, Callable[[object], str | None]], ...] = ()
+    literal_result: LiteralResultRule | None = None
 
 
 @dataclass(frozen=True, slots=True)

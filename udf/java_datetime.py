@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from sharkpy.errors import BindError
+from sharkpy.time_zone import time_zone
 
 _STRFTIME = {
     "yyyy": "%Y",
@@ -85,7 +86,9 @@ def tokens(pattern: str) -> tuple[tuple[str, bool], ...]:
 
 
 def to_strftime(pattern: str) -> str | None:
-    """DuckDB's format for a Java pattern, or None where it has a letter that strftime lacks."""
+    """DuckDB's format for a Java pattern, or None where it has a letter that strftime lacks, or nothing."""
+    if not pattern:
+        return None
     parts = []
     for text, is_field in tokens(pattern):
         if not is_field:
@@ -102,6 +105,23 @@ def format_time(value: datetime.datetime, pattern: str) -> str:
     return "".join(_field(value, text) if is_field else text for text, is_field in tokens(pattern))
 
 
+def _last_of_week(value: datetime.datetime) -> datetime.datetime:
+    """The Saturday of its week: weeks begin on Sunday, and the first of a year has its first day."""
+    return value + datetime.timedelta(days=(5 - value.weekday()) % 7)
+
+
+def _week_of_month(value: datetime.datetime) -> int:
+    first = value.replace(day=1)
+    return (value.day - 1 + (first.weekday() + 1) % 7) // 7 + 1
+
+
+def _fraction(microsecond: int, width: int) -> str:
+    """Below three letters milliseconds as a number, from three on the first digits of the second's fraction."""
+    if width < 3:
+        return f"{microsecond // 1000:0{width}d}"
+    return f"{microsecond:06d}"[:width].ljust(width, "0")
+
+
 def _field(value: datetime.datetime, text: str) -> str:
     letter, width = text[0], len(text)
     match letter:
@@ -110,7 +130,8 @@ def _field(value: datetime.datetime, text: str) -> str:
         case "u":
             return str(value.isoweekday())
         case "Y":
-            return f"{value.isocalendar().year:0{width}d}"
+            year = _last_of_week(value).year
+            return f"{year % 100:02d}" if width == 2 else f"{year:0{width}d}"
         case "M" | "L":
             name = _MONTHS[value.month - 1]
             return name if width >= 4 else name[:3] if width == 3 else f"{value.month:0{width}d}"
@@ -120,7 +141,7 @@ def _field(value: datetime.datetime, text: str) -> str:
         case "a":
             return "AM" if value.hour < 12 else "PM"
         case "S":
-            return f"{value.microsecond:06d}"[:width].ljust(width, "0")
+            return _fraction(value.microsecond, width)
         case "G":
             return "AD"
         case "z" | "v":
@@ -138,7 +159,9 @@ def _field(value: datetime.datetime, text: str) -> str:
         "h": value.hour % 12 or 12,
         "m": value.minute,
         "s": value.second,
-        "w": value.isocalendar().week,
+        "w": (_last_of_week(value).timetuple().tm_yday + 6) // 7,
+        "W": _week_of_month(value),
+        "F": (value.day - 1) // 7 + 1,
         "Q": (value.month - 1) // 3 + 1,
         "q": (value.month - 1) // 3 + 1,
     }
@@ -179,9 +202,9 @@ def _field_pattern(text: str, adjacent: bool) -> str:
 
 
 def parse_time(text: str, pattern: str) -> datetime.datetime | None:
-    """The time that `text` says in a Java pattern, or None where it does not fit."""
+    """The time that `text` begins with in a Java pattern, or None where it does not; what follows is not looked at."""
     expression, letters = _parser(pattern)
-    match = expression.fullmatch(text.rstrip())
+    match = expression.match(text)
     if match is None:
         return None
     found = dict(zip((letter[0] for letter in letters), match.groups(), strict=True))
@@ -218,3 +241,11 @@ def _assemble(found: dict[str, str], letters: dict[str, str]) -> datetime.dateti
 
 def _month_number(text: str) -> int:
     return next(index for index, name in enumerate(_MONTHS, 1) if name[:3].lower() == text[:3].lower())
+
+
+def zone_shift(value: datetime.datetime, zone: str, to_utc: bool) -> datetime.datetime:
+    """A time in UTC as the clock of `zone` shows it, or back; a name that is none counts as UTC."""
+    info = time_zone(zone) or datetime.UTC
+    if to_utc:
+        return value.replace(tzinfo=info).astimezone(datetime.UTC).replace(tzinfo=None)
+    return value.replace(tzinfo=datetime.UTC).astimezone(info).replace(tzinfo=None)

@@ -40,6 +40,20 @@ MACROS: dict[str, str] = {
         " lpad(CAST(abs(x) // 1000000 % 60 AS VARCHAR), 2, '0') || '.' ||"
         " rpad(lpad(CAST(abs(x) % 1000000 AS VARCHAR), 6, '0'), 9, '0')"
     ),
+    "shark_parse_month_interval(s)": (
+        r"CASE WHEN regexp_full_match(trim(s), '[+-]?\d{1,8}-\d{1,2}') THEN"
+        r" CAST(CASE WHEN left(trim(s), 1) = '-' THEN -1 ELSE 1 END"
+        r" * (CAST(regexp_extract(s, '(\d+)-\d', 1) AS INTEGER) * 12"
+        r" + CAST(regexp_extract(s, '\d-(\d+)', 1) AS INTEGER)) AS INTEGER) END"
+    ),
+    "shark_parse_day_interval(s)": (
+        r"CASE WHEN regexp_full_match(trim(s), '[+-]?\d{1,8} \d{1,2}:\d{1,2}:\d{1,2}(\.\d{1,9})?') THEN"
+        r" CAST(CASE WHEN left(trim(s), 1) = '-' THEN -1 ELSE 1 END * (CAST(regexp_extract(s, '(\d+) ', 1) AS BIGINT)"
+        r" * 86400000000 + CAST(regexp_extract(s, ' (\d+):', 1) AS BIGINT) * 3600000000"
+        r" + CAST(regexp_extract(s, ' \d+:(\d+):', 1) AS BIGINT) * 60000000"
+        r" + CAST(trunc(CAST(regexp_extract(s, ':([\d.]+)\s*$', 1) AS DECIMAL(12,9)) * 1000000) AS BIGINT)"
+        r") AS BIGINT) END"
+    ),
     "shark_substr(s, p, n)": (
         "CASE WHEN n <= 0 OR abs(CAST(p AS BIGINT)) > length(s) THEN CASE WHEN s IS NOT NULL AND p IS NOT NULL"
         " AND n IS NOT NULL THEN '' END ELSE substr(s, CASE WHEN p = 0 THEN 1 ELSE p END, n) END"
@@ -47,7 +61,8 @@ MACROS: dict[str, str] = {
     "shark_substr_blob(s, p, n)": (
         "CASE WHEN n <= 0 OR abs(CAST(p AS BIGINT)) > octet_length(s) THEN CASE WHEN s IS NOT NULL AND p IS NOT NULL"
         " AND n IS NOT NULL THEN ''::BLOB END ELSE unhex(substr(hex(s), 1 + 2 * CAST("
-        "CASE WHEN p > 0 THEN p - 1 WHEN p = 0 THEN 0 ELSE octet_length(s) + p END AS BIGINT), 2 * n)) END"
+        "CASE WHEN p > 0 THEN p - 1 WHEN p = 0 THEN 0 ELSE octet_length(s) + p END AS BIGINT),"
+        " 2 * CAST(n AS BIGINT))) END"
     ),
     "shark_pad_left(s, n, p)": (
         "CASE WHEN n <= length(s) OR p = '' THEN left(s, greatest(n, 0)) ELSE lpad(s, n, p) END"
@@ -66,6 +81,11 @@ MACROS: dict[str, str] = {
         " + (epoch_us(a) - epoch_us(date_trunc('day', a)) - epoch_us(b) + epoch_us(date_trunc('day', b))) // 1000000)"
         " / 2678400.0e0 END"
     ),
+    "shark_whole_months(a, b)": (
+        "CAST((year(b) - year(a)) * 12 + month(b) - month(a)"
+        " - CASE WHEN b > a AND b - date_trunc('month', b) < a - date_trunc('month', a) THEN 1"
+        " WHEN b < a AND b - date_trunc('month', b) > a - date_trunc('month', a) THEN -1 ELSE 0 END AS BIGINT)"
+    ),
     "shark_weekday_number(s)": (
         "list_position(['SU','MO','TU','WE','TH','FR','SA'], CASE WHEN regexp_full_match(upper(s),"
         " 'SU|SUN|SUNDAY|MO|MON|MONDAY|TU|TUE|TUESDAY|WE|WED|WEDNESDAY|TH|THU|THURSDAY|FR|FRI|FRIDAY|SA|SAT|SATURDAY')"
@@ -82,6 +102,23 @@ MACROS: dict[str, str] = {
         " WHEN upper(u) IN ('MONTH','MON','MM') THEN CAST(date_trunc('month', d) AS DATE)"
         " WHEN upper(u) IN ('QUARTER','Q') THEN CAST(date_trunc('quarter', d) AS DATE)"
         " WHEN upper(u) = 'WEEK' THEN CAST(date_trunc('week', d) AS DATE) END"
+    ),
+    "shark_percentiles(l, p)": (
+        "list_transform([list_sort(list_filter(l, lambda v: v IS NOT NULL))], lambda s:"
+        " list_transform(p, lambda f: CASE WHEN len(s) > 0 THEN"
+        " CASE WHEN floor(f * (len(s) - 1)) = f * (len(s) - 1) THEN s[CAST(f * (len(s) - 1) AS BIGINT) + 1] ELSE"
+        " (ceil(f * (len(s) - 1)) - f * (len(s) - 1)) * s[CAST(floor(f * (len(s) - 1)) AS BIGINT) + 1]"
+        " + (f * (len(s) - 1) - floor(f * (len(s) - 1))) * s[CAST(floor(f * (len(s) - 1)) AS BIGINT) + 2] END END))[1]"
+    ),
+    "shark_discrete_percentiles_desc(l, p)": (
+        "list_transform([list_reverse_sort(list_filter(l, lambda v: v IS NOT NULL))], lambda s:"
+        " list_transform(p, lambda f: CASE WHEN len(s) > 0 THEN"
+        " s[greatest(CAST(ceil(f * len(s)) AS BIGINT), 1)] END))[1]"
+    ),
+    "shark_discrete_percentiles(l, p)": (
+        "list_transform([list_sort(list_filter(l, lambda v: v IS NOT NULL))], lambda s:"
+        " list_transform(p, lambda f: CASE WHEN len(s) > 0 THEN"
+        " s[greatest(CAST(ceil(f * len(s)) AS BIGINT), 1)] END))[1]"
     ),
     "shark_json(s)": "CASE WHEN json_valid(s) THEN s END",
     "shark_hash_bigint(x)": (

@@ -224,10 +224,10 @@ MATH_FUNCTIONS = (
         lambda args, _types, _result: (
             f"CASE WHEN {args[0]} > 0 THEN ln({args[0]}) END"
             if len(args) == 1
-            else f"CASE WHEN {args[0]} > 0 AND {args[1]} > 0 THEN ln({args[1]}) / ln({args[0]}) END"
+            else f"CASE WHEN {args[0]} > 1 AND {args[1]} > 0 THEN ln({args[1]}) / ln({args[0]}) END"
         ),
         NullPolicy.CUSTOM,
-        doc="natural logarithm, or to the given base",
+        doc="natural logarithm, or to the given base; NULL unless a > 0 and the base > 1",
         example="log(2, 8)",
     ),
     _double("log1p", "CASE WHEN {0} > -1 THEN ln(1 + {0}) END", "ln(1 + a)"),

@@ -30,6 +30,7 @@ from sharkpy.types import (
     as_decimal,
     common_type,
     is_interval,
+    is_nested,
     is_numeric,
     is_string,
 )
@@ -152,6 +153,8 @@ def _time_difference(args: Sequence[str], dtype: DataType) -> str:
 
 
 def _integer_operation(operator: str, args: Sequence[str], result: DataType) -> str:
+    if is_interval(result):
+        return f"CAST(({args[0]} {operator} {args[1]}) AS {duckdb_type(result)})"
     if result not in INTEGER_TYPES:
         return f"({args[0]} {operator} {args[1]})"
     name = "HUGEINT" if result == BIGINT else "BIGINT"
@@ -180,8 +183,25 @@ def _divide(args: Sequence[str], types: Types, result: DataType) -> str:
     left, right = types
     if isinstance(left, DecimalType) and isinstance(right, DecimalType) and isinstance(result, DecimalType):
         return decimals.divide(args[0], args[1], left, right, result)
+    if is_interval(left):
+        return f"CAST(round({args[0]} / nullif({args[1]}, 0)) AS {duckdb_type(result)})"
     divisor = args[1] if is_nonzero_constant(args[1]) else f"nullif({args[1]}, 0)"
     return f"({args[0]} / {divisor})"
+
+
+def _parts_type(types: Types) -> DataType:
+    scale = types[0].scale if isinstance(types[0], DecimalType) else 0
+    return StructType(("whole", "fraction"), (DecimalType(38, 0), DecimalType(38, scale)))
+
+
+def _decimal_parts(args: Sequence[str], types: Types, result: DataType) -> str:
+    match types[0], result:
+        case DecimalType(_, scale), StructType(_, (whole, fraction)):
+            kept = f"trunc({args[0]})" if scale else args[0]
+            parts = f"whole := CAST({kept} AS {duckdb_type(whole)}), "
+            parts += f"fraction := CAST({f'{args[0]} - {kept}' if scale else '0'} AS {duckdb_type(fraction)})"
+            return f"CASE WHEN {args[0]} IS NOT NULL THEN struct_pack({parts}) END"
+    raise InternalError(f"{types[0]} is no DECIMAL")
 
 
 def _mod(args: Sequence[str], types: Types, result: DataType) -> str:
@@ -249,6 +269,26 @@ def _escape_like(pattern: str) -> str:
     return "".join(parts)
 
 
+def _like_each(word: str) -> ScalarFunction:
+    """likeany, likeall: NULL where the text or any of the patterns is NULL."""
+
+    def lower(args: Sequence[str], types: Types, result: DataType) -> str:
+        tests = [_like((args[0], pattern), types, result) for pattern in args[1:]]
+        known = " AND ".join(f"{arg} IS NOT NULL" for arg in args)
+        return f"CASE WHEN {known} THEN {f' {word} '.join(tests)} END"
+
+    name, spoken = ("likeany", "ANY") if word == "OR" else ("likeall", "ALL")
+    return ScalarFunction(
+        name,
+        takes(STRING, STRING, repeat=True),
+        returns(BOOLEAN),
+        lower,
+        NullPolicy.CUSTOM,
+        doc=f"a LIKE {spoken} (pattern, …); NULL where one of them is NULL",
+        example=f"{name}('abc', 'a%', '%d')",
+    )
+
+
 def _case_when_arguments(types: Types) -> Types | None:
     if len(types) < 3 or len(types) % 2 == 0:
         return None
@@ -296,7 +336,7 @@ def _field_arguments(types: Types) -> Types | None:
     """A struct and a name; or Hive's field(value, item, …), which gives a position."""
     if types and isinstance(types[0], StructType):
         return types if len(types) == 2 and is_string(types[1]) else None
-    return [STRING] * len(types) if len(types) >= 2 and all(converts(t, STRING) for t in types) else None
+    return types if len(types) >= 2 and not any(map(is_nested, types)) else None
 
 
 def _field(args: Sequence[str], types: Types, _result: DataType) -> str:
@@ -304,8 +344,12 @@ def _field(args: Sequence[str], types: Types, _result: DataType) -> str:
         return f"struct_extract({args[0]}, {args[1]})"
     if isinstance(types[0], ArrayType):
         return f"list_transform({args[0]}, lambda element: struct_extract(element, {args[1]}))"
-    branches = " ".join(f"WHEN {args[0]} = {arg} THEN {index}" for index, arg in enumerate(args[1:], 1))
-    return f"CASE {branches} ELSE 0 END"
+    branches = " ".join(
+        f"WHEN {args[0]} = {arg} THEN {index}"
+        for index, (arg, dtype) in enumerate(zip(args[1:], types[1:], strict=True), 1)
+        if dtype == types[0] or (is_string(dtype) and is_string(types[0])) or _both_decimal(dtype, types[0])
+    )
+    return f"CASE {branches} ELSE 0 END" if branches else "0"
 
 
 def _field_type(_types: Types) -> DataType:
@@ -330,14 +374,15 @@ def _one_integer(types: Types) -> Types | None:
     return types if len(types) == 1 and types[0] in INTEGER_TYPES else None
 
 
-def _comparison(name: str, operator: str, example: str) -> ScalarFunction:
+def _comparison(name: str, operator: str, doc: str, example: str) -> ScalarFunction:
     lowering = f"({{0}} {operator} {{1}})"
-    return ScalarFunction(name, comparable(2, 2), returns(BOOLEAN), lowering, doc=f"a {operator} b", example=example)
+    return ScalarFunction(name, comparable(2, 2), returns(BOOLEAN), lowering, doc=doc, example=example)
 
 
 def _connective(name: str) -> ScalarFunction:
     word, takes_any = name.upper(), takes(BOOLEAN, BOOLEAN, repeat=True)
-    doc, example = f"a {word} b", f"true {word} false"
+    doc = "true where both are" if name == "and" else "true where one of both is"
+    example = f"true {word} false"
     return ScalarFunction(name, takes_any, returns(BOOLEAN), _infix(word), NullPolicy.CUSTOM, doc=doc, example=example)
 
 
@@ -359,7 +404,9 @@ def _shift(name: str, operator: str) -> ScalarFunction:
             return f"({args[0]} >> {distance})"
         return wrap_integer(f"((CAST({args[0]} AS HUGEINT) & {mask}) >> {distance})", result)
 
-    return ScalarFunction(name, arguments, same_as(0), lower, doc=f"a {operator} b", example=f"{name}(8, 1)")
+    return ScalarFunction(
+        name, arguments, same_as(0), lower, doc=f"a {operator} b, in two's complement", example=f"{name}(8, 1)"
+    )
 
 
 OPERATORS = (
@@ -368,7 +415,7 @@ OPERATORS = (
         _add_operands,
         _sum_type,
         _sum_lowering("+"),
-        doc="a + b; also a time and an interval",
+        doc="the sum; also of a time and an interval",
         example="1 + 2",
         unchecked=_sum_unchecked("+"),
     ),
@@ -377,43 +424,67 @@ OPERATORS = (
         _subtract_operands,
         _sum_type,
         _sum_lowering("-"),
-        doc="a - b; also a time and an interval, or two times",
+        doc="the difference; also of a time and an interval, or of two times",
         example="1 - 2",
         unchecked=_sum_unchecked("-"),
     ),
     ScalarFunction(
-        "multiply", _numbers, _multiply_type, _multiply, doc="a * b", example="2 * 3", unchecked="({0} * {1})"
+        "multiply", _numbers, _multiply_type, _multiply, doc="the product", example="2 * 3", unchecked="({0} * {1})"
     ),
-    ScalarFunction("divide", _divide_operands, _divide_type, _divide, doc="a / b; NULL by zero", example="1 / 2"),
-    ScalarFunction("mod", _numbers, _mod_type, _mod, doc="a % b; the sign is a's", example="7 % 3"),
+    ScalarFunction(
+        "divide",
+        _divide_operands,
+        _divide_type,
+        _divide,
+        doc="the quotient, as DOUBLE or DECIMAL; NULL by zero",
+        example="1 / 2",
+    ),
+    ScalarFunction(
+        "decimal_parts",
+        lambda types: types if len(types) == 1 and isinstance(types[0], DecimalType) else None,
+        _parts_type,
+        _decimal_parts,
+        doc="what is before the point and what is behind it: how DECIMALs compare that no DECIMAL holds together",
+        example="decimal_parts(1.5).whole",
+    ),
+    ScalarFunction("mod", _numbers, _mod_type, _mod, doc="the remainder, with the sign of a", example="7 % 3"),
     ScalarFunction("div", _numbers, returns(BIGINT), _div, doc="the integer part of a / b", example="7 div 2"),
-    ScalarFunction("negate", _negatable, same_as(0), _negate, doc="-a", example="-(5)", unchecked="(-{0})"),
-    ScalarFunction("positive", _negatable, same_as(0), "{0}", doc="+a", example="positive(5)"),
-    _comparison("eq", "=", "1 = 1"),
-    _comparison("ne", "<>", "1 <> 2"),
-    _comparison("lt", "<", "1 < 2"),
-    _comparison("le", "<=", "1 <= 2"),
-    _comparison("gt", ">", "2 > 1"),
-    _comparison("ge", ">=", "2 >= 1"),
+    ScalarFunction(
+        "negate", _negatable, same_as(0), _negate, doc="with the other sign", example="-(5)", unchecked="(-{0})"
+    ),
+    ScalarFunction("positive", _negatable, same_as(0), "{0}", doc="as it is", example="positive(5)"),
+    _comparison("eq", "=", "whether a equals b", "1 = 1"),
+    _comparison("ne", "<>", "whether a and b differ", "1 <> 2"),
+    _comparison("lt", "<", "whether a is less than b", "1 < 2"),
+    _comparison("le", "<=", "whether a is at most b", "1 <= 2"),
+    _comparison("gt", ">", "whether a is greater than b", "2 > 1"),
+    _comparison("ge", ">=", "whether a is at least b", "2 >= 1"),
     ScalarFunction(
         "eq_null_safe",
         comparable(2, 2),
         returns(BOOLEAN),
         "({0} IS NOT DISTINCT FROM {1})",
         NullPolicy.CUSTOM,
-        doc="a <=> b",
+        doc="whether a equals b, NULL being equal to NULL alone",
         example="NULL <=> NULL",
     ),
     _connective("and"),
     _connective("or"),
-    ScalarFunction("not", takes(BOOLEAN), returns(BOOLEAN), "(NOT {0})", doc="NOT a", example="NOT true"),
+    ScalarFunction(
+        "not",
+        takes(BOOLEAN),
+        returns(BOOLEAN),
+        "(NOT {0})",
+        doc="false for true and true for false",
+        example="NOT true",
+    ),
     ScalarFunction(
         "in",
         comparable(2),
         returns(BOOLEAN),
         lambda args, _types, _result: f"({args[0]} IN ({', '.join(args[1:])}))",
         NullPolicy.CUSTOM,
-        doc="value IN (item, …)",
+        doc="whether a value equals one of several",
         example="2 IN (1, 2)",
     ),
     ScalarFunction(
@@ -422,7 +493,7 @@ OPERATORS = (
         returns(BOOLEAN),
         "({0} BETWEEN {1} AND {2})",
         NullPolicy.CUSTOM,
-        doc="value BETWEEN low AND high",
+        doc="whether a value is at least low and at most high",
         example="2 BETWEEN 1 AND 3",
     ),
     ScalarFunction(
@@ -431,7 +502,7 @@ OPERATORS = (
         returns(BOOLEAN),
         "({0} IS NULL)",
         NullPolicy.CUSTOM,
-        doc="a IS NULL",
+        doc="whether a is NULL",
         example="1 IS NULL",
     ),
     ScalarFunction(
@@ -440,12 +511,19 @@ OPERATORS = (
         returns(BOOLEAN),
         "({0} IS NOT NULL)",
         NullPolicy.CUSTOM,
-        doc="a IS NOT NULL",
+        doc="whether a is not NULL",
         example="1 IS NOT NULL",
     ),
     ScalarFunction(
-        "like", takes(STRING, STRING), returns(BOOLEAN), _like, doc="a LIKE pattern", example="'abc' LIKE 'a%'"
+        "like",
+        takes(STRING, STRING),
+        returns(BOOLEAN),
+        _like,
+        doc="whether all of a matches a pattern of % and _",
+        example="'abc' LIKE 'a%'",
     ),
+    _like_each("OR"),
+    _like_each("AND"),
     ScalarFunction(
         "rlike",
         takes(STRING, STRING),
@@ -460,7 +538,7 @@ OPERATORS = (
         lambda types: types[-1],
         _case_when,
         NullPolicy.CUSTOM,
-        doc="CASE WHEN condition THEN value … ELSE value END",
+        doc="the value behind the first condition that is true, or that equals x",
         example="CASE WHEN 1 = 1 THEN 'a' ELSE 'b' END",
     ),
     ScalarFunction(
@@ -482,10 +560,10 @@ OPERATORS = (
         example="named_struct('a', 1).a",
         literal_result=_field_literal_type,
     ),
-    ScalarFunction("bit_and", _bits, same_as(0), "({0} & {1})", doc="a & b", example="5 & 3"),
-    ScalarFunction("bit_or", _bits, same_as(0), "({0} | {1})", doc="a | b", example="5 | 3"),
-    ScalarFunction("bit_xor", _bits, same_as(0), "xor({0}, {1})", doc="a ^ b", example="5 ^ 3"),
-    ScalarFunction("bit_not", _one_integer, same_as(0), "(~{0})", doc="~a", example="~5"),
+    ScalarFunction("bit_and", _bits, same_as(0), "({0} & {1})", doc="bits that are in both", example="5 & 3"),
+    ScalarFunction("bit_or", _bits, same_as(0), "({0} | {1})", doc="bits that are in either", example="5 | 3"),
+    ScalarFunction("bit_xor", _bits, same_as(0), "xor({0}, {1})", doc="bits that are in one alone", example="5 ^ 3"),
+    ScalarFunction("bit_not", _one_integer, same_as(0), "(~{0})", doc="every bit changed", example="~5"),
     _shift("shiftleft", "<<"),
     _shift("shiftright", ">>"),
     _shift("shiftrightunsigned", ">>>"),

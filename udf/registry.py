@@ -3,61 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from sharkpy.types import DataType
 from sharkpy.udf.aggregates import AGGREGATES
+from sharkpy.udf.aliases import ALIASES, UNLISTED
 from sharkpy.udf.collection_functions import COLLECTION_FUNCTIONS
 from sharkpy.udf.conditional_functions import CONDITIONAL_FUNCTIONS
 from sharkpy.udf.date_functions import DATE_FUNCTIONS
+from sharkpy.udf.format_functions import FORMAT_FUNCTIONS
+from sharkpy.udf.forms import FORMS
 from sharkpy.udf.function import AggregateFunction, ScalarFunction, TableFunction, WindowFunction
+from sharkpy.udf.hash_functions import HASH_FUNCTIONS
+from sharkpy.udf.higher_order_functions import HIGHER_ORDER_FUNCTIONS
 from sharkpy.udf.json_functions import JSON_FUNCTIONS
+from sharkpy.udf.json_text import JSON_TEXT_FUNCTIONS
+from sharkpy.udf.mask_functions import MASK_FUNCTIONS
 from sharkpy.udf.math_functions import MATH_FUNCTIONS
 from sharkpy.udf.misc_functions import MISC_FUNCTIONS
 from sharkpy.udf.operators import OPERATORS
+from sharkpy.udf.refused import REFUSED
+from sharkpy.udf.session_functions import SESSION_FUNCTIONS
+from sharkpy.udf.sketch_aggregates import SKETCH_FUNCTIONS
+from sharkpy.udf.spark_functions import SPARK_FUNCTIONS
 from sharkpy.udf.string_functions import STRING_FUNCTIONS
 from sharkpy.udf.table_functions import TABLE_FUNCTIONS
+from sharkpy.udf.time_units import TIME_UNIT_FUNCTIONS
+from sharkpy.udf.url_functions import URL_FUNCTIONS
+from sharkpy.udf.user.function import find as find_user_function
 from sharkpy.udf.window_functions import WINDOW_FUNCTIONS
+from sharkpy.udf.xml_functions import XML_FUNCTIONS
 
-ALIASES = {
-    "!": "not",
-    "~": "bit_not",
-    "any": "bool_or",
-    "approx_percentile": "percentile_approx",
-    "array_agg": "collect_list",
-    "array_size": "size",
-    "cardinality": "size",
-    "ceiling": "ceil",
-    "current_schema": "current_database",
-    "char_length": "length",
-    "character_length": "length",
-    "char": "chr",
-    "date": "to_date",
-    "dayofmonth": "day",
-    "every": "bool_and",
-    "ifnull": "nvl",
-    "isnotnull": "is_not_null",
-    "isnull": "is_null",
-    "lcase": "lower",
-    "mean": "avg",
-    "mid": "substr",
-    "negative": "negate",
-    "now": "current_timestamp",
-    "power": "pow",
-    "random": "rand",
-    "regexp": "rlike",
-    "sha": "sha1",
-    "signum": "sign",
-    "some": "bool_or",
-    "std": "stddev_pop",
-    "stddev": "stddev_pop",
-    "substring": "substr",
-    "to_unix_timestamp": "unix_timestamp",
-    "ucase": "upper",
-    "var": "var_pop",
-    "variance": "var_pop",
-    "format_string": "printf",
-}
-"""Other name -> name of the row. Hive's stddev and variance are those of a population."""
+Row = TypeVar("Row", ScalarFunction, AggregateFunction, TableFunction)
 
 _SCALARS: dict[str, ScalarFunction] = {
     row.name: row
@@ -69,7 +46,18 @@ _SCALARS: dict[str, ScalarFunction] = {
         CONDITIONAL_FUNCTIONS,
         COLLECTION_FUNCTIONS,
         JSON_FUNCTIONS,
+        JSON_TEXT_FUNCTIONS,
+        URL_FUNCTIONS,
+        XML_FUNCTIONS,
+        FORMAT_FUNCTIONS,
+        HASH_FUNCTIONS,
+        MASK_FUNCTIONS,
+        SESSION_FUNCTIONS,
+        SPARK_FUNCTIONS,
+        TIME_UNIT_FUNCTIONS,
+        HIGHER_ORDER_FUNCTIONS,
         MISC_FUNCTIONS,
+        SKETCH_FUNCTIONS,
     )
     for row in family
 }
@@ -85,11 +73,18 @@ def canonical(name: str) -> str:
 
 
 def scalar(name: str) -> ScalarFunction | None:
-    return _SCALARS.get(canonical(name))
+    return _SCALARS.get(canonical(name)) or _user_row(name, ScalarFunction)
 
 
 def aggregate(name: str) -> AggregateFunction | None:
-    return _AGGREGATES.get(canonical(name))
+    return _AGGREGATES.get(canonical(name)) or _user_row(name, AggregateFunction)
+
+
+def aggregate_of(name: str, types: Sequence[DataType]) -> AggregateFunction | None:
+    """The row that computes an aggregate of arguments of these types."""
+    row = aggregate(name)
+    variant = row.variant(types) if row is not None and row.variant is not None else None
+    return variant or row
 
 
 def window(name: str) -> WindowFunction | None:
@@ -97,7 +92,13 @@ def window(name: str) -> WindowFunction | None:
 
 
 def table_function(name: str) -> TableFunction | None:
-    return _TABLES.get(canonical(name))
+    return _TABLES.get(canonical(name)) or _user_row(name, TableFunction)
+
+
+def _user_row(key: str, kind: type[Row]) -> Row | None:
+    """The row behind the key of a user function."""
+    function = find_user_function(key)
+    return function.row if function is not None and isinstance(function.row, kind) else None
 
 
 def described(name: str) -> ScalarFunction | AggregateFunction | WindowFunction | TableFunction | None:
@@ -105,9 +106,26 @@ def described(name: str) -> ScalarFunction | AggregateFunction | WindowFunction 
     return scalar(name) or aggregate(name) or window(name) or table_function(name)
 
 
+def refused(name: str) -> str | None:
+    """Why a function that Hive has is not there; None of all others."""
+    return REFUSED.get(name.lower())
+
+
 def names() -> tuple[str, ...]:
     """Every function's name and alias, sorted."""
     return tuple(sorted({*_SCALARS, *_AGGREGATES, *_WINDOWS, *_TABLES, *ALIASES}))
+
+
+def listed() -> frozenset[str]:
+    """What SHOW FUNCTIONS lists: the names that queries write, and those that are known and refused."""
+    return frozenset(names()) - UNLISTED | FORMS.keys() | REFUSED.keys()
+
+
+def synonyms(name: str) -> tuple[str, ...]:
+    """The other names of the function, as SHOW FUNCTIONS lists them, sorted."""
+    row = canonical(name)
+    same = {row, *(alias for alias, target in ALIASES.items() if target == row)}
+    return tuple(sorted(same - UNLISTED - {name.lower()}))
 
 
 def scalar_result(row: ScalarFunction, types: Sequence[DataType], values: Sequence[object]) -> DataType:

@@ -8,17 +8,12 @@ from sharkpy.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
-    DOUBLE,
     INT,
     STRING,
     ArrayType,
     DataType,
-    DecimalType,
     MapType,
-    is_numeric,
-    is_string,
 )
-from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.collection_functions import map_of_entries
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
 from sharkpy.udf.literals import integer_value
@@ -29,7 +24,7 @@ from sharkpy.udf.patterns import (
     lower_rlike,
     lower_split,
 )
-from sharkpy.udf.signatures import Types, converts, returns, same_as, takes
+from sharkpy.udf.signatures import Types, converts, first_of, kind_of, returns, same_as, takes
 
 
 def _text(name: str, lowering: Lowering, doc: str, example: str, *more: DataType, optional: int = 0) -> ScalarFunction:
@@ -107,20 +102,6 @@ def _length(args: Sequence[str], types: Types, _result: DataType) -> str:
     return f"CAST({'octet_length' if types[0] == BINARY else 'length'}({args[0]}) AS INTEGER)"
 
 
-def _text_or_binary(types: Types) -> Types | None:
-    if not types:
-        return None
-    return types if types[0] == BINARY else (STRING, *types[1:]) if converts(types[0], STRING) else None
-
-
-def _digest(name: str) -> Lowering:
-    return lambda args, _types, _result: f"{name}({args[0]})"
-
-
-def _blob(sql: str, dtype: DataType) -> str:
-    return sql if dtype == BINARY else f"encode({sql})"
-
-
 def _translate(args: Sequence[str], _types: Types, _result: DataType) -> str:
     return f"translate({args[0]}, {args[1]}, {args[2]})"
 
@@ -143,33 +124,6 @@ def _str_to_map(args: Sequence[str], _types: Types, _result: DataType) -> str:
         f" v := CASE WHEN contains(pair, {values}) THEN substr(pair, strpos(pair, {values}) + length({values})) END))"
     )
     return map_of_entries(entries)
-
-
-def _format_number(args: Sequence[str], types: Types, _result: DataType) -> str:
-    text = f"CAST({args[0]} AS VARCHAR)" if types[0] != DOUBLE else f"shark_double_text({args[0]})"
-    return f"shark_format_number({text}, {args[1]})"
-
-
-def _format_number_arguments(types: Types) -> Types | None:
-    if len(types) != 2 or not is_numeric(types[0]) or not converts(types[1], INT):
-        return None
-    keeps = isinstance(types[0], DecimalType) or (types[0] != DOUBLE and str(types[0]) != "float")
-    return (types[0] if keeps else DOUBLE, INT)
-
-
-def _printf_arguments(types: Types) -> Types | None:
-    if not 1 <= len(types) <= 9 or not is_string(types[0]) or any(isinstance(t, (ArrayType, MapType)) for t in types):
-        return None
-    return types
-
-
-def _printf(args: Sequence[str], types: Types, _result: DataType) -> str:
-    if len(args) == 1:
-        return f"shark_printf1({args[0]}, '')"
-    texts = [
-        f"coalesce({lower_cast(arg, dtype, STRING)}, 'null')" for arg, dtype in zip(args[1:], types[1:], strict=True)
-    ]
-    return f"shark_printf{len(texts)}({', '.join([args[0], *texts])})"
 
 
 def _elt(args: Sequence[str], _types: Types, _result: DataType) -> str:
@@ -209,7 +163,8 @@ STRING_FUNCTIONS = (
         "substring_index",
         takes(STRING, STRING, INT),
         returns(STRING),
-        "CASE WHEN {2} > 0 THEN array_to_string(string_split({0}, {1})[1:{2}], {1})"
+        "CASE WHEN {1} = '' AND {0} IS NOT NULL AND {2} IS NOT NULL THEN ''"
+        " WHEN {1} IS NULL THEN NULL WHEN {2} > 0 THEN array_to_string(string_split({0}, {1})[1:{2}], {1})"
         " WHEN {2} < 0 THEN array_to_string("
         "string_split({0}, {1})[greatest(len(string_split({0}, {1})) + {2} + 1, 1):], {1})"
         " WHEN {2} = 0 AND {0} IS NOT NULL AND {1} IS NOT NULL THEN '' END",
@@ -241,7 +196,14 @@ STRING_FUNCTIONS = (
     _text("trim", _trim("trim"), "without spaces at both ends", "trim(' a ')", STRING, optional=1),
     _text("ltrim", _trim("ltrim"), "without spaces at the start", "ltrim(' a')", STRING, optional=1),
     _text("rtrim", _trim("rtrim"), "without spaces at the end", "rtrim('a ')", STRING, optional=1),
-    _text("reverse", "reverse({0})", "backwards", "reverse('abc')"),
+    ScalarFunction(
+        "reverse",
+        first_of(kind_of(ArrayType), takes(STRING)),
+        same_as(0),
+        lambda args, types, _result: f"{'list_reverse' if isinstance(types[0], ArrayType) else 'reverse'}({args[0]})",
+        doc="backwards",
+        example="reverse('abc')",
+    ),
     _text("repeat", "repeat({0}, greatest({1}, 0))", "so many times", "repeat('ab', 2)", INT),
     ScalarFunction(
         "space", takes(INT), returns(STRING), "repeat(' ', greatest({0}, 0))", doc="so many spaces", example="space(2)"
@@ -274,8 +236,9 @@ STRING_FUNCTIONS = (
         lambda args, _types, _result: (
             f"CAST(strpos({args[1]}, {args[0]}) AS INTEGER)"
             if len(args) == 2
-            else f"CAST(shark_locate({args[0]}, {args[1]}, {args[2]}) AS INTEGER)"
+            else f"CAST(shark_locate({args[0]}, {args[1]}, coalesce({args[2]}, 0)) AS INTEGER)"
         ),
+        NullPolicy.CUSTOM,
         doc="position of the first argument in the second, from a position on",
         example="locate('l', 'hello', 4)",
     ),
@@ -313,6 +276,15 @@ STRING_FUNCTIONS = (
         "shark_levenshtein({0}, {1})",
         doc="edit distance",
         example="levenshtein('kitten', 'sitting')",
+    ),
+    ScalarFunction(
+        "sentences",
+        takes(STRING, STRING, STRING, optional=2),
+        returns(ArrayType(ArrayType(STRING))),
+        "shark_sentences({0})",
+        NullPolicy.CUSTOM,
+        doc="the words of each sentence, by the rules of European languages",
+        example="sentences('Hello there! How are you?')",
     ),
     _text(
         "regexp_replace",
@@ -361,54 +333,6 @@ STRING_FUNCTIONS = (
         _str_to_map,
         doc="map from text; delimiters ',' and ':' by default",
         example="str_to_map('a:1,b:2')",
-    ),
-    _text("md5", _digest("md5"), "MD5 in hexadecimal digits", "md5('abc')"),
-    ScalarFunction("sha1", _text_or_binary, returns(STRING), "sha1({0})", doc="SHA-1", example="sha1('abc')"),
-    ScalarFunction(
-        "sha2",
-        lambda types: (*base, INT) if len(types) == 2 and (base := _text_or_binary(types[:1])) else None,
-        returns(STRING),
-        lambda args, types, _result: f"shark_sha2({_blob(args[0], types[0])}, {args[1]})",
-        NullPolicy.CUSTOM,
-        doc="SHA-2 of 224, 256, 384 or 512 bits (0: 256)",
-        example="sha2('abc', 256)",
-    ),
-    ScalarFunction(
-        "crc32",
-        _text_or_binary,
-        returns(BIGINT),
-        lambda args, types, _result: f"shark_crc32({_blob(args[0], types[0])})",
-        doc="cyclic redundancy check",
-        example="crc32('abc')",
-    ),
-    ScalarFunction(
-        "base64", takes(BINARY), returns(STRING), "to_base64({0})", doc="Base64 text", example="base64('abc')"
-    ),
-    ScalarFunction(
-        "unbase64", takes(STRING), returns(BINARY), "shark_unbase64({0})", doc="from Base64", example="unbase64('YWJj')"
-    ),
-    ScalarFunction(
-        "unhex", takes(STRING), returns(BINARY), "shark_unhex({0})", doc="from hexadecimal", example="unhex('616263')"
-    ),
-    ScalarFunction(
-        "encode", takes(STRING, STRING), returns(BINARY), "encode({0})", doc="in UTF-8", example="encode('a', 'UTF-8')"
-    ),
-    ScalarFunction(
-        "format_number",
-        _format_number_arguments,
-        returns(STRING),
-        _format_number,
-        doc="with commas and so many decimals",
-        example="format_number(12345.678, 2)",
-    ),
-    ScalarFunction(
-        "printf",
-        _printf_arguments,
-        returns(STRING),
-        _printf,
-        NullPolicy.CUSTOM,
-        doc="text in the manner of java.util.Formatter",
-        example="printf('%d-%s', 1, 'a')",
     ),
     ScalarFunction(
         "elt",

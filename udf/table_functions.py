@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.errors import BindError, InternalError
-from sharkpy.types import INT, STRING, ArrayType, DataType, MapType, StructType, common_type
+from sharkpy.types import BIGINT, INT, STRING, ArrayType, DataType, MapType, StructType, common_type
 from sharkpy.udf.function import TableFunction
 from sharkpy.udf.json_functions import lower_get_json_object
 from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, converts, kind_of, takes
+from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.udf.url_functions import lower_parse_url
 
 Columns = Sequence[tuple[str, DataType]]
 
@@ -103,6 +105,16 @@ def _stack(args: Sequence[str], types: Types, _result: DataType) -> str:
     return f"[{', '.join(packs)}]"
 
 
+def _replicate_rows(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    row = ", ".join(f"c{index} := {arg}" for index, arg in enumerate(args))
+    return f"list_transform(generate_series(1, {args[0]}), lambda unused: struct_pack({row}))"
+
+
+def _range(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    """A fourth argument, Spark's number of partitions, changes nothing."""
+    return f"list_transform(range({', '.join(args[:3])}), lambda row: struct_pack(c0 := row))"
+
+
 def _strings(names: Sequence[str]) -> Columns:
     return tuple((name, STRING) for name in names)
 
@@ -123,12 +135,35 @@ def _json_tuple(args: Sequence[str], types: Types, _result: DataType) -> str:
 def _parse_url_tuple(args: Sequence[str], _types: Types, _result: DataType) -> str:
     fields = []
     for index, part in enumerate(args[1:]):
+        text = string_value(part)
         name, key = f"split_part({part}, ':', 1)", f"split_part({part}, ':', 2)"
-        fields.append(f"c{index} := shark_parse_url({args[0]}, {name}, {key})")
+        if text is not None:
+            name, key = (quote_string(piece) for piece in (*text.split(":", 1), "")[:2])
+        fields.append(f"c{index} := {lower_parse_url(args[0], name, key)}")
     return f"[struct_pack({', '.join(fields)})]"
 
 
-TABLE_FUNCTIONS = (
+def _outer(row: TableFunction) -> TableFunction:
+    """The generator with a row of NULLs where it would give none."""
+
+    def lower(args: Sequence[str], types: Types, result: DataType) -> str:
+        rows = row.lowering(args, types, result) if callable(row.lowering) else row.lowering.format(*args)
+        nulls = (
+            f"c{index} := CAST(NULL AS {duckdb_type(dtype)})" for index, (_, dtype) in enumerate(row.columns(types))
+        )
+        return f"CASE WHEN len({rows}) > 0 THEN {rows} ELSE [struct_pack({', '.join(nulls)})] END"
+
+    return TableFunction(
+        f"{row.name}_outer",
+        row.arguments,
+        row.columns,
+        lower,
+        doc=f"{row.doc}; a row of NULLs where there is none",
+        example=row.example.replace(row.name, f"{row.name}_outer", 1),
+    )
+
+
+_GENERATORS = (
     TableFunction(
         "explode",
         kind_of(ArrayType, MapType),
@@ -163,6 +198,22 @@ TABLE_FUNCTIONS = (
         literal_columns=_stack_literal_columns,
     ),
     TableFunction(
+        "range",
+        takes(BIGINT, BIGINT, BIGINT, INT, optional=3),
+        lambda _types: (("id", BIGINT),),
+        _range,
+        doc="the integers up to its only argument, or from one to another, both without the end, and by steps",
+        example="range(1, 10, 3)",
+    ),
+    TableFunction(
+        "replicate_rows",
+        lambda types: (BIGINT, *types[1:]) if len(types) >= 2 and converts(types[0], BIGINT) else None,
+        lambda types: tuple((f"col{index}", dtype) for index, dtype in enumerate(types)),
+        _replicate_rows,
+        doc="the values in as many equal rows as the first argument says",
+        example="replicate_rows(2, 'a', 1)",
+    ),
+    TableFunction(
         "json_tuple",
         takes(STRING, STRING, repeat=True),
         _numbered,
@@ -178,4 +229,9 @@ TABLE_FUNCTIONS = (
         doc="parts of a URL, QUERY:key among them",
         example="parse_url_tuple('http://a/b', 'HOST', 'PATH')",
     ),
+)
+
+TABLE_FUNCTIONS = (
+    *_GENERATORS,
+    *(_outer(row) for row in _GENERATORS if row.name in ("explode", "posexplode", "inline")),
 )

@@ -85,7 +85,7 @@ def call(name: str, *args: Typed) -> Typed:
 
 
 def aggregate(name: str, *args: Typed, distinct: bool = False, over: str = "") -> Typed:
-    row = registry.aggregate(name)
+    row = registry.aggregate_of(name, [arg.dtype for arg in args])
     assert row is not None, name
     wanted = row.arguments([arg.dtype for arg in args])
     assert wanted is not None, name
@@ -97,6 +97,11 @@ def aggregate(name: str, *args: Typed, distinct: bool = False, over: str = "") -
 def lower(text: str, columns: dict[str, T.DataType] | None = None) -> Typed:
     """`text` lowered; names of `columns` are columns of those types."""
     return _Reader(text, columns or {}).read()
+
+
+def lower_arguments(text: str, columns: dict[str, T.DataType]) -> list[Typed]:
+    """The arguments of a call, each lowered; `text` goes on behind its parenthesis."""
+    return _Reader(text, columns).arguments(")")
 
 
 class _Reader:

@@ -15,14 +15,16 @@ from sharkpy.udf import registry
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.lower import lower_complete, lower_finish, lower_merges, lower_partials, lower_window
 from sharkpy.udf.types_duckdb import duckdb_type
-from tests.udf.hive_expression import aggregate, lower
+from tests.udf.hive_expression import aggregate, lower, lower_arguments
 
 DEC = T.DecimalType(15, 2)
+WIDE = T.DecimalType(38, 6)
 VALUES: dict[T.DataType, st.SearchStrategy[object]] = {
     T.INT: st.integers(-(2**31), 2**31 - 1),
     T.BIGINT: st.integers(-(2**63), 2**63 - 1),
     T.DOUBLE: st.integers(-(10**7), 10**7).map(lambda number: number / 8),
     DEC: st.decimals(Decimal("-9999999999999.99"), Decimal("9999999999999.99"), places=2, allow_nan=False),
+    WIDE: st.decimals(-Decimal(10**31), Decimal(10**31), places=6, allow_nan=False),
     T.STRING: st.text(alphabet="abcé", max_size=3),
     T.BOOLEAN: st.booleans(),
 }
@@ -31,6 +33,9 @@ CALLS = [
     *((name, (dtype,)) for name in ("min", "max", "collect_list", "collect_set") for dtype in (T.INT, DEC, T.STRING)),
     *((name, (T.DOUBLE,)) for name in ("var_pop", "var_samp", "stddev_pop", "stddev_samp")),
     *((name, (T.DOUBLE, T.DOUBLE)) for name in ("covar_pop", "covar_samp", "corr")),
+    *((f"regr_{name}", (T.DOUBLE, T.DOUBLE)) for name in ("count", "avgx", "avgy", "sxx", "syy", "sxy")),
+    *((name, (WIDE,)) for name in ("sum", "avg")),
+    ("ds_theta_sketch", (T.INT,)),
     *((name, (T.BOOLEAN,)) for name in ("bool_and", "bool_or", "count_if")),
     *((name, (T.INT,)) for name in ("bit_and", "bit_or", "bit_xor")),
     ("count", ()),
@@ -73,7 +78,7 @@ def values_sql(rows: list[tuple[object, ...]], types: tuple[T.DataType, ...]) ->
 def test_partials_equal_complete(
     connection: duckdb.DuckDBPyConnection, name: str, types: tuple[T.DataType, ...], data: st.DataObject
 ) -> None:
-    row = registry.aggregate(name)
+    row = registry.aggregate_of(name, types)
     assert row is not None
     assert row.partial_types is not None
     wanted = tuple(row.arguments(types) or ())
@@ -181,9 +186,8 @@ def test_count_distinct_of_several_columns(connection: duckdb.DuckDBPyConnection
 @pytest.mark.parametrize("row", registry._AGGREGATES.values(), ids=lambda row: row.name)
 def test_example(connection: duckdb.DuckDBPyConnection, row: registry.AggregateFunction) -> None:
     """The examples' arguments x and y are numbers; every aggregate also takes OVER."""
-    inner = row.example[row.example.index(row.name) + len(row.name) + 1 :].rstrip(")")
-    texts = [text.strip() for text in inner.split(",")]
-    args = [lower(text, {"x": T.INT, "y": T.INT}) for text in texts]
+    behind = row.example[row.example.index(f"{row.name}(") + len(row.name) + 1 :]
+    args = lower_arguments(behind, {"x": T.INT, "y": T.INT})
     rows = values_sql([(i, 2 * i) for i in range(5)], (T.INT, T.INT))
     call = aggregate(row.name, *args)
     assert connection.sql(f"SELECT {call.sql} FROM {rows}").fetchall()[0][0] is not None

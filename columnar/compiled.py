@@ -1,0 +1,44 @@
+"""Loops over NumPy arrays, compiled by numba on first use and kept on disk.
+
+numba itself is imported then, as that takes longer than many a query.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_lock = threading.Lock()
+
+
+def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """`function` as machine code, for each combination of argument types. It does not check bounds."""
+    made: list[Callable[_P, _R]] = []
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if not made:
+            with _lock:
+                if not made:
+                    made.append(_compile(function))
+        return made[0](*args, **kwargs)
+
+    return call
+
+
+def _compile(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    import numba
+
+    compile_with = functools.partial(numba.njit, nogil=True, boundscheck=False, error_model="numpy")
+    result: Callable[_P, _R]
+    try:
+        result = compile_with(cache=True)(function)
+    except RuntimeError:
+        # No folder to keep compiled code in: compile in every process.
+        result = compile_with()(function)
+    return result

@@ -1,0 +1,45 @@
+"""parse_url by DuckDB's regular expressions answers as the kernel does."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from sharkpy.udf.literals import quote_string
+from sharkpy.udf.text_codes import parse_url
+from sharkpy.udf.url_functions import lower_parse_url
+
+URLS = [
+    "http://user:pw@example.com:8080/a/b.html?k=1&key=v%20x&k=2#ref",
+    "https://example.com",
+    "HTTP://Example.com/?",
+    "http://example.com/p#",
+    "http:///path",
+    "ftp://h/x?key=",
+    "mailto:me@example.com",
+    "file:/tmp/x",
+    "http://a@b@c:/q?key",
+    "s3://bucket/key",
+    "htttp://typo/",
+    "no url",
+    "http://h/{brace}?a={0}",
+    "",
+    "http://h/line\nbreak?a=\n&key=é",
+]
+PARTS = ["PROTOCOL", "HOST", "PATH", "QUERY", "REF", "AUTHORITY", "FILE", "USERINFO", "host", "NOPE"]
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize("key", ["", "key", "k", "k.y"])
+@pytest.mark.parametrize("part", PARTS)
+def test_same_as_kernel(connection: duckdb.DuckDBPyConnection, url: str, part: str, key: str) -> None:
+    sql = lower_parse_url("u", quote_string(part), quote_string(key))
+    found = connection.execute(f"SELECT {sql} FROM (SELECT {quote_string(url)} AS u)").fetchall()
+    assert found == [(parse_url(url, part, key),)]
+    constant = lower_parse_url(quote_string(url), quote_string(part), quote_string(key))
+    assert connection.execute(f"SELECT {constant}").fetchall() == found
+
+
+def test_unknown_urls_are_null(connection: duckdb.DuckDBPyConnection) -> None:
+    sql = lower_parse_url("u", "'HOST'", None)
+    assert connection.execute(f"SELECT {sql} FROM (SELECT CAST(NULL AS VARCHAR) AS u)").fetchall() == [(None,)]

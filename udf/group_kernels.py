@@ -1,0 +1,114 @@
+"""Python functions over the values of a group, which DuckDB's list() has gathered: states of aggregates, their merge
+and their end; one row each in GROUP_KERNELS.
+
+States are BLOBs. A kernel is NULL where its first argument is; NULLs inside a list are left out.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.udf import distinct_sketches, ngram_estimator, numeric_histogram
+
+_ARROW_TYPES: dict[str, pa.DataType] = {
+    "BLOB": pa.binary(),
+    "DOUBLE": pa.float64(),
+    "DOUBLE[]": pa.list_(pa.float64()),
+    "STRUCT(x DOUBLE, y DOUBLE)[]": pa.list_(pa.struct([("x", pa.float64()), ("y", pa.float64())])),
+    "STRUCT(ngram VARCHAR[], estfrequency DOUBLE)[]": pa.list_(
+        pa.struct([("ngram", pa.list_(pa.string())), ("estfrequency", pa.float64())])
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKernel:
+    """As `kernels.Kernel`. Parameters: DOUBLE[] arrives as a NumPy array, other lists as Python lists."""
+
+    name: str
+    parameters: tuple[str, ...]
+    result: str
+    function: Callable[..., object]
+
+    def vectorized(self) -> Callable[..., pa.Array[Any]]:
+        def run(*columns: pa.ChunkedArray[Any]) -> pa.Array[Any]:
+            given = [
+                _arguments(column, kind, is_first=at == 0)
+                for at, (column, kind) in enumerate(zip(columns, self.parameters, strict=True))
+            ]
+            values = [None if row[0] is None else self.function(*row) for row in zip(*given, strict=True)]
+            return pa.array(values, type=_ARROW_TYPES[self.result])
+
+        names = (f"column{index}" for index in range(len(self.parameters)))
+        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return run
+
+
+def _arguments(column: pa.ChunkedArray[Any], kind: str, *, is_first: bool) -> Iterable[object]:
+    if kind == "DOUBLE[]":
+        for one in column:
+            yield one.values.drop_null().to_numpy(zero_copy_only=False) if one.is_valid else None
+    elif kind.endswith("[]") and is_first:
+        for items in column.to_pylist():
+            yield None if items is None else [item for item in items if item is not None]
+    else:
+        yield from column.to_pylist()
+
+
+def _new_sketch(family: str) -> Callable[[Iterable[Any], int], bytes | None]:
+    return lambda values, size: distinct_sketches.new_sketch(family, _plain(values), size)
+
+
+def _plain(values: Iterable[Any]) -> Iterable[Any]:
+    return values.tolist() if isinstance(values, np.ndarray) else values
+
+
+_ITEMS = ("BIGINT", "DOUBLE", "VARCHAR")
+
+GROUP_KERNELS = (
+    GroupKernel("shark_histogram", ("DOUBLE[]", "INTEGER"), "BLOB", numeric_histogram.histogram_state),
+    GroupKernel("shark_histogram_merge", ("BLOB[]",), "BLOB", numeric_histogram.merge_histograms),
+    GroupKernel("shark_histogram_bins", ("BLOB",), "STRUCT(x DOUBLE, y DOUBLE)[]", numeric_histogram.histogram_bins),
+    GroupKernel("shark_histogram_quantiles", ("BLOB", "DOUBLE[]"), "DOUBLE[]", numeric_histogram.histogram_quantiles),
+    GroupKernel("shark_ngrams", ("VARCHAR[][]", "INTEGER", "INTEGER", "INTEGER"), "BLOB", ngram_estimator.ngram_state),
+    GroupKernel(
+        "shark_context_ngrams",
+        ("VARCHAR[][]", "VARCHAR[]", "INTEGER", "INTEGER"),
+        "BLOB",
+        ngram_estimator.context_ngram_state,
+    ),
+    GroupKernel("shark_ngrams_merge", ("BLOB[]",), "BLOB", ngram_estimator.merge_ngrams),
+    GroupKernel(
+        "shark_ngrams_top", ("BLOB",), "STRUCT(ngram VARCHAR[], estfrequency DOUBLE)[]", ngram_estimator.top_ngrams
+    ),
+    *(
+        kernel
+        for family in distinct_sketches.FAMILIES
+        for kernel in (
+            *(
+                GroupKernel(f"shark_{family}_{item.lower()}", (f"{item}[]", "INTEGER"), "BLOB", _new_sketch(family))
+                for item in _ITEMS
+            ),
+            GroupKernel(
+                f"shark_{family}_union", ("BLOB[]",), "BLOB", partial(distinct_sketches.union_sketches, family)
+            ),
+            GroupKernel(f"shark_{family}_estimate", ("BLOB",), "DOUBLE", partial(distinct_sketches.estimate, family)),
+            GroupKernel(
+                f"shark_{family}_bounds",
+                ("BLOB", "INTEGER"),
+                "DOUBLE[]",
+                partial(distinct_sketches.estimate_bounds, family),
+            ),
+        )
+    ),
+    GroupKernel("shark_theta_intersect", ("BLOB", "BLOB"), "BLOB", distinct_sketches.intersect_theta),
+    GroupKernel("shark_theta_exclude", ("BLOB", "BLOB"), "BLOB", distinct_sketches.exclude_theta),
+)

@@ -1,0 +1,237 @@
+"""Hashes, checksums, encodings of bytes, and encryption."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.errors import UnsupportedError
+from sharkpy.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    INTEGER_TYPES,
+    NULL,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+    is_string,
+)
+from sharkpy.udf.casts import lower_cast, wrap_integer
+from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
+from sharkpy.udf.literals import quote_string, string_value
+from sharkpy.udf.signatures import Types, anything, converts, returns, takes
+
+_WIDTHS = {SMALLINT: 2, INT: 4, BIGINT: 8}
+
+
+def _java_hash(sql: str, dtype: DataType) -> str:
+    """Java's hashCode as Hive's ObjectInspectorUtils computes it, of a primitive type."""
+    if dtype == BIGINT:
+        return f"shark_hash_bigint({sql})"
+    if dtype in INTEGER_TYPES:
+        return f"CAST({sql} AS INTEGER)"
+    if dtype == BOOLEAN:
+        return f"CASE WHEN {sql} THEN 1 WHEN NOT {sql} THEN 0 END"
+    if dtype == DATE:
+        return f"CAST({sql} - DATE '1970-01-01' AS INTEGER)"
+    if dtype == FLOAT:
+        return f"shark_float_bits(CAST({sql} AS DOUBLE))"
+    if dtype == DOUBLE:
+        return f"shark_hash_bigint(shark_double_bits({sql}))"
+    if dtype == TIMESTAMP:
+        return f"shark_hash_bigint(epoch_us({sql}))"
+    if is_string(dtype) or isinstance(dtype, DecimalType):
+        return f"shark_java_hash({lower_cast(sql, dtype, STRING)})"
+    raise UnsupportedError(f"hash of {dtype}")
+
+
+def _murmur_hash(sql: str, dtype: DataType) -> str:
+    """The hash of Hive's buckets since version 3, of a primitive type."""
+    if dtype == TINYINT:
+        return f"CAST({sql} AS INTEGER)"
+    if dtype in _WIDTHS:
+        return f"shark_murmur_integer(CAST({sql} AS BIGINT), {_WIDTHS[dtype]})"
+    if dtype == BOOLEAN:
+        return f"CASE WHEN {sql} THEN 1 WHEN NOT {sql} THEN 0 END"
+    if dtype == DATE:
+        return f"shark_murmur_integer(CAST({sql} - DATE '1970-01-01' AS BIGINT), 4)"
+    if dtype == FLOAT:
+        return f"shark_murmur_float(CAST({sql} AS DOUBLE))"
+    if dtype == DOUBLE:
+        return f"shark_murmur_double({sql})"
+    if is_string(dtype) or dtype == BINARY:
+        return f"shark_murmur({_blob(sql, dtype)})"
+    raise UnsupportedError(f"murmur_hash of {dtype}")
+
+
+def _hash_of(sql: str, dtype: DataType, primitive: str, depth: int) -> str:
+    """The hash of a value of any type, 0 for NULL: elements and fields are chained by 31, entries of maps added."""
+    hashes = {"java": _java_hash, "murmur": _murmur_hash}
+    item = f"hashed{depth}"
+    match dtype:
+        case ArrayType(element):
+            inner = f"CAST({_hash_of(item, element, primitive, depth + 1)} AS BIGINT)"
+            items = f"list_transform({sql}, lambda {item}: {inner})"
+            chained = _chained("total", "other")
+            value = f"CAST(list_reduce({items}, lambda total, other: CAST({chained} AS BIGINT), 0::BIGINT) AS INTEGER)"
+        case StructType(names, types):
+            fields = [f"struct_extract({sql}, {quote_string(name)})" for name in names]
+            value = _chain(fields, types, primitive, depth)
+        case MapType(key_type, value_type):
+            key = _hash_of(f"{item}.key", key_type, primitive, depth + 1)
+            entry = f"CAST(xor({key}, {_hash_of(f'{item}.value', value_type, 'java', depth + 1)}) AS BIGINT)"
+            total = f"coalesce(list_sum(list_transform(map_entries({sql}), lambda {item}: {entry})), 0)"
+            value = f"CASE WHEN {sql} IS NOT NULL THEN {wrap_integer(f'CAST({total} AS BIGINT)', INT)} END"
+        case _:
+            value = "0" if dtype == NULL else hashes[primitive](sql, dtype)
+    return f"coalesce({value}, 0)"
+
+
+def _chained(total: str, value: str) -> str:
+    return wrap_integer(f"(CAST({total} AS BIGINT) * 31 + {value})", INT)
+
+
+def _chain(sqls: Sequence[str], types: Types, primitive: str, depth: int) -> str:
+    total = "0"
+    for sql, dtype in zip(sqls, types, strict=True):
+        value = _hash_of(sql, dtype, primitive, depth)
+        total = value if total == "0" else _chained(total, value)
+    return total
+
+
+def _hash(primitive: str) -> Lowering:
+    return lambda args, types, _result: _chain(args, types, primitive, 0)
+
+
+def _text_or_binary(types: Types) -> Types | None:
+    if not types:
+        return None
+    return types if types[0] == BINARY else (STRING, *types[1:]) if converts(types[0], STRING) else None
+
+
+def _one_text_or_binary(types: Types) -> Types | None:
+    return _text_or_binary(types) if len(types) == 1 else None
+
+
+def _blob(sql: str, dtype: DataType) -> str:
+    return sql if dtype == BINARY else f"encode({sql})"
+
+
+def _blobs(function: str) -> Lowering:
+    def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
+        return f"{function}({', '.join(map(_blob, args, types))})"
+
+    return lower
+
+
+def _cipher_arguments(types: Types) -> Types | None:
+    """Two of strings and binaries; encryption takes texts, what is decrypted is bytes."""
+    fits = len(types) == 2 and all(is_string(dtype) or dtype in (BINARY, NULL) for dtype in types)
+    return [BINARY if dtype in (BINARY, NULL) else STRING for dtype in types] if fits else None
+
+
+def _encode(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    charset = string_value(args[1])
+    return f"encode({args[0]})" if charset and charset.upper() == "UTF-8" else f"shark_encode({args[0]}, {args[1]})"
+
+
+HASH_FUNCTIONS = (
+    ScalarFunction(
+        "hash",
+        anything(1),
+        returns(INT),
+        _hash("java"),
+        NullPolicy.CUSTOM,
+        doc="Java's hash of the arguments, chained by 31",
+        example="hash('abc', 1)",
+    ),
+    ScalarFunction(
+        "murmur_hash",
+        anything(1),
+        returns(INT),
+        _hash("murmur"),
+        NullPolicy.CUSTOM,
+        doc="Murmur 3 of the arguments, chained by 31: the hash of Hive's buckets",
+        example="murmur_hash('abc', 1)",
+    ),
+    ScalarFunction(
+        "md5",
+        _one_text_or_binary,
+        returns(STRING),
+        "md5({0})",
+        doc="MD5 in hexadecimal digits",
+        example="md5('abc')",
+    ),
+    ScalarFunction(
+        "sha1",
+        _one_text_or_binary,
+        returns(STRING),
+        "sha1({0})",
+        doc="SHA-1 in hexadecimal digits",
+        example="sha1('abc')",
+    ),
+    ScalarFunction(
+        "sha2",
+        lambda types: (
+            (*base, INT)
+            if len(types) == 2 and converts(types[1], INT) and (base := _text_or_binary(types[:1]))
+            else None
+        ),
+        returns(STRING),
+        lambda args, types, _result: f"shark_sha2({_blob(args[0], types[0])}, {args[1]})",
+        NullPolicy.CUSTOM,
+        doc="SHA-2 of 224, 256, 384 or 512 bits (0: 256)",
+        example="sha2('abc', 256)",
+    ),
+    ScalarFunction(
+        "crc32",
+        _one_text_or_binary,
+        returns(BIGINT),
+        _blobs("shark_crc32"),
+        doc="cyclic redundancy check",
+        example="crc32('abc')",
+    ),
+    ScalarFunction(
+        "aes_encrypt",
+        _cipher_arguments,
+        returns(BINARY),
+        _blobs("shark_aes_encrypt"),
+        doc="encrypted by AES with a key of 16, 24 or 32 bytes; NULL for other keys",
+        example="base64(aes_encrypt('ABC', '1234567890123456'))",
+    ),
+    ScalarFunction(
+        "aes_decrypt",
+        _cipher_arguments,
+        returns(BINARY),
+        _blobs("shark_aes_decrypt"),
+        doc="decrypted by AES with a key of 16, 24 or 32 bytes; NULL for other keys",
+        example="aes_decrypt(unbase64('y6Ss+zCYObpCbgfWfyNWTw=='), '1234567890123456')",
+    ),
+    ScalarFunction(
+        "base64", takes(BINARY), returns(STRING), "to_base64({0})", doc="Base64 text", example="base64('abc')"
+    ),
+    ScalarFunction(
+        "unbase64", takes(STRING), returns(BINARY), "shark_unbase64({0})", doc="from Base64", example="unbase64('YWJj')"
+    ),
+    ScalarFunction(
+        "unhex", takes(STRING), returns(BINARY), "shark_unhex({0})", doc="from hexadecimal", example="unhex('616263')"
+    ),
+    ScalarFunction(
+        "encode",
+        takes(STRING, STRING),
+        returns(BINARY),
+        _encode,
+        doc="bytes in US-ASCII, ISO-8859-1, UTF-8, UTF-16BE, UTF-16LE or UTF-16",
+        example="encode('a', 'UTF-8')",
+    ),
+)

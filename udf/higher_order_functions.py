@@ -1,0 +1,326 @@
+"""Functions that take functions: `transform(array, x -> x + 1)` and its like, with Spark's null rules.
+
+An argument that is a function is lowered to `lambda v1, v2: body`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sharkpy.types import BOOLEAN, INT, ArrayType, DataType, MapType, common_type
+from sharkpy.udf.collection_functions import map_of_entries
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.signatures import Types, anything, same_as
+
+VariableRule = Callable[[Types, Sequence[int]], Sequence[Sequence[DataType]] | None]
+"""(types of the arguments that are no functions, how many variables each function has) -> the variables' types of each
+function; None where the function does not take these arguments. A variable of type INDEX is a place, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Index(DataType):
+    """INT, of the variable that counts items."""
+
+
+INDEX = _Index()
+
+
+@dataclass(frozen=True, slots=True)
+class HigherOrderFunction(ScalarFunction):
+    """`bodies` is the type that the functions' values are cast to, None: as they are.
+
+    `folds`: the first variable of the first function is what it gave before, from the second argument on.
+    """
+
+    variables: VariableRule = lambda _types, _counts: None
+    bodies: DataType | None = None
+    folds: bool = False
+
+
+# Which variables there are
+
+
+def _items(most: int) -> VariableRule:
+    """(array, x -> …), or with a second variable for the place."""
+
+    def rule(types: Types, counts: Sequence[int]) -> Sequence[Sequence[DataType]] | None:
+        match types, counts:
+            case [ArrayType(element)], [count] if 1 <= count <= most:
+                return [(element, INDEX)[:count]]
+        return None
+
+    return rule
+
+
+def _entries(types: Types, counts: Sequence[int]) -> Sequence[Sequence[DataType]] | None:
+    match types, counts:
+        case [MapType(key, value)], [2]:
+            return [(key, value)]
+    return None
+
+
+def _fold(types: Types, counts: Sequence[int]) -> Sequence[Sequence[DataType]] | None:
+    match types, counts:
+        case [ArrayType(element), zero], [2]:
+            return [(zero, element)]
+        case [ArrayType(element), zero], [2, 1]:
+            return [(zero, element), (zero,)]
+    return None
+
+
+def _two_arrays(types: Types, counts: Sequence[int]) -> Sequence[Sequence[DataType]] | None:
+    match types, counts:
+        case [ArrayType(one), ArrayType(other)], [2]:
+            return [(one, other)]
+    return None
+
+
+def _two_maps(types: Types, counts: Sequence[int]) -> Sequence[Sequence[DataType]] | None:
+    match types, counts:
+        case [MapType(key, one), MapType(other_key, other)], [3] if common_type(key, other_key) == key:
+            return [(key, one, other)]
+    return None
+
+
+def _comparator(types: Types, counts: Sequence[int]) -> Sequence[Sequence[DataType]] | None:
+    match types, counts:
+        case [ArrayType(element)], [2]:
+            return [(element, element)]
+        case [ArrayType()], []:
+            return []
+    return None
+
+
+# How they are computed
+
+
+def _parts(function: str) -> tuple[list[str], str]:
+    """The variables of a lowered function and its body."""
+    head, body = function.removeprefix("lambda ").split(": ", 1)
+    return head.split(", "), body
+
+
+def _let(function: str, *values: str) -> str:
+    """The body of a lowered function with its variables bound to `values`."""
+    names, result = _parts(function)
+    for name, value in reversed(list(zip(names, values, strict=True))):
+        result = f"list_transform([{value}], lambda {name}: {result})[1]"
+    return result
+
+
+def _exists(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    return _three_valued(args, "list_bool_or", "true", "false")
+
+
+def _forall(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    return _three_valued(args, "NOT list_bool_and", "false", "true")
+
+
+def _three_valued(args: Sequence[str], test: str, found: str, otherwise: str) -> str:
+    """`found` where `test` of the values holds, else NULL where one is NULL, else `otherwise`."""
+    nulls = "len(list_filter(answers, lambda answer: answer IS NULL))"
+    choice = (
+        f"CASE WHEN answers IS NULL THEN NULL WHEN coalesce({test}(answers), false) THEN {found} "
+        f"WHEN {nulls} > 0 THEN NULL ELSE {otherwise} END"
+    )
+    return f"list_transform([list_transform({args[0]}, {args[1]})], lambda answers: {choice})[1]"
+
+
+def _reduce(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    folded = f"list_reduce({args[0]}, {args[2]}, {args[1]})"
+    finished = folded if len(args) == 3 else _let(args[3], folded)
+    return f"CASE WHEN {args[0]} IS NOT NULL THEN {finished} END"
+
+
+def _zip_with(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    pairs = f"list_transform(list_zip({args[0]}, {args[1]}), lambda pair: {_let(args[2], 'pair[1]', 'pair[2]')})"
+    return f"CASE WHEN {args[0]} IS NOT NULL AND {args[1]} IS NOT NULL THEN {pairs} END"
+
+
+def _map_filter(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    test = _let(args[1], "entry.key", "entry.value")
+    return _from_entries(args[0], f"map_from_entries(list_filter(map_entries({args[0]}), lambda entry: {test}))")
+
+
+def _transform_values(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    pair = f"struct_pack(k := entry.key, v := {_let(args[1], 'entry.key', 'entry.value')})"
+    return _from_entries(args[0], f"map_from_entries(list_transform(map_entries({args[0]}), lambda entry: {pair}))")
+
+
+def _transform_keys(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    pair = f"struct_pack(k := {_let(args[1], 'entry.key', 'entry.value')}, v := entry.value)"
+    entries = f"list_transform(map_entries({args[0]}), lambda entry: {pair})"
+    return _from_entries(args[0], f"list_transform([{entries}], lambda entries: {map_of_entries('entries')})[1]")
+
+
+def _map_zip_with(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    others = f"list_filter(map_keys({args[1]}), lambda other: NOT list_contains(map_keys({args[0]}), other))"
+    keys = f"list_concat(map_keys({args[0]}), {others})"
+    value = _let(args[2], "entry_key", f"{args[0]}[entry_key]", f"{args[1]}[entry_key]")
+    pairs = f"list_transform({keys}, lambda entry_key: struct_pack(k := entry_key, v := {value}))"
+    return f"CASE WHEN {args[0]} IS NOT NULL AND {args[1]} IS NOT NULL THEN map_from_entries({pairs}) END"
+
+
+def _from_entries(source: str, made: str) -> str:
+    return f"CASE WHEN {source} IS NOT NULL THEN {made} END"
+
+
+def _array_sort(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    """By insertion where there is a comparator: a new item goes behind those that are not greater."""
+    if len(args) == 1:
+        return f"list_sort({args[0]}, 'ASC', 'NULLS LAST')"
+    (left, right), body = _parts(args[1])
+    before = f"list_filter(sorted_items, lambda {left}: coalesce({body}, 1) <= 0)"
+    after = f"list_filter(sorted_items, lambda {left}: coalesce({body}, 1) > 0)"
+    inserted = f"list_concat(list_concat({before}, [{right}]), {after})"
+    step = f"list_transform([one[1]], lambda {right}: {inserted})[1]"
+    singles = f"list_transform({args[0]}, lambda item: [item])"
+    ordered = f"list_reduce({singles}, lambda sorted_items, one: {step})"
+    return f"CASE WHEN len({args[0]}) > 1 THEN {ordered} ELSE {args[0]} END"
+
+
+def _array_of_body(types: Types) -> DataType:
+    return ArrayType(types[-1])
+
+
+def _map_with_values(types: Types) -> DataType:
+    match types[0]:
+        case MapType(key):
+            return MapType(key, types[-1])
+    return types[0]
+
+
+def _map_with_keys(types: Types) -> DataType:
+    match types[0]:
+        case MapType(_, value):
+            return MapType(types[-1], value)
+    return types[0]
+
+
+def _last(types: Types) -> DataType:
+    return types[-1]
+
+
+_ANY = anything(1)
+_CUSTOM = NullPolicy.CUSTOM
+_SUM = "aggregate(array(1, 2, 3), 0, (total, x) -> total + x)"
+
+HIGHER_ORDER_FUNCTIONS = (
+    HigherOrderFunction(
+        "transform",
+        _ANY,
+        _array_of_body,
+        "list_transform({0}, {1})",
+        _CUSTOM,
+        doc="the items of an array, each changed by a function of it and, if wanted, its place",
+        example="transform(array(1, 2), (x, i) -> x * 10 + i)",
+        variables=_items(2),
+    ),
+    HigherOrderFunction(
+        "filter",
+        _ANY,
+        same_as(0),
+        "list_filter({0}, {1})",
+        _CUSTOM,
+        doc="the items of an array for which a function of them is true",
+        example="filter(array(1, 2, 3), x -> x > 1)",
+        variables=_items(2),
+        bodies=BOOLEAN,
+    ),
+    HigherOrderFunction(
+        "exists",
+        _ANY,
+        lambda _types: BOOLEAN,
+        _exists,
+        _CUSTOM,
+        doc="whether a function is true of an item of an array; NULL where only NULLs might tell",
+        example="exists(array(1, 2, 3), x -> x > 2)",
+        variables=_items(1),
+        bodies=BOOLEAN,
+    ),
+    HigherOrderFunction(
+        "forall",
+        _ANY,
+        lambda _types: BOOLEAN,
+        _forall,
+        _CUSTOM,
+        doc="whether a function is true of all items of an array; NULL where only NULLs might tell",
+        example="forall(array(1, 2, 3), x -> x > 0)",
+        variables=_items(1),
+        bodies=BOOLEAN,
+    ),
+    HigherOrderFunction(
+        "aggregate",
+        _ANY,
+        _last,
+        _reduce,
+        _CUSTOM,
+        doc="what a function makes, item by item, of a start value; changed by a second function at the end",
+        example=_SUM,
+        variables=_fold,
+        folds=True,
+    ),
+    HigherOrderFunction(
+        "zip_with",
+        _ANY,
+        _array_of_body,
+        _zip_with,
+        _CUSTOM,
+        doc="what a function makes of the items of two arrays; NULLs follow the shorter one",
+        example="zip_with(array(1, 2), array(3, 4), (x, y) -> x + y)",
+        variables=_two_arrays,
+    ),
+    HigherOrderFunction(
+        "map_filter",
+        _ANY,
+        same_as(0),
+        _map_filter,
+        _CUSTOM,
+        doc="the entries of a map for which a function of key and value is true",
+        example="map_filter(map('a', 1, 'b', 2), (k, v) -> v > 1)",
+        variables=_entries,
+        bodies=BOOLEAN,
+    ),
+    HigherOrderFunction(
+        "transform_values",
+        _ANY,
+        _map_with_values,
+        _transform_values,
+        _CUSTOM,
+        doc="a map with values changed by a function of key and value",
+        example="transform_values(map('a', 1), (k, v) -> v + 1)",
+        variables=_entries,
+    ),
+    HigherOrderFunction(
+        "transform_keys",
+        _ANY,
+        _map_with_keys,
+        _transform_keys,
+        _CUSTOM,
+        doc="a map with keys changed by a function of key and value; of equal new keys the last counts",
+        example="transform_keys(map('a', 1), (k, v) -> upper(k))",
+        variables=_entries,
+    ),
+    HigherOrderFunction(
+        "map_zip_with",
+        _ANY,
+        _map_with_values,
+        _map_zip_with,
+        _CUSTOM,
+        doc="a map of what a function makes of each key and its values in two maps, NULL where one has none",
+        example="map_zip_with(map('a', 1), map('a', 2), (k, x, y) -> x + y)",
+        variables=_two_maps,
+    ),
+    HigherOrderFunction(
+        "array_sort",
+        _ANY,
+        same_as(0),
+        _array_sort,
+        _CUSTOM,
+        doc="an array in ascending order, NULLs last, or in the order of a function that is -1, 0 or 1 of two items",
+        example="array_sort(array(3, 1, 2), (x, y) -> y - x)",
+        variables=_comparator,
+        bodies=INT,
+    ),
+)

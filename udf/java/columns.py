@@ -1,0 +1,185 @@
+"""Arrow columns to Java's objects and back: one row of the table a type, nested types by their parts."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sharkpy.errors import UnsupportedError
+from sharkpy.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    NULL,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    ArrayType,
+    CharType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+    VarcharType,
+    to_arrow,
+)
+from sharkpy.udf.user.function import Column
+
+_BYTES = {TINYINT: 1, SMALLINT: 2, INT: 4, BIGINT: 8}
+_INTEGERS: dict[DataType, str] = {BOOLEAN: "booleans", DATE: "dates", TIMESTAMP: "timestamps"}
+_FRACTIONS: dict[DataType, str] = {FLOAT: "floats", DOUBLE: "doubles"}
+_TEXTS: dict[DataType, str] = {STRING: "strings", BINARY: "binaries"}
+
+
+def java_type(dtype: DataType) -> str:
+    """How Java's side is to see a type: limits of length are the engine's to keep."""
+    match dtype:
+        case CharType() | VarcharType():
+            return "string"
+        case ArrayType(element):
+            return f"array<{java_type(element)}>"
+        case MapType(key, value):
+            return f"map<{java_type(key)},{java_type(value)}>"
+        case StructType(names, types):
+            return f"struct<{','.join(f'{n}:{java_type(t)}' for n, t in zip(names, types, strict=True))}>"
+    return str(dtype)
+
+
+class JavaColumns:
+    """Moves columns through the Java class `Columns`, which it is made with."""
+
+    def __init__(self, java: Any) -> None:
+        import jpype
+
+        self._java = java
+        self._longs = jpype.JArray(jpype.JLong)
+        self._ints = jpype.JArray(jpype.JInt)
+        self._doubles = jpype.JArray(jpype.JDouble)
+        self._bytes = jpype.JArray(jpype.JByte)
+        self._rows = jpype.JArray(jpype.JArray(jpype.JObject))
+
+    def table(self, columns: list[Any]) -> Any:
+        """Object[][]"""
+        return self._rows(columns)
+
+    def ints(self, values: np.ndarray[Any, Any]) -> Any:
+        return self._ints(np.ascontiguousarray(values, np.int32))
+
+    def constant(self, value: object, dtype: DataType) -> Any:
+        """One value as Java's object."""
+        values: Column = pa.array([value]) if not isinstance(value, Decimal) else pa.array([str(value)])
+        return self.to_java(values.cast(to_arrow(dtype)), dtype)[0]
+
+    def to_java(self, column: Column, dtype: DataType) -> Any:
+        """Object[]"""
+        nulls = self._bytes(column.is_null().to_numpy(zero_copy_only=False).astype(np.int8))
+        if dtype in _BYTES:
+            return self._java.integers(self._longs(_filled(column, pa.int64())), nulls, _BYTES[dtype])
+        if dtype in _INTEGERS:
+            return getattr(self._java, _INTEGERS[dtype])(self._longs(_whole(column)), nulls)
+        if dtype in _FRACTIONS:
+            return getattr(self._java, _FRACTIONS[dtype])(self._doubles(_filled(column, pa.float64())), nulls)
+        if dtype == NULL:
+            return self._java.integers(self._longs(np.zeros(len(column), np.int64)), nulls, 8)
+        match dtype:
+            case DecimalType():
+                return self._java.decimals(self.to_java(column.cast(pa.string()), STRING))
+            case ArrayType(element):
+                plain: Column = pc.fill_null(column, pa.scalar([], column.type)) if column.null_count else column
+                items = self.to_java(plain.flatten(), element)
+                return self._java.lists(items, self._list_offsets(plain.value_lengths()), nulls)
+            case MapType(key, value):
+                return self._map_to_java(column, key, value, nulls)
+            case StructType(_, types):
+                fields = [self.to_java(field, one) for field, one in zip(column.flatten(), types, strict=True)]
+                return self._java.structs(self._rows(fields), nulls)
+            case _ if dtype in _TEXTS or isinstance(dtype, (CharType, VarcharType)):
+                data, offsets = _text_parts(column)
+                return getattr(self._java, _TEXTS.get(dtype, "strings"))(self._bytes(data), self._ints(offsets), nulls)
+        raise UnsupportedError(f"{dtype} in a Java function")
+
+    def _map_to_java(self, column: Column, key: DataType, value: DataType, nulls: Any) -> Any:
+        entries = column.cast(pa.list_(pa.struct([("key", to_arrow(key)), ("value", to_arrow(value))])))
+        plain: Column = pc.fill_null(entries, pa.scalar([], entries.type)) if entries.null_count else entries
+        keys, values = plain.flatten().flatten()
+        offsets = self._list_offsets(plain.value_lengths())
+        return self._java.maps(self.to_java(keys, key), self.to_java(values, value), offsets, nulls)
+
+    def _list_offsets(self, lengths: Column) -> Any:
+        return self.ints(np.concatenate(([0], np.cumsum(lengths.to_numpy(zero_copy_only=False)))))
+
+    def from_java(self, objects: Any, dtype: DataType) -> Column:
+        """The Object[] as a column."""
+        target: Any = to_arrow(dtype)
+        mask = np.asarray(self._java.nulls(objects)).astype(bool)
+        if dtype in _BYTES or dtype in _INTEGERS:
+            numbers = np.asarray(self._java.toIntegers(objects))
+            if dtype == BOOLEAN:
+                return pa.array(numbers.astype(bool), mask=mask)
+            if dtype == DATE:
+                return pa.array(numbers.astype(np.int32), pa.int32(), mask=mask).cast(target)
+            return pa.array(numbers, pa.int64(), mask=mask).cast(target)
+        if dtype in _FRACTIONS:
+            return pa.array(np.asarray(self._java.toDoubles(objects)), pa.float64(), mask=mask).cast(target)
+        if dtype == NULL:
+            return pa.nulls(len(mask))
+        match dtype:
+            case DecimalType():
+                texts = self.from_java(objects, STRING)
+                return texts.cast(pa.decimal128(38, dtype.scale)).cast(target)
+            case ArrayType(element):
+                items = self.from_java(self._java.items(objects), element)
+                return pa.ListArray.from_arrays(self._offsets(objects, mask), items).cast(target)
+            case MapType(key, value):
+                keys = self.from_java(self._java.keys(objects), key)
+                values = self.from_java(self._java.values(objects), value)
+                return pa.MapArray.from_arrays(self._offsets(objects, mask), keys, values).cast(target)
+            case StructType(_, types):
+                fields = [self.from_java(self._java.field(objects, i), one) for i, one in enumerate(types)]
+                known = [target.field(i) for i in range(len(types))]
+                return pa.StructArray.from_arrays(fields, fields=known, mask=pa.array(mask))
+            case _ if dtype in _TEXTS or isinstance(dtype, (CharType, VarcharType)):
+                return self._texts(objects, mask, target)
+        raise UnsupportedError(f"{dtype} as the result of a Java function")
+
+    def _texts(self, objects: Any, mask: np.ndarray[Any, Any], target: pa.DataType) -> Column:
+        offsets = np.asarray(self._java.byteOffsets(objects))
+        data = np.asarray(self._java.joined(objects, int(offsets[-1])))
+        validity = pa.array(~mask).buffers()[1]
+        return pa.Array.from_buffers(
+            target, len(mask), [validity, pa.py_buffer(offsets.tobytes()), pa.py_buffer(data.tobytes())]
+        )
+
+    def _offsets(self, objects: Any, mask: np.ndarray[Any, Any]) -> Column:
+        """NULL offsets say where a list is NULL."""
+        offsets = np.asarray(self._java.itemOffsets(objects))
+        return pa.array(offsets, pa.int32(), mask=np.append(mask, False))
+
+
+def _filled(column: Column, dtype: pa.DataType) -> np.ndarray[Any, Any]:
+    wide = column.cast(dtype)
+    return np.ascontiguousarray(pc.fill_null(wide, 0).to_numpy(zero_copy_only=False))
+
+
+def _whole(column: Column) -> np.ndarray[Any, Any]:
+    """Booleans, days or microseconds as integers."""
+    narrow = column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
+    return _filled(narrow, pa.int64())
+
+
+def _text_parts(column: Column) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Bytes and offsets into them."""
+    _, offsets, data = column.buffers()
+    places = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+    start, end = (int(places[0]), int(places[-1])) if len(places) else (0, 0)
+    held = np.frombuffer(data, np.int8)[start:end] if data is not None and end > start else np.zeros(0, np.int8)
+    return held, (places - start if len(places) else np.zeros(1, np.int32))

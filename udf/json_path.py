@@ -1,0 +1,84 @@
+"""get_json_object: Hive's paths into JSON texts, which are not quite JSONPath.
+
+A path is names and indexes behind `$`, parted by dots; of a name's rest only [n] and [*] count. A name taken of a list
+is taken of each object in it, lists among what is found being put in line. Several finds come back as a list.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any
+
+_NAME = re.compile(r"[a-zA-Z0-9_\-:\s]+")
+_INDEX = re.compile(r"\[(\d+|\*)\]")
+_DECODER = json.JSONDecoder(strict=False)
+Step = tuple[str | None, tuple[str, ...]]
+"""The name, None for indexes of the root, and the indexes behind it."""
+
+
+@lru_cache(maxsize=256)
+def _steps(path: str) -> tuple[Step, ...] | None:
+    """The steps of a path; None where it is none."""
+    if not path.startswith("$") or path[1:2] not in ("", "[", "."):
+        return None
+    parts = path[1:].split(".")
+    if path[1:2] == ".":
+        parts = parts[1:]
+    steps: list[Step] = []
+    for position, part in enumerate(parts if path != "$" else []):
+        indexes = tuple(_INDEX.findall(part))
+        if position == 0 and part.startswith("["):
+            steps.append((None, indexes))
+        elif match := _NAME.match(part):
+            steps.append((match.group(), indexes))
+        else:
+            return None
+    return tuple(steps)
+
+
+def get_json_object(text: str, path: str) -> str | None:
+    """The part of a JSON text at a path; what follows the JSON value in the text is not looked at."""
+    steps = _steps(path)
+    if steps is None:
+        return None
+    try:
+        value, _ = _DECODER.raw_decode(text.lstrip())
+    except ValueError:
+        return None
+    if not isinstance(value, (dict, list)) or (steps and isinstance(value, list) != (steps[0][0] is None)):
+        return None
+    for name, indexes in steps:
+        if name is not None:
+            value = _named(value, name)
+        if indexes:
+            value = _indexed(value, indexes)
+    return _text(value)
+
+
+def _named(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(name)
+    if not isinstance(value, list):
+        return None
+    found: list[Any] = []
+    for item in value:
+        inner = item.get(name) if isinstance(item, dict) else None
+        if inner is not None:
+            found += inner if isinstance(inner, list) else [inner]
+    return found or None
+
+
+def _indexed(value: Any, indexes: tuple[str, ...]) -> Any:
+    found = [value]
+    for index in indexes:
+        lists = [item for item in found if isinstance(item, list)]
+        found = [item for values in lists for item in (values if index == "*" else values[int(index) : int(index) + 1])]
+    return None if not found else found[0] if len(found) == 1 else found
+
+
+def _text(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

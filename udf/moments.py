@@ -1,0 +1,126 @@
+"""Variances, covariances, regressions: by counts, means and sums of products of distances, which merge (Chan, Golub,
+LeVeque 1979)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sharkpy.types import BIGINT, DOUBLE
+from sharkpy.udf.function import AggregateFunction
+from sharkpy.udf.signatures import returns, takes
+
+_MOMENTS = "struct_pack(n := {0}, m := {1}, s := {2})"
+_CHAN = (
+    "lambda a, b: struct_pack(n := a.n + b.n, m := a.m + (b.m - a.m) * b.n / (a.n + b.n),"
+    " s := a.s + b.s + (b.m - a.m) * (b.m - a.m) * a.n * b.n / (a.n + b.n))"
+)
+
+
+def _merged(pack: str, step: str, field: str) -> str:
+    return f"list_reduce(list({pack}) FILTER (WHERE {{0}} > 0), {step}).{field}"
+
+
+def _variance(name: str, complete: str, finish: str, doc: str) -> AggregateFunction:
+    """By count, mean and sum of squared distances (Chan, Golub, LeVeque 1979)."""
+    return AggregateFunction(
+        name,
+        takes(DOUBLE),
+        returns(DOUBLE),
+        complete,
+        partials=(
+            "CAST(count({distinct}{0}){over} AS DOUBLE)",
+            "avg({distinct}{0}){over}",
+            "var_pop({distinct}{0}){over} * count({distinct}{0}){over}",
+        ),
+        partial_types=lambda _types: (DOUBLE, DOUBLE, DOUBLE),
+        merges=("sum({0})", _merged(_MOMENTS, _CHAN, "m"), _merged(_MOMENTS, _CHAN, "s")),
+        finish=finish,
+        doc=doc,
+        example=f"{name}(x)",
+    )
+
+
+_PAIRS = "struct_pack(n := {0}, x := {1}, y := {2}, c := {3}, p := {4}, q := {5})"
+_CHAN_PAIRS = (
+    "lambda a, b: struct_pack(n := a.n + b.n, x := a.x + (b.x - a.x) * b.n / (a.n + b.n),"
+    " y := a.y + (b.y - a.y) * b.n / (a.n + b.n),"
+    " c := a.c + b.c + (b.x - a.x) * (b.y - a.y) * a.n * b.n / (a.n + b.n),"
+    " p := a.p + b.p + (b.x - a.x) * (b.x - a.x) * a.n * b.n / (a.n + b.n),"
+    " q := a.q + b.q + (b.y - a.y) * (b.y - a.y) * a.n * b.n / (a.n + b.n))"
+)
+
+
+def _covariance(name: str, complete: str, finish: str, doc: str) -> AggregateFunction:
+    rows = "regr_count({distinct}{1}, {0}){over}"
+    return AggregateFunction(
+        name,
+        takes(DOUBLE, DOUBLE),
+        returns(DOUBLE),
+        complete,
+        partials=(
+            f"CAST({rows} AS DOUBLE)",
+            "regr_avgx({distinct}{1}, {0}){over}",
+            "regr_avgy({distinct}{1}, {0}){over}",
+            f"covar_pop({{distinct}}{{0}}, {{1}}){{over}} * {rows}",
+            "regr_sxx({distinct}{1}, {0}){over}",
+            "regr_syy({distinct}{1}, {0}){over}",
+        ),
+        partial_types=lambda _types: (DOUBLE,) * 6,
+        merges=("sum({0})", *(_merged(_PAIRS, _CHAN_PAIRS, part) for part in "xycpq")),
+        finish=finish,
+        doc=doc,
+        example=f"{name}(x, y)",
+    )
+
+
+def _regression(name: str, finish: str, doc: str) -> AggregateFunction:
+    """Of the first on the second argument: {0} rows, {1} and {2} their means, {3} … {5} sums of products."""
+    row = _covariance(name, f"{name}({{distinct}}{{0}}, {{1}}){{over}}", finish, doc)
+    return replace(row, result=returns(BIGINT)) if name == "regr_count" else row
+
+
+_ROOT_POP = "sqrt({2} / nullif({0}, 0))"
+_ROOT_SAMPLE = "CASE WHEN {0} > 1 THEN sqrt({2} / ({0} - 1)) END"
+
+_SLOPE = "({3} / nullif({5}, 0))"
+
+MOMENT_AGGREGATES = (
+    _variance("var_pop", "var_pop({distinct}{0}){over}", "({2} / nullif({0}, 0))", "variance of a population"),
+    _variance(
+        "var_samp",
+        "var_samp({distinct}{0}){over}",
+        "CASE WHEN {0} > 1 THEN {2} / ({0} - 1) END",
+        "variance of a sample",
+    ),
+    _variance("stddev_pop", "stddev_pop({distinct}{0}){over}", _ROOT_POP, "standard deviation of a population"),
+    _variance("stddev_samp", "stddev_samp({distinct}{0}){over}", _ROOT_SAMPLE, "standard deviation of a sample"),
+    _covariance(
+        "covar_pop", "covar_pop({distinct}{0}, {1}){over}", "({3} / nullif({0}, 0))", "covariance of a population"
+    ),
+    _covariance(
+        "covar_samp",
+        "covar_samp({distinct}{0}, {1}){over}",
+        "CASE WHEN {0} > 1 THEN {3} / ({0} - 1) END",
+        "covariance of a sample",
+    ),
+    _covariance(
+        "corr",
+        "CASE WHEN regr_sxx({distinct}{1}, {0}){over} > 0 AND regr_syy({distinct}{1}, {0}){over} > 0"
+        " THEN corr({distinct}{0}, {1}){over} END",
+        "({3} / nullif(sqrt({4} * {5}), 0))",
+        "Pearson's correlation; NULL where one side has but one value",
+    ),
+    _regression("regr_count", "CAST(coalesce({0}, 0) AS BIGINT)", "rows where neither argument is NULL"),
+    _regression("regr_avgx", "{2}", "mean of the second argument, over rows where neither is NULL"),
+    _regression("regr_avgy", "{1}", "mean of the first argument, over rows where neither is NULL"),
+    _regression("regr_sxx", "{5}", "sum of squared distances of the second argument from its mean"),
+    _regression("regr_syy", "{4}", "sum of squared distances of the first argument from its mean"),
+    _regression("regr_sxy", "{3}", "sum of the products of both arguments' distances from their means"),
+    _regression("regr_slope", _SLOPE, "slope of the line that fits best"),
+    _regression("regr_intercept", f"({{1}} - {_SLOPE} * {{2}})", "where the line that fits best meets the y axis"),
+    _regression(
+        "regr_r2",
+        "CASE WHEN {5} = 0 THEN NULL WHEN {4} = 0 THEN 1 ELSE {3} * {3} / ({4} * {5}) END",
+        "share of the variance that the line that fits best explains",
+    ),
+)

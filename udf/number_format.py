@@ -1,0 +1,70 @@
+"""java.text.DecimalFormat's patterns, as far as format_number uses them."""
+
+from __future__ import annotations
+
+import decimal
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sharkpy.errors import ExecutionError
+
+_PATTERN = re.compile(r"(?P<prefix>[^#0,.;E]*)(?P<number>[#0,]*(?:\.[#0]*)?)(?P<suffix>[^#0,.;]*)(?:;.*)?", re.DOTALL)
+_CONTEXT = decimal.Context(prec=1200, rounding=decimal.ROUND_HALF_EVEN)
+_SPECIAL = {"NaN": "NaN", "Infinity": "∞", "-Infinity": "-∞"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    prefix: str
+    suffix: str
+    group: int
+    whole: int
+    least: int
+    most: int
+    shift: int
+
+
+@lru_cache(maxsize=256)
+def _parse(pattern: str) -> _Format:
+    """Text around the digits, digits of a group, the least digits before and behind the point, the most behind it."""
+    match = _PATTERN.fullmatch(pattern)
+    if match is None:
+        raise ExecutionError(f'format_number: "{pattern}" is not a pattern of digits', sqlstate="22007")
+    whole, _, fraction = match["number"].partition(".")
+    _, comma, last = whole.rpartition(",")
+    around = match["prefix"] + match["suffix"]
+    has_zero = "0" in match["number"]
+    return _Format(
+        match["prefix"].replace("'", ""),
+        match["suffix"].replace("'", ""),
+        len(last) if comma else 0,
+        whole.count("0") if has_zero else int("." in match["number"]),
+        fraction.count("0"),
+        len(fraction),
+        2 if "%" in around else 3 if "‰" in around else 0,
+    )
+
+
+def format_pattern(value: str, pattern: str, is_floating: bool) -> str:
+    """A number in a pattern such as `#,##0.00`, rounded half to even: what is cut of a DOUBLE is its exact value."""
+    form = _parse(pattern)
+    if value in _SPECIAL:
+        return _SPECIAL[value]
+    number = decimal.Decimal(value)
+    if is_floating and -int(number.as_tuple().exponent) > form.most - form.shift:
+        number = decimal.Decimal(float(value))
+    number = number.scaleb(form.shift, _CONTEXT)
+    digits = f"{_CONTEXT.quantize(abs(number), decimal.Decimal(1).scaleb(-form.most)):f}"
+    whole, _, fraction = digits.partition(".")
+    fraction = fraction.rstrip("0").ljust(form.least, "0")
+    whole = whole.lstrip("0").rjust(form.whole, "0") or ("" if fraction else "0")
+    if form.group:
+        whole = re.sub(rf"\B(?=(?:.{{{form.group}}})+$)", ",", whole)
+    sign = "-" if number.is_signed() and any(char in "123456789" for char in digits) else ""
+    return f"{sign}{form.prefix}{whole}{'.' if fraction else ''}{fraction}{form.suffix}"
+
+
+def format_places(value: str, places: int, is_floating: bool) -> str | None:
+    """With commas and so many decimals; NULL for a negative number of them."""
+    return None if places < 0 else format_pattern(value, "#,##0." + "0" * places, is_floating)

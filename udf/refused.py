@@ -1,0 +1,28 @@
+"""Functions of Hive's list that are not there, with the reason: a call of one is an UnsupportedError that says it."""
+
+from __future__ import annotations
+
+_UNION = "there is no union type"
+_PLANNER = "Hive's planner alone writes calls of it"
+_TABLES = "it is a table function over a partitioned table, of Hive's tests alone"
+
+REFUSED = {
+    "$sum0": _PLANNER,
+    "bloom_filter": _PLANNER,
+    "bucket_number": _PLANNER,
+    "create_union": _UNION,
+    "extract_union": _UNION,
+    "get_llap_splits": "its splits are those of Hive's LLAP daemons",
+    "get_splits": "its splits are those of Hive's LLAP daemons",
+    "in_bloom_filter": _PLANNER,
+    "in_file": "a query reads tables alone; make one over the file",
+    "internal_interval": _PLANNER,
+    "matchpath": "rows are not matched by patterns",
+    "noop": _TABLES,
+    "noopstreaming": _TABLES,
+    "noopwithmap": _TABLES,
+    "noopwithmapstreaming": _TABLES,
+    "surrogate_key": "rows have no write ids to make keys of",
+    "windowingtablefunction": _PLANNER,
+}
+"""Name -> why."""

@@ -1,0 +1,354 @@
+"""Aggregates of whole distributions, by states that merge: percentiles, histograms, n-grams, distinct values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+
+from sharkpy.types import (
+    BINARY,
+    DOUBLE,
+    FLOAT,
+    INT,
+    INTEGER_TYPES,
+    NULL,
+    STRING,
+    ArrayType,
+    DataType,
+    StructType,
+    is_nested,
+    is_string,
+)
+from sharkpy.udf.casts import lower_cast
+from sharkpy.udf.distinct_sketches import FAMILIES
+from sharkpy.udf.function import AggregateFunction, Lowering, ScalarFunction
+from sharkpy.udf.lower import DISTINCT, OVER, render
+from sharkpy.udf.signatures import Types, converts, returns, takes
+
+_DOUBLES = ArrayType(DOUBLE)
+_BINS = ArrayType(StructType(("x", "y"), (DOUBLE, DOUBLE)))
+_NGRAMS = ArrayType(StructType(("ngram", "estfrequency"), (ArrayType(STRING), DOUBLE)))
+_DEFAULT_BINS = 10_000
+"""Bins of percentile_approx: with fewer different values it is exact but for the interpolation."""
+
+StateTypes = Callable[[Types], Sequence[DataType]]
+
+
+def _row(
+    name: str,
+    arguments: Callable[[Types], Types | None],
+    result: Callable[[Types], DataType],
+    partials: tuple[Lowering, ...],
+    state_types: StateTypes,
+    merges: tuple[str, ...],
+    finish: Lowering,
+    doc: str,
+    example: str,
+    *,
+    ignores_distinct: bool = False,
+    constants: tuple[tuple[int, Callable[[object], str | None]], ...] = (),
+) -> AggregateFunction:
+    """A row that is computed from its states in one step too, so that its answer is the same everywhere."""
+
+    def complete(args: Sequence[str], types: Types, dtype: DataType) -> str:
+        states = [
+            partial.format(*args, distinct=DISTINCT, over=OVER)
+            if isinstance(partial, str)
+            else partial(args, types, dtype)
+            for partial in partials
+        ]
+        return render(finish, states, types, dtype)
+
+    return AggregateFunction(
+        name,
+        arguments,
+        result,
+        complete,
+        partials,
+        state_types,
+        merges,
+        finish,
+        ignores_distinct,
+        doc,
+        example,
+        constants=constants,
+    )
+
+
+# Percentiles: the values and the fractions asked for.
+
+
+def _fractions(dtype: DataType) -> DataType | None:
+    if isinstance(dtype, ArrayType):
+        return _DOUBLES if converts(dtype.element, DOUBLE) else None
+    return DOUBLE if converts(dtype, DOUBLE) and dtype != NULL else None
+
+
+def _percentile_arguments(*more: DataType) -> Callable[[Types], Types | None]:
+    def rule(types: Types) -> Types | None:
+        if not 2 <= len(types) <= 2 + len(more) or not converts(types[0], DOUBLE):
+            return None
+        fractions = _fractions(types[1])
+        if fractions is None or not all(map(converts, types[2:], more)):
+            return None
+        return (DOUBLE, fractions, *more[: len(types) - 2])
+
+    return rule
+
+
+def _fraction_problem(value: object) -> str | None:
+    number = float(value) if isinstance(value, (int, float, Decimal)) else None
+    return None if number is None or 0 <= number <= 1 else f"the fraction {value} is not within 0 and 1"
+
+
+def _bins_problem(value: object) -> str | None:
+    return f"a histogram needs at least 2 bins, not {value}" if isinstance(value, int) and value < 2 else None
+
+
+def _percentile_type(types: Types) -> DataType:
+    return types[1]
+
+
+def _fraction_state(args: Sequence[str], types: Types, _result: DataType) -> str:
+    fractions = args[1] if isinstance(types[1], ArrayType) else f"[{args[1]}]"
+    return f"any_value(CAST({fractions} AS DOUBLE[])){OVER}"
+
+
+def _of_fractions(sql: str) -> Lowering:
+    """`sql` gives a DOUBLE[], an item for each fraction."""
+
+    def finish(states: Sequence[str], types: Types, _result: DataType) -> str:
+        found = sql.format(*states)
+        return found if isinstance(types[1], ArrayType) else f"({found})[1]"
+
+    return finish
+
+
+def _percentile(name: str, macro: str, doc: str, example: str) -> AggregateFunction:
+    return _row(
+        name,
+        _percentile_arguments(),
+        _percentile_type,
+        ("list({distinct}{0}){over}", _fraction_state),
+        lambda _types: (_DOUBLES, _DOUBLES),
+        ("flatten(list({0}))", "any_value({1})"),
+        _of_fractions(f"{macro}({{0}}, {{1}})"),
+        doc,
+        example,
+        constants=((1, _fraction_problem),),
+    )
+
+
+def _approximate_state(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    bins = args[2] if len(args) > 2 else str(_DEFAULT_BINS)
+    return f"shark_histogram(list({DISTINCT}{args[0]}){OVER}, CAST({bins} AS INTEGER))"
+
+
+# N-grams: rows are arrays of words, or arrays of sentences, which are such arrays.
+
+
+def _word_lists(dtype: DataType) -> bool:
+    if isinstance(dtype, ArrayType) and isinstance(dtype.element, ArrayType):
+        dtype = dtype.element
+    return isinstance(dtype, ArrayType) and is_string(dtype.element)
+
+
+def _ngram_arguments(second: DataType) -> Callable[[Types], Types | None]:
+    def rule(types: Types) -> Types | None:
+        if not 3 <= len(types) <= 4 or not _word_lists(types[0]):
+            return None
+        rest = (second, INT, INT)[: len(types) - 1]
+        fits = isinstance(types[1], ArrayType) if isinstance(second, ArrayType) else types[1] in INTEGER_TYPES
+        return (types[0], *rest) if fits and all(one in INTEGER_TYPES for one in types[2:]) else None
+
+    return rule
+
+
+def _ngram_state(kernel: str) -> Lowering:
+    def partial(args: Sequence[str], types: Types, _result: DataType) -> str:
+        rows = f"list({DISTINCT}{args[0]}){OVER}"
+        is_nested_list = isinstance(types[0], ArrayType) and isinstance(types[0].element, ArrayType)
+        return f"{kernel}({f'flatten({rows})' if is_nested_list else rows}, {args[1]}, {args[2]}, {(*args, '1')[3]})"
+
+    return partial
+
+
+def _ngrams(name: str, second: DataType, kernel: str, doc: str, example: str) -> AggregateFunction:
+    return _row(
+        name,
+        _ngram_arguments(second),
+        returns(_NGRAMS),
+        (_ngram_state(kernel),),
+        lambda _types: (BINARY,),
+        ("shark_ngrams_merge(list({0}))",),
+        "shark_ngrams_top({0})",
+        doc,
+        example,
+    )
+
+
+# Sketches of distinct values.
+
+_EXAMPLES = {
+    "hll": "unhex('0201070C030802082BF2FB06862FF90D')",
+    "cpc": "unhex('0801100B000ECC9302000000010000000000000080FD9F400880000880000040AE38B702')",
+    "theta": "unhex('02030300001ACC93020000000000000015F97DCBBD86A105C397FC1281709D1E')",
+}
+"""Sketches of 1 and 2."""
+
+
+def _sketch_arguments(types: Types) -> Types | None:
+    if not 1 <= len(types) <= 2 or is_nested(types[0]) or (len(types) == 2 and types[1] not in INTEGER_TYPES):
+        return None
+    return (types[0], INT)[: len(types)]
+
+
+def sketch_state(family: str, value: str, dtype: DataType, size: str = "0") -> str:
+    """SQL of the sketch of a column's values: integers and floating numbers as they are, all else as its text."""
+    if dtype in INTEGER_TYPES:
+        kind, item = "BIGINT", f"CAST({value} AS BIGINT)"
+    elif dtype in (FLOAT, DOUBLE):
+        kind, item = "DOUBLE", f"CAST({value} AS DOUBLE)"
+    else:
+        kind, item = "VARCHAR", lower_cast(value, dtype, STRING)
+    return f"shark_{family}_{kind.lower()}(list(DISTINCT {item}){OVER}, {size})"
+
+
+def _family_rows(family: str) -> tuple[AggregateFunction, ...]:
+    def state(args: Sequence[str], types: Types, _result: DataType) -> str:
+        return sketch_state(family, args[0], types[0], args[1] if len(args) > 1 else "0")
+
+    merge = f"shark_{family}_union(list({{0}}))"
+    return (
+        _row(
+            f"ds_{family}_sketch",
+            _sketch_arguments,
+            returns(BINARY),
+            (state,),
+            lambda _types: (BINARY,),
+            (merge,),
+            f"shark_{family}_union([{{0}}])",
+            f"a {family} sketch of the distinct values; the second argument is the binary logarithm of its size",
+            f"ds_{family}_estimate(ds_{family}_sketch(x))",
+            ignores_distinct=True,
+        ),
+        _row(
+            f"ds_{family}_union",
+            takes(BINARY),
+            returns(BINARY),
+            (f"shark_{family}_union(list({{0}}){{over}})",),
+            lambda _types: (BINARY,),
+            (merge,),
+            f"shark_{family}_union([{{0}}])",
+            f"one {family} sketch of the values of all",
+            f"ds_{family}_union({_EXAMPLES[family]})",
+            ignores_distinct=True,
+        ),
+    )
+
+
+def _family_functions(family: str) -> tuple[ScalarFunction, ...]:
+    example = _EXAMPLES[family]
+    return (
+        ScalarFunction(
+            f"ds_{family}_estimate",
+            takes(BINARY),
+            returns(DOUBLE),
+            f"shark_{family}_estimate({{0}})",
+            doc=f"about how many distinct values a {family} sketch has seen",
+            example=f"ds_{family}_estimate({example})",
+        ),
+        ScalarFunction(
+            f"ds_{family}_estimate_bounds",
+            takes(BINARY, INT, optional=1),
+            returns(_DOUBLES),
+            lambda args, _types, _result: f"shark_{family}_bounds({args[0]}, {(*args, '2')[1]})",
+            doc="the estimate, and bounds 1, 2 (the default) or 3 standard deviations away",
+            example=f"ds_{family}_estimate_bounds({example})",
+        ),
+        ScalarFunction(
+            f"ds_{family}_union_f",
+            takes(BINARY, BINARY),
+            returns(BINARY),
+            f"shark_{family}_union([{{0}}, {{1}}])",
+            doc=f"one {family} sketch of the values of two",
+            example=f"ds_{family}_estimate(ds_{family}_union_f({example}, {example}))",
+        ),
+    )
+
+
+def _theta_function(name: str, kernel: str, doc: str) -> ScalarFunction:
+    one = _EXAMPLES["theta"]
+    example = f"ds_theta_estimate({name}({one}, {one}))"
+    return ScalarFunction(
+        name, takes(BINARY, BINARY), returns(BINARY), f"{kernel}({{0}}, {{1}})", doc=doc, example=example
+    )
+
+
+SKETCH_FUNCTIONS = (
+    *(row for family in FAMILIES for row in _family_functions(family)),
+    _theta_function("ds_theta_intersect_f", "shark_theta_intersect", "the sketch of the values in both"),
+    _theta_function(
+        "ds_theta_exclude", "shark_theta_exclude", "the sketch of the first one's values not in the second"
+    ),
+)
+
+SKETCH_AGGREGATES = (
+    _percentile(
+        "percentile",
+        "shark_percentiles",
+        "exact percentile, interpolated between the values beside it",
+        "percentile(x, 0.5)",
+    ),
+    _percentile("percentile_cont", "shark_percentiles", "as percentile", "percentile_cont(x, 0.5)"),
+    _percentile(
+        "percentile_disc", "shark_discrete_percentiles", "percentile as one of the values", "percentile_disc(x, 0.5)"
+    ),
+    _percentile(
+        "percentile_disc_desc",
+        "shark_discrete_percentiles_desc",
+        "as percentile_disc, counted from the greatest value: WITHIN GROUP (ORDER BY x DESC)",
+        "percentile_disc_desc(x, 0.5)",
+    ),
+    _row(
+        "percentile_approx",
+        _percentile_arguments(INT),
+        _percentile_type,
+        (_approximate_state, _fraction_state),
+        lambda _types: (BINARY, _DOUBLES),
+        ("shark_histogram_merge(list({0}))", "any_value({1})"),
+        _of_fractions("shark_histogram_quantiles({0}, {1})"),
+        "percentile from a histogram of at most so many bins (10000), interpolated",
+        "percentile_approx(x, 0.5)",
+        constants=((1, _fraction_problem), (2, _bins_problem)),
+    ),
+    _row(
+        "histogram_numeric",
+        lambda types: (
+            (DOUBLE, INT) if len(types) == 2 and converts(types[0], DOUBLE) and types[1] in INTEGER_TYPES else None
+        ),
+        returns(_BINS),
+        ("shark_histogram(list({distinct}{0}){over}, {1})",),
+        lambda _types: (BINARY,),
+        ("shark_histogram_merge(list({0}))",),
+        "shark_histogram_bins({0})",
+        "histogram of so many bins: their centres x and heights y",
+        "histogram_numeric(x, 3)",
+        constants=((1, _bins_problem),),
+    ),
+    _ngrams(
+        "ngrams",
+        INT,
+        "shark_ngrams",
+        "the k most frequent sequences of n words, with their frequencies",
+        "ngrams(array('a', 'b'), 2, 5)",
+    ),
+    _ngrams(
+        "context_ngrams",
+        ArrayType(STRING),
+        "shark_context_ngrams",
+        "the k most frequent words in the places of a context that are NULL",
+        "context_ngrams(array('a', 'b'), array('a', NULL), 5)",
+    ),
+    *(row for family in FAMILIES for row in _family_rows(family)),
+)

@@ -1,0 +1,425 @@
+"""Functions that Hive lacks and Spark SQL has, of one row: numbers, texts, times, arrays and maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    INTEGER_TYPES,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+    is_numeric,
+)
+from sharkpy.udf.collection_functions import map_of_entries
+from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, TypeRule
+from sharkpy.udf.operators import OPERATORS
+from sharkpy.udf.signatures import (
+    Types,
+    comparable,
+    converts,
+    element_type,
+    kind_of,
+    returns,
+    same_as,
+    takes,
+)
+
+_OPERATORS = {row.name: row for row in OPERATORS}
+
+
+def _row(
+    name: str, arguments: TypeRule, result: DataType, lowering: Lowering, doc: str, example: str, custom: bool = False
+) -> ScalarFunction:
+    nulls = NullPolicy.CUSTOM if custom else NullPolicy.PROPAGATE
+    return ScalarFunction(name, arguments, returns(result), lowering, nulls, doc=doc, example=example)
+
+
+def _double(name: str, lowering: str, doc: str) -> ScalarFunction:
+    return _row(name, takes(DOUBLE), DOUBLE, lowering, doc, f"{name}(0.5)")
+
+
+def _unless_overflow(name: str, operator: str) -> ScalarFunction:
+    """try_add and its like: NULL where integers leave their type, as nothing else does here."""
+    row = _OPERATORS[name]
+
+    def lower(args: Sequence[str], types: Types, result: DataType) -> str:
+        if result in INTEGER_TYPES:
+            return f"TRY({args[0]} {operator} {args[1]})"
+        return row.lowering(args, types, result) if callable(row.lowering) else row.lowering.format(*args)
+
+    return ScalarFunction(
+        f"try_{name}",
+        row.arguments,
+        row.result,
+        lower,
+        NullPolicy.CUSTOM,
+        doc=f"a {operator} b; NULL on overflow",
+        example=f"try_{name}(1, 2)",
+    )
+
+
+def _same(name: str, operator: str, doc: str) -> ScalarFunction:
+    """try_divide, try_mod: the operator itself, NULL by zero."""
+    row = _OPERATORS[operator]
+    return ScalarFunction(
+        name, row.arguments, row.result, row.lowering, NullPolicy.CUSTOM, doc=doc, example=f"{name}(1, 2)"
+    )
+
+
+def _overlay(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    text, part, start = args[:3]
+    length = f"CASE WHEN {args[3]} < 0 THEN length({part}) ELSE {args[3]} END" if len(args) > 3 else f"length({part})"
+    return f"(left({text}, greatest({start} - 1, 0)) || {part} || shark_substr({text}, {start} + {length}, 2147483647))"
+
+
+def _array_and_item(types: Types) -> Types | None:
+    match types:
+        case [ArrayType(element) as array, item] if converts(item, element):
+            return (array, element)
+    return None
+
+
+def _array_insert_arguments(types: Types) -> Types | None:
+    match types:
+        case [ArrayType(element) as array, index, item] if converts(index, INT) and converts(item, element):
+            return (array, INT, element)
+    return None
+
+
+def _array_insert(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    """Before a position from 1, or behind one from the end; NULLs fill a gap."""
+    array, index, item = args
+    nulls = "list_resize([], {})"
+    behind = f"list_concat(list_resize({array}, {index} - 1), [{item}], {array}[{index}:])"
+    place = f"len({array}) + {index} + 1"
+    before = (
+        f"CASE WHEN {place} < 0 THEN list_concat([{item}], {nulls.format(f'-({place})')}, {array})"
+        f" ELSE list_concat({array}[:{place}], [{item}], {array}[{place} + 1:]) END"
+    )
+    return f"CASE WHEN {array} IS NULL THEN NULL WHEN {index} > 0 THEN {behind} WHEN {index} < 0 THEN {before} END"
+
+
+def _arrays(types: Types) -> Types | None:
+    return types if types and all(isinstance(dtype, ArrayType) for dtype in types) else None
+
+
+def _zipped_type(types: Types) -> DataType:
+    names = tuple(str(index) for index in range(len(types)))
+    return ArrayType(StructType(names, tuple(map(element_type, types))))
+
+
+def _arrays_zip(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    fields = ", ".join(f'"{index}" := {arg}[place]' for index, arg in enumerate(args))
+    length = f"greatest({', '.join(f'len({arg})' for arg in args)})"
+    known = " AND ".join(f"{arg} IS NOT NULL" for arg in args)
+    zipped = f"list_transform(generate_series(1, {length}), lambda place: struct_pack({fields}))"
+    return f"CASE WHEN {known} THEN {zipped} END"
+
+
+def _entries(types: Types) -> Types | None:
+    match types:
+        case [ArrayType(StructType(_, [_, _]))]:
+            return types
+    return None
+
+
+def _entries_type(types: Types) -> DataType:
+    struct = element_type(types[0])
+    return MapType(*struct.types) if isinstance(struct, StructType) else NULL
+
+
+def _map_from_entries(args: Sequence[str], types: Types, _result: DataType) -> str:
+    struct = element_type(types[0])
+    key, value = struct.names if isinstance(struct, StructType) else ("", "")
+    fields = f"k := struct_extract(item, '{key}'), v := struct_extract(item, '{value}')"
+    return map_of_entries(f"list_transform({args[0]}, lambda item: struct_pack({fields}))")
+
+
+def _timestamp_of(name: str, unit: int, doc: str) -> ScalarFunction:
+    lowering = f"make_timestamp({{0}} * {unit})"
+    return _row(name, takes(BIGINT), TIMESTAMP, lowering, doc, f"{name}(1230219000)")
+
+
+def _since_1970(name: str, unit: int, doc: str) -> ScalarFunction:
+    lowering = f"(epoch_us({{0}}) // {unit})" if unit > 1 else "epoch_us({0})"
+    return _row(name, takes(TIMESTAMP), BIGINT, lowering, doc, f"{name}('1970-01-01 00:00:01')")
+
+
+_SECONDS = "TRY(make_timestamp({0}, {1}, {2}, {3}, {4}, 0e0) + to_microseconds(CAST(round({5} * 1000000) AS BIGINT)))"
+
+SPARK_FUNCTIONS = (
+    _double(
+        "acosh", "CASE WHEN {0} >= 1 THEN acosh({0}) ELSE {0} * CAST('nan' AS DOUBLE) END", "inverse hyperbolic cosine"
+    ),
+    _double("asinh", "asinh({0})", "inverse hyperbolic sine"),
+    _double("atanh", "CASE WHEN abs({0}) <= 1 THEN atanh({0}) ELSE {0} * CAST('nan' AS DOUBLE) END", "inverse of tanh"),
+    _double("sec", "(1 / cos({0}))", "secant"),
+    _double("csc", "(1 / sin({0}))", "cosecant"),
+    _double("rint", "round_even({0}, 0)", "the nearest whole number, half to even"),
+    _unless_overflow("add", "+"),
+    _unless_overflow("subtract", "-"),
+    _unless_overflow("multiply", "*"),
+    _same("try_divide", "divide", "a / b; NULL by zero"),
+    _same("try_mod", "mod", "a % b; NULL by zero"),
+    _row(
+        "bit_count",
+        lambda types: (BIGINT,) if len(types) == 1 and types[0] in INTEGER_TYPES else None,
+        INT,
+        "CAST(bit_count({0}) AS INTEGER)",
+        "bits that are 1, of 64",
+        "bit_count(5)",
+    ),
+    _row("getbit", takes(BIGINT, INT), INT, "CAST(({0} >> {1}) & 1 AS INTEGER)", "a bit of a number", "getbit(11, 0)"),
+    ScalarFunction(
+        "nanvl",
+        lambda types: (DOUBLE, DOUBLE) if len(types) == 2 and all(converts(t, DOUBLE) for t in types) else None,
+        returns(DOUBLE),
+        "CASE WHEN isnan({0}) THEN {1} ELSE {0} END",
+        NullPolicy.CUSTOM,
+        doc="the first, or the second where it is NaN",
+        example="nanvl(1.5, 2)",
+    ),
+    ScalarFunction(
+        "zeroifnull",
+        lambda types: types if len(types) == 1 and is_numeric(types[0]) else None,
+        same_as(0),
+        "coalesce({0}, 0)",
+        NullPolicy.CUSTOM,
+        doc="0 for NULL",
+        example="zeroifnull(1)",
+    ),
+    ScalarFunction(
+        "nullifzero",
+        lambda types: types if len(types) == 1 and is_numeric(types[0]) else None,
+        same_as(0),
+        "nullif({0}, 0)",
+        NullPolicy.CUSTOM,
+        doc="NULL for 0",
+        example="nullifzero(0)",
+    ),
+    _row(
+        "equal_null",
+        comparable(2, 2),
+        BOOLEAN,
+        "({0} IS NOT DISTINCT FROM {1})",
+        "a <=> b",
+        "equal_null(1, 1)",
+        custom=True,
+    ),
+    ScalarFunction(
+        "raise_error",
+        takes(STRING),
+        returns(NULL),
+        "error(coalesce({0}, 'NULL'))",
+        NullPolicy.CUSTOM,
+        is_deterministic=False,
+        doc="an error with this message",
+    ),
+    _row(
+        "split_part",
+        takes(STRING, STRING, INT),
+        STRING,
+        "CASE WHEN {2} = 0 THEN error('split_part: parts count from 1')"
+        " WHEN {1} = '' THEN CASE WHEN abs({2}) = 1 THEN {0} ELSE '' END ELSE split_part({0}, {1}, {2}) END",
+        "a part between delimiters, counted from the end where negative",
+        "split_part('a.b.c', '.', 2)",
+    ),
+    _row(
+        "btrim",
+        takes(STRING, STRING, optional=1),
+        STRING,
+        lambda args, _types, _result: f"trim({args[0]}, {args[1] if len(args) > 1 else chr(39) + ' ' + chr(39)})",
+        "without characters at both ends, spaces by default",
+        "btrim(' a ')",
+    ),
+    _row(
+        "quote",
+        takes(STRING),
+        STRING,
+        "chr(39) || replace({0}, chr(39), chr(92) || chr(39)) || chr(39)",
+        "in single quotes, those in it behind a backslash",
+        "quote('it')",
+    ),
+    _row(
+        "regexp_instr",
+        takes(STRING, STRING),
+        INT,
+        "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN"
+        " CAST(coalesce(strpos({0}, nullif(shark_regexp_extract_all({0}, {1}, 0)[1], '')), 0) AS INTEGER) END",
+        "where the first match of a Java regular expression begins, 0 where there is none",
+        "regexp_instr('a1b2', '\\\\d')",
+    ),
+    _row(
+        "jaro_winkler_similarity",
+        takes(STRING, STRING),
+        DOUBLE,
+        "jaro_winkler_similarity({0}, {1})",
+        "likeness from 0 to 1",
+        "jaro_winkler_similarity('MARTHA', 'MARHTA')",
+    ),
+    _row(
+        "convert_timezone",
+        takes(STRING, STRING, TIMESTAMP),
+        TIMESTAMP,
+        "shark_zone_shift(shark_zone_shift({2}, {0}, true), {1}, false)",
+        "what a zone's clock shows as that of another zone",
+        "convert_timezone('Europe/Brussels', 'America/Los_Angeles', '2021-12-06 00:00:00')",
+    ),
+    ScalarFunction(
+        "randn",
+        takes(BIGINT, optional=1),
+        returns(DOUBLE),
+        lambda _args, _types, _result: "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())",
+        NullPolicy.CUSTOM,
+        is_deterministic=False,
+        doc="a random number of the standard normal distribution",
+        example="randn() < 100",
+    ),
+    _row(
+        "overlay",
+        takes(STRING, STRING, INT, INT, optional=1),
+        STRING,
+        _overlay,
+        "a part from a position replaced, as long as the replacement where no length is given",
+        "overlay('Spark SQL', '_', 6)",
+    ),
+    _row(
+        "bit_length",
+        lambda types: types if types == [BINARY] else takes(STRING)(types),
+        INT,
+        lambda args, types, _result: (
+            f"CAST({'octet_length' if types[0] == BINARY else 'strlen'}({args[0]}) * 8 AS INTEGER)"
+        ),
+        "bits in UTF-8",
+        "bit_length('abc')",
+    ),
+    _row(
+        "regexp_count",
+        takes(STRING, STRING),
+        INT,
+        "CAST(len(shark_regexp_extract_all({0}, {1}, 0)) AS INTEGER)",
+        "matches of a Java regular expression",
+        "regexp_count('a1b2', '\\\\d')",
+    ),
+    _row(
+        "regexp_substr",
+        takes(STRING, STRING),
+        STRING,
+        "shark_regexp_extract_all({0}, {1}, 0)[1]",
+        "the first match of a Java regular expression, NULL where there is none",
+        "regexp_substr('a1b2', '\\\\d')",
+    ),
+    _row("dayname", takes(DATE), STRING, "strftime({0}, '%a')", "Mon, Tue …", "dayname('2009-07-30')"),
+    _row("monthname", takes(DATE), STRING, "strftime({0}, '%b')", "Jan, Feb …", "monthname('2009-07-30')"),
+    _row(
+        "make_timestamp",
+        takes(INT, INT, INT, INT, INT, DOUBLE),
+        TIMESTAMP,
+        _SECONDS,
+        "the time of year, month, day, hour, minute, seconds",
+        "make_timestamp(2014, 12, 28, 6, 30, 45.887)",
+    ),
+    _timestamp_of("timestamp_seconds", 1_000_000, "the time so many seconds after 1970"),
+    _timestamp_of("timestamp_millis", 1_000, "the time so many milliseconds after 1970"),
+    _timestamp_of("timestamp_micros", 1, "the time so many microseconds after 1970"),
+    _since_1970("unix_seconds", 1_000_000, "seconds since 1970"),
+    _since_1970("unix_millis", 1_000, "milliseconds since 1970"),
+    _since_1970("unix_micros", 1, "microseconds since 1970"),
+    _row("unix_date", takes(DATE), INT, "CAST({0} - DATE '1970-01-01' AS INTEGER)", "days", "unix_date('1970-01-02')"),
+    _row(
+        "date_from_unix_date",
+        takes(INT),
+        DATE,
+        "CAST(DATE '1970-01-01' + {0} AS DATE)",
+        "the day so many days after 1970-01-01",
+        "date_from_unix_date(1)",
+    ),
+    ScalarFunction(
+        "get",
+        lambda types: (types[0], INT) if len(types) == 2 and isinstance(types[0], ArrayType) else None,
+        lambda types: element_type(types[0]),
+        "CASE WHEN {1} >= 0 THEN {0}[CAST({1} AS BIGINT) + 1] END",
+        NullPolicy.CUSTOM,
+        doc="an element by its position from 0; NULL outside",
+        example="get(array(1, 2), 1)",
+    ),
+    ScalarFunction(
+        "try_element_at",
+        kind_of(ArrayType, then=(INT,)),
+        lambda types: element_type(types[0]),
+        "{0}[{1}]",
+        NullPolicy.CUSTOM,
+        doc="an element by its position from 1, from the end where negative; NULL where there is none",
+        example="try_element_at(array(1, 2), -1)",
+    ),
+    ScalarFunction(
+        "array_prepend",
+        _array_and_item,
+        same_as(0),
+        "CASE WHEN {0} IS NOT NULL THEN list_prepend({1}, {0}) END",
+        NullPolicy.CUSTOM,
+        doc="with an element before",
+        example="array_prepend(array(2), 1)",
+    ),
+    ScalarFunction(
+        "array_insert",
+        _array_insert_arguments,
+        same_as(0),
+        _array_insert,
+        NullPolicy.CUSTOM,
+        doc="with an element at a position from 1, or from the end",
+        example="array_insert(array(1, 3), 2, 2)",
+    ),
+    ScalarFunction(
+        "array_compact",
+        kind_of(ArrayType),
+        same_as(0),
+        "list_filter({0}, lambda item: item IS NOT NULL)",
+        doc="without NULLs",
+        example="array_compact(array(1, NULL))",
+    ),
+    ScalarFunction(
+        "arrays_zip",
+        _arrays,
+        _zipped_type,
+        _arrays_zip,
+        NullPolicy.CUSTOM,
+        doc="structs of the elements at each position",
+        example="arrays_zip(array(1, 2), array('a', 'b'))",
+    ),
+    ScalarFunction(
+        "map_from_entries",
+        _entries,
+        _entries_type,
+        _map_from_entries,
+        doc="map of an array of keys and values",
+        example="map_from_entries(array(struct('a', 1)))",
+    ),
+    _row(
+        "json_array_length",
+        takes(STRING),
+        INT,
+        "CAST(CASE WHEN json_valid({0}) AND json_type({0}) = 'ARRAY' THEN json_array_length({0}) END AS INTEGER)",
+        "elements of a JSON array; NULL for other texts",
+        "json_array_length('[1, 2]')",
+    ),
+    _row(
+        "json_object_keys",
+        takes(STRING),
+        ArrayType(STRING),
+        "CASE WHEN json_valid({0}) AND json_type({0}) = 'OBJECT' THEN json_keys({0}) END",
+        "the keys of a JSON object; NULL for other texts",
+        "json_object_keys('{\"a\": 1}')",
+    ),
+)

@@ -1,0 +1,160 @@
+"""Kernels of texts and bytes: checksums, encodings, phonetics, distance, URLs."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import hashlib
+import re
+import struct
+import zlib
+from collections.abc import Iterable
+
+from sharkpy.errors import ExecutionError
+
+_URL_SAFE = str.maketrans("-_", "+/")
+
+
+def crc32(data: bytes) -> int:
+    return zlib.crc32(data)
+
+
+def sha2(data: bytes, bits: int) -> str | None:
+    name = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}.get(bits)
+    return hashlib.new(name, data).hexdigest() if name else None
+
+
+def unhex(text: str) -> bytes | None:
+    try:
+        return bytes.fromhex("0" * (len(text) % 2) + text) if not re.search(r"\s", text) else None
+    except ValueError:
+        return None
+
+
+def unbase64(text: str) -> bytes | None:
+    """What the letters, digits, `+` and `/` up to the padding say; all others are passed over."""
+    kept = re.sub(r"[^A-Za-z0-9+/]", "", text.partition("=")[0].translate(_URL_SAFE))
+    usable = kept[: len(kept) - (len(kept) % 4 == 1)]
+    return base64.b64decode(usable + "=" * (-len(usable) % 4))
+
+
+_CHARSETS = {
+    "US-ASCII": "ascii",
+    "ASCII": "ascii",
+    "ISO-8859-1": "latin-1",
+    "UTF-8": "utf-8",
+    "UTF-16BE": "utf-16-be",
+    "UTF-16LE": "utf-16-le",
+    "UTF-16": "utf-16-be",
+}
+"""Java's names of the character sets that it always has."""
+
+
+def _codec(charset: str) -> str:
+    codec = _CHARSETS.get(charset.upper())
+    if codec is None:
+        raise ExecutionError(f'no character set "{charset}"', hint=f"one of {', '.join(_CHARSETS)}", sqlstate="22023")
+    return codec
+
+
+def encode_text(text: str, charset: str) -> bytes:
+    """Bytes in a character set, `?` for what it lacks; UTF-16 has its byte order in front."""
+    encoded = text.encode(_codec(charset), "replace")
+    return codecs.BOM_UTF16_BE + encoded if charset.upper() == "UTF-16" else encoded
+
+
+def decode_bytes(data: bytes, charset: str) -> str:
+    """The text of bytes, U+FFFD for what is wrong; UTF-16 by its byte order mark, big-endian without one."""
+    codec = _codec(charset)
+    if charset.upper() == "UTF-16" and data[:2] in (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE):
+        codec = "utf-16"
+    return data.decode(codec, "replace")
+
+
+def initcap(text: str) -> str:
+    """Upper case after white space, lower case elsewhere."""
+    return "".join(word[:1].upper() + word[1:].lower() for word in re.split(r"(\s)", text))
+
+
+_SOUNDEX_CLASSES = ("AEIOUY", "HW", "BFPV", "CGJKQSXZ", "DT", "L", "MN", "R")
+
+_SOUNDEX = {letter: code for code, letters in enumerate(_SOUNDEX_CLASSES) for letter in letters}
+
+
+def soundex(text: str) -> str:
+    """American Soundex; a text that does not begin with a letter comes back as it is."""
+    upper = text.upper()
+    if not upper or not "A" <= upper[0] <= "Z":
+        return text
+    result, last = upper[0], _SOUNDEX[upper[0]]
+    for char in upper[1:]:
+        code = _SOUNDEX.get(char, 0)
+        if code == 1 and char in "HW":
+            continue
+        if code > 1 and code != last:
+            result += str(code - 1)
+        last = code
+    return (result + "000")[:4]
+
+
+def levenshtein(left: str, right: str) -> int:
+    """Insertions, removals and replacements of characters that make one string the other."""
+    previous = list(range(len(right) + 1))
+    for row, one in enumerate(left, 1):
+        current = [row]
+        for column, other in enumerate(right, 1):
+            replaced = previous[column - 1] + (one != other)
+            current.append(min(previous[column] + 1, current[column - 1] + 1, replaced))
+        previous = current
+    return previous[-1]
+
+
+def java_hash(text: str) -> int:
+    """Hive's hash of a string: 31 * h + byte over its UTF-8 bytes, as a 32-bit integer."""
+    return _chained(byte - 256 if byte > 127 else byte for byte in text.encode())
+
+
+def java_string_hash(text: str) -> int:
+    """String.hashCode: 31 * h + unit over its UTF-16 units."""
+    return _chained(unit for (unit,) in struct.iter_unpack("<H", text.encode("utf-16-le")))
+
+
+def _chained(items: Iterable[int]) -> int:
+    value = 0
+    for item in items:
+        value = (value * 31 + item) & 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+PROTOCOLS = ("http", "https", "ftp", "file", "jar", "mailto", "hdfs")
+"""What java.net.URL knows, and what Hadoop adds; a URL of another one is none."""
+
+
+def parse_url(url: str, part: str, key: str) -> str | None:
+    """java.net.URL's parts: HOST PATH QUERY REF PROTOCOL AUTHORITY FILE USERINFO; QUERY with a key."""
+    match = re.fullmatch(r"(?s)([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", url)
+    if match is None or match.group(1).lower() not in PROTOCOLS:
+        return None
+    protocol, authority, path, query, ref = match.groups()
+    user, _, host = (authority or "").rpartition("@")
+    match part:
+        case "PROTOCOL":
+            return protocol
+        case "HOST":
+            return re.sub(r":\d*$", "", host) if authority is not None else None
+        case "PATH":
+            return path
+        case "REF":
+            return ref
+        case "AUTHORITY":
+            return authority
+        case "USERINFO":
+            return user or None
+        case "FILE":
+            return path if query is None else f"{path}?{query}"
+        case "QUERY" if key:
+            found = re.search(rf"(?:^|&){re.escape(key)}=([^&]*)", query or "")
+            return found.group(1) if found else None
+        case "QUERY":
+            return query
+    return None

@@ -1,0 +1,97 @@
+"""URLs: their parts, and text in them. A part that is a constant is found by DuckDB's regular expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sharkpy.types import STRING, DataType
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.literals import quote_string, string_value
+from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.udf.text_codes import PROTOCOLS
+
+_URL = rf"(?s)^((?i:{'|'.join(PROTOCOLS)})):(//[^/?#]*)?([^?#]*)(\?[^#]*)?(#.*)?$"
+_PROTOCOL, _AUTHORITY, _PATH, _QUERY, _REF = range(1, 6)
+
+
+def _group(url: str, number: int) -> str:
+    return f"regexp_extract({url}, {quote_string(_URL)}, {number})"
+
+
+def _behind(sql: str, mark: int) -> str:
+    """What follows so many characters that mark a part; NULL where the part is absent."""
+    return f"substr(nullif({sql}, ''), {mark + 1})"
+
+
+def _of_url(url: str, sql: str) -> str:
+    """`sql`, which is never NULL, where the text is a URL."""
+    return f"CASE WHEN regexp_matches({url}, {quote_string(_URL)}) THEN {sql} END"
+
+
+def _part(url: str, part: str) -> str | None:
+    """DuckDB SQL of a part by its name, None where there is none of that name."""
+    authority = _behind(_group(url, _AUTHORITY), 2)
+    match part:
+        case "PROTOCOL":
+            return f"nullif({_group(url, _PROTOCOL)}, '')"
+        case "AUTHORITY":
+            return authority
+        case "HOST":
+            return rf"regexp_replace(regexp_replace({authority}, '^.*@', '', 's'), ':\d*$', '')"
+        case "USERINFO":
+            return f"nullif(regexp_extract({authority}, '(?s)^(.*)@', 1), '')"
+        case "PATH":
+            return _of_url(url, _group(url, _PATH))
+        case "FILE":
+            return _of_url(url, f"{_group(url, _PATH)} || {_group(url, _QUERY)}")
+        case "QUERY":
+            return _behind(_group(url, _QUERY), 1)
+        case "REF":
+            return _behind(_group(url, _REF), 1)
+    return None
+
+
+def lower_parse_url(url: str, part: str, key: str | None) -> str:
+    """SQL of parse_url; `key` is that of a parameter, of QUERY alone."""
+    name, parameter = string_value(part), string_value(key) if key is not None else ""
+    found = _part(url, name) if name is not None else None
+    if found is None or parameter is None or (parameter and name != "QUERY"):
+        return f"shark_parse_url({url}, {part}, {key if key is not None else chr(39) * 2})"
+    if not parameter:
+        return found
+    pattern = quote_string(f"(?s)(?:^|&){re.escape(parameter)}=([^&]*)")
+    return f"CASE WHEN regexp_matches({found}, {pattern}) THEN regexp_extract({found}, {pattern}, 1) END"
+
+
+def _parse_url(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    return lower_parse_url(args[0], args[1], args[2] if len(args) > 2 else None)
+
+
+URL_FUNCTIONS = (
+    ScalarFunction(
+        "parse_url",
+        takes(STRING, STRING, STRING, optional=1),
+        returns(STRING),
+        _parse_url,
+        NullPolicy.CUSTOM,
+        doc="a part of a URL: HOST, PATH, QUERY (with a key), REF, PROTOCOL, AUTHORITY, FILE, USERINFO",
+        example="parse_url('http://a.b/c?k=v', 'QUERY', 'k')",
+    ),
+    ScalarFunction(
+        "url_encode",
+        takes(STRING),
+        returns(STRING),
+        "replace(url_encode({0}), '%20', '+')",
+        doc="for use in a URL",
+        example="url_encode('a b')",
+    ),
+    ScalarFunction(
+        "url_decode",
+        takes(STRING),
+        returns(STRING),
+        "url_decode(replace({0}, '+', ' '))",
+        doc="text of a URL's part",
+        example="url_decode('a+b')",
+    ),
+)

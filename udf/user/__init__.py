@@ -1,0 +1,1 @@
+"""User functions: written in Python or Java, computed inside DuckDB's queries over Arrow columns."""

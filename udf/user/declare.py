@@ -1,0 +1,272 @@
+"""How users write functions: decorators, and what they say as user functions with types.
+
+@sharkpy.function("double", "double", returns="double")
+def hypotenuse(a, b): return np.sqrt(a * a + b * b)
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, overload
+
+from sharkpy.errors import BindError, SharkError
+from sharkpy.type_parser import parse_type
+from sharkpy.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+)
+from sharkpy.udf.function import NullPolicy
+
+TypeLike = str | DataType
+Returns = TypeLike | Mapping[str, TypeLike] | None
+"""A type; of table functions the columns: a struct type, or types by name."""
+NULLS = {"propagate": NullPolicy.PROPAGATE, "call": NullPolicy.CUSTOM}
+FORMS = ("numpy", "arrow", "row")
+"""How a function takes its arguments: NumPy arrays, Arrow arrays, or the values of one row."""
+
+_ANNOTATIONS: dict[object, DataType] = {
+    bool: BOOLEAN,
+    int: BIGINT,
+    float: DOUBLE,
+    str: STRING,
+    bytes: BINARY,
+    datetime.date: DATE,
+    datetime.datetime: TIMESTAMP,
+    decimal.Decimal: DecimalType(38, 18),
+}
+_NUMPY = {
+    "int8": TINYINT,
+    "int16": SMALLINT,
+    "int32": INT,
+    "int64": BIGINT,
+    "float32": FLOAT,
+    "float64": DOUBLE,
+    "bool": BOOLEAN,
+    "str_": STRING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What decorators take. Types that are not given come from annotations."""
+
+    arguments: tuple[TypeLike, ...] | None = None
+    returns: Returns = None
+    form: str = "numpy"
+    null: str = "propagate"
+    deterministic: bool = True
+    compiled: bool | None = None
+    repeat: bool = False
+    state: TypeLike | None = None
+
+
+class Declared:
+    """A function or class with what its decorator said; calls go to it unchanged."""
+
+    def __init__(self, kind: str, target: Callable[..., Any], options: Options) -> None:
+        self.kind, self.target, self.options = kind, target, options
+        functools.update_wrapper(self, target, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.target(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Declared, (self.kind, self.target, self.options)
+
+
+Decorator = Callable[[Callable[..., Any]], Declared]
+
+
+@overload
+def function(target: Callable[..., Any], /) -> Declared: ...
+@overload
+def function(
+    *arguments: TypeLike,
+    returns: TypeLike | None = None,
+    form: Literal["numpy", "arrow", "row"] = "numpy",
+    null: Literal["propagate", "call"] = "propagate",
+    deterministic: bool = True,
+    compiled: bool | None = None,
+    repeat: bool = False,
+) -> Decorator: ...
+def function(
+    *arguments: Any,
+    returns: Returns = None,
+    form: str = "numpy",
+    null: str = "propagate",
+    deterministic: bool = True,
+    compiled: bool | None = None,
+    repeat: bool = False,
+) -> Any:
+    """A scalar function of the given argument types; without types, those of its annotations.
+
+    `form`: it takes "numpy" or "arrow" arrays of many rows and returns one as long, or the values of one "row".
+    `null`: "propagate" gives NULL where an argument is NULL and leaves such rows out; "call" hands NULLs over: masked
+    arrays, Arrow NULLs, None. `deterministic` False: equal arguments may give different values.
+    `compiled`: by numba; None: where it takes rows of numbers and compiles. `repeat`: of the last argument, any number.
+    """
+    return _decorate("scalar", arguments, Options(None, returns, form, null, deterministic, compiled, repeat))
+
+
+def aggregate(
+    *arguments: Any, returns: TypeLike | None = None, null: str = "propagate", state: TypeLike | None = None
+) -> Any:
+    """An aggregate: a class with init() -> state, update(state, *values) -> state, merge(state, other) -> state and
+    finish(state) -> value.
+
+    `update_batch(state, *arrays) -> state`, where the class has it, takes all rows of a group that a task has at once,
+    as NumPy arrays. States are pickled, or values of the type `state`. `null`: "propagate" leaves rows with NULLs out.
+    """
+    return _decorate("aggregate", arguments, Options(None, returns, "row", null, state=state))
+
+
+def table_function(*arguments: Any, returns: Returns = None, null: str = "call", repeat: bool = False) -> Any:
+    """A table function: a generator function of one row's values, or a class with process(*values) and close(), which
+    a task makes once and calls for each of its rows and at the end; both yield rows as tuples, or single values.
+
+    `returns` names the columns: {"word": "string", "n": "int"}.
+    """
+    return _decorate("table", arguments, Options(None, returns, "row", null, repeat=repeat))
+
+
+def _decorate(kind: str, arguments: Sequence[Any], options: Options) -> Any:
+    if len(arguments) == 1 and callable(arguments[0]):
+        return Declared(kind, arguments[0], options)
+    given = replace(options, arguments=tuple(arguments) or None)
+    return lambda target: Declared(kind, target, given)
+
+
+def argument_types(
+    name: str, target: Callable[..., Any], options: Options, called: Callable[..., Any]
+) -> tuple[DataType, ...]:
+    """The types given, else those that the parameters of `called` are annotated with."""
+    if options.arguments is not None:
+        found = tuple(as_type(name, one) for one in options.arguments)
+    else:
+        hints = _hints(target, called)
+        parameters = _parameters(called)
+        found = tuple(_annotated(name, parameter.name, hints) for parameter in parameters)
+    if options.repeat and not found:
+        raise BindError(f'function "{name}" has no argument to repeat')
+    _check_count(name, called, len(found))
+    return found
+
+
+def _parameters(called: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(called).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _check_count(name: str, called: Callable[..., Any], count: int) -> None:
+    try:
+        signature = inspect.signature(called)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*range(count))
+    except TypeError as error:
+        raise BindError(f'function "{name}" does not take {count} arguments: {error}') from None
+
+
+def result_type(name: str, target: Callable[..., Any], options: Options, called: Callable[..., Any]) -> DataType:
+    """The type given, else the annotated one."""
+    if isinstance(options.returns, Mapping):
+        raise BindError(f'function "{name}" returns one value: give its type')
+    if options.returns is not None:
+        return as_type(name, options.returns)
+    return _annotated(name, "return", _hints(target, called))
+
+
+def result_columns(name: str, target: Callable[..., Any], options: Options, called: Callable[..., Any]) -> StructType:
+    """The columns of a table function: those given, or one named `col`."""
+    if isinstance(options.returns, Mapping):
+        names = tuple(key.lower() for key in options.returns)
+        found: DataType = StructType(names, tuple(as_type(name, one) for one in options.returns.values()))
+    elif options.returns is not None:
+        found = as_type(name, options.returns)
+    else:
+        found = _yielded(name, _hints(target, called))
+    return found if isinstance(found, StructType) else StructType(("col",), (found,))
+
+
+def as_type(name: str, given: TypeLike) -> DataType:
+    if isinstance(given, DataType):
+        return given
+    try:
+        return parse_type(given)
+    except SharkError as error:
+        raise BindError(f'function "{name}": {error.message}', hint=error.hint) from None
+
+
+def _hints(target: Callable[..., Any], called: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(called)
+    except Exception:  # noqa: BLE001 - annotations are the user's code
+        return dict(getattr(target, "__annotations__", {}))
+
+
+def _annotated(name: str, parameter: str, hints: Mapping[str, Any]) -> DataType:
+    what = "its result" if parameter == "return" else f'its argument "{parameter}"'
+    if parameter not in hints:
+        raise BindError(
+            f'function "{name}" does not say the type of {what}',
+            hint='give types: @sharkpy.function("bigint", returns="double"), or annotate',
+        )
+    found = _of_annotation(hints[parameter])
+    if found is None:
+        raise BindError(f'function "{name}": {hints[parameter]!r} is no type that {what} can have')
+    return found
+
+
+def _of_annotation(hint: Any) -> DataType | None:
+    if isinstance(hint, DataType):
+        return hint
+    if found := _ANNOTATIONS.get(hint) or _NUMPY.get(getattr(hint, "__name__", "")):
+        return found
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        known = [arg for arg in args if arg is not type(None)]
+        return _of_annotation(known[0]) if len(known) == 1 else None
+    inner = [_of_annotation(arg) for arg in args]
+    if origin in (list, Sequence) and len(inner) == 1 and inner[0] is not None:
+        return ArrayType(inner[0])
+    if origin in (dict, Mapping) and len(inner) == 2 and inner[0] is not None and inner[1] is not None:
+        return MapType(inner[0], inner[1])
+    return None
+
+
+def _yielded(name: str, hints: Mapping[str, Any]) -> DataType:
+    hint = hints.get("return")
+    args = typing.get_args(hint)
+    if typing.get_origin(hint) in (Iterator, Iterable, Generator) and args:
+        items = typing.get_args(args[0]) if typing.get_origin(args[0]) is tuple else (args[0],)
+        found = [_of_annotation(item) for item in items]
+        if None not in found:
+            names = ("col",) if len(found) == 1 else tuple(f"col{index}" for index in range(len(found)))
+            return StructType(names, tuple(dtype for dtype in found if dtype is not None))
+    raise BindError(
+        f'function "{name}" does not say its columns', hint='give them: returns={"word": "string", "n": "int"}'
+    )

@@ -1,0 +1,132 @@
+"""What the engine asks of a user function, whichever language it is written in, and the table of known ones.
+
+A user function has a key, `name@digest`, made of its content. Bound expressions carry the key where built-in
+functions have their name, the registry finds the row behind it, and stages ship the function itself to their tasks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Protocol, TypeAlias
+
+from sharkpy.types import DataType
+from sharkpy.udf.function import AggregateFunction, ScalarFunction, TableFunction
+from sharkpy.udf.literals import integer_value, string_value
+
+MARK = "@"
+"""Between the name and the digest of a key; no name of a function has it."""
+FunctionRow = ScalarFunction | AggregateFunction | TableFunction
+Types = Sequence[DataType]
+Column: TypeAlias = Any
+"""A pyarrow.Array, whose stubs do not know what nested ones have."""
+Constants = tuple[str | int | Decimal | None, ...]
+"""Values of literal arguments, as far as they are strings and numbers; None for the others."""
+_NUMBER = re.compile(r"CAST\('?(-?[0-9.]+(?:e[+-]?[0-9]+)?)'? AS (?:DECIMAL\([0-9,]+\)|DOUBLE|FLOAT)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """A DuckDB function over Arrow columns: `run` gets the columns and the number of rows.
+
+    DuckDB calls it from any of its threads, with a few thousand rows at a time.
+    """
+
+    name: str
+    parameters: tuple[DataType, ...]
+    result: DataType
+    run: Callable[[Sequence[Column], int], Column]
+    is_deterministic: bool = True
+
+
+class UserFunction(Protocol):
+    """Immutable and picklable: it travels with the stages that call it.
+
+    1. `row` is what the registry gives for `key`; its lowering calls routines by name.
+    2. `routines` gives all that a use of it needs.
+    3. `facts` are lines for DESCRIBE FUNCTION EXTENDED.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def row(self) -> FunctionRow: ...
+
+    def routines(self, use: FunctionUse) -> Sequence[Routine]: ...
+
+    def facts(self) -> Sequence[str]: ...
+
+
+class Shipped:
+    """Base of user functions that are dataclasses: pickled by their fields, without what was made of them."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return type(self), tuple(getattr(self, field.name) for field in fields)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionUse:
+    """A function as a stage calls it; `constants[i]` is the value of argument i where that is a literal."""
+
+    function: UserFunction
+    types: tuple[DataType, ...]
+    result: DataType
+    constants: Constants = ()
+
+
+_known: dict[str, UserFunction] = {}
+
+
+def intern(function: UserFunction) -> UserFunction:
+    """The known function of the same content; `function` itself where it is the first. Kept with the process."""
+    return _known.setdefault(function.key, function)
+
+
+def find(key: str) -> UserFunction | None:
+    """The function behind a key that a bound expression carries."""
+    return _known.get(key) if MARK in key else None
+
+
+def shown_name(key: str) -> str:
+    """What people call the function."""
+    return key.partition(MARK)[0]
+
+
+def make_key(name: str, *parts: object) -> str:
+    return f"{name}{MARK}{_digest(*parts)}"
+
+
+def routine_name(key: str, part: str, types: Types = (), constants: Constants = ()) -> str:
+    """The name in DuckDB of a part of a function, for such arguments where it depends on them."""
+    known = (repr(value) for value in constants if value is not None)
+    return f"user_{part}_{_digest(key, *map(str, types), *known)}"
+
+
+def constant_values(args: Sequence[str]) -> Constants:
+    """The values of those arguments, as SQL, that are literals."""
+    return tuple(map(_constant_value, args))
+
+
+def _constant_value(arg: str) -> str | int | Decimal | None:
+    for value in (string_value(arg), integer_value(arg)):
+        if value is not None:
+            return value
+    match = _NUMBER.fullmatch(arg)
+    return Decimal(match.group(1)) if match else None
+
+
+def _digest(*parts: object) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode()
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:16]

@@ -1,0 +1,64 @@
+"""Makes the routines of user functions known to a DuckDB database."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.udf.user.function import Column, FunctionUse, Routine
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_functions: dict[str, Callable[..., Column]] = {}
+_lock = threading.Lock()
+
+
+def install_functions(connection: DuckDBPyConnection, uses: Iterable[FunctionUse]) -> None:
+    """They belong to the database that cursors share, and stay: those already there are kept."""
+    for use in uses:
+        for routine in use.function.routines(use):
+            with _lock:
+                _install(connection, routine)
+
+
+def _install(connection: DuckDBPyConnection, routine: Routine) -> None:
+    import duckdb
+    from duckdb.func import FunctionNullHandling, PythonUDFType
+
+    # The database calls it by address: one function object for the life of the process.
+    function = _functions.setdefault(routine.name, _over_columns(routine))
+    try:
+        connection.create_function(
+            routine.name,
+            function,
+            [duckdb_type(dtype) for dtype in routine.parameters],
+            duckdb_type(routine.result),
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+            side_effects=not routine.is_deterministic,
+        )
+    except (duckdb.NotImplementedException, duckdb.CatalogException) as error:
+        if "already" not in str(error):
+            raise
+
+
+def _over_columns(routine: Routine) -> Callable[..., Column]:
+    """`run` with as many parameters as DuckDB is to see."""
+
+    def call(*columns: Column) -> Column:
+        return routine.run([_whole(column) for column in columns], len(columns[0]))
+
+    names = (f"column{index}" for index in range(len(routine.parameters)))
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return call
+
+
+def _whole(column: Any) -> Column:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -1,0 +1,133 @@
+"""Python objects of users: shipped as cloudpickle's bytes, loaded once a process, their failures as one clear error."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import pickle
+import site
+import sys
+import sysconfig
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sharkpy.errors import BindError, ExecutionError
+
+RAISED = "38000"
+"""SQLSTATE: the exception of an external routine."""
+_loaded: dict[bytes, Any] = {}
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class PythonCode:
+    """A callable or class by value, and where it is written."""
+
+    payload: bytes
+    file: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}, line {self.line}"
+
+    def load(self) -> Any:
+        """The object: the same one for the whole process, the user's own where it was made."""
+        with _lock:
+            if self.payload not in _loaded:
+                _loaded[self.payload] = unpickled(self.payload)
+            return _loaded[self.payload]
+
+
+def python_code(name: str, value: Callable[..., object] | type) -> PythonCode:
+    """BindError where the object cannot be shipped to tasks."""
+    file, line = _place(value)
+    try:
+        payload = _pickled(value)
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise BindError(
+            f'function "{name}" cannot be shipped to tasks: {reason}',
+            hint="it must not hold what belongs to this process, as locks, files and connections do",
+        ) from error
+    # Unpickling here would replace the methods of the user's own classes by those of their copies.
+    _loaded.setdefault(payload, value)
+    return PythonCode(payload, file, line)
+
+
+def _pickled(value: Any) -> bytes:
+    """By value where the module is the user's own: tasks may run where it cannot be imported."""
+    import cloudpickle
+
+    module = inspect.getmodule(value)
+    by_value = module is not None and sys.modules.get(module.__name__) is module and not _is_installed(module)
+    if module is None or not by_value or module.__name__ == "__main__":
+        return bytes(cloudpickle.dumps(value))
+    is_new = module.__name__ not in cloudpickle.list_registry_pickle_by_value()
+    with _lock:
+        if is_new:
+            cloudpickle.register_pickle_by_value(module)
+        try:
+            return bytes(cloudpickle.dumps(value))
+        finally:
+            if is_new:
+                cloudpickle.unregister_pickle_by_value(module)
+
+
+def _is_installed(module: Any) -> bool:
+    """Whether the module comes with Python or from a package that was installed: every worker has it."""
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return True
+    places = [sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    if site.ENABLE_USER_SITE:
+        places.append(site.getusersitepackages())
+    return any(Path(file).is_relative_to(place) for place in places)
+
+
+def _place(value: Any) -> tuple[str, int]:
+    code = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
+    if code is not None:
+        return code.co_filename, code.co_firstlineno
+    try:
+        return inspect.getsourcefile(value) or "?", inspect.getsourcelines(value)[1]
+    except (OSError, TypeError):
+        return getattr(sys.modules.get(getattr(value, "__module__", "")), "__file__", None) or "?", 1
+
+
+def pickled(value: Any) -> bytes:
+    """A state of an aggregate; by value where it is of a class that came so."""
+    try:
+        return pickle.dumps(value)
+    except (pickle.PicklingError, AttributeError, ImportError, TypeError):
+        import cloudpickle
+
+        return bytes(cloudpickle.dumps(value))
+
+
+def unpickled(data: bytes) -> Any:
+    """What `python_code` or `pickled` made: their data comes from the session alone."""
+    return pickle.loads(data)  # noqa: TID251 - a user's Python object has no other form
+
+
+@contextlib.contextmanager
+def naming(name: str, code: PythonCode) -> Iterator[None]:
+    """What is raised inside becomes an ExecutionError that names the function and the line."""
+    try:
+        yield
+    except ExecutionError:
+        raise
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == code.file]
+        said = f": {str(error).splitlines()[0]}" if str(error) else ""
+        place = f"{code.file}, line {lines[-1] if lines else code.line}"
+        message = f'function "{name}" raised {type(error).__name__}{said} ({place})'
+        raise ExecutionError(message, sqlstate=RAISED) from error
+
+
+def wrong_result(name: str, code: PythonCode, fact: str) -> ExecutionError:
+    return ExecutionError(f'function "{name}" {fact} ({code.place})', sqlstate="39000")

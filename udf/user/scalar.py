@@ -1,0 +1,119 @@
+"""Python scalar functions: over whole columns, or row by row, compiled where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy.types import INT, DataType, to_arrow
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.signatures import returns, takes
+from sharkpy.udf.user import vectors
+from sharkpy.udf.user.compiled import compile_columns, compile_rows
+from sharkpy.udf.user.function import Column, FunctionUse, Routine, Shipped, Types, make_key, routine_name
+from sharkpy.udf.user.python_code import PythonCode, naming
+
+FORMS = ("numpy", "arrow", "row")
+"""How a function takes its arguments: NumPy arrays, Arrow arrays, or the values of one row."""
+DUMMY = "0"
+"""The argument that DuckDB is given where the function has none: it tells how many rows there are."""
+
+
+@dataclass(frozen=True)
+class PythonScalar(Shipped):
+    """A Python function of columns or rows; `repeats`: the last argument may come any number of times."""
+
+    name: str
+    code: PythonCode
+    arguments: tuple[DataType, ...]
+    result: DataType
+    form: str = "numpy"
+    nulls: NullPolicy = NullPolicy.PROPAGATE
+    is_deterministic: bool = True
+    is_compiled: bool = False
+    repeats: bool = False
+    doc: str = ""
+    note: str = ""
+    """Why it is not compiled."""
+
+    @cached_property
+    def key(self) -> str:
+        flags = (self.form, self.nulls, self.is_deterministic, self.is_compiled, self.repeats)
+        return make_key(self.name, self.code.payload, *self.arguments, "to", self.result, *flags)
+
+    @cached_property
+    def row(self) -> ScalarFunction:
+        return ScalarFunction(
+            self.key,
+            takes(*self.arguments, repeat=self.repeats),
+            returns(self.result),
+            self._lowered,
+            self.nulls,
+            self.is_deterministic,
+            self.doc,
+        )
+
+    def _lowered(self, args: Sequence[str], types: Types, _result: DataType) -> str:
+        return f"{routine_name(self.key, 'call', types)}({', '.join(args) or DUMMY})"
+
+    def routines(self, use: FunctionUse) -> Sequence[Routine]:
+        name = routine_name(self.key, "call", use.types)
+        run = self._run if use.types else _without_dummy(self._run)
+        return (Routine(name, use.types or (INT,), use.result, run, self.is_deterministic),)
+
+    def facts(self) -> Sequence[str]:
+        how = "row by row" if self.form == "row" else f"over {'NumPy' if self.form == 'numpy' else 'Arrow'} arrays"
+        mode = "compiled by numba" if self.is_compiled else "interpreted" + (f": {self.note}" if self.note else "")
+        last = "..." if self.repeats else ""
+        return (
+            f"Signature: {self.name}({', '.join(map(str, self.arguments))}{last}) returns {self.result}",
+            f"Python, {how}, {mode}",
+            f"Defined in {self.code.place}",
+        )
+
+    def _run(self, columns: Sequence[Column], num_rows: int) -> Column:
+        valid = vectors.valid_rows(columns, num_rows) if self.nulls is NullPolicy.PROPAGATE else None
+        if valid is None:
+            return self._values(columns, num_rows)
+        if not valid.any():
+            return pa.array([None] * num_rows, to_arrow(self.result))
+        kept = pa.array(valid)
+        return vectors.spread(self._values([column.filter(kept) for column in columns], int(valid.sum())), valid)
+
+    def _values(self, columns: Sequence[Column], num_rows: int) -> Column:
+        with naming(self.name, self.code):
+            if self.is_compiled and not any(column.null_count for column in columns):
+                made = _compiled(self.code, _declared(self, len(columns)), self.form)(
+                    *map(vectors.numpy_values, columns)
+                )
+            elif self.form == "row":
+                made = self._by_row(columns, num_rows)
+            else:
+                function = self.code.load()
+                made = function(*(columns if self.form == "arrow" else map(vectors.numpy_values, columns)))
+        if self.form == "row":
+            return vectors.column_of(self.name, self.code, made, self.result)
+        return vectors.result_column(self.name, self.code, made, num_rows, self.result)
+
+    def _by_row(self, columns: Sequence[Column], num_rows: int) -> list[Any]:
+        function = self.code.load()
+        if not columns:
+            return [function() for _ in range(num_rows)]
+        return [function(*row) for row in zip(*map(vectors.python_values, columns), strict=True)]
+
+
+def _declared(function: PythonScalar, count: int) -> tuple[DataType, ...]:
+    return function.arguments + function.arguments[-1:] * (count - len(function.arguments))
+
+
+@lru_cache(256)
+def _compiled(code: PythonCode, types: tuple[DataType, ...], form: str) -> Callable[..., Any]:
+    return (compile_rows if form == "row" else compile_columns)(code.load(), types)
+
+
+def _without_dummy(run: Callable[[Sequence[Column], int], Column]) -> Callable[[Sequence[Column], int], Column]:
+    return lambda _columns, num_rows: run((), num_rows)

@@ -1,0 +1,122 @@
+"""XPath 1.0 over texts of XML, by libxml2: kernels of the xpath functions.
+
+A path is evaluated from the document, as Java's XPath does; lxml starts at the root element, so that relative paths are
+made absolute first. Entities from outside a document are not read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from typing import Any
+
+from sharkpy.errors import ExecutionError
+
+_TOKEN = re.compile(
+    r"""\s*(?P<token>"[^"]*"|'[^']*'|\d+(?:\.\d*)?|\.\d+|::|//|\.\.|!=|<=|>="""
+    r"""|[^\W\d][\w.-]*(?::(?!:)(?:[^\W\d][\w.-]*|\*))?|\S)"""
+)
+_OPERATOR_NAMES = ("and", "or", "div", "mod")
+_NODE_TYPES = ("text", "node", "comment", "processing-instruction")
+_AFTER = ("", "(", ",", "+", "-", "*", "=", "!=", "<", "<=", ">", ">=", "|", *_OPERATOR_NAMES)
+"""The tokens behind which an operand starts; `*` and the names only where they are operators."""
+_STEPS_TOO = ("*", *_OPERATOR_NAMES)
+
+
+def absolute(path: str) -> str:
+    """`path` with a slash before each relative location path that stands outside of predicates."""
+    tokens = [match.group("token") for match in _TOKEN.finditer(path)]
+    parts: list[str] = []
+    depth, starts = 0, True
+    for index, token in enumerate(tokens):
+        is_name = token[0].isalpha() or token[0] == "_"
+        if starts and depth == 0 and _begins_relative(token, tokens[index + 1 : index + 2]):
+            parts.append("/")
+        depth += (token == "[") - (token == "]")
+        is_operand = not starts
+        parts.append(f" {token} " if is_name and is_operand and token in _OPERATOR_NAMES else token)
+        starts = token in _AFTER and not (token in _STEPS_TOO and _is_step(parts, is_operand))
+    return "".join(parts)
+
+
+def _is_step(parts: list[str], is_operand: bool) -> bool:
+    """Whether the last of `parts`, `*` or a word such as div, is a step of a path and no operator."""
+    before = parts[-2].strip() if len(parts) > 1 else ""
+    return not is_operand or before in ("/", "//", "::", "@")
+
+
+def _begins_relative(token: str, following: list[str]) -> bool:
+    if token in ("@", "*", ".", ".."):
+        return True
+    if not (token[0].isalpha() or token[0] == "_"):
+        return False
+    return following != ["("] or token in _NODE_TYPES
+
+
+@lru_cache(maxsize=256)
+def _compiled(path: str, function: str) -> Any:
+    """The path as an evaluator, inside of `function` where that is given; None where it is no XPath."""
+    from lxml import etree
+
+    try:
+        expression = absolute(path)
+        etree.XPath(expression)
+        return etree.XPath(f"{function}({expression})" if function else expression)
+    except etree.XPathError:
+        return None
+
+
+def _evaluate(xml: str, path: str, function: str) -> Any:
+    from lxml import etree
+
+    evaluator = _compiled(path, function) if xml and path else None
+    if evaluator is None:
+        return None
+    parser = etree.XMLParser(encoding="utf-8", resolve_entities="internal", no_network=True, load_dtd=False)
+    try:
+        return evaluator(etree.ElementTree(etree.fromstring(xml.encode(), parser)))
+    except etree.XMLSyntaxError as error:
+        raise ExecutionError(f"xpath: the text is not XML: {error.msg}", sqlstate="2200M") from None
+    except etree.XPathError as error:
+        raise ExecutionError(f'xpath: "{path}" cannot be evaluated: {error}', sqlstate="10608") from None
+
+
+def xpath(xml: str, path: str) -> list[str]:
+    """The values of the nodes that match: of texts and attributes; elements have none."""
+    found = _evaluate(xml, path, "")
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise ExecutionError(f'xpath: "{path}" gives no nodes', sqlstate="10608")
+    return [str(node) for node in found if isinstance(node, str)]
+
+
+def xpath_string(xml: str, path: str) -> str | None:
+    found = _evaluate(xml, path, "string")
+    return None if found is None else str(found)
+
+
+def xpath_boolean(xml: str, path: str) -> bool | None:
+    found = _evaluate(xml, path, "boolean")
+    return None if found is None else bool(found)
+
+
+def xpath_double(xml: str, path: str) -> float | None:
+    """XPath's number() of what matches: NaN for a text that is no number."""
+    found = _evaluate(xml, path, "number")
+    return None if found is None else float(found)
+
+
+def xpath_int(xml: str, path: str) -> int | None:
+    """The whole number as 32 bits: the nearest where it does not fit."""
+    value = xpath_long(xml, path)
+    return None if value is None else max(min(value, 2**31 - 1), -(2**31))
+
+
+def xpath_long(xml: str, path: str) -> int | None:
+    """As Java turns a double into a long: 0 for NaN, the nearest where it does not fit."""
+    value = xpath_double(xml, path)
+    if value is None or math.isnan(value):
+        return None if value is None else 0
+    return int(max(min(value, float(2**63)), float(-(2**63)))) - (value >= float(2**63))

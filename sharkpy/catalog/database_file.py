@@ -14,13 +14,18 @@ from sharkpy.errors import ConfigurationError, CorruptionError, ResourceError, S
 BUSY_SECONDS = 30.0
 
 _SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS database_ (name TEXT PRIMARY KEY, location TEXT NOT NULL, comment TEXT) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS database_ (name TEXT PRIMARY KEY, location TEXT NOT NULL, comment TEXT,"
+    " body TEXT NOT NULL DEFAULT '') WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS table_ (database TEXT, name TEXT, table_id TEXT UNIQUE NOT NULL, body TEXT NOT NULL,"
     " PRIMARY KEY (database, name)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS garbage (path TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS partition_ (partition_id INTEGER PRIMARY KEY AUTOINCREMENT, table_id TEXT NOT NULL,"
-    " name TEXT NOT NULL, location TEXT, newest INTEGER, UNIQUE (table_id, name))",
+    " name TEXT NOT NULL, location TEXT, newest INTEGER, form TEXT NOT NULL DEFAULT '', UNIQUE (table_id, name))",
+    "CREATE TABLE IF NOT EXISTS statistics_ (table_id TEXT, partition TEXT, body TEXT NOT NULL,"
+    " PRIMARY KEY (table_id, partition)) WITHOUT ROWID",
 )
+_LATER_COLUMNS = (("partition_", "form"), ("database_", "body"))
+"""Texts that tables of a catalog of an earlier version lack."""
 
 
 class CatalogFile:
@@ -39,10 +44,23 @@ class CatalogFile:
             )
             self._enter_wal()
             self._connection.execute("PRAGMA synchronous = NORMAL")
-            if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'partition_'").fetchone():
+            if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'statistics_'").fetchone():
                 with self.transaction():
                     for statement in _SCHEMA:
                         self._connection.execute(statement)
+            self._add_missing_columns()
+
+    def _add_missing_columns(self) -> None:
+        """Those that a catalog of an earlier version lacks."""
+        if not any(self._lacks(*column) for column in _LATER_COLUMNS):
+            return
+        with self.transaction():
+            for table, column in _LATER_COLUMNS:
+                if self._lacks(table, column):
+                    self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
+
+    def _lacks(self, table: str, column: str) -> bool:
+        return all(row[1] != column for row in self._connection.execute(f"PRAGMA table_info({table})"))
 
     def close(self) -> None:
         with self._lock:

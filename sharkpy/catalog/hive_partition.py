@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.model import StorageFormat, Table
+    from sharkpy.types import Schema
 
 DEFAULT_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """The folder name's value of NULL and of empty strings."""
@@ -24,15 +25,36 @@ class HivePartition:
     2. `location` None: the folder of its name in the table's.
     3. `newest` is the last generation of data folders that counts (`sharkpy.sources.layout`): those beyond it were
        never committed. None: whatever is there counts, as where others write.
+    4. `storage` and `columns` are the format and the data columns of its files; None: the table's. A Hive partition
+       keeps those that the table had when it was made (see `Catalog.alter_table`).
     """
 
     partition_id: int
     name: str
     location: str | None = None
     newest: int | None = None
+    storage: StorageFormat | None = None
+    columns: Schema | None = None
 
     def folder(self, table: Table) -> str:
         return self.location or str(Path(table.location or "", self.name))
+
+    def storage_of(self, table: Table) -> StorageFormat:
+        return self.storage or table.storage
+
+    def columns_of(self, table: Table) -> Schema:
+        return self.columns or table.data_schema
+
+    def keeping(self, old: Table, new: Table, *, cascade: bool) -> HivePartition:
+        """What it is after its table became `new`: read as before, but for columns added behind, or with `cascade`."""
+        storage, columns = self.storage, None if cascade else self.columns
+        if storage is None and new.storage != old.storage:
+            storage = old.storage
+        known = [(field.name, field.dtype) for field in old.data_schema]
+        same = [(field.name, field.dtype) for field in new.data_schema.fields[: len(known)]]
+        if columns is None and not cascade and known != same:
+            columns = old.data_schema
+        return replace(self, storage=storage, columns=columns)
 
 
 def escape(text: str) -> str:

@@ -30,9 +30,8 @@ class CacheMode(Enum):
 class StorageFormat:
     """How the files of a table are read and written.
 
-    `name` is text, parquet, orc or json. Properties of text are Hive's SerDe names: field.delim,
-    collection.delim, mapkey.delim, line.delim, escape.delim, serialization.null.format,
-    skip.header.line.count.
+    `name` is one of `sharkpy.catalog.hive_formats.FORMATS`. Properties are those of Hive's SerDes (field.delim,
+    serialization.null.format, separatorChar, …); serialization.lib is the SerDe's class where a format has several.
     """
 
     name: str
@@ -41,9 +40,14 @@ class StorageFormat:
 
 @dataclass(frozen=True, slots=True)
 class Database:
+    """`owner` is a user or, by `owner_kind`, a ROLE or GROUP; nothing is checked against it."""
+
     name: str
     location: str
     comment: str | None = None
+    properties: tuple[tuple[str, str], ...] = ()
+    owner: str = ""
+    owner_kind: str = "USER"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,35 @@ class BucketSpec:
 
     def __str__(self) -> str:
         return f"[{', '.join(self.columns)}] into {self.num_buckets}"
+
+
+@dataclass(frozen=True, slots=True)
+class SkewSpec:
+    """SKEWED BY (columns) ON (values): kept and shown. Skew is found while queries run, no statement has to tell."""
+
+    columns: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    in_directories: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A constraint of a table, kept and shown.
+
+    1. `kind` is PRIMARY KEY, FOREIGN KEY, UNIQUE, NOT NULL, DEFAULT or CHECK.
+    2. `text` is a DEFAULT's value, or a CHECK's condition, as written.
+    3. Enabled ones are NOT NULL and CHECK, which INSERT enforces, and DEFAULT, which INSERT fills in.
+    """
+
+    kind: str
+    name: str
+    columns: tuple[str, ...]
+    text: str = ""
+    parent: str = ""
+    """`database.table` that a FOREIGN KEY refers to."""
+    parent_columns: tuple[str, ...] = ()
+    is_enabled: bool = False
+    is_relied_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +114,8 @@ class Table:
     """Those of `schema`, its last ones, whose values are in the names of Hive partitions and not in files."""
     buckets: BucketSpec | None = field(compare=False, default=None)
     owner: str = field(compare=False, default="")
+    skew: SkewSpec | None = field(compare=False, default=None)
+    constraints: tuple[Constraint, ...] = field(compare=False, default=())
 
     @property
     def is_partitioned(self) -> bool:

@@ -7,13 +7,18 @@ from collections.abc import Iterable
 
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.model import StorageFormat, Table, TableKind
+from sharkpy.catalog.serialize import form_from_text, form_to_text
+from sharkpy.types import Schema
 
 
 def read_partitions(file: CatalogFile, table: Table) -> tuple[HivePartition, ...]:
     """All of them as one state of the catalog, by name."""
-    sql = "SELECT partition_id, name, location, newest FROM partition_ WHERE table_id = ? ORDER BY name"
-    return tuple(HivePartition(*row) for row in file.rows(sql, table.table_id))
+    sql = "SELECT partition_id, name, location, newest, form FROM partition_ WHERE table_id = ? ORDER BY name"
+    rows = file.rows(sql, table.table_id)
+    return tuple(
+        HivePartition(number, name, place, newest, *form_from_text(form)) for number, name, place, newest, form in rows
+    )
 
 
 class PartitionChanges:
@@ -24,17 +29,25 @@ class PartitionChanges:
         self.table = table
         self.known = {one.name: one for one in read_partitions(file, table)}
 
-    def add(self, name: str, location: str | None = None, newest: int | None = None) -> HivePartition:
-        sql = "INSERT INTO partition_ (table_id, name, location, newest) VALUES (?, ?, ?, ?)"
-        self._file.run(sql, self.table.table_id, name, location, newest)
+    def add(
+        self,
+        name: str,
+        location: str | None = None,
+        newest: int | None = None,
+        storage: StorageFormat | None = None,
+        columns: Schema | None = None,
+    ) -> HivePartition:
+        sql = "INSERT INTO partition_ (table_id, name, location, newest, form) VALUES (?, ?, ?, ?, ?)"
+        self._file.run(sql, self.table.table_id, name, location, newest, form_to_text(storage, columns))
         ((partition_id,),) = self._file.rows("SELECT last_insert_rowid()")
-        self.known[name] = HivePartition(partition_id, name, location, newest)
+        self.known[name] = HivePartition(partition_id, name, location, newest, storage, columns)
         return self.known[name]
 
     def alter(self, old: HivePartition, new: HivePartition) -> None:
         """`new` in the place of `old`, under its id."""
-        sql = "UPDATE partition_ SET name = ?, location = ?, newest = ? WHERE partition_id = ?"
-        self._file.run(sql, new.name, new.location, new.newest, old.partition_id)
+        sql = "UPDATE partition_ SET name = ?, location = ?, newest = ?, form = ? WHERE partition_id = ?"
+        form = form_to_text(new.storage, new.columns)
+        self._file.run(sql, new.name, new.location, new.newest, form, old.partition_id)
         del self.known[old.name]
         self.known[new.name] = dataclasses.replace(new, partition_id=old.partition_id)
 

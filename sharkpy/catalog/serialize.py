@@ -1,12 +1,13 @@
-"""Tables as JSON texts and back: what the catalog's rows hold."""
+"""Tables, and the forms of Hive partitions, as JSON texts and back: what the catalog's rows hold."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from functools import lru_cache
 from typing import Any
 
-from sharkpy.catalog.model import BucketSpec, StorageFormat, Table, TableKind
+from sharkpy.catalog.model import BucketSpec, Constraint, Database, SkewSpec, StorageFormat, Table, TableKind
 from sharkpy.type_parser import parse_type
 from sharkpy.types import ArrayType, DataType, Field, MapType, Schema, StructType
 
@@ -29,7 +30,7 @@ def type_text(dtype: DataType) -> str:
 def table_to_json(table: Table) -> str:
     body = {
         "kind": table.kind.value,
-        "schema": [[field.name, type_text(field.dtype), field.comment] for field in table.schema],
+        "schema": _fields_to_json(table.schema),
         "format": table.storage.name,
         "format_properties": [list(item) for item in table.storage.properties],
         "location": table.location,
@@ -40,19 +41,20 @@ def table_to_json(table: Table) -> str:
         "partition_columns": list(table.partition_columns),
         "buckets": _buckets_to_json(table.buckets),
         "owner": table.owner,
+        "skew": None if table.skew is None else dataclasses.asdict(table.skew),
+        "constraints": [dataclasses.asdict(constraint) for constraint in table.constraints],
     }
     return json.dumps(body)
 
 
 def table_from_json(table_id: str, database: str, name: str, text: str) -> Table:
     body = json.loads(text)
-    fields = tuple(Field(name, _stored_type(dtype), comment) for name, dtype, comment in body["schema"])
     return Table(
         table_id,
         database,
         name,
         TableKind(body["kind"]),
-        Schema(fields),
+        _fields_from_json(body["schema"]),
         StorageFormat(body["format"], _pairs(body["format_properties"])),
         body["location"],
         _pairs(body["properties"]),
@@ -62,7 +64,47 @@ def table_from_json(table_id: str, database: str, name: str, text: str) -> Table
         tuple(body.get("partition_columns", ())),
         _buckets_from_json(body.get("buckets")),
         body.get("owner", ""),
+        _skew_from_json(body.get("skew")),
+        tuple(_constraint_from_json(item) for item in body.get("constraints", ())),
     )
+
+
+def database_to_json(database: Database) -> str:
+    """What has no column of its own."""
+    return json.dumps([[list(item) for item in database.properties], database.owner, database.owner_kind])
+
+
+def database_from_row(name: str, location: str, comment: str | None, body: str) -> Database:
+    if not body:
+        return Database(name, location, comment)
+    properties, owner, owner_kind = json.loads(body)
+    return Database(name, location, comment, _pairs(properties), owner, owner_kind)
+
+
+def form_to_text(storage: StorageFormat | None, columns: Schema | None) -> str:
+    """The format and data columns of files that are not their table's; empty where both are None."""
+    if storage is None and columns is None:
+        return ""
+    stored = None if storage is None else [storage.name, [list(item) for item in storage.properties]]
+    fields = None if columns is None else _fields_to_json(columns)
+    return json.dumps([stored, fields], separators=(",", ":"))
+
+
+@lru_cache(256)
+def form_from_text(text: str) -> tuple[StorageFormat | None, Schema | None]:
+    if not text:
+        return None, None
+    stored, fields = json.loads(text)
+    storage = None if stored is None else StorageFormat(stored[0], _pairs(stored[1]))
+    return storage, None if fields is None else _fields_from_json(fields)
+
+
+def _fields_to_json(schema: Schema) -> list[list[str | None]]:
+    return [[field.name, type_text(field.dtype), field.comment] for field in schema]
+
+
+def _fields_from_json(body: list[list[Any]]) -> Schema:
+    return Schema(tuple(Field(name, _stored_type(dtype), comment) for name, dtype, comment in body))
 
 
 def _buckets_to_json(buckets: BucketSpec | None) -> list[object] | None:
@@ -76,6 +118,17 @@ def _buckets_from_json(body: list[Any] | None) -> BucketSpec | None:
         return None
     columns, num_buckets, sort_columns = body
     return BucketSpec(tuple(columns), num_buckets, tuple((name, ascending) for name, ascending in sort_columns))
+
+
+def _skew_from_json(body: dict[str, Any] | None) -> SkewSpec | None:
+    if body is None:
+        return None
+    return SkewSpec(tuple(body["columns"]), tuple(map(tuple, body["values"])), body["in_directories"])
+
+
+def _constraint_from_json(body: dict[str, Any]) -> Constraint:
+    columns, parent_columns = tuple(body.pop("columns")), tuple(body.pop("parent_columns"))
+    return Constraint(columns=columns, parent_columns=parent_columns, **body)
 
 
 def _pairs(items: list[list[str]]) -> tuple[tuple[str, str], ...]:

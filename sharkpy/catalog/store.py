@@ -8,21 +8,26 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.folder_readers import FolderReaders
+from sharkpy.catalog.functions import CatalogFunction, FunctionCatalog
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Database, Table, TableKind
 from sharkpy.catalog.names import check_name
 from sharkpy.catalog.partition_changes import PartitionChanges, read_partitions
 from sharkpy.catalog.pattern import matching
-from sharkpy.catalog.serialize import table_from_json, table_to_json
+from sharkpy.catalog.resources import Resources
+from sharkpy.catalog.serialize import database_from_row, database_to_json, table_from_json, table_to_json
+from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json, statistics_to_json
 from sharkpy.errors import (
     BindError,
     ConfigurationError,
     DatabaseNotFoundError,
+    TableChangedError,
     TableExistsError,
     TableNotFoundError,
     did_you_mean,
@@ -55,18 +60,31 @@ class Catalog:
         except OSError as error:
             raise ConfigurationError(f'warehouse "{self.warehouse_dir}" cannot be written: {error.strerror}') from None
         self._file = CatalogFile(str(Path(self.state_dir, "catalog.sqlite")), self.warehouse_dir)
+        self.readers = FolderReaders(str(Path(self.state_dir, "readers")))
         self._temporary: dict[tuple[str, str], Table] = {}
         self._decoded: dict[tuple[str, str], tuple[str, Table]] = {}
+        self.functions = FunctionCatalog(self._file)
+        self.resources = Resources()
         self._lock = threading.RLock()
 
     def close(self) -> None:
         self._file.close()
+        self.readers.close()
 
     def for_session(self) -> Catalog:
         """The same databases and tables with temporary ones of its own; it ends with this one."""
         other = copy.copy(self)
         other._temporary = {}
+        other.functions, other.resources = self.functions.for_session(), Resources()
         return other
+
+    def find_function(self, database: str, name: str) -> CatalogFunction | None:
+        """What a name means to a query in `database`; None: a built-in function, or nothing."""
+        return self.functions.find(database, name)
+
+    def resource_paths(self, kind: str) -> tuple[str, ...]:
+        """What the session was told of by ADD FILE and its like."""
+        return self.resources.paths(kind)
 
     def temporary_tables(self) -> list[Table]:
         with self._lock:
@@ -76,9 +94,9 @@ class Catalog:
 
     def find_database(self, name: str) -> Database | None:
         key = name.lower()
-        row = self._file.row("SELECT name, location, comment FROM database_ WHERE name = ?", key)
+        row = self._file.row("SELECT name, location, comment, body FROM database_ WHERE name = ?", key)
         if row is not None:
-            return Database(*row)
+            return database_from_row(*row)
         return Database(DEFAULT_DATABASE, self.warehouse_dir) if key == DEFAULT_DATABASE else None
 
     def database(self, name: str) -> Database:
@@ -94,7 +112,14 @@ class Catalog:
         return matching({DEFAULT_DATABASE, *(name for (name,) in rows)}, pattern)
 
     def create_database(
-        self, name: str, *, if_not_exists: bool = False, comment: str | None = None, location: str | None = None
+        self,
+        name: str,
+        *,
+        if_not_exists: bool = False,
+        comment: str | None = None,
+        location: str | None = None,
+        properties: tuple[tuple[str, str], ...] = (),
+        owner: str = "",
     ) -> bool:
         """Whether a database was made; BindError 42P04 where it exists already."""
         check_name(name)
@@ -102,11 +127,21 @@ class Catalog:
         place = location or str(Path(self.warehouse_dir, f"{key}.db"))
         with self._file.transaction():
             if self.find_database(key) is None:
-                self._file.run("INSERT INTO database_ VALUES (?, ?, ?)", key, place, comment)
+                self._put_database(Database(key, place, comment, properties, owner))
                 return True
         if not if_not_exists:
             raise BindError(f'database "{key}" already exists', sqlstate="42P04")
         return False
+
+    def alter_database(self, database: Database) -> None:
+        """Replace what is known of the database of that name; DatabaseNotFoundError where it was dropped meanwhile."""
+        with self._file.transaction():
+            self.database(database.name)
+            self._put_database(database)
+
+    def _put_database(self, database: Database) -> None:
+        sql = "INSERT OR REPLACE INTO database_ (name, location, comment, body) VALUES (?, ?, ?, ?)"
+        self._file.run(sql, database.name, database.location, database.comment, database_to_json(database))
 
     def drop_database(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> list[Table]:
         """The tables dropped with it; BindError 2BP01 where it has tables and `cascade` is not given."""
@@ -119,10 +154,11 @@ class Catalog:
                     return []
                 self.database(key)
             tables = self.tables(key)
-            if tables and not cascade:
+            if (tables or self.functions.entries(key)) and not cascade:
                 raise BindError(
-                    f'database "{key}" is not empty', hint="add CASCADE to drop its tables", sqlstate="2BP01"
+                    f'database "{key}" is not empty', hint="add CASCADE to drop what it holds", sqlstate="2BP01"
                 )
+            self.functions.drop_database(key)
             for table in tables:
                 self.drop_table(table)
             self._file.run("DELETE FROM database_ WHERE name = ?", key)
@@ -201,6 +237,7 @@ class Catalog:
         with self._lock:
             if self._temporary.get(key) == table:
                 del self._temporary[key]
+                self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
                 return
             with self._file.transaction():
                 self._forget(table)
@@ -210,15 +247,25 @@ class Catalog:
         if not self._file.run("DELETE FROM table_ WHERE table_id = ?", table.table_id):
             raise TableNotFoundError(f"Table not found {table.name}")
         PartitionChanges(self._file, table).drop_all()
+        self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
         if table.kind is TableKind.MANAGED and table.location is not None:
             self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", table.location)
 
-    def alter_table(self, table: Table, *, publish: Callable[[], object] | None = None) -> Table:
+    def alter_table(
+        self,
+        table: Table,
+        *,
+        was: Table | None = None,
+        publish: Callable[[], object] | None = None,
+        cascade: bool = False,
+    ) -> Table:
         """Replace the metadata of the table with this id, its name and database included.
 
-        `publish` moves its data, as in `create_table`.
+        Its Hive partitions keep the format and the columns that their files have; with `cascade` the new columns
+        are theirs too. `publish` moves its data, as in `create_table`.
 
-        TableNotFoundError where it was dropped meanwhile, TableExistsError where the new name is taken.
+        TableNotFoundError where it was dropped meanwhile, TableExistsError where the new name is taken,
+        TableChangedError where it is not what it `was` any more: nobody's change is lost.
         """
         check_name(table.name)
         altered = dataclasses.replace(table, database=table.database.lower(), name=table.name.lower())
@@ -235,6 +282,8 @@ class Catalog:
                 other = self._find_permanent(key)
                 if other is not None and other != table:
                     raise _exists(key[1])
+                self._check_unchanged(was)
+                self._keep_forms(altered, cascade)
                 row = (*key, table_to_json(altered), altered.table_id)
                 if not self._file.run("UPDATE table_ SET database = ?, name = ?, body = ? WHERE table_id = ?", *row):
                     raise TableNotFoundError(f"Table not found {table.name}")
@@ -242,9 +291,59 @@ class Catalog:
                     publish()
         return altered
 
+    def _check_unchanged(self, was: Table | None) -> None:
+        if was is None:
+            return
+        sql = "SELECT database, name, body FROM table_ WHERE table_id = ?"
+        row = self._file.row(sql, was.table_id)
+        now = None if row is None else self._decode((row[0], row[1]), was.table_id, row[2])
+        if now is None or (now.database, now.name, table_to_json(now)) != (was.database, was.name, table_to_json(was)):
+            message = f'"{was.name}" was changed by somebody else at the same time'
+            raise TableChangedError(message, hint="run the statement again")
+
+    def _keep_forms(self, altered: Table, cascade: bool) -> None:
+        """Inside a transaction, before the table is changed."""
+        sql = "SELECT database, name, body FROM table_ WHERE table_id = ?"
+        row = self._file.row(sql, altered.table_id) if altered.is_partitioned else None
+        if row is None:
+            return
+        old = self._decode((row[0], row[1]), altered.table_id, row[2])
+        changes = PartitionChanges(self._file, old)
+        for one in list(changes.known.values()):
+            kept = one.keeping(old, altered, cascade=cascade)
+            if kept != one:
+                changes.alter(one, kept)
+
     def partitions(self, table: Table) -> tuple[HivePartition, ...]:
         """The Hive partitions of a partitioned table as they are now, by name."""
         return read_partitions(self._file, table) if table.is_partitioned else ()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What is changed inside counts together or not at all; other writers wait. Transactions nest."""
+        with self._lock, self._file.transaction():
+            yield
+
+    def require(self, table: Table) -> None:
+        """TableNotFoundError where `table` was dropped meanwhile, though another one may have its name."""
+        if table.kind in TEMPORARY_KINDS:
+            is_there = table in self.temporary_tables()
+        else:
+            is_there = self._file.row("SELECT 1 FROM table_ WHERE table_id = ?", table.table_id) is not None
+        if not is_there:
+            raise TableNotFoundError(f"Table not found {table.name}")
+
+    def statistics(self, table: Table) -> dict[str, TableStatistics]:
+        """What ANALYZE TABLE has found, by the names of Hive partitions; of a table without them by the empty name."""
+        rows = self._file.rows("SELECT partition, body FROM statistics_ WHERE table_id = ?", table.table_id)
+        return {partition: statistics_from_json(body) for partition, body in rows}
+
+    def put_statistics(self, table: Table, found: Mapping[str, TableStatistics]) -> None:
+        """Beside and instead of those that are there; all of them, or none."""
+        with self._file.transaction():
+            for partition, statistics in found.items():
+                row = (table.table_id, partition, statistics_to_json(statistics))
+                self._file.run("INSERT OR REPLACE INTO statistics_ (table_id, partition, body) VALUES (?, ?, ?)", *row)
 
     @contextmanager
     def partition_changes(self, table: Table) -> Iterator[PartitionChanges]:
@@ -252,9 +351,8 @@ class Catalog:
 
         TableNotFoundError where the table was dropped meanwhile.
         """
-        with self._lock, self._file.transaction():
-            if self._file.row("SELECT 1 FROM table_ WHERE table_id = ?", table.table_id) is None:
-                raise TableNotFoundError(f"Table not found {table.name}")
+        with self.transaction():
+            self.require(table)
             yield PartitionChanges(self._file, table)
 
     def clear_garbage(self, path: str) -> None:
@@ -263,8 +361,10 @@ class Catalog:
             self._clear_garbage(path)
 
     def collect_garbage(self) -> None:
-        """Delete the folders of dropped tables. Folders that cannot be deleted now stay listed."""
+        """Delete the folders of dropped tables. Those that are read, or cannot be deleted now, stay listed."""
         for (path,) in self._file.rows("SELECT path FROM garbage"):
+            if any(self.readers.is_read(str(folder)) for folder in (path, *Path(path).parents)):
+                continue
             with self._lock, self._file.transaction():
                 self._clear_garbage(path)
 

@@ -7,10 +7,16 @@ import shutil
 import uuid
 from pathlib import Path
 
+from sharkpy.catalog.shared_folders import is_shared_folder
+
 
 def discard(path: str, trash_dir: str) -> bool:
-    """Remove `path`; False where it is still there. A kill half-way leaves pieces only in `trash_dir`."""
-    if not os.path.lexists(path):
+    """Remove `path`; False where it is still there. A kill half-way leaves pieces only in `trash_dir`.
+
+    A folder that holds `trash_dir`, and so the warehouse, stays, as does one that is not for one table.
+    """
+    is_kept = is_shared_folder(path) or Path(trash_dir).resolve().is_relative_to(Path(path).resolve())
+    if is_kept or not os.path.lexists(path):
         return True
     Path(trash_dir).mkdir(parents=True, exist_ok=True)
     aside = Path(trash_dir, uuid.uuid4().hex)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _SPARE_BYTES = (0xC0, 0xC1, *range(0xF5, 0x100))
 """Never part of valid UTF-8, so never in the (validated) data."""
+_MOST_HIDDEN = 11
+"""So many leave two bytes for line ends inside rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,9 @@ def hide(data: bytes, layout: TextFormat) -> tuple[bytes, Hidden]:
         return data, Hidden(None, tuple(restores), null)
     hidden = {ord("n"): NEWLINE, ord("r"): CARRIAGE_RETURN}
     hidden |= {byte: byte for byte in (*layout.separators, escape)}
+    if len(hidden) > _MOST_HIDDEN:
+        # There are fewer unused bytes than separators of the extended nesting: those that occur escaped need one.
+        hidden = {byte: meaning for byte, meaning in hidden.items() if bytes([escape, byte]) in data}
     table = bytearray(256)
     for byte, meaning in hidden.items():
         table[byte] = next(spares)

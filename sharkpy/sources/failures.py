@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import errno
+from typing import TYPE_CHECKING
 
-from sharkpy.errors import ExecutionError, ResourceError, SourceError
+from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
+from sharkpy.errors import ExecutionError, ResourceError, SourceError, UnsupportedError
+
+if TYPE_CHECKING:
+    from sharkpy.sources.split import Split
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -18,6 +23,11 @@ def io_error(error: OSError, path: str) -> ExecutionError:
         return SourceError(f'file or folder "{place}" does not exist', sqlstate="58P01")
     reason = error.strerror or str(error)
     return SourceError(f'"{place}" cannot be read or written: {reason}')
+
+
+def no_places(split: Split) -> UnsupportedError:
+    """For formats whose rows have no place of their own in the file."""
+    return UnsupportedError(f'the virtual column {BLOCK_OFFSET.upper()} of the {split.format} file "{split.path}"')
 
 
 def format_error(path: str, format_name: str, error: Exception) -> ExecutionError:

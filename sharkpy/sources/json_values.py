@@ -6,7 +6,7 @@ import base64
 import datetime
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -37,9 +37,8 @@ class JsonReader:
     schema: Schema
     metrics: ReadMetrics
 
-    def read(self, chunk: bytes) -> pa.Table:
-        text = chunk.decode("utf-8", "replace").removesuffix("\n")
-        objects = [self._object(line) for line in text.split("\n")]
+    def read(self, lines: Sequence[str]) -> pa.Table:
+        objects = [self._object(line) for line in lines]
         if not len(self.schema):
             rows: Array = pa.array([{} for _ in objects], pa.struct([]))
             return pa.Table.from_struct_array(rows)
@@ -133,15 +132,16 @@ def _without_null_keys(maps: list[dict[str, Json] | None], keys: Array, items: A
     return pa.array(kept, target)
 
 
-def json_lines(batch: pa.RecordBatch, schema: Schema) -> bytes:
-    """One object a line; NULL columns are written as null, names in lower case."""
+def json_objects(batch: pa.RecordBatch, schema: Schema) -> list[bytes]:
+    """One object a row; NULL columns are written as null, names in lower case."""
     columns = [_python_values(column, field) for column, field in zip(batch.columns, schema, strict=True)]
     names = schema.names
-    lines = [
-        json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return [
+        json.dumps(
+            dict(zip(names, row, strict=True)), ensure_ascii=False, separators=(",", ":"), allow_nan=False
+        ).encode()
         for row in zip(*columns, strict=True)
     ]
-    return ("\n".join(lines) + "\n").encode() if lines else b""
 
 
 def _python_values(column: Array, field: Field) -> list[object]:

@@ -31,12 +31,16 @@ _SYNC_THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file as listed: the first three fields identify its content. `partition`: its Hive partition's name."""
+    """A file as listed: the first three fields identify its content.
+
+    `partition`: its Hive partition's name. `form`: as in `Split`.
+    """
 
     path: str
     size_bytes: int
     modified_ns: int
     partition: str = ""
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +90,7 @@ def list_partition_files(location: str, newest: int | None, partition: str) -> l
 def new_staging(location: str) -> str:
     """A new folder beside the data, invisible to readers; its name tells which process it belongs to."""
     path = local_path(location)
-    name = f"{_STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
-    staging = Path(path, name)
+    staging = Path(path, _staging_name())
     try:
         staging.mkdir(parents=True)
     except OSError as error:
@@ -95,23 +98,55 @@ def new_staging(location: str) -> str:
     return str(staging)
 
 
+def _staging_name() -> str:
+    return f"{_STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
+
+
 def publish(staging_dir: str, location: str, overwrite: bool) -> str | None:
+    """`place` with all that goes before and after it."""
+    sync_staged(staging_dir)
+    target = place(staging_dir, location, overwrite)
+    if target is not None:
+        remove_hidden(location)
+    return target
+
+
+def place(staging_dir: str, location: str, overwrite: bool) -> str | None:
     """Make the staged files data of the table by one rename; the new folder, or None for nothing to add.
 
-    With `overwrite` they replace all data there is; what they hide is deleted afterwards.
+    With `overwrite` they replace all data there is. Call `sync_staged` before; after it `remove_hidden`, or
+    `take_back` with the inode of the new folder.
     """
     path = local_path(location)
     try:
         if not overwrite and next(_files(staging_dir), None) is None:
             shutil.rmtree(staging_dir, ignore_errors=True)
             return None
-        _sync(staging_dir)
         target = _rename_to_next(staging_dir, path, "base" if overwrite else "delta")
         _sync_rename(staging_dir, target)
     except OSError as error:
         raise io_error(error, path) from None
-    remove_hidden(path)
     return target
+
+
+def generation_of(folder: str) -> int:
+    """The number of a generation's folder."""
+    return int(Path(folder).name.partition("_")[2])
+
+
+def take_back(folder: str, inode: int) -> None:
+    """Undo `place` or `place_generation`, unless another folder has the name by now."""
+    path = Path(folder)
+    try:
+        if path.stat().st_ino != inode:
+            return
+        aside = path.with_name(_staging_name())
+        path.rename(aside)
+    except FileNotFoundError:
+        return
+    except OSError:
+        aside = path
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def newest_generation(location: str) -> int:
@@ -123,8 +158,8 @@ def newest_generation(location: str) -> int:
     return max((int(match.group(2)) for name in names if (match := _GENERATION.fullmatch(name))), default=0)
 
 
-def place_generation(staging_dir: str, location: str, newest: int | None, overwrite: bool) -> int:
-    """Put the staged files behind generation `newest`, where nobody sees them until it is raised to the result.
+def place_generation(staging_dir: str, location: str, newest: int | None, overwrite: bool) -> str:
+    """Put the staged files behind generation `newest`, where nobody sees them until it is raised to the result's.
 
     What lies beyond `newest` is left from a statement that was killed, and goes.
     Call `sync_staged` before and `sync_folders` after.
@@ -134,14 +169,13 @@ def place_generation(staging_dir: str, location: str, newest: int | None, overwr
         Path(path).mkdir(parents=True, exist_ok=True)
         if newest is not None:
             _remove_beyond(path, newest)
-        target = _rename_to_next(staging_dir, path, "base" if overwrite else "delta")
+        return _rename_to_next(staging_dir, path, "base" if overwrite else "delta")
     except OSError as error:
         raise io_error(error, path) from None
-    return int(Path(target).name.partition("_")[2])
 
 
 def sync_staged(staging_dir: str) -> None:
-    """Before `place_generation`: the files reach the disk, many at once."""
+    """Before files are put in place: they reach the disk, many at once."""
     _sync_many([file.path for file in _files(staging_dir)])
 
 
@@ -152,17 +186,13 @@ def sync_folders(paths: Iterable[str]) -> None:
 
 def _sync_many(paths: Sequence[str]) -> None:
     try:
+        if len(paths) == 1:
+            _sync_one(paths[0])
+            return
         with ThreadPoolExecutor(_SYNC_THREADS) as pool:
             list(pool.map(_sync_one, paths))
     except OSError as error:
         raise io_error(error, paths[0]) from None
-
-
-def remove_generations(location: str, beyond: int) -> None:
-    """Undo what `place_generation` did, where its generation was not committed."""
-    path = local_path(location)
-    with suppress(OSError):
-        _remove_beyond(path, beyond)
 
 
 def _remove_beyond(path: str, newest: int) -> None:
@@ -176,18 +206,24 @@ def discard_staging(staging_dir: str) -> None:
     shutil.rmtree(staging_dir, ignore_errors=True)
 
 
+def remove_abandoned(location: str) -> None:
+    """Delete staging folders of dead processes of this machine."""
+    path = local_path(location)
+    for name in _names(path):
+        if name.startswith(_STAGING_PREFIX) and _is_abandoned(name):
+            shutil.rmtree(Path(path, name), ignore_errors=True)
+
+
 def remove_hidden(location: str, newest: int | None = None) -> None:
     """Delete data that a newer base hides, and staging folders of dead processes of this machine.
 
     With `newest`, a base that came after it hides nothing yet, and stays.
     """
     path = local_path(location)
+    remove_abandoned(path)
     visible = {entry.name for entry in _visible(path, newest)}
     for name in _names(path):
-        if name.startswith(_STAGING_PREFIX):
-            if _is_abandoned(name):
-                shutil.rmtree(Path(path, name), ignore_errors=True)
-        elif not _is_hidden_name(name) and name not in visible and not _is_beyond(name, newest):
+        if not _is_hidden_name(name) and name not in visible and not _is_beyond(name, newest):
             _remove(Path(path, name))
 
 
@@ -241,12 +277,6 @@ def _rename_to_next(staging_dir: str, path: str, kind: str) -> str:
                 continue
             raise
         return target
-
-
-def _sync(staging_dir: str) -> None:
-    """Files reach the disk before the rename that makes them visible."""
-    for file in _files(staging_dir):
-        _sync_one(file.path)
 
 
 def _sync_rename(staging_dir: str, target: str) -> None:

@@ -91,11 +91,11 @@ def _decimals(text: Array, dtype: DecimalType) -> Array:
     if (quick := _strict(text, pattern, column_type(dtype))) is not None:
         return quick
     distinct = text.dictionary_encode()
-    values = pa.array([_decimal(value, dtype) for value in distinct.dictionary.to_pylist()], column_type(dtype))
+    values = pa.array([decimal_of(value, dtype) for value in distinct.dictionary.to_pylist()], column_type(dtype))
     return values.take(distinct.indices)
 
 
-def _decimal(text: str | None, dtype: DecimalType) -> Decimal | None:
+def decimal_of(text: str | None, dtype: DecimalType) -> Decimal | None:
     """HALF_UP to the type's scale; None where the text is no number or has too many digits."""
     if text is None or not text.isascii() or "_" in text:
         return None

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
-from sharkpy.errors import SourceError
+from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
+from sharkpy.errors import SourceError, UnsupportedError
 from sharkpy.sources.failures import format_error, io_error
+from sharkpy.sources.hadoop_codecs import HadoopCodec, codec_of_path
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.split import Split
 
 CHUNK_BYTES = 16 << 20
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_BACKWARD_BYTES = 1 << 16
 
 
-def compression(path: str) -> str | None:
-    return COMPRESSIONS.get(Path(path).suffix.lower())
+@dataclass(frozen=True, slots=True)
+class LineLayout:
+    """How a file is cut into lines: the byte that ends one, and the lines at its start and end that are no rows."""
+
+    newline: bytes = b"\n"
+    header_lines: int = 0
+    footer_lines: int = 0
 
 
 def line_splits(
@@ -25,21 +34,19 @@ def line_splits(
     format_name: str,
     properties: tuple[tuple[str, str], ...],
     split_bytes: int,
-    header_lines: int,
-    newline: bytes,
+    lines: LineLayout,
 ) -> list[Split]:
-    """Byte ranges of plain files from behind the header on; a compressed file is one split."""
+    """Byte ranges of plain files between header and footer; a compressed file is one split."""
     splits = []
     for file in files:
-        start, step = 0, max(split_bytes, 1)
-        if compression(file.path) is not None:
+        start, end, step = 0, file.size_bytes, max(split_bytes, 1)
+        if codec_of_path(file.path) is not None:
             step = max(file.size_bytes, 1)
-        elif header_lines:
-            start = _header_end(file.path, header_lines, newline)
-        for place in range(start, file.size_bytes, step):
-            length = min(step, file.size_bytes - place)
-            identity = (file.size_bytes, file.modified_ns, None, file.partition)
-            splits.append(Split(file.path, format_name, properties, place, length, *identity))
+        else:
+            start, end = _bounds(file, lines)
+        splits += [
+            Split.of(file, format_name, properties, place, min(step, end - place)) for place in range(start, end, step)
+        ]
     return splits
 
 
@@ -53,27 +60,45 @@ def check_unchanged(split: Split) -> None:
         raise SourceError(f'"{split.path}" was changed while it was being read')
 
 
-def line_chunks(split: Split, header_lines: int, newline: bytes, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+def line_chunks(split: Split, lines: LineLayout, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
     """Chunks that begin and end at line ends (the file's last may lack its newline).
 
     A line belongs to the split in which its first byte lies.
     """
     check_unchanged(split)
+    codec = codec_of_path(split.path)
     try:
-        if compression(split.path) is None:
-            yield from _plain_chunks(split, newline, chunk_bytes)
+        if codec is None:
+            yield from (data for _, data in _plain_chunks(split, lines.newline, chunk_bytes))
         else:
-            yield from _compressed_chunks(split, header_lines, newline, chunk_bytes)
+            yield from _without_footer(_compressed_chunks(split, codec, lines, chunk_bytes), lines)
     except (EOFError, zlib.error) as error:
         raise format_error(split.path, "compressed", error) from None
     except OSError as error:
-        kind = compression(split.path)
-        if kind is not None and error.errno is None:
-            raise format_error(split.path, kind, error) from None
+        if codec is not None and error.errno is None:
+            raise format_error(split.path, codec.name, error) from None
         raise io_error(error, split.path) from None
 
 
-def _plain_chunks(split: Split, newline: bytes, chunk_bytes: int) -> Iterator[bytes]:
+def placed_chunks(split: Split, lines: LineLayout) -> Iterator[tuple[int, bytes]]:
+    """As `line_chunks`, each with its place in the file; UnsupportedError where that is compressed."""
+    check_unchanged(split)
+    if codec_of_path(split.path) is not None:
+        raise UnsupportedError(f'the virtual column {BLOCK_OFFSET.upper()} of the compressed file "{split.path}"')
+    try:
+        yield from _plain_chunks(split, lines.newline, CHUNK_BYTES)
+    except OSError as error:
+        raise io_error(error, split.path) from None
+
+
+def line_starts(data: bytes, newline: bytes) -> list[int]:
+    """Where the lines of `data` begin."""
+    ends = re.finditer(rb"\r\n|\r|\n" if newline == b"\n" else re.escape(newline), data)
+    starts = [0, *(end.end() for end in ends)]
+    return starts[:-1] if starts[-1] == len(data) else starts
+
+
+def _plain_chunks(split: Split, newline: bytes, chunk_bytes: int) -> Iterator[tuple[int, bytes]]:
     end = split.start + split.length
     with open(split.path, "rb", buffering=0) as file:
         place = split.start
@@ -85,32 +110,78 @@ def _plain_chunks(split: Split, newline: bytes, chunk_bytes: int) -> Iterator[by
             data = _read_fully(file, wanted)
             if not data:
                 return
-            place += len(data)
+            first, place = place, place + len(data)
             if not data.endswith(newline):
                 rest_end = _next_line(file, place, newline)
                 file.seek(place)
                 data += _read_fully(file, rest_end - place)
                 place = rest_end
-            yield data
+            yield first, data
 
 
-def _compressed_chunks(split: Split, header_lines: int, newline: bytes, chunk_bytes: int) -> Iterator[bytes]:
-    import pyarrow as pa
-
-    rest, to_skip = b"", header_lines
-    kind: Any = compression(split.path)
-    with pa.input_stream(split.path, compression=kind) as stream:
+def _compressed_chunks(split: Split, codec: HadoopCodec, lines: LineLayout, chunk_bytes: int) -> Iterator[bytes]:
+    rest, to_skip = b"", lines.header_lines
+    with codec.stream(split.path) as stream:
         while data := stream.read(chunk_bytes):
             data = rest + data
-            cut = data.rfind(newline) + 1
+            cut = data.rfind(lines.newline) + 1
             chunk, rest = data[:cut], data[cut:]
             while to_skip and chunk:
-                chunk = chunk[chunk.find(newline) + 1 :]
+                chunk = chunk[chunk.find(lines.newline) + 1 :]
                 to_skip -= 1
             if chunk:
                 yield chunk
     if rest and not to_skip:
         yield rest
+
+
+def _without_footer(chunks: Iterator[bytes], lines: LineLayout) -> Iterator[bytes]:
+    """All but the last lines, which are held back until it is known that they are the last."""
+    if not lines.footer_lines:
+        yield from chunks
+        return
+    held = b""
+    for chunk in chunks:
+        data = held + chunk
+        cut = _footer_start(data, lines)
+        if cut:
+            yield data[:cut]
+        held = data[cut:]
+
+
+def _footer_start(data: bytes, lines: LineLayout) -> int:
+    """Where the last lines of `data` begin."""
+    place = len(data) - len(lines.newline) if data.endswith(lines.newline) else len(data)
+    for _ in range(lines.footer_lines):
+        place = data.rfind(lines.newline, 0, max(place, 0))
+        if place < 0:
+            return 0
+    return place + 1
+
+
+def _bounds(file: DataFile, lines: LineLayout) -> tuple[int, int]:
+    """Where the rows of a plain file begin and end."""
+    start, end = 0, file.size_bytes
+    try:
+        if lines.header_lines:
+            start = _header_end(file.path, lines)
+        if lines.footer_lines:
+            end = _footer_offset(file, lines)
+    except OSError as error:
+        raise io_error(error, file.path) from None
+    return start, max(start, end)
+
+
+def _footer_offset(file: DataFile, lines: LineLayout) -> int:
+    tail = b""
+    with open(file.path, "rb", buffering=0) as stream:
+        while len(tail) < file.size_bytes:
+            wanted = min(max(len(tail), _BACKWARD_BYTES), file.size_bytes - len(tail))
+            stream.seek(file.size_bytes - len(tail) - wanted)
+            tail = _read_fully(stream, wanted) + tail
+            if cut := _footer_start(tail, lines):
+                return file.size_bytes - len(tail) + cut
+    return 0
 
 
 def _read_fully(file: BinaryIO | object, size: int) -> bytes:
@@ -137,12 +208,9 @@ def _next_line(file: BinaryIO | object, place: int, newline: bytes) -> int:
     return place
 
 
-def _header_end(path: str, lines: int, newline: bytes) -> int:
+def _header_end(path: str, lines: LineLayout) -> int:
     place = 0
-    try:
-        with open(path, "rb", buffering=0) as file:
-            for _ in range(lines):
-                place = _next_line(file, place, newline)
-    except OSError as error:
-        raise io_error(error, path) from None
+    with open(path, "rb", buffering=0) as file:
+        for _ in range(lines.header_lines):
+            place = _next_line(file, place, lines.newline)
     return place

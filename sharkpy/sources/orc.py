@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.orc
 
 from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
-from sharkpy.sources.failures import format_error
+from sharkpy.sources.failures import format_error, no_places
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
@@ -17,14 +17,16 @@ from sharkpy.sources.output_file import output_file
 from sharkpy.sources.parquet import packed
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
-from sharkpy.types import Field, Schema, arrow_schema, from_arrow
+from sharkpy.types import Schema, arrow_schema
 
 
 class OrcSource:
     name = "orc"
+    splits_bytes = False
+    splits_lines = False
 
-    def infer_schema(self, path: str) -> Schema:
-        return Schema(tuple(Field(field.name.lower(), from_arrow(field.type)) for field in _open(path).schema))
+    def check(self, schema: Schema, properties: Properties) -> None:
+        """Any columns, any properties."""
 
     def splits(
         self,
@@ -38,8 +40,7 @@ class OrcSource:
             stripes = _open(file.path).nstripes
             sizes = [file.size_bytes // stripes] * stripes if stripes else []
             for start, length in packed(sizes, split_bytes):
-                identity = (file.size_bytes, file.modified_ns, None, file.partition)
-                splits.append(Split(file.path, self.name, properties, start, length, *identity))
+                splits.append(Split.of(file, self.name, properties, start, length))
         return splits
 
     def read(
@@ -63,6 +64,15 @@ class OrcSource:
             else:
                 table = conform(pa.Table.from_batches([batch]), found, schema, names, split.path)
                 yield from batches_of(table, max(batch.num_rows, 1))
+
+    def read_placed(
+        self,
+        split: Split,
+        schema: Schema,  # noqa: ARG002 - the protocol's
+        names: Sequence[str],  # noqa: ARG002 - the protocol's
+        metrics: ReadMetrics,  # noqa: ARG002 - the protocol's
+    ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
+        raise no_places(split)
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         target, num_rows = arrow_schema(schema), 0

@@ -5,22 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
-from sharkpy.sources.failures import format_error
+from sharkpy.sources.failures import format_error, no_places
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.source import Properties
-from sharkpy.sources.split import Split
-from sharkpy.types import STRING, Field, Schema, arrow_schema, from_arrow
+from sharkpy.sources.split import PlainFile, Split
+from sharkpy.types import (
+    STRING,
+    CharType,
+    DataType,
+    DecimalType,
+    Schema,
+    VarcharType,
+    arrow_schema,
+    to_arrow,
+)
 
 ROW_GROUP_ROWS = 1_000_000
 _DICTIONARY_VALUE_BYTES = 3
 """A string takes four bytes for its length alone where it is not a code."""
+_TEXTS: dict[pa.DataType, pa.DataType] = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}
+"""Arrow types that the writer's note in the file may tell of, where the values are stored alike."""
 _COMPRESSIONS: dict[str, Any] = {
     "uncompressed": "none",
     "none": "none",
@@ -33,26 +45,27 @@ _COMPRESSIONS: dict[str, Any] = {
 
 class ParquetSource:
     name = "parquet"
+    splits_bytes = False
+    splits_lines = False
 
-    def infer_schema(self, path: str) -> Schema:
-        with _open(path) as file:
-            return Schema(tuple(Field(f.name.lower(), from_arrow(f.type)) for f in file.schema_arrow))
+    def check(self, schema: Schema, properties: Properties) -> None:
+        """Any columns, any properties."""
 
     def splits(
         self,
         files: Sequence[DataFile],
-        schema: Schema,  # noqa: ARG002 - the protocol's
+        schema: Schema,
         properties: Properties,
         split_bytes: int,
     ) -> list[Split]:
         splits = []
         for file in files:
             with _open(file.path) as parquet:
-                sizes = [_group_size(parquet.metadata, group) for group in range(parquet.num_row_groups)]
-            for start, length in packed([size for size, _ in sizes], split_bytes):
+                sizes = _group_sizes(parquet.metadata)
+                plain = _plain_file(parquet, schema, sizes)
+            for start, length in packed([sum(size) for size, _ in sizes], split_bytes):
                 rows = sum(rows for _, rows in sizes[start : start + length])
-                identity = (file.size_bytes, file.modified_ns, rows, file.partition)
-                splits.append(Split(file.path, self.name, properties, start, length, *identity))
+                splits.append(Split.of(file, self.name, properties, start, length, rows, plain))
         return splits
 
     def read(
@@ -96,6 +109,15 @@ class ParquetSource:
             except (pa.ArrowException, OSError) as error:
                 raise format_error(split.path, "Parquet", error) from None
         return conform(table, found, schema, schema.names, split.path, coded)
+
+    def read_placed(
+        self,
+        split: Split,
+        schema: Schema,  # noqa: ARG002 - the protocol's
+        names: Sequence[str],  # noqa: ARG002 - the protocol's
+        metrics: ReadMetrics,  # noqa: ARG002 - the protocol's
+    ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
+        raise no_places(split)
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         target, num_rows = arrow_schema(schema), 0
@@ -165,10 +187,35 @@ def _open(
         raise format_error(path, "Parquet", error) from None
 
 
-def _group_size(metadata: pq.FileMetaData, group: int) -> tuple[int, int]:
-    row_group = metadata.row_group(group)
-    size = sum(row_group.column(i).total_compressed_size for i in range(row_group.num_columns))
-    return size, row_group.num_rows
+def _group_sizes(metadata: pq.FileMetaData) -> list[tuple[list[int], int]]:
+    """For each row group the bytes of its columns (leaves), and its rows."""
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    return [([g.column(i).total_compressed_size for i in range(g.num_columns)], g.num_rows) for g in groups]
+
+
+def _plain_file(file: pq.ParquetFile, schema: Schema, sizes: Sequence[tuple[list[int], int]]) -> PlainFile | None:
+    """None where columns are nested, or differ by the case of their names alone."""
+    names = [name.lower() for name in file.schema_arrow.names]
+    if len(set(names)) < len(names) or any(pa.types.is_nested(field.type) for field in file.schema_arrow):
+        return None
+    totals = np.sum([columns for columns, _ in sizes] or [[0] * len(names)], axis=0).tolist()
+    plain = [
+        (name, size)
+        for name, size, stored, column in zip(names, totals, file.schema_arrow, _leaves(file), strict=True)
+        if name in schema.names and _is_plain(stored.type, column.physical_type, schema[name].dtype)
+    ]
+    return PlainFile(file.metadata.num_rows, tuple(plain))
+
+
+def _leaves(file: pq.ParquetFile) -> Iterator[pq.ColumnSchema]:
+    return (file.schema.column(place) for place in range(len(file.schema)))
+
+
+def _is_plain(stored: pa.DataType, physical_type: str, dtype: DataType) -> bool:
+    """Whether every reader gives the stored values as those of `dtype`."""
+    if isinstance(dtype, VarcharType | CharType) or _TEXTS.get(stored, stored) != to_arrow(dtype):
+        return False
+    return physical_type not in (("BYTE_ARRAY",) if isinstance(dtype, DecimalType) else ("INT96",))
 
 
 def _column_bytes(metadata: pq.FileMetaData, group: int, names: set[str]) -> int:

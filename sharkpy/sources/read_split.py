@@ -1,13 +1,17 @@
-"""The rows of a split with its Hive partition's values: constant columns that no file has."""
+"""The rows of a split, with what no file has: constant columns of its Hive partition, and virtual columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 
 from sharkpy.catalog.hive_partition import partition_values
+from sharkpy.catalog.serialize import form_from_text
+from sharkpy.catalog.virtual_columns import BLOCK_OFFSET, FILE_NAME
 from sharkpy.sources.arrow import Array
+from sharkpy.sources.convert import convert_columns
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.parquet import ParquetSource
 from sharkpy.sources.partition_values import value_array
@@ -15,30 +19,81 @@ from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
 from sharkpy.types import STRING, DataType, Schema, arrow_schema
 
+_VIRTUAL = (FILE_NAME, BLOCK_OFFSET)
+
 
 def read_split(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
 ) -> Iterator[pa.RecordBatch]:
     """As `Source.read`; a value that its column's type does not have is NULL, as in Hive."""
-    reader = source(split.format)
-    if not split.partition:
-        yield from reader.read(split, schema, names, metrics)
+    virtual = frozenset(schema.names[-2:]).intersection(_VIRTUAL)
+    if not split.partition and not virtual:
+        yield from source(split.format).read(split, schema, names, metrics)
         return
     values = partition_values(split.partition)
-    in_files = Schema(tuple(field for field in schema if field.name not in values))
+    in_files = Schema(tuple(field for field in schema if field.name not in values and field.name not in virtual))
     constants = {name: value_array([values[name]], schema[name].dtype) for name in names if name in values}
-    stored = [name for name in names if name not in values]
+    if FILE_NAME in virtual:
+        constants[FILE_NAME] = pa.array([f"file:{Path(split.path)}"])
+    stored = [name for name in names if name not in values and name not in virtual]
     target = arrow_schema(schema.select(names))
-    for batch in reader.read(split, in_files, stored, metrics):
-        columns = iter(batch.columns)
-        filled = [repeated(constants[n], batch.num_rows) if n in constants else next(columns) for n in names]
+    read = _read_placed if BLOCK_OFFSET in virtual and BLOCK_OFFSET in names else _read_unplaced
+    for batch, places in read(split, in_files, stored, metrics or ReadMetrics()):
+        columns: dict[str, Array] = dict(zip(stored, batch.columns, strict=False))
+        columns |= {name: repeated(constant, batch.num_rows) for name, constant in constants.items()}
+        if places is not None:
+            columns[BLOCK_OFFSET] = places
+        filled = [columns[name] for name in names]
         yield pa.RecordBatch.from_arrays(filled, schema=target) if names else batch
+
+
+def _read_unplaced(
+    split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
+) -> Iterator[tuple[pa.RecordBatch, Array | None]]:
+    """The columns `names` of `schema`; those of files that were written with other ones go by place."""
+    reader = source(split.format)
+    written = form_from_text(split.form)[1]
+    if written is None:
+        yield from ((batch, None) for batch in reader.read(split, schema, names, metrics))
+        return
+    there = _written_columns(written, schema, names)
+    for batch in _converted(reader.read(split, written, there.names, metrics), there, schema, names):
+        yield batch, None
+
+
+def _read_placed(
+    split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
+) -> Iterator[tuple[pa.RecordBatch, Array | None]]:
+    """As `_read_unplaced`, with BLOCK__OFFSET__INSIDE__FILE."""
+    reader = source(split.format)
+    written = form_from_text(split.form)[1]
+    there = schema.select(names) if written is None else _written_columns(written, schema, names)
+    for batch, places in reader.read_placed(split, written or schema, there.names, metrics):
+        (whole,) = [batch] if written is None else _converted([batch], there, schema, names)
+        yield whole, pa.array(places, pa.int64())
+
+
+def _written_columns(written: Schema, schema: Schema, names: Sequence[str]) -> Schema:
+    """The columns of files behind those of `names` that they have, in the table's order."""
+    places = sorted(schema.names.index(name) for name in names)
+    return Schema(tuple(written.fields[place] for place in places if place < len(written)))
+
+
+def _converted(
+    batches: Iterable[pa.RecordBatch], there: Schema, schema: Schema, names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    if not names:
+        yield from batches
+        return
+    order = sorted(names, key=schema.names.index)
+    for batch in convert_columns(batches, there, schema.select(order)):
+        yield batch.select(list(names))
 
 
 def read_split_coded(split: Split, schema: Schema, metrics: ReadMetrics) -> Iterator[pa.Table]:
     """All columns for encoding: in pieces; strings of few values may be Arrow dictionaries."""
     reader = source(split.format)
-    if not isinstance(reader, ParquetSource):
+    if not isinstance(reader, ParquetSource) or split.form:
         for batch in read_split(split, schema, schema.names, metrics):
             yield pa.Table.from_batches([batch])
         return

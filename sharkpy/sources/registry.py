@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from sharkpy.errors import UnsupportedError
-from sharkpy.sources.json_lines import JsonLinesSource
+from sharkpy.sources.avro import AvroSource
+from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, codec_of_class
+from sharkpy.sources.line_source import LineSource
 from sharkpy.sources.orc import OrcSource
 from sharkpy.sources.parquet import ParquetSource
-from sharkpy.sources.source import Source
-from sharkpy.sources.text import TextSource
+from sharkpy.sources.rcfile import RcFileSource
+from sharkpy.sources.rows.csv_rows import CsvRows
+from sharkpy.sources.rows.delimited import DelimitedRows
+from sharkpy.sources.rows.json_rows import JsonRows
+from sharkpy.sources.rows.multi_delimited import MultiDelimitedRows
+from sharkpy.sources.rows.regex_rows import RegexRows
+from sharkpy.sources.sequence_file import SequenceFileSource
+from sharkpy.sources.source import Properties, Source
 
 SOURCES: dict[str, Source] = {
-    "text": TextSource(),
+    "text": LineSource("text", DelimitedRows()),
+    "json": LineSource("json", JsonRows()),
+    "csv": LineSource("csv", CsvRows()),
+    "regex": LineSource("regex", RegexRows()),
+    "multidelimit": LineSource("multidelimit", MultiDelimitedRows()),
+    "sequencefile": SequenceFileSource(),
+    "rcfile": RcFileSource(),
+    "avro": AvroSource(),
     "parquet": ParquetSource(),
     "orc": OrcSource(),
-    "json": JsonLinesSource(),
 }
 
-FILE_SUFFIXES = {"text": ".txt", "parquet": ".parquet", "orc": ".orc", "json": ".json"}
+_SUFFIXES = {"text": ".txt", "parquet": ".parquet", "orc": ".orc", "json": ".json", "csv": ".csv", "avro": ".avro"}
 
 
 def source(format_name: str) -> Source:
@@ -25,3 +39,10 @@ def source(format_name: str) -> Source:
     if found is None:
         raise UnsupportedError(f'file format "{format_name}" (known: {", ".join(SOURCES)})')
     return found
+
+
+def file_suffix(format_name: str, properties: Properties) -> str:
+    """What the names of new files end with: that of its codec says how a text file is compressed."""
+    suffix = _SUFFIXES.get(format_name, "")
+    codec = dict(properties).get(OUTPUT_CODEC)
+    return suffix + codec_of_class(codec).suffix if codec and source(format_name).splits_lines else suffix

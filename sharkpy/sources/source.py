@@ -24,12 +24,21 @@ class Source(Protocol):
     2. `read` yields the columns `names` of a split in that order, with the Arrow types of `schema`; a
        column that the file lacks is NULL. Without names, batches carry only their number of rows.
     3. `write` makes one new file from batches with the columns of `schema`, and returns its rows.
-    4. Failures are SourceError naming the file, or ResourceError 53100 for a full disk.
+    4. `check` raises ConfigurationError or UnsupportedError where a table with such columns and properties cannot be.
+    5. `splits_bytes`: a split counts bytes, not row groups or stripes. `splits_lines`: those of rows between newlines.
+    6. Failures are SourceError naming the file, or ResourceError 53100 for a full disk.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
-    def infer_schema(self, path: str) -> Schema: ...
+    @property
+    def splits_bytes(self) -> bool: ...
+
+    @property
+    def splits_lines(self) -> bool: ...
+
+    def check(self, schema: Schema, properties: Properties) -> None: ...
 
     def splits(
         self, files: Sequence[DataFile], schema: Schema, properties: Properties, split_bytes: int
@@ -38,5 +47,11 @@ class Source(Protocol):
     def read(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
     ) -> Iterator[pa.RecordBatch]: ...
+
+    def read_placed(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
+    ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
+        """As `read`, with the value of BLOCK__OFFSET__INSIDE__FILE for each row; UnsupportedError where it has none."""
+        ...
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int: ...

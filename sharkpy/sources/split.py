@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sharkpy.sources.layout import DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class PlainFile:
+    """What DuckDB can read of a file by itself: its rows, and the columns of the table's type with their bytes."""
+
+    num_rows: int
+    column_bytes: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +22,9 @@ class Split:
     """Bytes [start, start + length) of a text or JSON file, or row groups / stripes [start, start + length).
 
     `modified_ns` and `file_bytes` identify the file's content: a split whose file has changed is refused.
-    `partition` is the name of the Hive partition that the file belongs to, empty where there are none.
+    `partition` is the name of the Hive partition that the file belongs to, empty where there are none; `form`
+    tells of its format and columns where they are not the table's (see `sharkpy.catalog.serialize`). `plain` is the
+    same for all splits of a file.
     """
 
     path: str
@@ -22,3 +36,19 @@ class Split:
     modified_ns: int
     num_rows: int | None = None
     partition: str = ""
+    form: str = ""
+    plain: PlainFile | None = None
+
+    @classmethod
+    def of(
+        cls,
+        file: DataFile,
+        format_name: str,
+        properties: tuple[tuple[str, str], ...],
+        start: int,
+        length: int,
+        num_rows: int | None = None,
+        plain: PlainFile | None = None,
+    ) -> Split:
+        identity = (file.size_bytes, file.modified_ns, num_rows, file.partition, file.form, plain)
+        return cls(file.path, format_name, properties, start, length, *identity)

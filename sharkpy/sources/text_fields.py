@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,7 +14,9 @@ from sharkpy.sources.escapes import Hidden
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.text_format import TextFormat
-from sharkpy.types import ArrayType, DataType, MapType, StructType, is_nested, is_string
+from sharkpy.types import TIMESTAMP, ArrayType, DataType, MapType, StructType, is_nested, is_string
+
+_EPOCH = datetime.datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,8 @@ class FieldReader:
                 return self._struct(raw, dtype, level)
         text = pc.cast(self.hidden.reveal(raw) if self.hidden else raw, pa.string())
         column = lenient(text, dtype)
+        if dtype == TIMESTAMP and self.layout.timestamp_formats and column.null_count > text.null_count:
+            column = _in_formats(text, column, self.layout.timestamp_formats)
         if not is_string(dtype) and column.null_count > text.null_count:
             empty = pc.sum(pc.equal(text, ""), min_count=0).as_py()
             self.metrics.malformed_fields += column.null_count - text.null_count - empty
@@ -78,6 +85,25 @@ class FieldReader:
         return pa.StructArray.from_arrays(
             children, fields=list(column_type(dtype)), mask=pc.is_null(raw) if raw.null_count else None
         )
+
+
+def _in_formats(text: Array, found: Array, formats: Sequence[str]) -> Array:
+    """What is NULL in `found` by the first of `formats` that reads its text."""
+    from sharkpy.udf.java_datetime import parse_time
+
+    values = []
+    for raw, value in zip(text.to_pylist(), found.to_pylist(), strict=True):
+        parsed = value
+        for pattern in formats if raw is not None and value is None else ():
+            if pattern == "millis":
+                is_number = re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]*)?", raw)
+                parsed = _EPOCH + datetime.timedelta(milliseconds=float(raw)) if is_number else None
+            else:
+                parsed = parse_time(raw, pattern)
+            if parsed is not None:
+                break
+        values.append(parsed)
+    return pa.array(values, found.type)
 
 
 def _mask(array: Array) -> Array | None:

@@ -8,8 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sharkpy.errors import ConfigurationError, UnsupportedError
+from sharkpy.types import ArrayType, DataType, MapType, Schema, StructType
+from sharkpy.udf.java_datetime import parse_time
 
 DEFAULT_SEPARATORS = tuple(range(1, 9))
+_MORE_SEPARATORS = (11, *range(14, 27), *range(28, 32))
+_MORE_SEPARATORS_KEY = "hive.serialization.extend.nesting.levels"
+TORN_KEY = "shark.text.torn.rows"
+"""Property of what is being written, and the setting behind it."""
 NEWLINE, CARRIAGE_RETURN = 0x0A, 0x0D
 
 
@@ -22,11 +28,42 @@ class TextFormat:
     escape: int | None = None
     null: bytes = b"\\N"
     header_lines: int = 0
+    footer_lines: int = 0
+    last_takes_rest: bool = False
+    timestamp_formats: tuple[str, ...] = ()
+    is_torn: bool = False
+    """Strings that hold delimiters are written as they are, as by Hive."""
+    is_lined: bool = True
+    """Whether a row ends at a line's end; if not, as in a sequence file, strings may have line ends."""
 
     def separator(self, level: int) -> bytes:
         if level >= len(self.separators):
             raise UnsupportedError(f"text table with types nested deeper than {len(self.separators)} separators")
         return bytes([self.separators[level]])
+
+    def check(self, schema: Schema) -> None:
+        """UnsupportedError where a column is nested deeper than there are separators; BindError for a bad pattern."""
+        for pattern in self.timestamp_formats:
+            if pattern != "millis":
+                parse_time("", pattern)
+        for field in schema:
+            levels = 1 + _levels(field.dtype)
+            if levels > len(self.separators):
+                raise UnsupportedError(
+                    f'column "{field.name}" takes {levels} levels of separators, there are {len(self.separators)}',
+                    hint=f"SERDEPROPERTIES ('{_MORE_SEPARATORS_KEY}'='true') gives more",
+                )
+
+
+def _levels(dtype: DataType) -> int:
+    match dtype:
+        case ArrayType(element):
+            return 1 + _levels(element)
+        case MapType(key, value):
+            return 2 + max(_levels(key), _levels(value))
+        case StructType(_, types):
+            return 1 + max(map(_levels, types), default=0)
+    return 0
 
 
 def text_format(properties: Sequence[tuple[str, str]]) -> TextFormat:
@@ -37,13 +74,28 @@ def text_format(properties: Sequence[tuple[str, str]]) -> TextFormat:
     mapkey = values.get("mapkey.delim", "\x03")
     first = tuple(_delimiter(text) for text in (field, collection, mapkey))
     escape = values.get("escape.delim")
+    more = _MORE_SEPARATORS if _is_true(values.get(_MORE_SEPARATORS_KEY)) else ()
+    formats = tuple(text.strip() for text in values.get("timestamp.formats", "").split(",") if text.strip())
     return TextFormat(
-        first + DEFAULT_SEPARATORS[3:],
+        first + DEFAULT_SEPARATORS[3:] + more,
         _delimiter(values.get("line.delim", "\n")),
         None if not escape else _delimiter(escape),
         values.get("serialization.null.format", "\\N").encode(),
-        _count(values.get("skip.header.line.count", "0")),
+        *header_and_footer(properties),
+        _is_true(values.get("serialization.last.column.takes.rest")),
+        formats,
+        _is_true(values.get(TORN_KEY)),
     )
+
+
+def header_and_footer(properties: Sequence[tuple[str, str]]) -> tuple[int, int]:
+    """Lines to be skipped at the start and at the end of each file."""
+    values = dict(properties)
+    return _count(values, "skip.header.line.count"), _count(values, "skip.footer.line.count")
+
+
+def _is_true(text: str | None) -> bool:
+    return text is not None and text.lower() == "true"
 
 
 def _delimiter(text: str) -> int:
@@ -57,8 +109,9 @@ def _delimiter(text: str) -> int:
     return ord(text)
 
 
-def _count(text: str) -> int:
+def _count(values: dict[str, str], key: str) -> int:
+    text = values.get(key, "0")
     try:
         return max(int(text), 0)
     except ValueError:
-        raise ConfigurationError(f'"{text}" is not a value of skip.header.line.count', sqlstate="22023") from None
+        raise ConfigurationError(f'"{text}" is not a value of {key}', sqlstate="22023") from None

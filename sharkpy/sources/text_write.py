@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable
 from decimal import Decimal
 
 import numpy as np
@@ -12,8 +11,7 @@ import pyarrow as pa
 
 from sharkpy.errors import ExecutionError
 from sharkpy.sources.arrow import Array, pc
-from sharkpy.sources.output_file import output_file
-from sharkpy.sources.text_format import CARRIAGE_RETURN, NEWLINE, TextFormat
+from sharkpy.sources.text_format import CARRIAGE_RETURN, NEWLINE, TORN_KEY, TextFormat
 from sharkpy.types import (
     BINARY,
     DATE,
@@ -34,30 +32,14 @@ from sharkpy.types import (
 _INVALID_TEXT = "22000"
 
 
-def write_text(batches: Iterable[pa.RecordBatch], schema: Schema, layout: TextFormat, path: str) -> int:
-    """Rows written. ExecutionError where a string holds a delimiter and the table has no ESCAPED BY."""
-    num_rows = 0
-    with output_file(path) as file:
-        for batch in batches:
-            if batch.num_rows:
-                file.write(_lines(batch, schema, layout))
-                num_rows += batch.num_rows
-    return num_rows
-
-
-def _lines(batch: pa.RecordBatch, schema: Schema, layout: TextFormat) -> memoryview:
+def text_rows(batch: pa.RecordBatch, schema: Schema, layout: TextFormat) -> Array:
+    """The bytes of each row. ExecutionError where a string holds a delimiter and the table has no ESCAPED BY."""
     null = layout.null
     columns = []
     for column, field in zip(batch.columns, schema, strict=True):
         text = to_text(column, field.dtype, layout, 1, field.name)
         columns.append(pc.fill_null(text, pa.scalar(null, pa.binary())))
-    lines = pc.binary_join_element_wise(*columns, layout.separator(0)) if len(columns) > 1 else columns[0]
-    ended = pc.binary_join_element_wise(lines, b"", bytes([layout.line]))
-    if isinstance(ended, pa.ChunkedArray):
-        ended = ended.combine_chunks()
-    offsets = np.frombuffer(ended.buffers()[1], np.int32)
-    first, last = offsets[ended.offset], offsets[ended.offset + len(ended)]
-    return memoryview(ended.buffers()[2])[first:last]
+    return pc.binary_join_element_wise(*columns, layout.separator(0)) if len(columns) > 1 else columns[0]
 
 
 def to_text(array: Array, dtype: DataType, layout: TextFormat, level: int, name: str) -> Array:
@@ -84,7 +66,7 @@ def to_text(array: Array, dtype: DataType, layout: TextFormat, level: int, name:
             ]
             joined = pc.binary_join_element_wise(*parts, layout.separator(level)) if len(parts) > 1 else parts[0]
             return pc.if_else(pc.is_valid(array), joined, pa.scalar(None, pa.binary()))
-    text = _primitive(array, dtype)
+    text = hive_text(array, dtype)
     return _escaped(text, layout, level, name) if is_string(dtype) else text
 
 
@@ -103,7 +85,8 @@ def _join(offsets: Array, items: Array, parent: Array, layout: TextFormat, level
     return pc.if_else(pc.is_valid(parent), joined, pa.scalar(None, pa.binary()))
 
 
-def _primitive(array: Array, dtype: DataType) -> Array:
+def hive_text(array: Array, dtype: DataType) -> Array:
+    """Values of a primitive type as Hive prints them (binary)."""
     if dtype in (FLOAT, DOUBLE):
         text = java_real(array)
     elif dtype == BINARY:
@@ -167,16 +150,19 @@ def _escaped(text: Array, layout: TextFormat, level: int, name: str) -> Array:
     """String fields with every delimiter in them escaped."""
     data = b"" if text.buffers()[2] is None else text.buffers()[2]
     view = memoryview(data)
-    breaks = {NEWLINE: b"n", CARRIAGE_RETURN: b"r"} if layout.line == NEWLINE else {}
+    breaks = {NEWLINE: b"n", CARRIAGE_RETURN: b"r"} if layout.is_lined and layout.line == NEWLINE else {}
     delimiters = layout.separators if layout.escape is not None else layout.separators[:level]
-    special = {byte: bytes([byte]) for byte in (*delimiters, layout.line)} | breaks
+    ends = (layout.line,) if layout.is_lined else ()
+    special = {byte: bytes([byte]) for byte in (*delimiters, *ends)} | breaks
     present = set(np.unique(np.frombuffer(view, np.uint8)).tolist())
+    if layout.escape is None and layout.is_torn:
+        return text
     if layout.escape is None:
         found = next((byte for byte in special if byte in present and _holds(text, byte)), None)
         if found is not None:
             raise ExecutionError(
                 f'a value of column "{name}" holds the delimiter {chr(found)!r} of its text table',
-                hint="give the table ESCAPED BY, other delimiters or another format",
+                hint=f"give the table ESCAPED BY, other delimiters or another format, or SET {TORN_KEY}=true",
                 sqlstate=_INVALID_TEXT,
             )
         return text

@@ -6,8 +6,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.registry import source
@@ -53,17 +51,3 @@ def test_nested_and_exact_values(tmp_path: Path) -> None:
         (None, None, [], None),
     ]
     assert metrics.malformed_fields == 3
-
-
-def test_inferred_schema(tmp_path: Path) -> None:
-    path = tmp_path / "f.json"
-    path.write_text('{"A":1,"b":1.5,"c":["x"],"d":{"e":true}}\n')
-    fields = {field.name: str(field.dtype) for field in source("json").infer_schema(str(path))}
-    assert fields == {"a": "bigint", "b": "double", "c": "array<string>", "d": "struct<e:boolean>"}
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    from sharkpy.errors import SourceError
-
-    with pytest.raises(SourceError):
-        source("json").infer_schema(str(tmp_path / "nothing"))

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from sharkpy.errors import ExecutionError, SourceError, UnsupportedError
 from sharkpy.sources.escapes import hide
+from sharkpy.sources.hadoop_codecs import CODECS
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.line_chunks import line_chunks
+from sharkpy.sources.line_chunks import LineLayout, line_chunks, line_splits
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.registry import source
 from sharkpy.sources.text_format import TextFormat, text_format
@@ -158,7 +159,9 @@ def test_line_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".zst", zstandard.compress)]
+    ("suffix", "compress"),
+    [(".gz", gzip.compress), (".bz2", bz2.compress), (".zst", zstandard.compress)]
+    + [(codec.suffix, codec.compress) for codec in CODECS if codec.suffix in (".deflate", ".snappy", ".lz4")],
 )
 def test_compressed_files_are_read_whole(suffix: str, compress: Any, tmp_path: Path) -> None:
     data = b"head,er\n" + b"".join(b"%d,x\n" % i for i in range(1000))
@@ -182,8 +185,36 @@ def test_any_split_size_gives_each_line_once(
     path.write_bytes(data)
     properties = (("skip.header.line.count", str(header)),)
     splits = source("text").splits(list_data_files(str(path)), schema_of("string"), properties, split_bytes)
-    found = b"".join(part for split in splits for part in line_chunks(split, header, b"\n", chunk))
+    found = b"".join(part for split in splits for part in line_chunks(split, LineLayout(b"\n", header), chunk))
     assert found == b"".join(data.splitlines(keepends=True)[header:]) if b"\x0b" not in data else True
+
+
+@settings(deadline=None, max_examples=60)
+@given(LINES, st.integers(1, 30), st.integers(0, 3), st.integers(0, 3), st.booleans(), st.booleans())
+def test_header_and_footer_are_left_out(
+    tmp_path_factory: pytest.TempPathFactory,
+    lines: list[bytes],
+    split_bytes: int,
+    header: int,
+    footer: int,
+    ended: bool,
+    is_compressed: bool,
+) -> None:
+    lines = [b"l" + line for line in lines]
+    data = b"\n".join(lines) + (b"\n" if ended and lines else b"")
+    path = tmp_path_factory.mktemp("s") / ("f.gz" if is_compressed else "f")
+    path.write_bytes(gzip.compress(data) if is_compressed else data)
+    layout = LineLayout(b"\n", header, footer)
+    splits = line_splits(list_data_files(str(path)), "text", (), split_bytes, layout)
+    found = b"".join(part for split in splits for part in line_chunks(split, layout, 7))
+    assert found.splitlines() == lines[header : max(len(lines) - footer, 0)]
+
+
+def test_torn_rows_are_written_on_demand(tmp_path: Path) -> None:
+    schema = schema_of("string", "int")
+    batch = pa.RecordBatch.from_pydict({"c0": ["a\nb"], "c1": [1]}, arrow_schema(schema))
+    source("text").write([batch], schema, (*COMMA, ("shark.text.torn.rows", "true")), str(tmp_path / "f"))
+    assert (tmp_path / "f").read_bytes() == b"a\nb,1\n"
 
 
 def test_small_splits_give_the_same_rows(tmp_path: Path) -> None:

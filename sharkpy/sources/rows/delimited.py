@@ -1,30 +1,30 @@
-"""TEXTFILE with ROW FORMAT DELIMITED."""
+"""LazySimpleSerDe: fields between delimiters, nested types by levels of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from sharkpy.errors import UnsupportedError
 from sharkpy.sources.arrow import Array, ChunkedArray, column_type, pc, reader_of
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.escapes import Hidden, hide
-from sharkpy.sources.layout import DataFile
-from sharkpy.sources.line_chunks import line_chunks, line_splits
+from sharkpy.sources.line_chunks import LineLayout
 from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.source import BATCH_ROWS, Properties
-from sharkpy.sources.split import Split
+from sharkpy.sources.rows.row_format import Properties
+from sharkpy.sources.source import BATCH_ROWS
 from sharkpy.sources.text_fields import FieldReader, needs_fields
-from sharkpy.sources.text_format import NEWLINE, TextFormat, text_format
-from sharkpy.sources.text_write import write_text
+from sharkpy.sources.text_format import CARRIAGE_RETURN, NEWLINE, TextFormat, text_format
+from sharkpy.sources.text_write import text_rows
 from sharkpy.types import (
     DOUBLE,
     FLOAT,
     INTEGER_TYPES,
+    TIMESTAMP,
     CharType,
     DataType,
     DecimalType,
@@ -33,40 +33,34 @@ from sharkpy.types import (
     is_string,
 )
 
+_SPARE_LINE_ENDS = ((0xFE, NEWLINE), (0xFF, CARRIAGE_RETURN))
+"""Bytes that UTF-8 never uses and `hide` uses last, for line ends inside rows."""
 
-class TextSource:
-    """Delimited text. The CSV reader's typed conversion is tried first; what it refuses is read leniently."""
 
-    name = "text"
+@dataclass(frozen=True, slots=True)
+class DelimitedRows:
+    """The CSV reader's typed conversion is tried first; what it refuses is read leniently."""
 
-    def infer_schema(self, path: str) -> Schema:
-        raise UnsupportedError(f'text file "{path}" has no schema: name the columns')
+    is_lined: bool = True
 
-    def splits(
-        self,
-        files: Sequence[DataFile],
-        schema: Schema,  # noqa: ARG002 - the protocol's
-        properties: Properties,
-        split_bytes: int,
-    ) -> list[Split]:
+    def check(self, schema: Schema, properties: Properties) -> None:
+        text_format(properties).check(schema)
+
+    def lines(self, properties: Properties) -> LineLayout:
         layout = text_format(properties)
-        newline = bytes([layout.line])
-        return line_splits(files, self.name, properties, split_bytes, layout.header_lines, newline)
+        return LineLayout(bytes([layout.line]), layout.header_lines, layout.footer_lines)
 
-    def read(
-        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        layout = text_format(split.properties)
-        reader = _ChunkReader(layout, schema, tuple(names), metrics or ReadMetrics())
-        for chunk in line_chunks(split, layout.header_lines, bytes([layout.line])):
-            yield from reader.read(chunk)
+    def reader(
+        self, schema: Schema, names: Sequence[str], properties: Properties, metrics: ReadMetrics
+    ) -> DelimitedReader:
+        return DelimitedReader(text_format(properties), schema, tuple(names), metrics)
 
-    def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
-        return write_text(batches, schema, text_format(properties), path)
+    def encode(self, batch: pa.RecordBatch, schema: Schema, properties: Properties) -> Array:
+        return text_rows(batch, schema, replace(text_format(properties), is_lined=self.is_lined))
 
 
-class _ChunkReader:
-    """Reads the chunks of one split; remembers the columns that once were not well formed."""
+class DelimitedReader:
+    """Reads the rows of one split; remembers the columns that once were not well formed."""
 
     def __init__(self, layout: TextFormat, schema: Schema, names: tuple[str, ...], metrics: ReadMetrics) -> None:
         self.layout = layout
@@ -75,13 +69,35 @@ class _ChunkReader:
         self.positions = [schema.names.index(name) for name in names]
         self.types = [schema[name].dtype for name in names]
         self.num_fields = len(schema)
-        self.refused: set[int] = {i for i, dtype in enumerate(self.types) if needs_fields(dtype)}
+        # Timestamps of other forms than Hive's own are for the FieldReader too.
+        self.refused: set[int] = {
+            i
+            for i, dtype in enumerate(self.types)
+            if needs_fields(dtype) or (dtype == TIMESTAMP and layout.timestamp_formats)
+        }
 
-    def read(self, data: bytes) -> Iterator[pa.RecordBatch]:
-        self.metrics.bytes += len(data)
+    def read_lines(self, data: bytes) -> Iterator[pa.RecordBatch]:
         if not data.isascii():
-            data = _valid_utf8(data)
+            data = valid_utf8(data)
+        yield from self._read(data)
+
+    def read_rows(self, rows: Array) -> Iterator[pa.RecordBatch]:
+        """Rows of a sequence file, which may hold line ends."""
+        flat = b"".join(rows.to_pylist()) if not _is_ascii(rows) else b""
+        if flat and valid_utf8(flat) is not flat:
+            rows = pa.array([valid_utf8(row) for row in rows.to_pylist()], pa.binary())
+        inside = []
+        for spare, byte in _SPARE_LINE_ENDS:
+            if pc.any(pc.match_substring(rows, bytes([byte])), min_count=0).as_py():
+                rows = pc.replace_substring(rows, bytes([byte]), bytes([spare]))
+                inside.append((spare, byte))
+        ended = pc.binary_join_element_wise(rows, b"", bytes([self.layout.line]))
+        yield from self._read(_flat_bytes(ended), tuple(inside))
+
+    def _read(self, data: bytes, inside: tuple[tuple[int, int], ...] = ()) -> Iterator[pa.RecordBatch]:
+        """`inside`: bytes that stand for line ends inside rows."""
         data, hidden = hide(data, self.layout)
+        hidden = replace(hidden, restores=(*hidden.restores, *inside))
         if not self.names:
             rows = _count_lines(data)
             self.metrics.rows += rows
@@ -101,6 +117,8 @@ class _ChunkReader:
             return None
         end = data.find(b"\n")
         width = data.count(separator, 0, len(data) if end < 0 else end) + 1
+        if self.layout.last_takes_rest and width > self.num_fields:
+            return None
         has_hexadecimal = any(dtype in INTEGER_TYPES for dtype in self.types) and _has_hexadecimal(data)
         for _ in range(3):
             typed = [
@@ -185,7 +203,8 @@ class _ChunkReader:
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         lines = pc.split_pattern(pa.array([data.removesuffix(b"\n")], pa.binary()), b"\n").values
-        split = pc.split_pattern(lines, self.layout.separator(0))
+        most = self.num_fields - 1 if self.layout.last_takes_rest else None
+        split = pc.split_pattern(lines, self.layout.separator(0), max_splits=most) if most != 0 else list_of_one(lines)
         short = pc.sum(pc.less(pc.list_value_length(split), self.num_fields), min_count=0).as_py()
         self.metrics.malformed_lines += short
         parts = pc.list_slice(split, 0, self.num_fields, return_fixed_size_list=True)
@@ -224,7 +243,7 @@ def _one_chunk(column: ChunkedArray) -> Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
-def _valid_utf8(data: bytes) -> bytes:
+def valid_utf8(data: bytes) -> bytes:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
@@ -236,3 +255,19 @@ def _count_lines(data: bytes) -> int:
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data.count(NEWLINE) + (not data.endswith(b"\n"))
+
+
+def list_of_one(items: Array) -> Array:
+    return pa.ListArray.from_arrays(pa.array(range(len(items) + 1), pa.int32()), items)
+
+
+def _is_ascii(rows: Array) -> bool:
+    data = rows.buffers()[2]
+    return data is None or bool((np.frombuffer(data, np.uint8) < 128).all())
+
+
+def _flat_bytes(rows: Array) -> bytes:
+    """The bytes of all rows, one behind the other."""
+    offsets = np.frombuffer(rows.buffers()[1], np.int32)
+    first, last = int(offsets[rows.offset]), int(offsets[rows.offset + len(rows)])
+    return bytes(memoryview(rows.buffers()[2])[first:last])

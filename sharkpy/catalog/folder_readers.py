@@ -1,0 +1,68 @@
+"""Which folders of data are being read, by any process of the machine that uses the warehouse."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections import Counter
+from hashlib import blake2b
+
+
+class FolderReaders:
+    """Readers enter a folder before they list its files; what is hidden or dropped stays until they have left.
+
+    1. Each folder is one byte of a file, by the hash of its path: readers share a lock on it. Two folders on one byte
+       keep each other's files in vain, no more.
+    2. The locks belong to the process and end with it, however it ends. Threads of it are counted.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = -1
+        self._counts: Counter[int] = Counter()
+        self._lock = threading.Lock()
+
+    def enter(self, folder: str) -> None:
+        place = _place(folder)
+        with self._lock:
+            if not self._counts[place]:
+                fcntl.lockf(self._opened(), fcntl.LOCK_SH, 1, place)
+            self._counts[place] += 1
+
+    def leave(self, folder: str) -> None:
+        place = _place(folder)
+        with self._lock:
+            self._counts[place] -= 1
+            if not self._counts[place]:
+                del self._counts[place]
+                if self._file >= 0:
+                    fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
+
+    def is_read(self, folder: str) -> bool:
+        place = _place(folder)
+        with self._lock:
+            if self._counts[place]:
+                return True
+            try:
+                fcntl.lockf(self._opened(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            except OSError:
+                return True
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
+            return False
+
+    def close(self) -> None:
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+
+    def _opened(self) -> int:
+        """One file for the life of the process: closing any other descriptor of it would end the locks."""
+        if self._file < 0:
+            self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        return self._file
+
+
+def _place(folder: str) -> int:
+    return int.from_bytes(blake2b(os.fsencode(folder), digest_size=6).digest(), "big")

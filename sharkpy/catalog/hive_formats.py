@@ -1,0 +1,180 @@
+"""Hive's names of formats: words of STORED AS, classes of SerDes and of input and output formats.
+
+A format of files is a container (how a file is cut into rows) with a SerDe (how a row is cut into columns).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sharkpy.catalog.avro_schema import columns_of, given_schema
+from sharkpy.catalog.model import StorageFormat
+from sharkpy.types import STRING, Field
+
+SERDE_KEY = "serialization.lib"
+"""The property with a SerDe's class where it is not the only one of its format: Hive's own name for it."""
+_SERDE2 = "org.apache.hadoop.hive.serde2"
+_CONTRIB = "org.apache.hadoop.hive.contrib.serde2"
+_IO = "org.apache.hadoop.hive.ql.io"
+LAZY_SIMPLE = f"{_SERDE2}.lazy.LazySimpleSerDe"
+LAZY_BINARY = f"{_SERDE2}.lazybinary.LazyBinarySerDe"
+COLUMNAR = f"{_SERDE2}.columnar.ColumnarSerDe"
+LAZY_BINARY_COLUMNAR = f"{_SERDE2}.columnar.LazyBinaryColumnarSerDe"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """`words`: those of STORED AS. The first class of each kind is the one that is shown."""
+
+    name: str
+    words: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HiveFormat:
+    """A format by `name`, as `StorageFormat` has it: a container's name, or that of the SerDe of its lines.
+
+    `words` are those of STORED AS that mean the SerDe too.
+    """
+
+    name: str
+    container: str
+    serdes: tuple[str, ...]
+    words: tuple[str, ...] = ()
+
+
+CONTAINERS = (
+    Container(
+        "text",
+        ("TEXTFILE", "TEXT"),
+        ("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.mapreduce.lib.input.TextInputFormat"),
+        (
+            f"{_IO}.HiveIgnoreKeyTextOutputFormat",
+            f"{_IO}.IgnoreKeyTextOutputFormat",
+            "org.apache.hadoop.mapred.TextOutputFormat",
+        ),
+    ),
+    Container(
+        "sequencefile",
+        ("SEQUENCEFILE",),
+        ("org.apache.hadoop.mapred.SequenceFileInputFormat",),
+        (f"{_IO}.HiveSequenceFileOutputFormat", "org.apache.hadoop.mapred.SequenceFileOutputFormat"),
+    ),
+    Container("rcfile", ("RCFILE",), (f"{_IO}.RCFileInputFormat",), (f"{_IO}.RCFileOutputFormat",)),
+    Container(
+        "avro",
+        ("AVRO", "AVROFILE"),
+        (f"{_IO}.avro.AvroContainerInputFormat",),
+        (f"{_IO}.avro.AvroContainerOutputFormat",),
+    ),
+    Container(
+        "parquet",
+        ("PARQUET", "PARQUETFILE"),
+        (f"{_IO}.parquet.MapredParquetInputFormat", "parquet.hive.DeprecatedParquetInputFormat"),
+        (f"{_IO}.parquet.MapredParquetOutputFormat", "parquet.hive.DeprecatedParquetOutputFormat"),
+    ),
+    Container("orc", ("ORC", "ORCFILE"), (f"{_IO}.orc.OrcInputFormat",), (f"{_IO}.orc.OrcOutputFormat",)),
+)
+"""The first of each container's formats below is the one of STORED AS without a SerDe."""
+
+FORMATS = (
+    HiveFormat("text", "text", (LAZY_SIMPLE,)),
+    HiveFormat(
+        "json", "text", ("org.apache.hive.hcatalog.data.JsonSerDe", f"{_SERDE2}.JsonSerDe"), ("JSON", "JSONFILE")
+    ),
+    HiveFormat("csv", "text", (f"{_SERDE2}.OpenCSVSerde",)),
+    HiveFormat("regex", "text", (f"{_SERDE2}.RegexSerDe", f"{_CONTRIB}.RegexSerDe")),
+    HiveFormat("multidelimit", "text", (f"{_SERDE2}.MultiDelimitSerDe", f"{_CONTRIB}.MultiDelimitSerDe")),
+    HiveFormat("sequencefile", "sequencefile", (LAZY_SIMPLE, LAZY_BINARY)),
+    HiveFormat("rcfile", "rcfile", (LAZY_BINARY_COLUMNAR, COLUMNAR)),
+    HiveFormat("avro", "avro", (f"{_SERDE2}.avro.AvroSerDe",)),
+    HiveFormat("parquet", "parquet", (f"{_IO}.parquet.serde.ParquetHiveSerDe", "parquet.hive.serde.ParquetHiveSerDe")),
+    HiveFormat("orc", "orc", (f"{_IO}.orc.OrcSerde",)),
+)
+_BY_NAME = {one.name: one for one in FORMATS}
+_CONTAINERS = {one.name: one for one in CONTAINERS}
+_BY_WORD = {word: next(f.name for f in FORMATS if f.container == one.name) for one in CONTAINERS for word in one.words}
+_BY_WORD |= {word: one.name for one in FORMATS for word in one.words}
+WORDS = tuple(sorted(_BY_WORD))
+
+
+def format_of_word(word: str) -> StorageFormat | None:
+    """What STORED AS and `hive.default.fileformat` mean by a word."""
+    name = _BY_WORD.get(word.upper())
+    return None if name is None else StorageFormat(name)
+
+
+def format_of_classes(input_format: str, output_format: str) -> StorageFormat | None:
+    """The format of a container without a SerDe; None for classes that are none's, or not the same one's."""
+    found = next((one for one in CONTAINERS if input_format in one.inputs and output_format in one.outputs), None)
+    return None if found is None else StorageFormat(next(f.name for f in FORMATS if f.container == found.name))
+
+
+def known_classes(is_input: bool) -> tuple[str, ...]:
+    return tuple(name for one in CONTAINERS for name in (one.inputs if is_input else one.outputs))
+
+
+def format_of_serde(serde: str, properties: tuple[tuple[str, str], ...]) -> StorageFormat | None:
+    """The format that ROW FORMAT SERDE alone gives: in lines of text where the SerDe can read them."""
+    found = next((one for one in FORMATS if serde in one.serdes), None)
+    return None if found is None else _with_class(found, serde, properties)
+
+
+def with_serde(storage: StorageFormat, serde: str, properties: tuple[tuple[str, str], ...]) -> StorageFormat | None:
+    """The container of `storage` with another SerDe; None where the two do not go together."""
+    container = _BY_NAME[storage.name].container
+    found = next((one for one in FORMATS if one.container == container and serde in one.serdes), None)
+    if found is None:
+        return None
+    kept = tuple(item for item in storage.properties if item[0] != SERDE_KEY and item[0] not in dict(properties))
+    return _with_class(found, serde, (*kept, *properties))
+
+
+def serde_of(storage: StorageFormat) -> str:
+    return dict(storage.properties).get(SERDE_KEY, _BY_NAME[storage.name].serdes[0])
+
+
+def with_default_serde(storage: StorageFormat, serde: str) -> StorageFormat:
+    """`storage` with the SerDe of a setting, unless it has one of its own."""
+    if SERDE_KEY in dict(storage.properties) or serde not in _BY_NAME[storage.name].serdes:
+        return storage
+    return _with_class(_BY_NAME[storage.name], serde, storage.properties)
+
+
+def hive_classes(storage: StorageFormat) -> tuple[str, str, str]:
+    """SerDe, input format and output format."""
+    container = _CONTAINERS[_BY_NAME[storage.name].container]
+    return serde_of(storage), container.inputs[0], container.outputs[0]
+
+
+def container_of(storage: StorageFormat) -> Container:
+    return _CONTAINERS[_BY_NAME[storage.name].container]
+
+
+def has_default_serde(storage: StorageFormat) -> bool:
+    """Whether STORED AS alone says it all but for delimiters."""
+    found = _BY_NAME[storage.name]
+    first = next(one for one in FORMATS if one.container == found.container)
+    return serde_of(storage) == first.serdes[0]
+
+
+def columns_of_format(
+    storage: StorageFormat, properties: tuple[tuple[str, str], ...], columns: list[Field] | None
+) -> list[Field] | None:
+    """The columns of a table that declares `columns`, or none: an Avro schema in its properties says them instead,
+    and in CSV all are strings.
+    """
+    if storage.name == "avro" and (record := given_schema((*properties, *storage.properties))) is not None:
+        return list(columns_of(record))
+    if storage.name == "csv" and columns is not None:
+        return [replace(column, dtype=STRING) for column in columns]
+    return columns
+
+
+def _with_class(found: HiveFormat, serde: str, properties: tuple[tuple[str, str], ...]) -> StorageFormat:
+    storage = StorageFormat(found.name, properties)
+    if serde == found.serdes[0]:
+        return storage
+    return replace(storage, properties=((SERDE_KEY, serde), *properties))

@@ -1,0 +1,24 @@
+"""Folders that belong to no table: what lies in them is never deleted or replaced as a table's data."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from sharkpy.errors import BindError
+
+
+def is_shared_folder(path: str) -> bool:
+    """Whether `path` is the root or a folder right below it, the user's home, the folder for temporary files,
+    or holds one of these.
+    """
+    folder = Path(path).resolve()
+    others = [Path(tempfile.gettempdir()).resolve(), Path.home().resolve()]
+    return len(folder.parts) <= 2 or any(other.is_relative_to(folder) for other in others)
+
+
+def require_own_folder(path: str, what: str) -> None:
+    """BindError where `what` would delete all that is in a shared folder."""
+    if is_shared_folder(path):
+        message = f'{what} would delete what is in "{path}", which is not a folder for one table'
+        raise BindError(message, hint="name a folder below it", sqlstate="42000")

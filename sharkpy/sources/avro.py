@@ -1,0 +1,308 @@
+"""Avro container files: blocks between sync markers, columns by name."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+import mmap
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, cast
+
+import pyarrow as pa
+
+from sharkpy.catalog.avro_schema import AvroSchema, given_schema, record_of, type_of
+from sharkpy.errors import SourceError, UnsupportedError
+from sharkpy.sources.arrow import column_type
+from sharkpy.sources.columns import row_count_batch
+from sharkpy.sources.convert import convert
+from sharkpy.sources.failures import io_error, no_places
+from sharkpy.sources.hadoop_codecs import CODECS, OUTPUT_CODEC, codec_of_class
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.line_chunks import check_unchanged
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.output_file import output_file
+from sharkpy.sources.sequence_file import byte_ranges, cut_off, map_file
+from sharkpy.sources.source import BATCH_ROWS, Properties
+from sharkpy.sources.split import Split
+from sharkpy.types import ArrayType, DataType, MapType, Schema, StructType, arrow_schema
+
+_MAGIC = b"Obj\x01"
+_SYNC_BYTES = 16
+_CODEC_KEY = "avro.output.codec"
+
+
+@dataclass(frozen=True, slots=True)
+class AvroHeader:
+    record: dict[str, Any]
+    codec: str
+    sync: bytes
+    end: int
+
+
+class AvroSource:
+    """A table's own schema (avro.schema.literal, avro.schema.url) resolves that of its files, with its defaults."""
+
+    name = "avro"
+    splits_bytes = True
+    splits_lines = False
+
+    def check(self, schema: Schema, properties: Properties) -> None:
+        if given_schema(properties) is None:
+            record_of(schema)
+
+    def splits(
+        self,
+        files: Sequence[DataFile],
+        schema: Schema,  # noqa: ARG002 - the protocol's
+        properties: Properties,
+        split_bytes: int,
+    ) -> list[Split]:
+        return byte_ranges(files, self.name, properties, split_bytes)
+
+    def read(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        check_unchanged(split)
+        counted = metrics or ReadMetrics()
+        try:
+            with open(split.path, "rb") as file, map_file(file) as data:
+                header = _read_header(data, split.path)
+                blocks = _blocks(data, split, header)
+                if not names:
+                    for count, content in blocks:
+                        counted.rows, counted.bytes = counted.rows + count, counted.bytes + len(content)
+                        yield row_count_batch(count)
+                    return
+                rows = _Rows(header, given_schema(split.properties), schema.select(names), split.path)
+                for records in _batches(blocks, rows, counted):
+                    counted.rows += len(records)
+                    yield rows.batch(records)
+        except OSError as error:
+            raise io_error(error, split.path) from None
+
+    def read_placed(
+        self,
+        split: Split,
+        schema: Schema,  # noqa: ARG002 - the protocol's
+        names: Sequence[str],  # noqa: ARG002 - the protocol's
+        metrics: ReadMetrics,  # noqa: ARG002 - the protocol's
+    ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
+        raise no_places(split)
+
+    def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
+        import fastavro
+
+        record = given_schema(properties) or record_of(schema)
+        names = {str(field["name"]).lower(): str(field["name"]) for field in record["fields"]}
+        order = [(names[field.name], field.dtype) for field in schema if field.name in names]
+        places = [place for place, field in enumerate(schema) if field.name in names]
+        num_rows = 0
+        with output_file(path) as file:
+            parsed = fastavro.parse_schema(record)
+            writer = fastavro.write.Writer(file, parsed, codec=_output_codec(properties))
+            for batch in batches:
+                columns = [batch.column(place).to_pylist() for place in places]
+                for values in zip(*columns, strict=True):
+                    pairs = zip(order, values, strict=True)
+                    writer.write({name: _written(value, dtype) for (name, dtype), value in pairs})
+                num_rows += batch.num_rows
+            writer.flush()
+        return num_rows
+
+
+class _Rows:
+    """The wanted columns of a file's records."""
+
+    def __init__(self, header: AvroHeader, given: dict[str, Any] | None, wanted: Schema, path: str) -> None:
+        import fastavro
+
+        self._path = path
+        self._wanted = wanted
+        self._schema = fastavro.parse_schema(header.record)
+        self._target = None if given is None else fastavro.parse_schema(given)
+        fields = (given or header.record)["fields"]
+        self._fields = {str(field["name"]).lower(): (str(field["name"]), field["type"]) for field in fields}
+        self._named: dict[str, AvroSchema] = {}
+        for field in fields:
+            type_of(field["type"], self._named)
+
+    def records(self, count: int, content: bytes) -> list[dict[str, Any]]:
+        import fastavro
+
+        stream = io.BytesIO(content)
+        try:
+            read = (fastavro.schemaless_reader(stream, self._schema, self._target) for _ in range(count))
+            return cast(list[dict[str, Any]], list(read))
+        except (EOFError, IndexError, ValueError, KeyError, fastavro.read.SchemaResolutionError) as error:
+            raise SourceError(f'"{self._path}" cannot be read as Avro: {error}') from None
+
+    def batch(self, records: list[dict[str, Any]]) -> pa.RecordBatch:
+        columns = [self._column(records, field.name, field.dtype) for field in self._wanted]
+        return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(self._wanted))
+
+    def _column(self, records: list[dict[str, Any]], name: str, dtype: DataType) -> Any:
+        if name not in self._fields:
+            return pa.nulls(len(records), column_type(dtype))
+        stored, avro_type = self._fields[name]
+        found = type_of(avro_type, self._named)
+        values = [_read(record[stored], found) for record in records]
+        try:
+            return convert(pa.array(values, column_type(found)), found, dtype)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            raise SourceError(f'column "{name}" of "{self._path}" is {found} and cannot be read as {dtype}') from None
+
+
+def _batches(blocks: Iterator[tuple[int, bytes]], rows: _Rows, counted: ReadMetrics) -> Iterator[list[dict[str, Any]]]:
+    pending: list[dict[str, Any]] = []
+    for count, content in blocks:
+        counted.bytes += len(content)
+        pending += rows.records(count, content)
+        if len(pending) >= BATCH_ROWS:
+            yield pending
+            pending = []
+    if pending:
+        yield pending
+
+
+def _read(value: Any, dtype: DataType) -> Any:
+    """A value as Avro gives it in the form that Arrow takes: times without a zone, names of fields in lower case."""
+    match value, dtype:
+        case datetime.datetime(), _:
+            return value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value
+        case list(), ArrayType(element):
+            return [_read(item, element) for item in value]
+        case dict(), MapType(_, item_type):
+            return [(key, _read(item, item_type)) for key, item in value.items()]
+        case dict(), StructType(names, types):
+            lowered = {key.lower(): item for key, item in value.items()}
+            return {name: _read(lowered.get(name), t) for name, t in zip(names, types, strict=True)}
+    return value
+
+
+def _written(value: Any, dtype: DataType) -> Any:
+    match value, dtype:
+        case None, _:
+            return None
+        case datetime.datetime(), _:
+            return value.replace(tzinfo=datetime.UTC)
+        case list(), MapType(_, item_type):
+            return {key: _written(item, item_type) for key, item in value}
+        case list(), ArrayType(element):
+            return [_written(item, element) for item in value]
+        case Mapping(), StructType(names, types):
+            return {name: _written(value[name], t) for name, t in zip(names, types, strict=True)}
+        case Decimal(), _:
+            return value
+    return value
+
+
+def _read_header(data: mmap.mmap, path: str) -> AvroHeader:
+    if data[:4] != _MAGIC:
+        raise SourceError(f'"{path}" is no Avro file')
+    try:
+        metadata: dict[str, bytes] = {}
+        place = 4
+        while True:
+            count, place = _long(data, place)
+            if count == 0:
+                break
+            if count < 0:
+                _, place = _long(data, place)
+            for _ in range(abs(count)):
+                key, place = _bytes(data, place)
+                metadata[key.decode()], place = _bytes(data, place)
+        record = json.loads(metadata["avro.schema"])
+    except (IndexError, KeyError, ValueError):
+        raise cut_off(path) from None
+    if not isinstance(record, dict) or record.get("type") != "record":
+        raise UnsupportedError(f'the Avro file "{path}", which holds no records')
+    codec = metadata.get("avro.codec", b"null").decode()
+    return AvroHeader(record, codec, data[place : place + _SYNC_BYTES], place + _SYNC_BYTES)
+
+
+def _blocks(data: mmap.mmap, split: Split, header: AvroHeader) -> Iterator[tuple[int, bytes]]:
+    """The number of records and the plain bytes of the blocks that begin in the split.
+
+    A block begins behind a sync marker; the one that ends the header counts as the start of the file.
+    """
+    end, place = split.start + split.length, header.end
+    if split.start > 0:
+        # The marker of a block that begins in this split begins in it too.
+        found = data.find(header.sync, max(split.start, header.end))
+        if found < 0 or found >= end:
+            return
+        place = found + _SYNC_BYTES
+    while place < len(data):
+        try:
+            count, first = _long(data, place)
+            size, first = _long(data, first)
+        except IndexError:
+            raise cut_off(split.path) from None
+        marker = first + size
+        if size < 0 or data[marker : marker + _SYNC_BYTES] != header.sync:
+            raise cut_off(split.path)
+        yield count, _plain(data[first:marker], header.codec, split.path)
+        if marker >= end:
+            return
+        place = marker + _SYNC_BYTES
+
+
+def _long(data: mmap.mmap, place: int) -> tuple[int, int]:
+    """A zigzag number, seven bits a byte, and where it ends."""
+    number = shift = 0
+    while True:
+        byte = data[place]
+        place += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number >> 1 ^ -(number & 1), place
+        shift += 7
+
+
+def _bytes(data: mmap.mmap, place: int) -> tuple[bytes, int]:
+    size, first = _long(data, place)
+    if size < 0 or first + size > len(data):
+        raise IndexError(place)
+    return data[first : first + size], first + size
+
+
+def _unsnappy(data: bytes) -> bytes:
+    from sharkpy.sources.hadoop_codecs import snappy_size
+
+    packed = data[:-4]
+    plain = bytes(pa.Codec("snappy").decompress(packed, snappy_size(packed), asbytes=True))
+    if zlib.crc32(plain) != int.from_bytes(data[-4:], "big"):
+        raise ValueError("its checksum does not match")
+    return plain
+
+
+_DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "null": lambda data: data,
+    "deflate": lambda data: zlib.decompress(data, -15),
+    "snappy": _unsnappy,
+    "bzip2": next(codec.decompress for codec in CODECS if codec.name == "bzip2"),
+    "zstandard": next(codec.decompress for codec in CODECS if codec.name == "zstd"),
+}
+_OUTPUT_CODECS = {"deflate": "deflate", "gzip": "deflate", "bzip2": "bzip2"}
+"""What fastavro writes without further libraries."""
+
+
+def _plain(data: bytes, codec: str, path: str) -> bytes:
+    if codec not in _DECOMPRESS:
+        raise UnsupportedError(f'the codec "{codec}" of the Avro file "{path}"')
+    try:
+        return _DECOMPRESS[codec](data)
+    except (EOFError, OSError, ValueError, zlib.error, IndexError, pa.ArrowException) as error:
+        raise SourceError(f'"{path}" is damaged: its {codec} data cannot be read ({error})') from None
+
+
+def _output_codec(properties: Properties) -> str:
+    given = dict(properties)
+    if _CODEC_KEY in given:
+        return given[_CODEC_KEY]
+    name = codec_of_class(given[OUTPUT_CODEC]).name if OUTPUT_CODEC in given else "null"
+    return "null" if name == "null" else _OUTPUT_CODECS.get(name, "deflate")

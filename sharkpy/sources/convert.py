@@ -1,0 +1,55 @@
+"""Columns of files that were written with other types than the table declares now, as Hive reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
+from sharkpy.sources.columns import conform_column
+from sharkpy.sources.text_write import hive_text
+from sharkpy.types import ArrayType, DataType, MapType, Schema, StructType, arrow_schema, is_nested, is_string
+
+
+def convert_columns(batches: Iterable[pa.RecordBatch], old: Schema, new: Schema) -> Iterator[pa.RecordBatch]:
+    """Columns go by their places: types are converted, missing ones are NULL, surplus ones are left out."""
+    target = arrow_schema(new)
+    pairs = list(zip(old, new, strict=False))
+    for batch in batches:
+        columns = [convert(batch.column(i), was.dtype, now.dtype) for i, (was, now) in enumerate(pairs)]
+        columns += [pa.nulls(batch.num_rows, field.type) for field in list(target)[len(pairs) :]]
+        yield pa.RecordBatch.from_arrays(columns, schema=target)
+
+
+def convert(array: Array, old: DataType, new: DataType) -> Array:
+    """A value that the new type does not have is NULL."""
+    if old == new:
+        return array
+    match old, new:
+        case ArrayType(was), ArrayType(now):
+            return list_array(array.offsets, convert(array.values, was, now), mask=_mask(array))
+        case MapType(old_key, old_value), MapType(new_key, new_value):
+            keys, items = convert(array.keys, old_key, new_key), convert(array.items, old_value, new_value)
+            return map_array(array.offsets, keys, items, column_type(new), mask=_mask(array))
+        case StructType(), StructType():
+            return _struct(array, old.types, new)
+    if is_nested(old) or is_nested(new):
+        return pa.nulls(len(array), column_type(new))
+    source = hive_text(array, old).cast(pa.string()) if is_string(new) and not is_string(old) else array
+    column = conform_column(pa.chunked_array([source]), new)
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _struct(array: Array, old: Sequence[DataType], new: StructType) -> Array:
+    """Fields go by their places."""
+    parts = array.flatten()
+    children = [
+        convert(parts[i], old[i], now) if i < len(parts) else pa.nulls(len(array), column_type(now))
+        for i, now in enumerate(new.types)
+    ]
+    return pa.StructArray.from_arrays(children, fields=list(column_type(new)), mask=_mask(array))
+
+
+def _mask(array: Array) -> Array | None:
+    return pc.is_null(array) if array.null_count else None

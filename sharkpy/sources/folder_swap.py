@@ -1,0 +1,47 @@
+"""One folder in the place of another: readers of the name find the old one or the new one."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+"""Of Linux's renameat2(2)."""
+_NOT_THERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+
+
+def swap(first: str, second: str) -> None:
+    """Each of two folders under the other's name, at once where the system can exchange names.
+
+    Elsewhere `second` has no folder for a moment. OSError for what the system refuses.
+    """
+    exchange = _renameat2()
+    if exchange is not None:
+        if exchange(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0:
+            return
+        code = ctypes.get_errno()
+        if code not in _NOT_THERE:
+            raise OSError(code, os.strerror(code), second)
+    aside = Path(first).with_name(f"{Path(first).name}.aside")
+    Path(second).rename(aside)
+    try:
+        Path(first).rename(second)
+    except OSError:
+        aside.rename(second)
+        raise
+    aside.rename(first)
+
+
+@cache
+def _renameat2() -> Any:
+    try:
+        function = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return None
+    function.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    return function

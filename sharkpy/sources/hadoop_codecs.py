@@ -1,0 +1,231 @@
+"""Hadoop's compression codecs: of whole files by their suffix, and of blocks inside files by the codec's class."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from sharkpy.errors import UnsupportedError
+
+_PACKAGE = "org.apache.hadoop.io.compress"
+OUTPUT_CODEC = "mapreduce.output.fileoutputformat.compress.codec"
+OUTPUT_TYPE = "mapreduce.output.fileoutputformat.compress.type"
+"""Properties of what is being written: the class of its codec, and RECORD or BLOCK for sequence files."""
+_BLOCK_BYTES = 256 << 10
+"""Uncompressed bytes of a block of the codecs that are cut into blocks: Hadoop's own buffer size."""
+
+
+@dataclass(frozen=True, slots=True)
+class HadoopCodec:
+    """`decompress` takes all that `compress` gave; `stream` opens a file of any size."""
+
+    name: str
+    classes: tuple[str, ...]
+    suffix: str
+    compress: Callable[[bytes], bytes]
+    decompress: Callable[[bytes], bytes]
+    stream: Callable[[str], BinaryIO]
+
+
+def codec_of_path(path: str) -> HadoopCodec | None:
+    """None for a file that is not compressed."""
+    return _BY_SUFFIX.get(Path(path).suffix.lower())
+
+
+def codec_of_class(name: str) -> HadoopCodec:
+    """The codec with this class, or this name."""
+    found = _BY_CLASS.get(name) or _BY_CLASS.get(f"{_PACKAGE}.{name}") or _BY_NAME.get(name.lower())
+    if found is None:
+        raise UnsupportedError(f'the compression codec "{name}" is not supported', hint=f"known: {', '.join(_BY_NAME)}")
+    return found
+
+
+def _zstd(data: bytes) -> bytes:
+    return bytes(pa.Codec("zstd").compress(data, asbytes=True))
+
+
+def _unzstd(data: bytes) -> bytes:
+    with pa.input_stream(pa.py_buffer(data), compression="zstd") as stream:
+        return bytes(stream.read())
+
+
+def _arrow_stream(name: Any) -> Callable[[str], BinaryIO]:
+    def opened(path: str) -> BinaryIO:
+        stream: Any = pa.input_stream(path, compression=name)
+        return stream  # type: ignore[no-any-return]
+
+    return opened
+
+
+class _Chunked:
+    """A readable file over chunks of bytes that are made of another one by one."""
+
+    def __init__(self, path: str, chunks: Callable[[BinaryIO], Iterator[bytes]]) -> None:
+        self._file = open(path, "rb")  # noqa: SIM115 - closed by close
+        self._chunks = chunks(self._file)
+        self._rest = b""
+
+    def read(self, size: int = -1) -> bytes:
+        parts, have = [self._rest], len(self._rest)
+        while size < 0 or have < size:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                break
+            parts.append(chunk)
+            have += len(chunk)
+        data = b"".join(parts)
+        end = len(data) if size < 0 else size
+        self._rest = data[end:]
+        return data[:end]
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> _Chunked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _zlib_chunks(file: BinaryIO) -> Iterator[bytes]:
+    inflater = zlib.decompressobj()
+    while data := file.read(1 << 20):
+        while data:
+            if inflater.eof:
+                inflater = zlib.decompressobj()
+            yield inflater.decompress(data)
+            data = inflater.unused_data
+    if not inflater.eof:
+        raise EOFError("the compressed file ended before its end was marked")
+
+
+def _zlib_stream(path: str) -> BinaryIO:
+    stream: Any = _Chunked(path, _zlib_chunks)
+    return stream  # type: ignore[no-any-return]
+
+
+def _framed_compress(name: Any) -> Callable[[bytes], bytes]:
+    """Blocks: their uncompressed length, then chunks behind their compressed lengths (big endian)."""
+
+    def compress(data: bytes) -> bytes:
+        codec, parts = pa.Codec(name), []
+        for start in range(0, len(data), _BLOCK_BYTES):
+            block = data[start : start + _BLOCK_BYTES]
+            packed = codec.compress(block, asbytes=True)
+            parts += [struct.pack(">II", len(block), len(packed)), packed]
+        return b"".join(map(bytes, parts))
+
+    return compress
+
+
+def _framed_chunks(read: Callable[[int], bytes], name: Any) -> Iterator[bytes]:
+    codec: Any = pa.Codec(name)
+    size_of = _CHUNK_SIZES[name]
+    while header := read(4):
+        remaining = _length(header)
+        while remaining > 0:
+            packed_bytes = _length(read(4))
+            packed = read(packed_bytes)
+            if len(packed) < packed_bytes:
+                raise EOFError("a compressed block is cut off")
+            size = size_of(packed)
+            yield bytes(codec.decompress(packed, size, asbytes=True))
+            remaining -= size
+
+
+def _length(data: bytes) -> int:
+    if len(data) < 4:
+        raise EOFError("a compressed block is cut off")
+    return int.from_bytes(data, "big")
+
+
+def snappy_size(packed: bytes) -> int:
+    """Snappy begins with the uncompressed length, seven bits a byte."""
+    size = shift = 0
+    for byte in packed:
+        size |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return size
+        shift += 7
+    raise EOFError("a compressed block is cut off")
+
+
+def _lz4_size(packed: bytes) -> int:
+    """The uncompressed length of an LZ4 block, which tells it nowhere: the sum of its literals and matches."""
+    place = size = 0
+    while place < len(packed):
+        token = packed[place]
+        literals, place = _lz4_count(packed, place + 1, token >> 4)
+        place += literals
+        size += literals
+        if place >= len(packed):
+            break
+        matched, place = _lz4_count(packed, place + 2, token & 15)
+        size += matched + 4
+    return size
+
+
+def _lz4_count(packed: bytes, place: int, count: int) -> tuple[int, int]:
+    if count < 15:
+        return count, place
+    while packed[place] == 255:
+        count, place = count + 255, place + 1
+    return count + packed[place], place + 1
+
+
+_CHUNK_SIZES: dict[str, Callable[[bytes], int]] = {"snappy": snappy_size, "lz4_raw": _lz4_size}
+
+
+def _framed_decompress(name: str) -> Callable[[bytes], bytes]:
+    return lambda data: b"".join(_framed_chunks(pa.BufferReader(data).read, name))
+
+
+def _framed_stream(name: str) -> Callable[[str], BinaryIO]:
+    def opened(path: str) -> BinaryIO:
+        stream: Any = _Chunked(path, lambda file: _framed_chunks(file.read, name))
+        return stream  # type: ignore[no-any-return]
+
+    return opened
+
+
+CODECS = (
+    HadoopCodec(
+        "deflate",
+        (f"{_PACKAGE}.DefaultCodec", f"{_PACKAGE}.DeflateCodec"),
+        ".deflate",
+        zlib.compress,
+        zlib.decompress,
+        _zlib_stream,
+    ),
+    HadoopCodec("gzip", (f"{_PACKAGE}.GzipCodec",), ".gz", gzip.compress, gzip.decompress, _arrow_stream("gzip")),
+    HadoopCodec("bzip2", (f"{_PACKAGE}.BZip2Codec",), ".bz2", bz2.compress, bz2.decompress, _arrow_stream("bz2")),
+    HadoopCodec("zstd", (f"{_PACKAGE}.ZStandardCodec",), ".zst", _zstd, _unzstd, _arrow_stream("zstd")),
+    HadoopCodec(
+        "snappy",
+        (f"{_PACKAGE}.SnappyCodec",),
+        ".snappy",
+        _framed_compress("snappy"),
+        _framed_decompress("snappy"),
+        _framed_stream("snappy"),
+    ),
+    HadoopCodec(
+        "lz4",
+        (f"{_PACKAGE}.Lz4Codec",),
+        ".lz4",
+        _framed_compress("lz4_raw"),
+        _framed_decompress("lz4_raw"),
+        _framed_stream("lz4_raw"),
+    ),
+)
+_BY_SUFFIX = {codec.suffix: codec for codec in CODECS}
+_BY_CLASS = {name: codec for codec in CODECS for name in codec.classes}
+_BY_NAME = {codec.name: codec for codec in CODECS}

@@ -1,0 +1,228 @@
+"""Hive's LazyBinary encoding: values; rows and structs in groups of eight fields behind a byte of null bits."""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from sharkpy.sources.writables import BytesLike, read_vlong, write_vlong
+from sharkpy.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+    is_string,
+)
+
+_EPOCH_DAY = datetime.date(1970, 1, 1)
+_EPOCH = datetime.datetime(1970, 1, 1)
+_LAST_SECOND = (1 << 31) - 1
+
+Decoder = Callable[[BytesLike, int], tuple[Any, int]]
+Encoder = Callable[[Any], bytes]
+
+
+def decode_fields(data: BytesLike, start: int, end: int, types: Sequence[DataType]) -> list[Any]:
+    """The fields of a row or struct; those that it is too short for are NULL."""
+    values: list[Any] = []
+    place, bits = start, 0
+    for index, dtype in enumerate(types):
+        if index % 8 == 0:
+            bits = data[place] if place < end else 0
+            place += 1
+        if bits >> (index % 8) & 1 and place < end:
+            value, place = decode(data, place, dtype)
+            values.append(value)
+        else:
+            values.append(None)
+    return values
+
+
+def encode_fields(values: Sequence[Any], types: Sequence[DataType]) -> bytes:
+    parts = []
+    for first in range(0, len(values), 8):
+        group = values[first : first + 8]
+        parts.append(bytes([sum((value is not None) << bit for bit, value in enumerate(group))]))
+        parts += [encode(value, types[first + i]) for i, value in enumerate(group) if value is not None]
+    return b"".join(parts)
+
+
+def decode(data: BytesLike, place: int, dtype: DataType) -> tuple[Any, int]:
+    """A value that is not NULL, and where it ends."""
+    if dtype in _DECODERS:
+        return _DECODERS[dtype](data, place)
+    if is_string(dtype) or dtype == BINARY:
+        size, first = read_vlong(data, place)
+        end = first + size
+    elif isinstance(dtype, DecimalType):
+        return _read_decimal(data, place, dtype)
+    else:
+        first = place + 4
+        end = first + int.from_bytes(data[place:first], "big")
+    return decode_content(data, first, end, dtype), end
+
+
+def decode_content(data: BytesLike, first: int, end: int, dtype: DataType) -> Any:
+    """A value whose length is known from elsewhere, and not written before it."""
+    match dtype:
+        case ArrayType(element):
+            return _read_items(data, first, (element,))
+        case MapType(key, value):
+            entries = _read_items(data, first, (key, value))
+            pairs = zip(entries[::2], entries[1::2], strict=True)
+            return list({name: (name, item) for name, item in reversed(list(pairs)) if name is not None}.values())[::-1]
+        case StructType(names, types):
+            return dict(zip(names, decode_fields(data, first, end, types), strict=True))
+    if is_string(dtype):
+        return bytes(data[first:end]).decode("utf-8", "replace")
+    if dtype == BINARY:
+        return bytes(data[first:end])
+    return decode(data, first, dtype)[0]
+
+
+def encode(value: Any, dtype: DataType) -> bytes:
+    """A value that is not NULL."""
+    content = encode_content(value, dtype)
+    if is_string(dtype) or dtype == BINARY:
+        return write_vlong(len(content)) + content
+    if isinstance(dtype, (ArrayType, MapType, StructType)):
+        return struct.pack(">i", len(content)) + content
+    return content
+
+
+def encode_content(value: Any, dtype: DataType) -> bytes:
+    """As `encode`, without the length before it."""
+    match dtype:
+        case ArrayType(element):
+            return _written_items(value, len(value), (element,))
+        case MapType(key, item_type):
+            pairs = list(value.items()) if isinstance(value, Mapping) else value
+            return _written_items([part for pair in pairs for part in pair], len(pairs), (key, item_type))
+        case StructType(names, types):
+            return encode_fields([value[name] for name in names], types)
+        case DecimalType():
+            return _written_decimal(value)
+    if is_string(dtype):
+        return str(value).encode()
+    return bytes(value) if dtype == BINARY else _ENCODERS[dtype](value)
+
+
+def _read_items(data: BytesLike, place: int, types: tuple[DataType, ...]) -> list[Any]:
+    """Elements of an array, or keys and values of a map in turn: their number, null bits for all, then the values."""
+    count, place = read_vlong(data, place)
+    count *= len(types)
+    nulls, place = place, place + (count + 7) // 8
+    items: list[Any] = []
+    for index in range(count):
+        if data[nulls + index // 8] >> (index % 8) & 1:
+            item, place = decode(data, place, types[index % len(types)])
+            items.append(item)
+        else:
+            items.append(None)
+    return items
+
+
+def _written_items(items: Sequence[Any], count: int, types: tuple[DataType, ...]) -> bytes:
+    nulls = bytearray((len(items) + 7) // 8)
+    for index, item in enumerate(items):
+        nulls[index // 8] |= (item is not None) << (index % 8)
+    parts = [encode(item, types[index % len(types)]) for index, item in enumerate(items) if item is not None]
+    return b"".join([write_vlong(count), bytes(nulls), *parts])
+
+
+def _fixed(form: str) -> Decoder:
+    reader = struct.Struct(form)
+
+    def read(data: BytesLike, place: int) -> tuple[Any, int]:
+        return reader.unpack_from(data, place)[0], place + reader.size
+
+    return read
+
+
+def _read_date(data: BytesLike, place: int) -> tuple[datetime.date, int]:
+    days, end = read_vlong(data, place)
+    return _EPOCH_DAY + datetime.timedelta(days=days), end
+
+
+def _read_timestamp(data: BytesLike, place: int) -> tuple[datetime.datetime, int]:
+    """Seconds in 31 bits; a set first bit announces nanoseconds with their digits reversed, or more bits of seconds."""
+    word, end = int.from_bytes(data[place : place + 4], "big"), place + 4
+    seconds, nanos = word & _LAST_SECOND, 0
+    if word > _LAST_SECOND:
+        number, end = read_vlong(data, end)
+        if number < 0:
+            number = -number - 1
+            high, end = read_vlong(data, end)
+            seconds |= high << 31
+        nanos = int(str(number)[::-1].ljust(9, "0"))
+    return _EPOCH + datetime.timedelta(seconds=seconds, microseconds=nanos // 1000), end
+
+
+def _written_timestamp(value: datetime.datetime) -> bytes:
+    elapsed = value - _EPOCH
+    seconds, nanos = elapsed.days * 86400 + elapsed.seconds, elapsed.microseconds * 1000
+    is_wide = not 0 <= seconds <= _LAST_SECOND
+    number = int(f"{nanos:09d}"[::-1])
+    word = seconds & _LAST_SECOND
+    if not is_wide and not number:
+        return struct.pack(">I", word)
+    packed = struct.pack(">I", word | 1 << 31) + write_vlong(-number - 1 if is_wide else number)
+    return packed + write_vlong(seconds >> 31) if is_wide else packed
+
+
+def _read_decimal(data: BytesLike, place: int, dtype: DecimalType) -> tuple[Decimal | None, int]:
+    from sharkpy.sources.lenient import decimal_of
+
+    scale, place = read_vlong(data, place)
+    size, first = read_vlong(data, place)
+    number = int.from_bytes(data[first : first + size], "big", signed=True)
+    return decimal_of(f"{number}E{-scale}", dtype), first + size
+
+
+def _written_decimal(value: Decimal) -> bytes:
+    """Scale and unscaled number; without zeros at the end, as Hive keeps decimals."""
+    sign, digits, exponent = value.as_tuple()
+    number, scale = int("".join(map(str, digits))), -int(exponent)
+    while scale > 0 and number % 10 == 0:
+        number, scale = number // 10, scale - 1
+    number = -number if sign else number
+    content = number.to_bytes((number if number >= 0 else ~number).bit_length() // 8 + 1, "big", signed=True)
+    return write_vlong(scale) + write_vlong(len(content)) + content
+
+
+_DECODERS: dict[DataType, Decoder] = {
+    BOOLEAN: lambda data, place: (data[place] != 0, place + 1),
+    TINYINT: _fixed(">b"),
+    SMALLINT: _fixed(">h"),
+    INT: read_vlong,
+    BIGINT: read_vlong,
+    FLOAT: _fixed(">f"),
+    DOUBLE: _fixed(">d"),
+    DATE: _read_date,
+    TIMESTAMP: _read_timestamp,
+}
+_ENCODERS: dict[DataType, Encoder] = {
+    BOOLEAN: lambda value: bytes([value]),
+    TINYINT: struct.Struct(">b").pack,
+    SMALLINT: struct.Struct(">h").pack,
+    INT: write_vlong,
+    BIGINT: write_vlong,
+    FLOAT: struct.Struct(">f").pack,
+    DOUBLE: struct.Struct(">d").pack,
+    DATE: lambda value: write_vlong((value - _EPOCH_DAY).days),
+    TIMESTAMP: _written_timestamp,
+}

@@ -1,0 +1,108 @@
+"""Text files: a row a line, in one of the row formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.errors import UnsupportedError
+from sharkpy.sources.arrow import Array, pc
+from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, codec_of_class
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.line_chunks import line_chunks, line_splits, line_starts, placed_chunks
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.output_file import output_file
+from sharkpy.sources.rows.row_format import Properties, RowFormat
+from sharkpy.sources.split import Split
+from sharkpy.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class LineSource:
+    """`name` is that of its row format. Bytes in another encoding than UTF-8 are recoded line by line."""
+
+    name: str
+    rows: RowFormat
+    splits_bytes: bool = True
+    splits_lines: bool = True
+
+    def check(self, schema: Schema, properties: Properties) -> None:
+        _encoding(properties)
+        self.rows.check(schema, properties)
+
+    def infer_schema(self, path: str) -> Schema:
+        raise UnsupportedError(f'text file "{path}" has no schema: name the columns')
+
+    def splits(
+        self,
+        files: Sequence[DataFile],
+        schema: Schema,  # noqa: ARG002 - the protocol's
+        properties: Properties,
+        split_bytes: int,
+    ) -> list[Split]:
+        return line_splits(files, self.name, properties, split_bytes, self.rows.lines(properties))
+
+    def read(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        counted = metrics or ReadMetrics()
+        encoding = _encoding(split.properties)
+        reader = self.rows.reader(schema, names, split.properties, counted)
+        for chunk in line_chunks(split, self.rows.lines(split.properties)):
+            counted.bytes += len(chunk)
+            yield from reader.read_lines(chunk if encoding is None else chunk.decode(encoding, "replace").encode())
+
+    def read_placed(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
+    ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
+        lines, encoding = self.rows.lines(split.properties), _encoding(split.properties)
+        reader = self.rows.reader(schema, names, split.properties, metrics)
+        for place, chunk in placed_chunks(split, lines):
+            metrics.bytes += len(chunk)
+            starts, done = [place + start for start in line_starts(chunk, lines.newline)], 0
+            data = chunk if encoding is None else chunk.decode(encoding, "replace").encode()
+            for batch in reader.read_lines(data):
+                yield batch, starts[done : done + batch.num_rows]
+                done += batch.num_rows
+
+    def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
+        num_rows = 0
+        encoding, newline = _encoding(properties), self.rows.lines(properties).newline
+        codec = dict(properties).get(OUTPUT_CODEC)
+        with output_file(path) as file:
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                data = _lines(self.rows.encode(batch, schema, properties), newline)
+                if encoding is not None:
+                    data = memoryview(bytes(data).decode().encode(encoding, "replace"))
+                # Hadoop reads what was compressed piece by piece as one.
+                file.write(data if codec is None else codec_of_class(codec).compress(bytes(data)))
+                num_rows += batch.num_rows
+        return num_rows
+
+
+def _lines(rows: Array, newline: bytes) -> memoryview:
+    ended = pc.binary_join_element_wise(rows, b"", newline)
+    if isinstance(ended, pa.ChunkedArray):
+        ended = ended.combine_chunks()
+    offsets = np.frombuffer(ended.buffers()[1], np.int32)
+    first, last = offsets[ended.offset], offsets[ended.offset + len(ended)]
+    return memoryview(ended.buffers()[2])[first:last]
+
+
+def _encoding(properties: Properties) -> str | None:
+    """The Python name of `serialization.encoding`; None for UTF-8."""
+    import codecs
+
+    name = dict(properties).get("serialization.encoding", "UTF-8")
+    try:
+        found = codecs.lookup(name).name
+    except LookupError:
+        raise UnsupportedError(f'the encoding "{name}" of serialization.encoding is not known') from None
+    if found.startswith(("utf-16", "utf-32")):
+        raise UnsupportedError(f"the encoding {name} of serialization.encoding, whose line ends are not one byte")
+    return None if found in ("utf-8", "ascii") else found

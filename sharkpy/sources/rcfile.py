@@ -1,0 +1,257 @@
+"""RCFile: groups of rows, the columns of a group one behind the other. Only the wanted ones are read.
+
+A group is its lengths, its key and its columns. The key has, for each column, the bytes it takes and the lengths of
+its cells; columns and key are compressed apart.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.errors import SourceError
+from sharkpy.sources.arrow import Array
+from sharkpy.sources.columns import row_count_batch
+from sharkpy.sources.failures import io_error
+from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, HadoopCodec, codec_of_class
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.line_chunks import check_unchanged
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.output_file import output_file
+from sharkpy.sources.rcfile_cells import CellFormat, Cells, cell_format
+from sharkpy.sources.sequence_file import (
+    byte_ranges,
+    cut_off,
+    decompressed,
+    map_file,
+    run_place,
+    skip_metadata,
+    synced_runs,
+)
+from sharkpy.sources.sequence_file_writer import SYNC_BYTES, SYNC_ESCAPE, full_class
+from sharkpy.sources.source import Properties
+from sharkpy.sources.split import Split
+from sharkpy.sources.writables import IntArray, read_text, read_vlong, write_text, write_vlong
+from sharkpy.types import Schema, arrow_schema
+
+_MAGIC, _OLD_MAGIC = b"RCF", b"SEQ"
+_VERSION = 1
+_COLUMNS_KEY = "hive.io.rcfile.column.number"
+_GROUP_ROWS = 32 << 10
+_GROUP_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RcHeader:
+    codec: HadoopCodec | None
+    sync: bytes
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`place`: that of the sync marker before it.
+
+    `columns[i]`: where column i begins, its stored bytes and where the lengths of its cells are in `key`.
+    """
+
+    place: int
+    num_rows: int
+    key: bytes
+    columns: tuple[tuple[int, int, int, int], ...]
+
+
+class RcFileSource:
+    name = "rcfile"
+    splits_bytes = True
+    splits_lines = False
+
+    def check(self, schema: Schema, properties: Properties) -> None:
+        cell_format(properties).check(schema)
+
+    def splits(
+        self,
+        files: Sequence[DataFile],
+        schema: Schema,  # noqa: ARG002 - the protocol's
+        properties: Properties,
+        split_bytes: int,
+    ) -> list[Split]:
+        return byte_ranges(files, self.name, properties, split_bytes)
+
+    def read(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        for batch, _ in self.read_placed(split, schema, names, metrics or ReadMetrics()):
+            yield batch
+
+    def read_placed(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
+    ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
+        check_unchanged(split)
+        cells = cell_format(split.properties)
+        wanted = [(schema.names.index(name), schema[name].dtype) for name in names]
+        try:
+            with open(split.path, "rb") as file, map_file(file) as data:
+                header = _read_header(data, split.path)
+                for group in _groups(data, split, header):
+                    metrics.rows += group.num_rows
+                    places = [group.place] * group.num_rows
+                    if not wanted:
+                        yield row_count_batch(group.num_rows), places
+                        continue
+                    read = [self._cells(data, group, place, header, split.path) for place, _ in wanted]
+                    metrics.bytes += sum(column.size_bytes for column in read if column is not None)
+                    columns = [
+                        _nulls(group.num_rows, schema, name) if column is None else cells.decode(column, dtype, metrics)
+                        for name, column, (_, dtype) in zip(names, read, wanted, strict=True)
+                    ]
+                    yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema.select(names))), places
+        except OSError as error:
+            raise io_error(error, split.path) from None
+
+    def _cells(self, data: mmap.mmap, group: Group, place: int, header: RcHeader, path: str) -> Cells | None:
+        """None for a column that the file does not have."""
+        if place >= len(group.columns):
+            return None
+        first, size, lengths_at, lengths_end = group.columns[place]
+        content = data[first : first + size]
+        if header.codec is not None and size:
+            content = decompressed(content, header.codec, path)
+        lengths = _run_lengths(group.key, lengths_at, lengths_end, group.num_rows)
+        if int(lengths.sum()) > len(content):
+            raise cut_off(path)
+        return Cells(content, lengths, size)
+
+    def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
+        codec_class = dict(properties).get(OUTPUT_CODEC)
+        codec = None if codec_class is None else codec_of_class(codec_class)
+        cells, num_rows = cell_format(properties), 0
+        with output_file(path) as file:
+            sync = _write_header(file, codec, codec_class or "", len(schema))
+            for batch in batches:
+                for part in _parts(batch):
+                    file.write(SYNC_ESCAPE + sync + _group_bytes(part, schema, cells, codec))
+                    num_rows += part.num_rows
+        return num_rows
+
+
+def _nulls(num_rows: int, schema: Schema, name: str) -> Array:
+    return pa.nulls(num_rows, arrow_schema(schema.select([name])).field(0).type)
+
+
+def _read_header(data: mmap.mmap, path: str) -> RcHeader:
+    """Of version 1, or of the first RCFiles, which were sequence files with classes of their own."""
+    magic, version = data[:3], data[3] if len(data) > 3 else 0
+    is_old = magic == _OLD_MAGIC and version == 6
+    if not is_old and (magic != _MAGIC or version != _VERSION):
+        raise SourceError(f'"{path}" is no RCFile')
+    try:
+        place = 4
+        if is_old:
+            key_class, place = read_text(data, place)
+            _, place = read_text(data, place)
+            if "RCFile" not in key_class:
+                raise SourceError(f'"{path}" is a sequence file, and no RCFile')
+        is_compressed, place = data[place] != 0, place + 1
+        place += is_old
+        codec = None
+        if is_compressed:
+            name, place = read_text(data, place)
+            codec = codec_of_class(name)
+        place = skip_metadata(data, place)
+        return RcHeader(codec, data[place : place + SYNC_BYTES], place + SYNC_BYTES)
+    except IndexError:
+        raise cut_off(path) from None
+
+
+def _groups(data: mmap.mmap, split: Split, header: RcHeader) -> Iterator[Group]:
+    for start, end in synced_runs(data, split, header.sync, header.end):
+        place = start
+        while place < end:
+            if place + 12 > end:
+                raise cut_off(split.path)
+            record_bytes, key_bytes, stored_key_bytes = struct.unpack_from(">iii", data, place)
+            first = place + 12
+            columns_at = first + stored_key_bytes
+            place = columns_at + record_bytes - key_bytes
+            if min(record_bytes, key_bytes, stored_key_bytes) < 0 or not columns_at <= place <= end:
+                raise cut_off(split.path)
+            key = data[first:columns_at]
+            if header.codec is not None:
+                key = decompressed(key, header.codec, split.path)
+            try:
+                yield _group(run_place(start, header.end), key, columns_at)
+            except IndexError:
+                raise cut_off(split.path) from None
+
+
+def _group(run: int, key: bytes, place: int) -> Group:
+    num_rows, at = read_vlong(key, 0)
+    columns = []
+    while at < len(key):
+        stored, at = read_vlong(key, at)
+        _, at = read_vlong(key, at)
+        size, at = read_vlong(key, at)
+        columns.append((place, stored, at, at + size))
+        place, at = place + stored, at + size
+    return Group(run, num_rows, key, tuple(columns))
+
+
+def _run_lengths(key: bytes, place: int, end: int, num_rows: int) -> IntArray:
+    """A negative number repeats the length before it so many times more."""
+    lengths: list[int] = []
+    counts: list[int] = []
+    while place < end:
+        number, place = read_vlong(key, place)
+        if number < 0 and counts:
+            counts[-1] += ~number
+        else:
+            lengths.append(number)
+            counts.append(1)
+    found = np.repeat(np.array(lengths, np.int64), counts)
+    return np.concatenate([found, np.zeros(max(num_rows - len(found), 0), np.int64)])[:num_rows]
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    rows = max(1, min(_GROUP_ROWS, _GROUP_BYTES * batch.num_rows // max(batch.nbytes, 1)))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+def _write_header(file: BinaryIO, codec: HadoopCodec | None, codec_class: str, num_columns: int) -> bytes:
+    sync = os.urandom(SYNC_BYTES)
+    header = [_MAGIC, bytes([_VERSION, codec is not None])]
+    header += [] if codec is None else [write_text(full_class(codec, codec_class))]
+    header += [struct.pack(">i", 1), write_text(_COLUMNS_KEY), write_text(str(num_columns)), sync]
+    file.write(b"".join(header))
+    return sync
+
+
+def _group_bytes(batch: pa.RecordBatch, schema: Schema, cells: CellFormat, codec: HadoopCodec | None) -> bytes:
+    key, columns = [write_vlong(batch.num_rows)], []
+    for column, field in zip(batch.columns, schema, strict=True):
+        written = cells.encode(column, field)
+        stored = written.content if codec is None else codec.compress(written.content)
+        lengths = _written_lengths(written.lengths)
+        key += [write_vlong(len(stored)), write_vlong(len(written.content)), write_vlong(len(lengths)), lengths]
+        columns.append(stored)
+    plain_key, content = b"".join(key), b"".join(columns)
+    stored_key = plain_key if codec is None else codec.compress(plain_key)
+    sizes = struct.pack(">iii", len(plain_key) + len(content), len(plain_key), len(stored_key))
+    return sizes + stored_key + content
+
+
+def _written_lengths(lengths: IntArray) -> bytes:
+    parts = []
+    for length, run in groupby(lengths.tolist()):
+        repeats = sum(1 for _ in run) - 1
+        parts.append(write_vlong(length) + (write_vlong(~repeats) if repeats else b""))
+    return b"".join(parts)

@@ -1,0 +1,104 @@
+"""JsonSerDe: one JSON object a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.json
+
+from sharkpy.sources.arrow import Array, reader_of
+from sharkpy.sources.columns import batches_of, row_count_batch
+from sharkpy.sources.json_values import JsonReader, json_objects
+from sharkpy.sources.line_chunks import LineLayout
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.rows.row_format import Properties
+from sharkpy.sources.text_format import header_and_footer
+from sharkpy.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TINYINT,
+    ArrayType,
+    DataType,
+    Schema,
+    arrow_schema,
+)
+
+_QUICK_TYPES: tuple[DataType, ...] = (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING)
+
+
+class JsonRows:
+    """Keys are matched without case; a row that is no object is one of NULLs and is counted.
+
+    Arrow's reader takes chunks it reads the same way; the rest goes row by row.
+    """
+
+    def check(self, schema: Schema, properties: Properties) -> None:  # noqa: ARG002 - any columns
+        header_and_footer(properties)
+
+    def lines(self, properties: Properties) -> LineLayout:
+        return LineLayout(b"\n", *header_and_footer(properties))
+
+    def reader(
+        self,
+        schema: Schema,
+        names: Sequence[str],
+        properties: Properties,  # noqa: ARG002 - the protocol's
+        metrics: ReadMetrics,
+    ) -> JsonRowReader:
+        return JsonRowReader(schema.select(names), metrics)
+
+    def encode(self, batch: pa.RecordBatch, schema: Schema, properties: Properties) -> Array:  # noqa: ARG002
+        return pa.array(json_objects(batch, schema), pa.binary())
+
+
+class JsonRowReader:
+    def __init__(self, schema: Schema, metrics: ReadMetrics) -> None:
+        self.schema = schema
+        self.metrics = metrics
+
+    def read_lines(self, data: bytes) -> Iterator[pa.RecordBatch]:
+        table = _by_arrow(data, self.schema) if len(self.schema) else None
+        if table is None:
+            lines = data.decode("utf-8", "replace").removesuffix("\n").split("\n")
+            table = JsonReader(self.schema, self.metrics).read(lines)
+        yield from self._batches(table)
+
+    def read_rows(self, rows: Array) -> Iterator[pa.RecordBatch]:
+        texts = [row.decode("utf-8", "replace") for row in rows.to_pylist()]
+        yield from self._batches(JsonReader(self.schema, self.metrics).read(texts))
+
+    def _batches(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        self.metrics.rows += table.num_rows
+        if len(self.schema):
+            yield from batches_of(table)
+        else:
+            yield row_count_batch(table.num_rows)
+
+
+def _by_arrow(chunk: bytes, schema: Schema) -> pa.Table | None:
+    """None where Arrow's reader could give another answer than Hive's rules."""
+    if not all(_is_quick(field.dtype) for field in schema) or b"\r" in chunk:
+        return None
+    try:
+        parsed = pa.json.read_json(
+            reader_of(chunk),
+            read_options=pa.json.ReadOptions(block_size=max(len(chunk), 1), use_threads=False),
+            parse_options=pa.json.ParseOptions(explicit_schema=arrow_schema(schema), unexpected_field_behavior="infer"),
+        )
+    except pa.ArrowException:
+        return None
+    others = {name.lower() for name in parsed.column_names if name not in schema.names}
+    lines = chunk.count(b"\n") + (not chunk.endswith(b"\n"))
+    if others & set(schema.names) or parsed.num_rows != lines:
+        return None
+    return parsed.select(list(schema.names)).cast(arrow_schema(schema))
+
+
+def _is_quick(dtype: DataType) -> bool:
+    return dtype in _QUICK_TYPES or (isinstance(dtype, ArrayType) and _is_quick(dtype.element))

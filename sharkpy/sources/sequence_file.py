@@ -1,0 +1,264 @@
+"""Hadoop's sequence files: records with a key, which Hive ignores, and a value, which is a row.
+
+A file is a header, then records in runs between sync markers. A record, or a block of many, may be compressed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from sharkpy.catalog.hive_formats import LAZY_BINARY, SERDE_KEY
+from sharkpy.errors import SourceError, UnsupportedError
+from sharkpy.sources.arrow import Array
+from sharkpy.sources.failures import io_error
+from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, OUTPUT_TYPE, HadoopCodec, codec_of_class
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.line_chunks import check_unchanged
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.output_file import output_file
+from sharkpy.sources.rows.delimited import DelimitedRows
+from sharkpy.sources.rows.lazy_binary_rows import LazyBinaryRows
+from sharkpy.sources.rows.row_format import Properties, RowFormat
+from sharkpy.sources.sequence_file_writer import (
+    BYTES_CLASS,
+    MAGIC,
+    SYNC_BYTES,
+    SYNC_ESCAPE,
+    TEXT_CLASS,
+    VERSION,
+    SequenceFileWriter,
+)
+from sharkpy.sources.split import Split
+from sharkpy.sources.writables import read_text, read_vlong, read_vlongs, write_vlong
+from sharkpy.types import Schema
+
+_BATCH_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceHeader:
+    """`end`: where the records begin. `codec` None: nothing is compressed."""
+
+    value_class: str
+    codec: HadoopCodec | None
+    is_block: bool
+    sync: bytes
+    end: int
+
+
+class SequenceFileSource:
+    """Rows are those of LazySimpleSerDe, or of the SerDe in the properties."""
+
+    name = "sequencefile"
+    splits_bytes = True
+    splits_lines = False
+
+    def check(self, schema: Schema, properties: Properties) -> None:
+        _rows(properties).check(schema, properties)
+
+    def splits(
+        self,
+        files: Sequence[DataFile],
+        schema: Schema,  # noqa: ARG002 - the protocol's
+        properties: Properties,
+        split_bytes: int,
+    ) -> list[Split]:
+        return byte_ranges(files, self.name, properties, split_bytes)
+
+    def read(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        check_unchanged(split)
+        counted = metrics or ReadMetrics()
+        reader = _rows(split.properties).reader(schema, names, split.properties, counted)
+        for runs in _values(split):
+            rows: Array = pa.array([value for _, values in runs for value in values], pa.binary())
+            counted.bytes += rows.nbytes
+            yield from reader.read_rows(rows)
+
+    def read_placed(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
+    ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
+        check_unchanged(split)
+        reader = _rows(split.properties).reader(schema, names, split.properties, metrics)
+        for place, values in itertools.chain.from_iterable(_values(split)):
+            for batch in reader.read_rows(pa.array(values, pa.binary())):
+                yield batch, [place] * batch.num_rows
+
+    def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
+        num_rows, rows = 0, _rows(properties)
+        given = dict(properties)
+        codec = codec_of_class(given[OUTPUT_CODEC]) if OUTPUT_CODEC in given else None
+        is_block = codec is not None and given.get(OUTPUT_TYPE, "RECORD").upper() == "BLOCK"
+        is_binary = isinstance(rows, LazyBinaryRows)
+        with output_file(path) as file:
+            writer = SequenceFileWriter(
+                file, BYTES_CLASS if is_binary else TEXT_CLASS, codec, given.get(OUTPUT_CODEC, ""), is_block
+            )
+            for batch in batches:
+                for value in rows.encode(batch, schema, properties).to_pylist():
+                    size = struct.pack(">i", len(value)) if is_binary else write_vlong(len(value))
+                    writer.append(size + value)
+                num_rows += batch.num_rows
+            writer.flush()
+        return num_rows
+
+
+def byte_ranges(files: Sequence[DataFile], name: str, properties: Properties, split_bytes: int) -> list[Split]:
+    step = max(split_bytes, 1)
+    return [
+        Split.of(file, name, properties, place, min(step, file.size_bytes - place))
+        for file in files
+        for place in range(0, file.size_bytes, step)
+    ]
+
+
+def synced_runs(data: mmap.mmap, split: Split, sync: bytes, header_end: int) -> Iterator[tuple[int, int]]:
+    """Start and end of the runs of records that begin in the split; the first one begins behind the header."""
+    marker = SYNC_ESCAPE + sync
+    end = split.start + split.length
+    if split.start == 0:
+        place, start = header_end, header_end
+    else:
+        place = data.find(marker, max(split.start, header_end))
+        if place < 0 or place >= end:
+            return
+        start = place + len(marker)
+    while True:
+        following = data.find(marker, start)
+        yield start, len(data) if following < 0 else following
+        if following < 0 or following >= end:
+            return
+        start = following + len(marker)
+
+
+def map_file(file: BinaryIO) -> mmap.mmap:
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def cut_off(path: str) -> SourceError:
+    return SourceError(f'"{path}" is cut off or damaged')
+
+
+def _rows(properties: Properties) -> RowFormat:
+    return LazyBinaryRows() if dict(properties).get(SERDE_KEY) == LAZY_BINARY else DelimitedRows(is_lined=False)
+
+
+def run_place(start: int, header_end: int) -> int:
+    """Where the run of records begins whose first one is at `start`: at its marker, or with the file."""
+    return 0 if start == header_end else start - len(SYNC_ESCAPE) - SYNC_BYTES
+
+
+def _values(split: Split) -> Iterator[list[tuple[int, list[bytes]]]]:
+    """The values of runs of records, with the places of these; many small runs at once."""
+    try:
+        with open(split.path, "rb") as file, map_file(file) as data:
+            header = read_header(data, split.path)
+            read = _block_values if header.is_block else _record_values
+            pending: list[tuple[int, list[bytes]]] = []
+            size = 0
+            for start, end in synced_runs(data, split, header.sync, header.end):
+                values = read(data, start, end, header, split.path)
+                if values:
+                    pending.append((run_place(start, header.end), values))
+                size += sum(map(len, values))
+                if size >= _BATCH_BYTES:
+                    yield pending
+                    pending, size = [], 0
+            if pending:
+                yield pending
+    except OSError as error:
+        raise io_error(error, split.path) from None
+
+
+def read_header(data: mmap.mmap, path: str) -> SequenceHeader:
+    version = data[3] if len(data) > 3 else 0
+    if data[:3] != MAGIC or not 4 <= version <= VERSION:
+        what = f"has version {version} of sequence files" if data[:3] == MAGIC else "is no sequence file"
+        raise SourceError(f'"{path}" {what}')
+    try:
+        _, place = read_text(data, 4)
+        value_class, place = read_text(data, place)
+        is_compressed, is_block = data[place] != 0, data[place + 1] != 0
+        codec_class, place = "DefaultCodec", place + 2
+        if is_compressed and version >= 5:
+            codec_class, place = read_text(data, place)
+        if version >= 6:
+            place = skip_metadata(data, place)
+        sync = data[place : place + SYNC_BYTES]
+    except IndexError:
+        raise cut_off(path) from None
+    if value_class not in (TEXT_CLASS, BYTES_CLASS):
+        raise UnsupportedError(f'values of class {value_class} in the sequence file "{path}"')
+    codec = codec_of_class(codec_class) if is_compressed else None
+    return SequenceHeader(value_class, codec, is_compressed and is_block, sync, place + SYNC_BYTES)
+
+
+def skip_metadata(data: mmap.mmap, place: int) -> int:
+    count, place = int.from_bytes(data[place : place + 4], "big"), place + 4
+    for _ in range(2 * count):
+        _, place = read_text(data, place)
+    return place
+
+
+def _record_values(data: mmap.mmap, start: int, end: int, header: SequenceHeader, path: str) -> list[bytes]:
+    values, place = [], start
+    unpack = struct.Struct(">ii").unpack_from
+    while place < end:
+        if place + 8 > end:
+            raise cut_off(path)
+        record_bytes, key_bytes = unpack(data, place)
+        first, place = place + 8 + key_bytes, place + 8 + record_bytes
+        if key_bytes < 0 or record_bytes < key_bytes or place > end:
+            raise cut_off(path)
+        value = data[first:place]
+        values.append(value if header.codec is None else decompressed(value, header.codec, path))
+    return [_content(value, header.value_class) for value in values]
+
+
+def _content(value: bytes, value_class: str) -> bytes:
+    """The bytes of a Text or BytesWritable, which begin with their number."""
+    if value_class == BYTES_CLASS:
+        return value[4 : 4 + int.from_bytes(value[:4], "big")]
+    size, first = read_vlong(value, 0)
+    return value[first : first + size]
+
+
+def _block_values(data: mmap.mmap, start: int, end: int, header: SequenceHeader, path: str) -> list[bytes]:
+    """Blocks of records: their number, then key lengths, keys, value lengths and values, each compressed."""
+    codec = header.codec
+    if codec is None or start >= end:
+        return []
+    try:
+        count, place = read_vlong(data, start)
+        parts = []
+        for _ in range(4):
+            size, place = read_vlong(data, place)
+            if place + size > end:
+                raise cut_off(path)
+            parts.append(data[place : place + size])
+            place += size
+    except IndexError:
+        raise cut_off(path) from None
+    lengths = read_vlongs(decompressed(parts[2], codec, path), count)
+    values, content, place = [], decompressed(parts[3], codec, path), 0
+    for length in lengths:
+        values.append(_content(content[place : place + length], header.value_class))
+        place += length
+    return values
+
+
+def decompressed(data: bytes, codec: HadoopCodec, path: str) -> bytes:
+    import zlib
+
+    try:
+        return codec.decompress(data)
+    except (EOFError, OSError, ValueError, zlib.error, IndexError, pa.ArrowException) as error:
+        raise SourceError(f'"{path}" is damaged: its {codec.name} data cannot be read ({error})') from None

@@ -1,0 +1,84 @@
+"""Hadoop's serialized values: numbers of variable length, texts, byte strings."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+BytesLike = bytes | bytearray | memoryview | mmap.mmap
+IntArray = npt.NDArray[np.int64]
+
+
+def read_vlong(data: BytesLike, place: int) -> tuple[int, int]:
+    """The number at `place`, and where it ends. One byte from -112 to 127, else a length and big-endian bytes."""
+    first = data[place]
+    if first < 128:
+        return first, place + 1
+    if first >= 144:
+        return first - 256, place + 1
+    is_negative = first < 136
+    size = (136 - first) if is_negative else (144 - first)
+    end = place + 1 + size
+    value = int.from_bytes(data[place + 1 : end], "big")
+    return (~value if is_negative else value), end
+
+
+def write_vlong(value: int) -> bytes:
+    if -112 <= value <= 127:
+        return bytes([value & 0xFF])
+    magnitude, base = (~value, 136) if value < 0 else (value, 144)
+    size = (magnitude.bit_length() + 7) // 8
+    return bytes([base - size]) + magnitude.to_bytes(size, "big")
+
+
+def vlong_size(data: BytesLike, place: int) -> int:
+    first = data[place]
+    if first < 128 or first >= 144:
+        return 1
+    return 1 + ((136 - first) if first < 136 else (144 - first))
+
+
+def read_text(data: BytesLike, place: int) -> tuple[str, int]:
+    """IndexError where the data ends before it."""
+    size, start = read_vlong(data, place)
+    if size < 0 or start + size > len(data):
+        raise IndexError(place)
+    return bytes(data[start : start + size]).decode("utf-8", "replace"), start + size
+
+
+def write_text(text: str) -> bytes:
+    data = text.encode()
+    return write_vlong(len(data)) + data
+
+
+def read_vlongs(data: BytesLike, count: int) -> list[int]:
+    """The first `count` numbers of `data`."""
+    values, place = [], 0
+    for _ in range(count):
+        value, place = read_vlong(data, place)
+        values.append(value)
+    return values
+
+
+def vlongs_at(data: npt.NDArray[np.uint8], starts: IntArray) -> IntArray:
+    """The numbers that begin at `starts`, all at once."""
+    first = data[starts].astype(np.int64)
+    values = np.where(first < 128, first, first - 256)
+    is_long = (first >= 128) & (first < 144)
+    sizes = np.where(first < 136, 136 - first, 144 - first)
+    for size in np.unique(sizes[is_long]).tolist():
+        chosen = np.flatnonzero(is_long & (sizes == size))
+        places = starts[chosen]
+        value = np.zeros(len(chosen), np.uint64)
+        for step in range(1, size + 1):
+            value = (value << np.uint64(8)) | data[places + step].astype(np.uint64)
+        signed = value.astype(np.int64)
+        values[chosen] = np.where(first[chosen] < 136, ~signed, signed)
+    return values
+
+
+def joined_vlongs(values: Sequence[int]) -> bytes:
+    return b"".join(map(write_vlong, values))

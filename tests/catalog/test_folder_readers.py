@@ -1,0 +1,71 @@
+"""Folders that are read: counted in a process, seen from others, free when a reader dies."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import sharkpy
+from sharkpy.catalog.folder_readers import FolderReaders
+
+OTHER = """
+import sys
+from sharkpy.catalog.folder_readers import FolderReaders
+readers = FolderReaders(sys.argv[1])
+readers.enter("/data/a")
+print(readers.is_read("/data/b"), flush=True)
+sys.stdin.read(1)
+"""
+
+
+def test_readers_of_one_process_are_counted(tmp_path: Path) -> None:
+    readers = FolderReaders(str(tmp_path / "readers"))
+    readers.enter("/data/a")
+    readers.enter("/data/a")
+    readers.leave("/data/a")
+    assert readers.is_read("/data/a")
+    assert not readers.is_read("/data/b")
+    readers.leave("/data/a")
+    assert not readers.is_read("/data/a")
+    readers.close()
+    readers.close()
+
+
+def test_a_reader_in_another_process_until_it_dies(tmp_path: Path) -> None:
+    path = str(tmp_path / "readers")
+    readers = FolderReaders(path)
+    command = [sys.executable, "-c", OTHER, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "False\n"
+        readers.enter("/data/a")
+        readers.leave("/data/a")
+        assert readers.is_read("/data/a")
+        other.kill()
+        other.wait()
+    assert not readers.is_read("/data/a")
+
+
+def test_what_a_result_reads_stays_until_it_is_closed(tmp_path: Path) -> None:
+    with sharkpy.connect(warehouse=tmp_path / "warehouse") as context:
+        context.sql("CREATE TABLE t (a INT) STORED AS PARQUET")
+        context.sql("INSERT INTO t VALUES (1)")
+        folder = Path(context.catalog.table("default", "t").location or "")
+
+        def files() -> int:
+            return len(list(folder.rglob("*.parquet")))
+
+        result = context.sql("SELECT a FROM t")
+        context.sql("INSERT OVERWRITE TABLE t VALUES (2)")
+        assert files() == 2
+        assert [tuple(row) for row in result.fetchall()] == [(1,)]
+        context.sql("INSERT OVERWRITE TABLE t VALUES (3)")
+        assert files() == 1
+        result = context.sql("SELECT a FROM t")
+        context.sql("DROP TABLE t")
+        context.sql("CREATE TABLE t (a INT) STORED AS PARQUET")
+        assert [tuple(row) for row in result.fetchall()] == [(3,)]
+        assert context.sql("SELECT count(*) FROM t").fetchall()[0][0] == 0
+        context.sql("DROP TABLE t")
+        assert not folder.exists()

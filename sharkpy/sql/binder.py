@@ -5,43 +5,71 @@ from __future__ import annotations
 import itertools
 import re
 import sys
+from types import ModuleType
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.commands import Command, Explain, Statement
+from sharkpy.commands import Command, Statement
 from sharkpy.conf import Conf
 from sharkpy.errors import did_you_mean
-from sharkpy.logical import LogicalPlan
-from sharkpy.sql import bind_alter, bind_create, bind_insert, bind_session, bind_show
-from sharkpy.sql.bind_query import bind_query
-from sharkpy.sql.command_binder import (
+from sharkpy.sql.context import CatalogReader, Context, StatementClock
+from sharkpy.sql.deep_stack import with_deep_stack
+from sharkpy.sql.grammar.parser import parse_query, tokenize
+from sharkpy.sql.grammar.token_reader import TokenReader
+from sharkpy.sql.queries.bind_query import bind_query
+from sharkpy.sql.session_time import with_session_time
+from sharkpy.sql.statements import (
+    bind_alter,
+    bind_analyze,
+    bind_create,
+    bind_describe,
+    bind_drop,
+    bind_export,
+    bind_insert,
+    bind_load,
+    bind_merge,
+    bind_resources,
+    bind_row_changes,
+    bind_session,
+    bind_show,
+    bind_user_functions,
+)
+from sharkpy.sql.statements.bind_explain import bind_explain
+from sharkpy.sql.statements.bind_multi_insert import bind_multi_insert
+from sharkpy.sql.statements.command_binder import (
     QUERY_WORDS,
     CommandBinder,
     CommandHandler,
     find_insert,
-    unsupported_statement,
+    has_source,
 )
-from sharkpy.sql.context import CatalogReader, Context, StatementClock
-from sharkpy.sql.deep_stack import with_deep_stack
-from sharkpy.sql.parser import parse_query, tokenize
-from sharkpy.sql.token_reader import TokenReader
+from sharkpy.sql.statements.refused_statements import refused_statement
 
 _COMMANDS: dict[str, CommandHandler] = {
     "SHOW": bind_show.bind_show,
-    "DESCRIBE": bind_show.bind_describe,
-    "DESC": bind_show.bind_describe,
+    "DESCRIBE": bind_describe.bind_describe,
+    "DESC": bind_describe.bind_describe,
     "CREATE": bind_create.bind_create,
-    "DROP": bind_alter.bind_drop,
+    "DROP": bind_drop.bind_drop,
     "ALTER": bind_alter.bind_alter,
-    "MSCK": bind_alter.bind_repair,
-    "TRUNCATE": bind_alter.bind_truncate,
+    "ANALYZE": bind_analyze.bind_analyze,
+    "MSCK": bind_drop.bind_repair,
+    "TRUNCATE": bind_drop.bind_truncate,
     "INSERT": bind_insert.bind_insert,
-    "LOAD": bind_insert.bind_load,
+    "LOAD": bind_load.bind_load,
+    "EXPORT": bind_export.bind_export,
+    "IMPORT": bind_export.bind_import,
+    "UPDATE": bind_row_changes.bind_update,
+    "MERGE": bind_merge.bind_merge,
     "USE": bind_session.bind_use,
     "RESET": bind_session.bind_reset,
     "CACHE": bind_session.bind_cache,
     "UNCACHE": bind_session.bind_uncache,
     "CLEAR": bind_session.bind_clear,
+    "ADD": bind_resources.bind_add,
+    "LIST": bind_resources.bind_list,
+    "DELETE": lambda binder: _deleted(binder).bind_delete(binder),
+    "RELOAD": bind_user_functions.bind_reload,
 }
 _COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*(?!\+).*?\*/)+", re.DOTALL)
 _SET = re.compile(r"set\b", re.IGNORECASE)
@@ -74,7 +102,7 @@ def bind(
             bind_query,
             clock=StatementClock() if clock is None else clock,
         )
-        return _bind_tokens(context, TokenReader(text, tokens))
+        return with_session_time(_bind_tokens(context, TokenReader(text, tokens)), conf)
 
     return with_deep_stack(run)
 
@@ -84,14 +112,13 @@ def _bind_tokens(context: Context, reader: TokenReader) -> Statement:
         raise reader.error("a statement expected")
     word = reader.word()
     if word == "EXPLAIN":
-        return _bind_explain(context, reader)
+        return bind_explain(context, reader, _bind_tokens)
     rest = reader.rest
     if word in ("WITH", "FROM") and (index := find_insert(rest)) is not None:
-        if word == "FROM":
-            reader.position += index
-            raise reader.unsupported("FROM … INSERT (multi-insert)")
+        if has_source(rest[:index]):
+            return bind_multi_insert(context, reader.text, rest, index)
         return _bind_insert_with_ctes(context, reader.text, rest, index)
-    if unsupported := unsupported_statement(reader):
+    if unsupported := refused_statement(reader):
         raise unsupported
     if word in QUERY_WORDS:
         tree = parse_query(context.text, rest)
@@ -106,28 +133,12 @@ def _bind_tokens(context: Context, reader: TokenReader) -> Statement:
     raise error
 
 
+def _deleted(binder: CommandBinder) -> ModuleType:
+    """Rows of a table, or files that were added to the session."""
+    return bind_row_changes if binder.reader.peek("DELETE", "FROM") else bind_resources
+
+
 def _bind_insert_with_ctes(context: Context, text: str, tokens: list[Token], index: int) -> Command:
     reader = TokenReader(text, tokens)
     reader.position = index
     return bind_insert.bind_insert(CommandBinder(context, reader), tokens[:index])
-
-
-def _bind_explain(context: Context, reader: TokenReader) -> Explain:
-    reader.expect("EXPLAIN")
-    if reader.word() in (
-        "FORMATTED",
-        "DEPENDENCY",
-        "AUTHORIZATION",
-        "CBO",
-        "LOCKS",
-        "VECTORIZATION",
-        "AST",
-        "CODEGEN",
-        "COST",
-    ):
-        raise reader.unsupported(f"EXPLAIN {reader.word()}")
-    style = reader.match_any("EXTENDED", "ANALYZE")
-    statement = _bind_tokens(context, reader)
-    if not isinstance(statement, LogicalPlan) and getattr(statement, "query", None) is None:
-        raise reader.error("a query, INSERT or CREATE TABLE AS expected after EXPLAIN")
-    return Explain(statement, analyze=style == "ANALYZE", extended=style == "EXTENDED")

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
+from sharkpy.catalog.functions import CatalogFunction
 from sharkpy.catalog.model import Database, Table
-from sharkpy.conf import Conf
+from sharkpy.conf import TIME_ZONE, Conf
 from sharkpy.errors import BindError, SharkError, UnsupportedError
 from sharkpy.expr import ColumnRef
 from sharkpy.logical import LogicalPlan
-from sharkpy.sql.parser import place
+from sharkpy.sql.grammar.parser import place
+from sharkpy.time_zone import time_zone, zone_name
 from sharkpy.types import DataType
 
 if TYPE_CHECKING:
@@ -52,6 +54,12 @@ class CatalogReader(Protocol):
         """DatabaseNotFoundError where there is none."""
 
     def table_names(self, database: str) -> Iterable[str]: ...
+
+    def find_function(self, database: str, name: str) -> CatalogFunction | None:
+        """The user's function that `name`, perhaps `database.name`, means; None: a built-in one, or nothing."""
+
+    def resource_paths(self, kind: str) -> tuple[str, ...]:
+        """What the session was told of by ADD FILE and its like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +108,8 @@ class Context:
 
     @property
     def now(self) -> datetime.datetime:
-        """The one time of the whole statement: what CURRENT_TIMESTAMP and its like give in every task."""
-        return self.clock.read()
+        """The one time of the whole statement, in the session's zone: what CURRENT_TIMESTAMP gives in every task."""
+        return self.clock.read().astimezone(time_zone(zone_name(self.conf.value(TIME_ZONE))))
 
     def column(self, name: str, dtype: DataType) -> ColumnRef:
         """A new column of this statement."""
@@ -116,7 +124,7 @@ class Context:
         sqlstate: str | None = None,
     ) -> SharkError:
         """An error at the place of `node`."""
-        offset = node_offset(node) if node is not None else None
+        offset = _nearest_offset(node) if node is not None else None
         line, column = place(self.text, offset) if offset is not None else (None, None)
         return kind(_COLUMN_ID.sub("", message), hint=hint, sqlstate=sqlstate, line=line, column=column)
 
@@ -129,6 +137,16 @@ class Context:
             if value and key not in allowed:
                 name = _CONSTRUCTS.get(key) or f"{key.strip('_').replace('_', ' ').upper()} in {node.key.upper()}"
                 raise self.unsupported(name, value if isinstance(value, exp.Expr) else node)
+
+
+def _nearest_offset(node: exp.Expr) -> int | None:
+    """The offset of `node`, or of the smallest thing around it that has one; that of the statement where none has."""
+    around: exp.Expr | None = node
+    while around is not None:
+        if (offset := node_offset(around)) is not None:
+            return offset
+        around = around.parent
+    return 0
 
 
 def node_offset(node: exp.Expr) -> int | None:

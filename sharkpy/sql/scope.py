@@ -29,20 +29,25 @@ class Resolved:
 
 
 class Scope:
-    """Columns in the order of `*`. A name not found here is looked up in `parent`, the outer query."""
+    """Columns in the order of `*`, and hidden ones that it leaves out. A name not found here is looked up in `parent`,
+    the outer query.
+    """
 
-    __slots__ = ("_by_name", "_relations", "columns", "parent")
+    __slots__ = ("_by_name", "_relations", "columns", "hidden", "parent")
 
-    def __init__(self, columns: Sequence[ScopeColumn], parent: Scope | None = None) -> None:
+    def __init__(
+        self, columns: Sequence[ScopeColumn], parent: Scope | None = None, hidden: Sequence[ScopeColumn] = ()
+    ) -> None:
         self.columns = tuple(columns)
+        self.hidden = tuple(hidden)
         self.parent = parent
         self._by_name: dict[str, list[ScopeColumn]] = {}
         self._relations: set[str | None] = {column.relation for column in columns}
-        for column in self.columns:
+        for column in (*self.columns, *self.hidden):
             self._by_name.setdefault(column.name, []).append(column)
 
     def __add__(self, other: Scope) -> Scope:
-        return Scope(self.columns + other.columns, self.parent)
+        return Scope(self.columns + other.columns, self.parent, self.hidden + other.hidden)
 
     @property
     def relations(self) -> set[str]:
@@ -83,6 +88,13 @@ class Scope:
 
 
 def relation_scope(
-    relation: str | None, database: str | None, columns: Sequence[ColumnRef], parent: Scope | None
+    relation: str | None,
+    database: str | None,
+    columns: Sequence[ColumnRef],
+    parent: Scope | None,
+    hidden: Sequence[ColumnRef] = (),
 ) -> Scope:
-    return Scope([ScopeColumn(relation, database, column.name, column) for column in columns], parent)
+    def named(those: Sequence[ColumnRef]) -> list[ScopeColumn]:
+        return [ScopeColumn(relation, database, column.name, column) for column in those]
+
+    return Scope(named(columns), parent, named(hidden))

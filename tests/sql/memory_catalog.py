@@ -71,6 +71,12 @@ class MemoryCatalog:
     def find_table(self, database: str, name: str) -> Table | None:
         return self._tables.get((database, name))
 
+    def resource_paths(self, kind: str) -> tuple[str, ...]:
+        return ()
+
+    def find_function(self, database: str, name: str) -> None:
+        return None
+
     def database(self, name: str) -> Database:
         if name not in self._databases:
             raise DatabaseNotFoundError(f'no database "{name}"', hint=did_you_mean(name, self._databases))

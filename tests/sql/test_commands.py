@@ -4,7 +4,7 @@ import pytest
 
 from sharkpy.catalog.model import StorageFormat, TableKind
 from sharkpy.commands import (
-    AddColumns,
+    AlterTable,
     CacheTable,
     ClearCache,
     CreateDatabase,
@@ -38,8 +38,6 @@ from sharkpy.conf import Conf
 from sharkpy.errors import TableNotFoundError
 from sharkpy.logical import LogicalPlan
 from sharkpy.sql.binder import bind
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field
 from tests.sql.memory_catalog import make_catalog
 
 _CATALOG = make_catalog()
@@ -71,7 +69,7 @@ def _bind(text: str, conf: Conf | None = None) -> Statement:
         ("show tblproperties t ('a.b')", ShowTableProperties(_T, "a.b")),
         ("describe t", DescribeTable(_T)),
         ("desc formatted tpch.`lineitem`", DescribeTable(_LINEITEM, "formatted")),
-        ("describe extended t e", DescribeTable(_T, "extended", "e")),
+        ("describe extended t e", DescribeTable(_T, "extended", ("e",))),
         ("describe database extended tpch", DescribeDatabase("tpch", True)),
         ("desc function extended upper", DescribeFunction("upper", True)),
         ("use tpch", UseDatabase("tpch")),
@@ -99,14 +97,31 @@ def _bind(text: str, conf: Conf | None = None) -> Statement:
         ("alter table t rename to other.zz", RenameTable(_T, "other", "zz")),
         ("alter table t set tblproperties ('a'='b', c.d = 2)", SetTableProperties(_T, (("a", "b"), ("c.d", "2")))),
         ("alter table t unset tblproperties if exists ('a', 'b')", SetTableProperties(_T, (), ("a", "b"))),
-        (
-            "alter table t add columns (z int comment 'q', y array<string>)",
-            AddColumns(_T, (Field("z", parse_type("int"), "q"), Field("y", parse_type("array<string>")))),
-        ),
     ],
 )
 def test_commands(text: str, expected: Statement) -> None:
     assert _bind(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("clause", "columns"),
+    [
+        ("add columns (z int comment 'q', y array<string>)", "a b c d e z:int y:array<string>"),
+        ("add columns z int", "a b c d e z:int"),
+        ("change a aa bigint", "aa:bigint b c d e"),
+        ("change column a a int first", "a b c d e"),
+        ("change e e decimal(12,2) after a cascade", "a e:decimal(12,2) b c d"),
+        ("change b b string comment 'x' first", "b a c d e"),
+        ("replace columns (a bigint, q string)", "a:bigint q:string"),
+    ],
+)
+def test_columns_after_alter_table(clause: str, columns: str) -> None:
+    command = _bind(f"alter table t {clause}")
+    assert isinstance(command, AlterTable)
+    before = {field.name: str(field.dtype) for field in _T.schema}
+    wanted = [(name, dtype or before[name]) for name, _, dtype in (one.partition(":") for one in columns.split())]
+    assert [(field.name, str(field.dtype)) for field in command.altered.schema] == wanted
+    assert command.is_cascading == ("cascade" in clause)
 
 
 def test_drop_of_a_missing_table_is_an_error_where_hive_is_told_so() -> None:

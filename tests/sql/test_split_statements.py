@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharkpy.sql.parser import split_statements
+from sharkpy.sql.grammar.parser import split_statements
 
 _STATEMENTS = st.sampled_from(
     ["select 1", "select ';'", 'select "a;b"', "select `;` from t", "select 'it\\'s;'", "set a=b", "select /* ; */ 2"]

@@ -9,7 +9,7 @@ import pytest
 import sharkpy
 from sharkpy.conf import Conf
 from sharkpy.errors import ParseError
-from sharkpy.sql.variables import substitute_variables
+from sharkpy.sql.grammar.variables import substitute_variables
 
 CONF = Conf({"hivevar:day": "2024-01-01", "hivevar:where": "ds = '${day}'", "my.key": "7", "hivevar:a": "${b}"})
 

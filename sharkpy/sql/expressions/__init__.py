@@ -1,0 +1,1 @@
+"""Expressions: from sqlglot trees to bound expressions with types, casts made explicit."""

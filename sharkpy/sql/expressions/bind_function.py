@@ -1,0 +1,308 @@
+"""Function calls: scalar functions and aggregates by the rows of the registry."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sharkpy.conf import TIME_ZONE, groups_of, user_name
+from sharkpy.errors import BindError, FunctionNotFoundError, TypeMismatchError, UnsupportedError, did_you_mean
+from sharkpy.expr import AggregateCall, Call, Expr, Literal, PythonValue
+from sharkpy.sql.expressions.bind_macro import bind_macro
+from sharkpy.sql.expressions.bind_name import GROUPING_ID, resolve
+from sharkpy.sql.expressions.bind_time_unit import UNIT_CALLS
+from sharkpy.sql.expressions.coercion import cast_all, with_minimal_literals
+from sharkpy.sql.expressions.constant_arguments import check_constants
+from sharkpy.sql.expressions.function_names import called_macro, function_name, registry_name
+from sharkpy.time_zone import zone_name
+from sharkpy.types import BIGINT, INT, PRIMITIVES, ArrayType, DataType
+from sharkpy.udf import registry
+from sharkpy.udf.forms import CAST_FUNCTIONS
+from sharkpy.udf.function import AggregateFunction, ScalarFunction, TypeRule, WindowFunction
+from sharkpy.udf.higher_order_functions import HigherOrderFunction
+from sharkpy.udf.user.function import shown_name
+
+if TYPE_CHECKING:
+    from sharkpy.sql.context import Context
+    from sharkpy.sql.expressions.expr_binder import ExprBinder
+
+GROUPING = "grouping"
+
+# The functions whose result is one of their arguments: an integer literal beside a DECIMAL is exact there too.
+_MIXING = ("coalesce", "nvl", "greatest", "least", "nullif", "case_when")
+
+_EXTRACTS = {
+    "year": "year",
+    "quarter": "quarter",
+    "month": "month",
+    "week": "weekofyear",
+    "day": "day",
+    "dayofweek": "dayofweek",
+    "dow": "dayofweek",
+    "doy": "dayofyear",
+    "hour": "hour",
+    "minute": "minute",
+    "second": "second",
+}
+_SYMBOLS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "div": "div",
+    "mod": "%",
+    "bit_and": "&",
+    "bit_or": "|",
+    "bit_xor": "^",
+}
+"""Operators as messages write them."""
+_CLOCKS: dict[str, Callable[[datetime.datetime], PythonValue]] = {
+    "current_date": lambda now: now.date(),
+    "current_timestamp": lambda now: now.replace(tzinfo=None),
+    "unix_timestamp": lambda now: int(now.timestamp()),
+}
+"""Functions that without arguments give the time of the statement."""
+_OF_SESSION: dict[str, Callable[[Context], PythonValue]] = {
+    "current_database": lambda context: context.database,
+    "current_timezone": lambda context: zone_name(context.conf.value(TIME_ZONE)),
+    "current_user": lambda context: user_name(context.conf),
+    "logged_in_user": lambda context: user_name(context.conf),
+    "current_groups": lambda context: groups_of(user_name(context.conf)),
+}
+_TYPE_FUNCTIONS = PRIMITIVES | CAST_FUNCTIONS
+_NO_PAREN: dict[type[exp.Expr], str] = {
+    exp.CurrentDate: "current_date",
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.CurrentUser: "current_user",
+}
+
+
+def call_scalar(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.Expr) -> Expr:
+    """A call of the registry's scalar function `name`, arguments cast as its row says."""
+    row = registry.scalar(name)
+    if row is None:
+        raise not_found(binder, name, node)
+    return scalar_call(binder, row, args, node)
+
+
+def scalar_call(binder: ExprBinder, row: ScalarFunction, args: Sequence[Expr], node: exp.Expr) -> Expr:
+    if row.name in _MIXING:
+        args = with_minimal_literals(args)
+    targets = argument_types(binder, row.name, row.arguments, args, node)
+    if not args and row.name in _CLOCKS:
+        return Literal(_CLOCKS[row.name](binder.context.now), row.result(targets))
+    if row.name in _OF_SESSION:
+        return Literal(_OF_SESSION[row.name](binder.context), row.result(targets))
+    cast_args = cast_all(args, targets)
+    if row.literal_result is not None:
+        return Call(row.name, cast_args, row.literal_result(targets, literal_values(cast_args)))
+    return Call(row.name, cast_args, row.result(targets))
+
+
+def literal_values(args: Sequence[Expr]) -> list[object]:
+    """The values of the literals among the arguments, None for the others."""
+    return [arg.value if isinstance(arg, Literal) else None for arg in args]
+
+
+def argument_types(
+    binder: ExprBinder, name: str, rule: TypeRule, args: Sequence[Expr], node: exp.Expr
+) -> Sequence[DataType]:
+    """The types that a function's arguments are cast to; TypeMismatchError where it does not take them."""
+    targets = rule([arg.dtype for arg in args])
+    if targets is None:
+        given = ", ".join(str(arg.dtype) for arg in args) or "nothing"
+        message = f"the function {shown_name(name)} does not take ({given})"
+        if name in _SYMBOLS and len(args) == 2:
+            message = f"{args[0].dtype} {_SYMBOLS[name]} {args[1].dtype} is not defined"
+        raise binder.context.error(message, node, TypeMismatchError)
+    return targets
+
+
+def not_found(binder: ExprBinder, name: str, node: exp.Expr) -> Exception:
+    if reason := registry.refused(name):
+        return binder.context.error(f"the function {name} is not supported: {reason}", node, UnsupportedError)
+    hint = did_you_mean(name, registry.names())
+    return binder.context.error(f'no function "{name}"', node, FunctionNotFoundError, hint)
+
+
+def bind_no_paren(binder: ExprBinder, node: exp.Expr) -> Expr:
+    """CURRENT_DATE and its like."""
+    return call_scalar(binder, _NO_PAREN[type(node)], (), node)
+
+
+def bind_extract(binder: ExprBinder, node: exp.Expr) -> Expr:
+    unit = node.this.name.lower()
+    if unit not in _EXTRACTS:
+        hint = did_you_mean(unit, _EXTRACTS)
+        raise binder.context.error(f'EXTRACT knows no "{unit}"', node, BindError, hint)
+    return call_scalar(binder, _EXTRACTS[unit], (binder.bind(node.expression),), node)
+
+
+def _bind_date_part(binder: ExprBinder, node: exp.Expr) -> Expr:
+    """date_part('unit', x) is EXTRACT(unit FROM x)."""
+    if len(node.expressions) != 2:
+        raise binder.context.error("date_part takes a unit and a time", node, TypeMismatchError)
+    unit, value = node.expressions
+    return bind_extract(binder, exp.Extract(this=exp.Var(this=unit.name), expression=value))
+
+
+def bind_function(binder: ExprBinder, node: exp.Expr) -> Expr:
+    """A call by name: a special form, an aggregate, or a scalar function."""
+    from sharkpy.sql.expressions.bind_lambda import bind_higher_order
+
+    if macro := called_macro(binder.context, node):
+        return bind_macro(binder, macro, node)
+    name = registry_name(binder.context, node)
+    if special := _SPECIAL_FORMS.get(name):
+        return special(binder, node)
+    if row := registry.aggregate(name):
+        return bind_aggregate(binder, row, node, None)
+    if scalar := registry.scalar(name):
+        if isinstance(scalar, HigherOrderFunction):
+            return bind_higher_order(binder, scalar, node)
+        _plain_arguments(binder, node)
+        return scalar_call(binder, scalar, tuple(map(binder.bind, node.expressions)), node)
+    if name in _TYPE_FUNCTIONS and len(node.expressions) == 1:
+        return _bind_type_function(binder, _TYPE_FUNCTIONS[name], node)
+    if registry.window(name):
+        raise binder.context.error(f"the window function {name} needs OVER (…)", node)
+    if registry.table_function(name):
+        message = f"the table function {shown_name(name)} must stand alone in the select list or in LATERAL VIEW"
+        raise binder.context.error(message, node)
+    raise not_found(binder, name, node)
+
+
+def _plain_arguments(binder: ExprBinder, node: exp.Expr) -> None:
+    for arg in node.expressions:
+        if isinstance(arg, exp.Distinct):
+            raise binder.context.error(f"DISTINCT is for aggregates, {function_name(node)} is none", node)
+        if isinstance(arg, exp.Star):
+            raise binder.context.error(f"{function_name(node)}(*) is not defined", node)
+        if isinstance(arg, exp.Lambda):
+            message = f"{function_name(node)} takes no function as argument"
+            raise binder.context.error(message, node, TypeMismatchError)
+
+
+def bind_filter(binder: ExprBinder, node: exp.Expr) -> Expr:
+    """aggregate(…) FILTER (WHERE …)."""
+    from sharkpy.sql.expressions.bind_within_group import plain_call
+
+    call = plain_call(binder, node.this) if isinstance(node.this, exp.WithinGroup) else node.this
+    row = registry.aggregate(registry_name(binder.context, call)) if isinstance(call, exp.Anonymous) else None
+    if row is None:
+        raise binder.context.error("FILTER is for aggregates", node)
+    return bind_aggregate(binder, row, node.this, node.expression.this)
+
+
+def bind_aggregate(
+    binder: ExprBinder, row: AggregateFunction, node: exp.Expr, condition: exp.Expr | None
+) -> AggregateCall:
+    from sharkpy.sql.expressions.expr_binder import AGGREGATE, FILTER
+
+    if not binder.clause.aggregates:
+        message = f"the aggregate {shown_name(row.name)} is not allowed in {binder.clause.name}"
+        raise binder.context.error(message, node, sqlstate="42803")
+    inside = binder.within(AGGREGATE)
+    args, distinct = aggregate_arguments(inside, row, node)
+    filter_expr = binder.within(FILTER).predicate(condition) if condition is not None else None
+    dtype = aggregate_type(row, args)
+    return AggregateCall(row.name, args, dtype, distinct and not row.ignores_distinct, filter_expr)
+
+
+def aggregate_type(row: AggregateFunction | WindowFunction, args: Sequence[Expr]) -> DataType:
+    """The type of an aggregate, perhaps over a window, of arguments that are cast."""
+    if not args and row.name == "count":
+        return BIGINT
+    types = [arg.dtype for arg in args]
+    if isinstance(row, AggregateFunction) and row.literal_result is not None:
+        return row.literal_result(types, literal_values(args))
+    return row.result(types)
+
+
+def aggregate_arguments(
+    binder: ExprBinder, row: AggregateFunction | WindowFunction, node: exp.Expr
+) -> tuple[tuple[Expr, ...], bool]:
+    """Cast arguments and whether DISTINCT was written. `count(*)` and `count(1)` have no arguments."""
+    nodes, distinct = list(node.expressions), False
+    if nodes and isinstance(nodes[0], exp.Distinct):
+        nodes, distinct = list(nodes[0].expressions), True
+        if not nodes:
+            raise binder.context.error(f"{row.name}(DISTINCT) needs an argument", node)
+    if row.name == "count" and len(nodes) == 1 and not distinct:
+        if isinstance(nodes[0], exp.Star):
+            binder.context.only(nodes[0])
+            return (), False
+        if isinstance(nodes[0], (exp.Literal, exp.Boolean)):
+            return (), False
+    if any(isinstance(item, exp.Star) for item in nodes):
+        raise binder.context.error(f"{row.name}(*) is not defined", node, TypeMismatchError)
+    args = tuple(map(binder.bind, nodes))
+    if row.name == "count" and not args:
+        raise binder.context.error("count() needs an argument or *", node, TypeMismatchError)
+    cast_args = cast_all(args, argument_types(binder, row.name, row.arguments, args, node))
+    check_constants(binder, row, cast_args, node)
+    return cast_args, distinct
+
+
+def _bind_if(binder: ExprBinder, node: exp.Expr) -> Expr:
+    """IF(condition, then[, else])."""
+    from sharkpy.sql.expressions.bind_operator import case_when
+    from sharkpy.types import NULL
+
+    if len(node.expressions) not in (2, 3):
+        raise binder.context.error("IF takes a condition and two values", node, TypeMismatchError)
+    condition, *values = node.expressions
+    bound = [binder.bind(value) for value in values]
+    return case_when(
+        binder, [binder.predicate(condition)], bound if len(bound) == 2 else [*bound, Literal(None, NULL)], node
+    )
+
+
+def _bind_type_function(binder: ExprBinder, target: DataType, node: exp.Expr) -> Expr:
+    """int(x), string(x) and their like are casts."""
+    from sharkpy.sql.expressions.bind_literal import cast_checked
+
+    return cast_checked(binder, binder.bind(node.expressions[0]), target, node)
+
+
+def _bind_element_at(binder: ExprBinder, node: exp.Expr) -> Expr:
+    """The function element_at counts from 1, and from the end where negative; brackets count from 0."""
+    args = tuple(map(binder.bind, node.expressions))
+    match args:
+        case (container, Literal(int() as position)) if isinstance(container.dtype, ArrayType):
+            if position > 0:
+                return call_scalar(binder, "element_at", (container, Literal(position - 1, INT)), node)
+            size = call_scalar(binder, "size", (container,), node)
+            index = call_scalar(binder, "add", (size, Literal(position, INT)), node)
+            return call_scalar(binder, "element_at", (container, index), node)
+        case (container, _) if isinstance(container.dtype, ArrayType):
+            return call_scalar(binder, "try_element_at", args, node)
+    return call_scalar(binder, "element_at", args, node)
+
+
+def _bind_grouping(binder: ExprBinder, node: exp.Expr) -> Expr:
+    """grouping(column, …): a bit for each column, set where it is aggregated away in a row's grouping set."""
+    if not node.expressions or not binder.clause.aggregates:
+        message = "grouping() takes grouping columns, in SELECT, HAVING or ORDER BY"
+        raise binder.context.error(message, node, sqlstate="42803")
+    args = tuple(map(binder.bind, node.expressions))
+    return AggregateCall(GROUPING, args, INT if len(args) == 1 else BIGINT)
+
+
+def _bind_grouping_id(binder: ExprBinder, node: exp.Expr) -> Expr:
+    """grouping_id(): GROUPING__ID; with all or some grouping columns, their bits."""
+    return _bind_grouping(binder, node) if node.expressions else resolve(binder, ["grouping__id"], node)
+
+
+_SPECIAL_FORMS: dict[str, Callable[[ExprBinder, exp.Expr], Expr]] = {
+    "if": _bind_if,
+    "element_at": _bind_element_at,
+    "date_part": _bind_date_part,
+    "datepart": _bind_date_part,
+    **UNIT_CALLS,
+    GROUPING: _bind_grouping,
+    GROUPING_ID: _bind_grouping_id,
+}

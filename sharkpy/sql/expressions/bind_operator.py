@@ -1,0 +1,214 @@
+"""Operators: connectives, comparisons, IN, BETWEEN, LIKE, CASE, arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sharkpy.errors import TypeMismatchError
+from sharkpy.expr import Call, Expr, Literal
+from sharkpy.sql.expressions import bind_subquery
+from sharkpy.sql.expressions.bind_function import call_scalar
+from sharkpy.sql.expressions.coercion import comparable, unify, with_minimal_literals
+from sharkpy.sql.expressions.interval_arithmetic import day_arithmetic, interval_arithmetic
+from sharkpy.types import BOOLEAN, NULL, STRING, MapType, is_interval, is_nested, is_string
+
+if TYPE_CHECKING:
+    from sharkpy.sql.expressions.expr_binder import ExprBinder
+
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "eq",
+    exp.NEQ: "ne",
+    exp.LT: "lt",
+    exp.LTE: "le",
+    exp.GT: "gt",
+    exp.GTE: "ge",
+    exp.NullSafeEQ: "eq_null_safe",
+}
+_ARITHMETIC: dict[type[exp.Expr], str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Div: "divide",
+    exp.IntDiv: "div",
+    exp.Mod: "mod",
+    exp.BitwiseAnd: "bit_and",
+    exp.BitwiseOr: "bit_or",
+    exp.BitwiseXor: "bit_xor",
+}
+_BALANCED_FROM = 16
+"""Terms from which AND and OR become a balanced tree: no later phase then recurses once per term."""
+
+
+def bind_connective(binder: ExprBinder, node: exp.Expr) -> Expr:
+    """AND and OR; a chain of them does not nest."""
+    kind = type(node)
+    operands: list[exp.Expr] = []
+    current = node
+    while type(current) is kind:
+        operands.append(current.expression)
+        current = current.this
+    operands.append(current)
+    terms = [binder.predicate(operand) for operand in reversed(operands)]
+    return connect("and" if kind is exp.And else "or", terms)
+
+
+def connect(function: str, terms: Sequence[Expr]) -> Expr:
+    """`terms` joined by "and" or "or"."""
+    if len(terms) == 1:
+        return terms[0]
+    middle = (len(terms) + 1) // 2 if len(terms) >= _BALANCED_FROM else len(terms) - 1
+    left, right = connect(function, terms[:middle]), connect(function, terms[middle:])
+    return Call(function, (left, right), BOOLEAN)
+
+
+def negate(expr: Expr) -> Expr:
+    return Call("not", (expr,), BOOLEAN)
+
+
+def bind_not(binder: ExprBinder, node: exp.Expr) -> Expr:
+    if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
+        return Call("is_not_null", (binder.bind(node.this.this),), BOOLEAN)
+    return negate(binder.predicate(node.this))
+
+
+def bind_comparison(binder: ExprBinder, node: exp.Expr) -> Expr:
+    function = _COMPARISONS[type(node)]
+    if isinstance(node.this, exp.Tuple) or isinstance(node.expression, exp.Tuple):
+        return _compare_tuples(binder, function, node)
+    return compare(binder, function, (binder.bind(node.this), binder.bind(node.expression)), node)
+
+
+def _compare_tuples(binder: ExprBinder, function: str, node: exp.Expr) -> Expr:
+    """(a, b) = (c, d): each pair."""
+    sides = [side.expressions if isinstance(side, exp.Tuple) else [] for side in (node.this, node.expression)]
+    if function not in ("eq", "ne", "eq_null_safe"):
+        raise binder.context.unsupported("an order of tuples", node)
+    if len(sides[0]) != len(sides[1]):
+        message = f"a tuple of {max(map(len, sides))} values has no equal of {min(map(len, sides)) or 1}"
+        raise binder.context.error(message, node, TypeMismatchError)
+    one = "eq" if function == "ne" else function
+    terms = [compare(binder, one, (binder.bind(a), binder.bind(b)), node) for a, b in zip(*sides, strict=True)]
+    return negate(connect("and", terms)) if function == "ne" else connect("and", terms)
+
+
+def compare(binder: ExprBinder, function: str, operands: Sequence[Expr], node: exp.Expr) -> Expr:
+    """A comparison, IN or BETWEEN with its operands cast to what they are compared as."""
+    cast_operands = comparable(operands)
+    if cast_operands is None or isinstance(cast_operands[0].dtype, MapType):
+        types = " and ".join(dict.fromkeys(str(operand.dtype) for operand in operands))
+        raise binder.context.error(f"{types} cannot be compared", node, TypeMismatchError)
+    if any(is_nested(operand.dtype) for operand in operands) and function not in ("eq", "ne", "eq_null_safe", "in"):
+        raise binder.context.error(f"{cast_operands[0].dtype} has no order", node, TypeMismatchError)
+    return Call(function, cast_operands, BOOLEAN)
+
+
+def bind_distinct_from(binder: ExprBinder, node: exp.Expr) -> Expr:
+    return negate(compare(binder, "eq_null_safe", (binder.bind(node.this), binder.bind(node.expression)), node))
+
+
+def bind_between(binder: ExprBinder, node: exp.Expr) -> Expr:
+    operands = tuple(binder.bind(node.args[key]) for key in ("this", "low", "high"))
+    return compare(binder, "between", operands, node)
+
+
+def bind_in(binder: ExprBinder, node: exp.Expr) -> Expr:
+    if node.args.get("query"):
+        return bind_subquery.bind_in_subquery(binder, node)
+    binder.context.only(node, "this", "expressions")
+    if isinstance(node.this, exp.Tuple):
+        return _bind_tuple_in(binder, node)
+    value, items = binder.bind(node.this), list(map(binder.bind, node.expressions))
+    texts = [item for item in items if is_string(item.dtype)]
+    others = [item for item in items if not is_string(item.dtype) and item.dtype != NULL]
+    if not texts or not others or is_nested(value.dtype):
+        return compare(binder, "in", [value, *items], node)
+    # Each as `=` would compare it: 'b' IN ('b', 1) is true.
+    nulls = [item for item in items if item.dtype == NULL]
+    return connect("or", [compare(binder, "in", [value, *group, *nulls], node) for group in (texts, others)])
+
+
+def _bind_tuple_in(binder: ExprBinder, node: exp.Expr) -> Expr:
+    """(a, b) IN ((1, 2), (3, 4)): a disjunction of conjunctions."""
+    left = [binder.bind(item) for item in node.this.expressions]
+    choices = []
+    for item in node.expressions:
+        if not isinstance(item, exp.Tuple) or len(item.expressions) != len(left):
+            raise binder.context.error(f"a tuple of {len(left)} values expected in IN", item, TypeMismatchError)
+        right = [binder.bind(value) for value in item.expressions]
+        terms = [compare(binder, "eq", pair, item) for pair in zip(left, right, strict=True)]
+        choices.append(connect("and", terms))
+    return connect("or", choices)
+
+
+def bind_is(binder: ExprBinder, node: exp.Expr) -> Expr:
+    operand = binder.bind(node.this)
+    if isinstance(node.expression, exp.Null):
+        result: Expr = Call("is_null", (operand,), BOOLEAN)
+        return Call("is_not_null", (operand,), BOOLEAN) if node.args.get("negate") else result
+    if not isinstance(node.expression, exp.Boolean):
+        raise binder.context.unsupported("IS with something else than NULL, TRUE or FALSE", node)
+    result = Call(
+        "eq_null_safe", (binder.boolean(operand, node), Literal(bool(node.expression.this), BOOLEAN)), BOOLEAN
+    )
+    return negate(result) if node.args.get("negate") else result
+
+
+def bind_case(binder: ExprBinder, node: exp.Expr) -> Expr:
+    operand = binder.bind(node.this) if node.this is not None else None
+    conditions: list[Expr] = []
+    values: list[Expr] = []
+    for branch in node.args["ifs"]:
+        if operand is None:
+            conditions.append(binder.predicate(branch.this))
+        else:
+            conditions.append(compare(binder, "eq", (operand, binder.bind(branch.this)), branch))
+        values.append(binder.bind(branch.args["true"]))
+    default = node.args.get("default")
+    values.append(binder.bind(default) if default is not None else Literal(None, NULL))
+    return case_when(binder, conditions, values, node)
+
+
+def case_when(binder: ExprBinder, conditions: Sequence[Expr], values: Sequence[Expr], node: exp.Expr) -> Expr:
+    """`values` has one item more than `conditions`: the ELSE."""
+    unified = unify(with_minimal_literals(values))
+    if unified is None:
+        types = ", ".join(dict.fromkeys(str(value.dtype) for value in values))
+        raise binder.context.error(f"the values of CASE have no common type: {types}", node, TypeMismatchError)
+    pairs = [item for pair in zip(conditions, unified, strict=False) for item in pair]
+    return Call("case_when", (*pairs, unified[-1]), unified[0].dtype)
+
+
+def bind_arithmetic(binder: ExprBinder, node: exp.Expr) -> Expr:
+    function = _ARITHMETIC[type(node)]
+    left, right = binder.bind(node.this), binder.bind(node.expression)
+    if is_interval(left.dtype) or is_interval(right.dtype):
+        result = interval_arithmetic(function, left, right)
+        if result is None:
+            message = f"{node.key.upper()} is not defined for {left.dtype} and {right.dtype}"
+            raise binder.context.error(message, node, TypeMismatchError)
+        return result
+    if (shifted := day_arithmetic(function, left, right)) is not None:
+        return shifted
+    return call_scalar(binder, function, with_minimal_literals((left, right)), node)
+
+
+def bind_bitwise_not(binder: ExprBinder, node: exp.Expr) -> Expr:
+    return call_scalar(binder, "bit_not", (binder.bind(node.this),), node)
+
+
+def bind_concat(binder: ExprBinder, node: exp.Expr) -> Expr:
+    operands: list[exp.Expr] = []
+    current = node
+    while isinstance(current, exp.DPipe):
+        operands.append(current.expression)
+        current = current.this
+    operands.append(current)
+    return call_scalar(binder, "concat", tuple(map(binder.bind, reversed(operands))), node)
+
+
+def bind_adjacent_strings(_binder: ExprBinder, node: exp.Expr) -> Expr:
+    """'a' 'b' is one string."""
+    return Literal("".join(item.this for item in node.expressions), STRING)

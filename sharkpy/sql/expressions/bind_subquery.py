@@ -1,0 +1,66 @@
+"""Subqueries inside expressions: scalar, EXISTS, IN."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sharkpy.errors import TypeMismatchError
+from sharkpy.expr import Alias, ColumnRef, Exists, Expr, InSubquery, ScalarSubquery
+from sharkpy.logical import LogicalPlan, Project
+from sharkpy.sql.expressions.coercion import cast
+from sharkpy.types import DataType, comparison_type
+
+if TYPE_CHECKING:
+    from sharkpy.sql.context import Context
+    from sharkpy.sql.expressions.expr_binder import ExprBinder
+
+
+def _plan(binder: ExprBinder, query: exp.Expr) -> LogicalPlan:
+    return binder.context.bind_query(query, binder.context, binder.scope)
+
+
+def bind_scalar(binder: ExprBinder, node: exp.Expr) -> Expr:
+    plan = _plan(binder, node)
+    if len(plan.output) != 1:
+        message = f"a scalar subquery has one column, this one has {len(plan.output)}"
+        raise binder.context.error(message, node, sqlstate="42823")
+    return ScalarSubquery(plan)
+
+
+def bind_exists(binder: ExprBinder, node: exp.Expr) -> Expr:
+    return Exists(_plan(binder, node.this))
+
+
+def bind_in_subquery(binder: ExprBinder, node: exp.Expr) -> Expr:
+    """values IN (query), both sides cast to what they are compared as."""
+    items = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+    values = tuple(map(binder.bind, items))
+    plan = _plan(binder, node.args["query"])
+    if len(plan.output) != len(values):
+        message = f"the subquery of IN has {len(plan.output)} columns for {len(values)} values"
+        raise binder.context.error(message, node, sqlstate="42823")
+    targets = []
+    for value, column in zip(values, plan.output, strict=True):
+        target = comparison_type(value.dtype, column.dtype)
+        if target is None:
+            message = f"{value.dtype} and {column.dtype} cannot be compared"
+            raise binder.context.error(message, node, TypeMismatchError)
+        targets.append(target)
+    cast_values = tuple(cast(value, target) for value, target in zip(values, targets, strict=True))
+    return InSubquery(cast_values, cast_output(binder.context, plan, targets))
+
+
+def cast_output(context: Context, plan: LogicalPlan, targets: Sequence[DataType]) -> LogicalPlan:
+    """`plan` with its columns cast; the same plan where they have these types already."""
+    if all(column.dtype == target for column, target in zip(plan.output, targets, strict=True)):
+        return plan
+    items: list[Alias | ColumnRef] = []
+    for column, target in zip(plan.output, targets, strict=True):
+        if column.dtype == target:
+            items.append(column)
+        else:
+            items.append(Alias(cast(column, target), next(context.ids), column.name))
+    return Project(plan, tuple(items))

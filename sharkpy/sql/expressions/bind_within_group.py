@@ -1,0 +1,45 @@
+"""Ordered-set aggregates: percentile_cont(0.5) WITHIN GROUP (ORDER BY x)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sharkpy.errors import did_you_mean
+from sharkpy.expr import Expr
+from sharkpy.sql.expressions.function_names import function_name
+
+if TYPE_CHECKING:
+    from sharkpy.sql.expressions.expr_binder import ExprBinder
+
+_DESCENDING = {"percentile_cont": "percentile_cont", "percentile_disc": "percentile_disc_desc"}
+"""The ordered-set aggregates, and what computes them over descending values."""
+
+
+def bind_within_group(binder: ExprBinder, node: exp.Expr) -> Expr:
+    return binder.bind(plain_call(binder, node))
+
+
+def plain_call(binder: ExprBinder, node: exp.Expr) -> exp.Expr:
+    """The call with its ordering as an argument: (x, fractions)."""
+    call, order = node.this, node.expression
+    name = function_name(call) if isinstance(call, exp.Anonymous) else call.key
+    if name not in _DESCENDING:
+        hint = did_you_mean(name, _DESCENDING)
+        raise binder.context.error(f"{name} takes no WITHIN GROUP", node, hint=hint)
+    if len(call.expressions) != 1 or len(order.expressions) != 1:
+        message = f"{name} takes one argument, the fractions, and one expression WITHIN GROUP (ORDER BY …)"
+        raise binder.context.error(message, node, sqlstate="42601")
+    (key,), (fractions,) = order.expressions, call.expressions
+    if key.args.get("desc"):
+        fractions = _complement(fractions) if name == "percentile_cont" else fractions
+        name = _DESCENDING[name]
+    return exp.Anonymous(this=name, expressions=[key.this, fractions])
+
+
+def _complement(fractions: exp.Expr) -> exp.Expr:
+    """A descending percentile is the ascending one of what is left."""
+    if isinstance(fractions, exp.Anonymous) and function_name(fractions) == "array":
+        return exp.Anonymous(this="array", expressions=[_complement(item) for item in fractions.expressions])
+    return exp.Paren(this=exp.Sub(this=exp.Literal.number("1.0e0"), expression=fractions))

@@ -1,0 +1,154 @@
+"""sqlglot expressions to bound ones: one table of node types, each handled by a function of a bind_* module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from sharkpy.errors import TypeMismatchError
+from sharkpy.expr import Expr
+from sharkpy.sql.context import Context
+from sharkpy.sql.expressions import (
+    bind_function,
+    bind_like,
+    bind_literal,
+    bind_name,
+    bind_operator,
+    bind_subquery,
+    bind_window,
+    bind_within_group,
+)
+from sharkpy.sql.expressions.coercion import as_boolean
+from sharkpy.sql.scope import Scope
+
+MAX_DEPTH = 400
+"""Nesting of operators in one expression: what recursion in every later phase can bear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A place where an expression stands, and whether aggregates and window functions may stand there too."""
+
+    name: str
+    aggregates: bool = False
+    windows: bool = False
+
+
+SELECT = Clause("SELECT", aggregates=True, windows=True)
+WHERE = Clause("WHERE")
+JOIN_ON = Clause("JOIN ON")
+GROUP_BY = Clause("GROUP BY")
+HAVING = Clause("HAVING", aggregates=True)
+LAMBDA = Clause("a function in an argument")
+QUALIFY = Clause("QUALIFY", aggregates=True, windows=True)
+ORDER_BY = Clause("ORDER BY", aggregates=True, windows=True)
+LATERAL_VIEW = Clause("LATERAL VIEW")
+VALUES = Clause("VALUES")
+FILTER = Clause("FILTER")
+AGGREGATE = Clause("an aggregate function")
+WINDOW = Clause("a window function", aggregates=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ExprBinder:
+    """Binds expressions of one clause over one scope.
+
+    `aliases` are the select items by name, which ORDER BY looks at first and GROUP BY and HAVING last;
+    None marks a name that several items have.
+    """
+
+    context: Context
+    scope: Scope
+    clause: Clause
+    aliases: Mapping[str, Expr | None] = field(default_factory=dict)
+    aliases_first: bool = False
+    windows: Mapping[str, exp.Expr] = field(default_factory=dict)
+    variables: Mapping[str, Expr] = field(default_factory=dict)
+    """Of the functions in arguments around the expression: `x` in `x -> x + 1`."""
+    depth: int = 0
+
+    def within(self, clause: Clause) -> ExprBinder:
+        """The binder of what is inside an aggregate or window function: names mean columns there."""
+        return replace(self, clause=clause, aliases={}, aliases_first=False)
+
+    def bind(self, node: exp.Expr) -> Expr:
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            raise self.context.unsupported(node.key.upper().replace("_", " "), node)
+        if self.depth > MAX_DEPTH:
+            message = f"the expression is nested more than {MAX_DEPTH} levels deep"
+            raise self.context.error(message, node, sqlstate="54001")
+        if type(node) is exp.Paren:
+            return self.bind(node.this)
+        return handler(replace(self, depth=self.depth + 1) if node.args.get("this") is not None else self, node)
+
+    def predicate(self, node: exp.Expr) -> Expr:
+        """An expression as a BOOLEAN."""
+        return self.boolean(self.bind(node), node)
+
+    def boolean(self, expr: Expr, node: exp.Expr) -> Expr:
+        predicate = as_boolean(expr)
+        if predicate is None:
+            message = f"{self.clause.name} needs a boolean, and {expr} is {expr.dtype}"
+            raise self.context.error(message, node, TypeMismatchError)
+        return predicate
+
+
+Handler = Callable[[ExprBinder, exp.Expr], Expr]
+
+_HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Paren: lambda binder, node: binder.bind(node.this),
+    exp.Column: bind_name.bind_column,
+    exp.Dot: bind_name.bind_dot,
+    exp.Bracket: bind_name.bind_bracket,
+    exp.Literal: bind_literal.bind_literal,
+    exp.HexString: bind_literal.bind_bytes,
+    exp.Null: bind_literal.bind_null,
+    exp.Boolean: bind_literal.bind_boolean,
+    exp.Interval: bind_literal.bind_interval,
+    exp.Neg: bind_literal.bind_negation,
+    exp.Cast: bind_literal.bind_cast,
+    exp.And: bind_operator.bind_connective,
+    exp.Or: bind_operator.bind_connective,
+    exp.Not: bind_operator.bind_not,
+    exp.EQ: bind_operator.bind_comparison,
+    exp.NEQ: bind_operator.bind_comparison,
+    exp.LT: bind_operator.bind_comparison,
+    exp.LTE: bind_operator.bind_comparison,
+    exp.GT: bind_operator.bind_comparison,
+    exp.GTE: bind_operator.bind_comparison,
+    exp.NullSafeEQ: bind_operator.bind_comparison,
+    exp.NullSafeNEQ: bind_operator.bind_distinct_from,
+    exp.Between: bind_operator.bind_between,
+    exp.In: bind_operator.bind_in,
+    exp.Is: bind_operator.bind_is,
+    exp.Like: bind_like.bind_like,
+    exp.RegexpLike: bind_like.bind_like,
+    exp.Escape: bind_like.bind_escape,
+    exp.Case: bind_operator.bind_case,
+    exp.Add: bind_operator.bind_arithmetic,
+    exp.Sub: bind_operator.bind_arithmetic,
+    exp.Mul: bind_operator.bind_arithmetic,
+    exp.Div: bind_operator.bind_arithmetic,
+    exp.IntDiv: bind_operator.bind_arithmetic,
+    exp.Mod: bind_operator.bind_arithmetic,
+    exp.BitwiseAnd: bind_operator.bind_arithmetic,
+    exp.BitwiseOr: bind_operator.bind_arithmetic,
+    exp.BitwiseXor: bind_operator.bind_arithmetic,
+    exp.BitwiseNot: bind_operator.bind_bitwise_not,
+    exp.DPipe: bind_operator.bind_concat,
+    exp.Concat: bind_operator.bind_adjacent_strings,
+    exp.Anonymous: bind_function.bind_function,
+    exp.Extract: bind_function.bind_extract,
+    exp.CurrentDate: bind_function.bind_no_paren,
+    exp.CurrentTimestamp: bind_function.bind_no_paren,
+    exp.CurrentUser: bind_function.bind_no_paren,
+    exp.Filter: bind_function.bind_filter,
+    exp.WithinGroup: bind_within_group.bind_within_group,
+    exp.Window: bind_window.bind_window,
+    exp.Exists: bind_subquery.bind_exists,
+    exp.Subquery: bind_subquery.bind_scalar,
+    exp.Select: bind_subquery.bind_scalar,
+}

@@ -1,0 +1,95 @@
+"""Dates and timestamps plus or minus intervals."""
+
+from __future__ import annotations
+
+from sharkpy.expr import Call, Expr, Literal
+from sharkpy.sql.expressions.coercion import cast
+from sharkpy.sql.expressions.literals import shifted
+from sharkpy.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INT,
+    INTEGER_TYPES,
+    INTERVAL_DAY_TIME,
+    INTERVAL_YEAR_MONTH,
+    TIMESTAMP,
+    is_interval,
+    is_numeric,
+    is_string,
+)
+
+_DAY = 86_400_000_000
+
+
+def interval_arithmetic(function: str, left: Expr, right: Expr) -> Expr | None:
+    """An arithmetic operator with an interval on a side; None where it is not defined.
+
+    DATE with months or whole days stays DATE; with a time of day it becomes TIMESTAMP.
+    """
+    if is_interval(left.dtype) and is_interval(right.dtype):
+        return _combine(function, left, right)
+    if is_interval(left.dtype):
+        if function in ("multiply", "divide"):
+            return _scale(function, left, right)
+        return interval_arithmetic(function, right, left) if function == "add" else None
+    if function == "multiply":
+        return _scale(function, right, left)
+    if function not in ("add", "subtract"):
+        return None
+    return _shift(function, left, right)
+
+
+def day_arithmetic(function: str, left: Expr, right: Expr) -> Expr | None:
+    """DATE plus or minus a whole number of days, as in Spark SQL; None for anything else."""
+    if left.dtype in INTEGER_TYPES and right.dtype == DATE and function == "add":
+        left, right = right, left
+    if left.dtype != DATE or right.dtype not in INTEGER_TYPES or function not in ("add", "subtract"):
+        return None
+    return Call("date_add" if function == "add" else "date_sub", (left, cast(right, INT)), DATE)
+
+
+def _shift(function: str, moment: Expr, interval: Expr) -> Expr | None:
+    if is_string(moment.dtype):
+        moment = cast(moment, DATE if interval.dtype == INTERVAL_YEAR_MONTH else TIMESTAMP)
+    if moment.dtype not in (DATE, TIMESTAMP):
+        return None
+    if isinstance(moment, Literal) and isinstance(interval, Literal):
+        sign = 1 if function == "add" else -1
+        if folded := shifted(moment, interval, sign):
+            return folded
+    if moment.dtype == DATE and interval.dtype == INTERVAL_DAY_TIME:
+        if isinstance(interval, Literal) and isinstance(interval.value, int) and interval.value % _DAY == 0:
+            days = Literal(interval.value // _DAY, INT)
+            return Call("date_add" if function == "add" else "date_sub", (moment, days), DATE)
+        match interval:
+            case Call("multiply", (Literal(value), count)) if value == _DAY and count.dtype == BIGINT:
+                # INTERVAL (n) DAYS
+                return Call("date_add" if function == "add" else "date_sub", (moment, cast(count, INT)), DATE)
+        moment = cast(moment, TIMESTAMP)
+    return Call(function, (moment, interval), moment.dtype)
+
+
+def _combine(function: str, left: Expr, right: Expr) -> Expr | None:
+    """The sum or difference of two intervals of one kind."""
+    match left, right:
+        case Literal(int() as one, left_type), Literal(int() as other, right_type) if left_type == right_type:
+            if function == "add":
+                return Literal(one + other, left_type)
+            if function == "subtract":
+                return Literal(one - other, left_type)
+    if function in ("add", "subtract") and left.dtype == right.dtype:
+        return Call(function, (left, right), left.dtype)
+    return None
+
+
+def _scale(function: str, interval: Expr, factor: Expr) -> Expr | None:
+    """An interval times or over a number."""
+    if function == "multiply" and factor.dtype in INTEGER_TYPES:
+        match interval, factor:
+            case Literal(int() as amount), Literal(int() as times):
+                return Literal(amount * times, interval.dtype)
+        return Call("multiply", (interval, cast(factor, BIGINT)), interval.dtype)
+    if not is_numeric(factor.dtype) and not is_string(factor.dtype):
+        return None
+    return Call(function, (interval, cast(factor, DOUBLE)), interval.dtype)

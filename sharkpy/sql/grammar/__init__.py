@@ -1,0 +1,1 @@
+"""HiveQL text to tokens and sqlglot trees, with errors that say what was expected where."""

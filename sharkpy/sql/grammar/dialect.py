@@ -1,0 +1,198 @@
+"""HiveQL as a sqlglot dialect: the tokens and the grammar of queries; that of FROM and of expressions is beside it.
+
+sqlglot parses to translate between dialects: it turns functions into generic ones and lets much pass.
+Here functions keep their names (the registry knows them), and what HiveQL does not have is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.hive import Hive
+from sqlglot.parsers.hive import HiveParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sharkpy.sql.grammar.expression_parser import ExpressionParser
+from sharkpy.sql.grammar.relation_parser import RelationParser
+from sharkpy.sql.grammar.script_parser import ScriptParser, with_script_words
+from sharkpy.sql.grammar.strict_parser import SyntaxProblem
+from sharkpy.sql.grammar.window_parser import WindowParser
+
+__all__ = ["DIALECT", "HiveQL", "HiveQLParser", "SyntaxProblem", "tokenize"]
+
+_FOREIGN_MODIFIERS = (
+    TokenType.MATCH_RECOGNIZE,
+    TokenType.PREWHERE,
+    TokenType.FETCH,
+    TokenType.FOR,
+    TokenType.LOCK,
+    TokenType.CONNECT_BY,
+    TokenType.USING,
+)
+_RESERVED_ALIASES = {
+    TokenType.ALL,
+    TokenType.ANTI,
+    TokenType.ASC,
+    TokenType.CASE,
+    TokenType.DESC,
+    TokenType.END,
+    TokenType.FULL,
+    TokenType.IS,
+    TokenType.LEFT,
+    TokenType.NATURAL,
+    TokenType.OFFSET,
+    TokenType.RIGHT,
+    TokenType.SEMI,
+    TokenType.WINDOW,
+}
+
+
+class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser):
+    """sqlglot's Hive parser, stricter: nothing may be missing after a comma, AND, THEN or a keyword."""
+
+    QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = {
+        token: parser for token, parser in HiveParser.QUERY_MODIFIER_PARSERS.items() if token not in _FOREIGN_MODIFIERS
+    }
+    QUERY_MODIFIER_TOKENS: ClassVar[set[TokenType]] = set(QUERY_MODIFIER_PARSERS)
+    # A keyword that ends a clause is no alias: `from a left join b`, `select a from t full join …`.
+    ALIAS_TOKENS: ClassVar[set[TokenType]] = HiveParser.ALIAS_TOKENS - _RESERVED_ALIASES
+    TABLE_ALIAS_TOKENS: ClassVar[set[TokenType]] = HiveParser.TABLE_ALIAS_TOKENS - _RESERVED_ALIASES
+    # A column may be called so; what begins a row of VALUES decides.
+    ID_VAR_TOKENS: ClassVar[set[TokenType]] = HiveParser.ID_VAR_TOKENS | {TokenType.VALUES}
+    OPTIONAL_ALIAS_TOKEN_CTE: ClassVar[bool] = False
+
+    def parse_query(self) -> Any:
+        """A query: SELECT, VALUES, or queries in parentheses, with what may follow each."""
+        if not self._match(TokenType.L_PAREN, advance=False):
+            return self._parse_select()
+        query = self._parse_paren()
+        if not isinstance(query, exp.Query):
+            self.raise_error("a query in the parentheses expected", self._prev)
+        return self._parse_query_modifiers(self._parse_set_operations(query))
+
+    def parse_expression(self) -> Any:
+        return self.required(self._parse_disjunction, "an expression")
+
+    def parse_source(self) -> Any:
+        """[WITH …] FROM source, as a Select of nothing."""
+        with_ = self._parse_with()
+        from_ = self._parse_from(joins=True)
+        if from_ is None or from_.this is None:
+            self.missing("a table or query after FROM")
+        return exp.Select(with_=with_, from_=from_)
+
+    def _parse_statement(self) -> Any:
+        return self.parse_query()
+
+    def _parse_cte(self) -> Any:
+        name = self._parse_id_var()
+        if name is None:
+            self.missing("a name after WITH")
+        columns = None
+        if self._match(TokenType.L_PAREN, advance=False):
+            columns = self._parse_wrapped_id_vars() or self.raise_error("a column expected in ()", self._prev)
+        if not self._match(TokenType.ALIAS):
+            self.missing("AS")
+        query = self._parse_wrapped(self.parse_query)
+        if not isinstance(query, exp.Query):
+            self.raise_error("a query in the parentheses expected", self._prev)
+        return self.expression(exp.CTE(this=query, alias=exp.TableAlias(this=name, columns=columns)))
+
+    def _parse_ordered(self, parse_method: Any = None) -> Any:
+        """A sort key: expression [ASC | DESC] [NULLS FIRST | LAST]; NULLs are small unless that is said."""
+        this = parse_method() if parse_method else self._parse_disjunction()
+        if this is None:
+            return None
+        descends = self._match_set((TokenType.ASC, TokenType.DESC)) and self._prev.token_type == TokenType.DESC
+        nulls_first = not descends
+        if self._match_text_seq("NULLS"):
+            if not self._match_texts(("FIRST", "LAST")):
+                self.missing("FIRST or LAST after NULLS")
+            nulls_first = self._prev.text.upper() == "FIRST"
+        return self.expression(exp.Ordered(this=this, desc=bool(descends), nulls_first=nulls_first))
+
+    def _parse_alias(self, this: Any, explicit: bool = False) -> Any:
+        alias = super()._parse_alias(this, explicit)
+        if alias is not this and self._prev.token_type == TokenType.NUMBER:
+            self.raise_error("a name after AS expected", self._prev)
+        return alias
+
+    def _parse_star_op(self, *keywords: str) -> Any:
+        """* EXCEPT (column, …)."""
+        if not self._match_texts(keywords):
+            return None
+        items = self.in_parentheses(lambda: self._parse_csv(self._parse_expression))
+        return items or self.missing("a column")
+
+    def _parse_cluster(self) -> Any:
+        return self._parse_sort(exp.Cluster, TokenType.CLUSTER_BY)
+
+    def _parse_select_query(self, *args: Any, **kwargs: Any) -> Any:
+        starts_with_from, start = self._match(TokenType.FROM, advance=False), self._index
+        query = super()._parse_select_query(*args, **kwargs)
+        if isinstance(query, exp.Values) and self._match_set(self.QUERY_MODIFIER_TOKENS, advance=False):
+            query = self._parse_query_modifiers(exp.Select(expressions=[exp.Star()], from_=exp.From(this=query)))
+        selects = query if isinstance(query, exp.Select) else None
+        if selects is not None and not selects.expressions:
+            self.missing("a select list")
+        if starts_with_from and not self._has_select(start):
+            self.missing("SELECT")
+        return query
+
+    def _has_select(self, start: int) -> bool:
+        """Whether the query from token `start` on has a SELECT outside of parentheses."""
+        depth = 0
+        for token in self._tokens[start : self._index]:
+            depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+            if depth == 0 and token.token_type == TokenType.SELECT:
+                return True
+        return False
+
+    def _parse_limit(self, this: Any = None, top: bool = False, skip_limit_token: bool = False) -> Any:
+        return this if top else super()._parse_limit(this, top, skip_limit_token)
+
+    def _parse_group(self, skip_group_by_token: bool = False) -> Any:
+        group = super()._parse_group(skip_group_by_token)
+        if group is not None and not any(group.args.values()):
+            self.missing("an expression after GROUP BY")
+        return group
+
+    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
+        """CUBE (a, b + 1), or CUBE alone after WITH."""
+        if not self._match_set((TokenType.CUBE, TokenType.ROLLUP)):
+            return None
+        kind = exp.Cube if self._prev.token_type == TokenType.CUBE else exp.Rollup
+        keys = [] if with_prefix else self.in_parentheses(lambda: self._parse_csv(self._parse_disjunction))
+        if not keys and not with_prefix:
+            self.raise_error("an expression expected in ()", self._prev)
+        return self.expression(kind(expressions=keys))
+
+    def _parse_grouping_set(self) -> Any:
+        return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
+
+    def _parse_into(self) -> Any:
+        return None
+
+
+class HiveQL(Hive):
+    """The dialect. Suffixes of numbers become casts, types are left as text."""
+
+    class Tokenizer(Hive.Tokenizer):
+        # What sqlglot swallows whole as opaque commands is tokenised like everything else.
+        COMMANDS: ClassVar[set[TokenType]] = set()
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            text: TokenType.VAR if token == TokenType.COMMAND else token
+            for text, token in Hive.Tokenizer.KEYWORDS.items()
+            if (" " not in text or token != TokenType.COMMAND) and token != TokenType.PIPE_GT
+        }
+
+    Parser = HiveQLParser
+
+
+DIALECT = HiveQL()
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of `text`; sqlglot's TokenError where a quote or comment does not end."""
+    return with_script_words(DIALECT.tokenize(text))

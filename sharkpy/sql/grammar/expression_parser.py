@@ -1,0 +1,192 @@
+"""The grammar of expressions: nothing may be missing, and functions keep their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.parsers.hive import HiveParser
+from sqlglot.tokenizer_core import TokenType
+
+from sharkpy.sql.grammar.call_syntax import CALL_SYNTAX
+from sharkpy.sql.grammar.literal_parser import LiteralParser
+from sharkpy.sql.grammar.script_parser import SCRIPT_WORDS
+
+NUMBER_SUFFIXES = ("L", "S", "Y", "D", "F", "BD")
+_FOREIGN_RANGES = (
+    TokenType.AT_GT,
+    TokenType.GLOB,
+    TokenType.ILIKE,
+    TokenType.IRLIKE,
+    TokenType.LT_AT,
+    TokenType.OVERLAPS,
+    TokenType.SIMILAR_TO,
+    TokenType.FOR,
+    TokenType.QMARK_AMP,
+    TokenType.QMARK_PIPE,
+    TokenType.HASH_DASH,
+    TokenType.AT_QMARK,
+    TokenType.ADJACENT,
+    TokenType.OPERATOR,
+    TokenType.AMP_LT,
+    TokenType.AMP_GT,
+    TokenType.CARET_AT,
+)
+
+_NESTED_TYPES = (TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT)
+
+
+class ExpressionParser(LiteralParser):
+    # No function is translated: each becomes Anonymous with the name as written.
+    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+        "CAST": lambda self: self._parse_cast(True),
+        "EXTRACT": lambda self: self._parse_extract(),
+        "POSITION": lambda self: self._parse_place(),
+        "TRANSFORM": lambda self: self._parse_transform_call(),
+        **CALL_SYNTAX,
+    }
+    COLUMN_OPERATORS: ClassVar[dict[TokenType, Any]] = {
+        token: HiveParser.COLUMN_OPERATORS[token] for token in (TokenType.DOT, TokenType.DCOLON)
+    }
+    LAMBDAS: ClassVar[dict[TokenType, Any]] = {
+        TokenType.ARROW: lambda self, names: self._parse_lambda_body(names),
+    }
+    # array(1, 2)[0] is an item of an array, not an array type applied to a list.
+    ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+        "CASE": lambda self: self._parse_case(),
+    }
+    RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
+        **{token: parser for token, parser in HiveParser.RANGE_PARSERS.items() if token not in _FOREIGN_RANGES},
+        TokenType.LIKE: lambda self, this: self._parse_like(this),
+    }
+
+    def _parse_case(self) -> Any:
+        start = self._index
+        case = super()._parse_case()
+        if isinstance(case, exp.Case):
+            if not case.args.get("ifs"):
+                self.missing("WHEN")
+            if any(branch.args.get("true") is None for branch in case.args["ifs"]) or self._lacks_then(start):
+                self.missing("THEN and a value after WHEN")
+        return case
+
+    def _lacks_then(self, start: int) -> bool:
+        """Whether the CASE that began at token `start` has fewer THENs than WHENs."""
+        span = self._tokens[start : self._index]
+        whens = sum(token.token_type == TokenType.WHEN for token in span)
+        return whens != sum(token.token_type == TokenType.THEN for token in span)
+
+    def _parse_between(self, this: Any) -> Any:
+        low = self._parse_bitwise()
+        if low is None:
+            self.missing("a lower bound after BETWEEN")
+        if not self._match(TokenType.AND):
+            self.missing("AND after the lower bound of BETWEEN")
+        high = self._parse_bitwise()
+        if high is None:
+            self.missing("an upper bound of BETWEEN")
+        return self.expression(exp.Between(this=this, low=low, high=high))
+
+    def _parse_in(self, this: Any, alias: bool = False) -> Any:
+        if not self._match(TokenType.L_PAREN, advance=False):
+            self.missing('"(" after IN')
+        result = super()._parse_in(this, alias)
+        if not result.args.get("query") and not result.expressions:
+            self.raise_error("a value expected in IN ()", self._prev)
+        return result
+
+    def _parse_like(self, this: Any) -> Any:
+        """value LIKE pattern [ESCAPE 'c'] | ANY (pattern, …) | ALL (pattern, …)."""
+        if self._match_set((TokenType.ANY, TokenType.SOME, TokenType.ALL), advance=False):
+            quantifier = exp.All if self._curr.token_type == TokenType.ALL else exp.Any
+            self._advance()
+            patterns = self.in_parentheses(lambda: self._parse_csv(self._parse_bitwise))
+            if not patterns:
+                self.raise_error("a pattern expected in ()", self._prev)
+            return self.expression(exp.Like(this=this, expression=quantifier(this=exp.Tuple(expressions=patterns))))
+        pattern = self.required(self._parse_bitwise, "a pattern after LIKE")
+        return self._parse_escape(self.expression(exp.Like(this=this, expression=pattern)))
+
+    def _parse_place(self) -> Any:
+        """position(part IN text), or position(part, text[, start]) as of locate."""
+        part = self._parse_bitwise()
+        if part is None:
+            self.missing("an expression")
+        if not self._match(TokenType.IN):
+            self._match(TokenType.COMMA)
+        return self.expression(exp.Anonymous(this="locate", expressions=[part, *self._parse_csv(self._parse_bitwise)]))
+
+    def _parse_cast(self, strict: bool, safe: bool | None = None) -> Any:  # noqa: ARG002  overridden as declared
+        this = self._parse_disjunction()
+        if this is None:
+            self.missing("an expression")
+        if not self._match(TokenType.ALIAS):
+            self.missing("AS and a type")
+        to = self.parse_type_name()
+        return self.expression(exp.Cast(this=this, to=to))
+
+    def parse_type_name(self) -> Any:
+        """A type as its text (in a Var): the types module knows the grammar of types."""
+        first = self._curr
+        if not first or first.token_type in (TokenType.R_PAREN, TokenType.COMMA):
+            self.missing("a type")
+        depth = 0
+        while self._curr:
+            text = self._curr.text
+            if depth == 0 and self._index and self._curr is not first and not self._continues_type():
+                break
+            depth += sum((text.count("<"), text.count("("))) - sum((text.count(">"), text.count(")")))
+            self._advance()
+        name = exp.Var(this=self._find_sql(first, self._prev))
+        return name.update_positions(first)
+
+    def _continues_type(self) -> bool:
+        """Whether the current token belongs to the type before it: `(`, `<`, or PRECISION after DOUBLE."""
+        if self._curr.token_type in (TokenType.L_PAREN, TokenType.LT):
+            return True
+        return self._curr.text.upper() == "PRECISION"
+
+    def build_cast(self, strict: bool, **kwargs: Any) -> Any:  # noqa: ARG002  overridden as declared
+        """Numeric literals with a suffix come here: `1L` as CAST with the suffix as a Var."""
+        if self._prev.text.upper() not in NUMBER_SUFFIXES:
+            self.raise_error("CAST expected instead of ::", self._prev)
+        return self.expression(exp.Cast(this=kwargs["this"], to=exp.Var(this="#" + self._prev.text.lower())))
+
+    def _parse_lambda(self, alias: bool = False) -> Any:
+        """An argument of a function: an expression, DISTINCT expressions, or a function `x -> …`, `(x, y) -> …`."""
+        if self._is_lambda():
+            names = self._parse_wrapped_id_vars() if self._match(TokenType.L_PAREN, advance=False) else None
+            names = names or [self.required(self._parse_id_var, "a name")]
+            self._advance()
+            body = self.required(self._parse_disjunction, "an expression after ->")
+            return self.expression(exp.Lambda(this=body, expressions=names))
+        if self._match(TokenType.DISTINCT):
+            values = self._parse_csv(self._parse_disjunction) or self.missing("an expression after DISTINCT")
+            this: Any = self.expression(exp.Distinct(expressions=values))
+        else:
+            has_all = self._match(TokenType.ALL)
+            this = self._parse_select_or_expression(alias=alias)
+            if has_all and this is None:
+                self.missing("an expression after ALL")
+        this = self._parse_respect_or_ignore_nulls(this)
+        return self._parse_respect_or_ignore_nulls(self._parse_order(this))
+
+    def _is_lambda(self) -> bool:
+        if self._match(TokenType.L_PAREN, advance=False):
+            return self._type_at(self._closing(self._index) + 1) == TokenType.ARROW
+        return self._type_at(self._index + 1) == TokenType.ARROW
+
+    def _parse_transform_call(self) -> Any:
+        """transform(array, x -> …): the function; with USING behind it, it would be a script."""
+        if self._text_at(self._closing(self._index - 1) + 1) in SCRIPT_WORDS:
+            self.refuse("TRANSFORM beside other items of a select list")
+        return self.expression(exp.Anonymous(this="transform", expressions=self._parse_csv(self._parse_lambda)))
+
+    def _parse_types(self, *args: Any, **kwargs: Any) -> Any:
+        """`array(NULL, 'a')` is a call: the types ARRAY, MAP and STRUCT go on with `<`."""
+        if self._curr.token_type in _NESTED_TYPES and self._type_at(self._index + 1) == TokenType.L_PAREN:
+            return None
+        return super()._parse_types(*args, **kwargs)

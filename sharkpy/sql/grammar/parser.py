@@ -1,0 +1,152 @@
+"""HiveQL text to sqlglot trees, with errors that say what was expected where."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from sqlglot import exp
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sharkpy.errors import ParseError, SharkError, UnsupportedError
+from sharkpy.sql.deep_stack import with_deep_stack
+from sharkpy.sql.grammar import dialect
+from sharkpy.sql.grammar.dialect import SyntaxProblem
+from sharkpy.sql.grammar.split_statements import split_statements
+
+__all__ = ["parse", "parse_query", "parse_source", "place", "split_statements", "syntax_error", "tokenize"]
+
+_CLOSED = re.compile(r"""--[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|[^'"`/-]+|.""", re.DOTALL)
+_REQUIRED = re.compile(r"Required keyword: '(\w+)' missing for <class '[\w.]*\.(\w+)'>")
+_QUALIFIED_CALL = re.compile(r"[\w`]\s*\.\s*[\w`]+\s*\(")
+_EXPECTING = re.compile(r"Expect(?:ing|ed) (.*?)(?: but got .*)?$")
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of one statement, without a semicolon at its end. ParseError where a quote is open."""
+    try:
+        tokens = dialect.tokenize(text)
+    except TokenError:
+        line, column = _unterminated(text)
+        message = "a quote or comment is not closed"
+        raise ParseError(message, line=line, column=column) from None
+    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens.pop()
+    for token in tokens:
+        if token.token_type == TokenType.VAR and not token.text.isascii():
+            _check_characters(text, token)
+    for token in tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            raise syntax_error(text, "one statement expected", token)
+    return tokens
+
+
+def _check_characters(text: str, token: Token) -> None:
+    """Letters and digits of any script may be in names; typographic quotes, dashes and their like may not."""
+    for place_in_text in range(token.start, token.end + 1):
+        character = text[place_in_text]
+        if not (character.isascii() or character.isalnum() or unicodedata.category(character).startswith("M")):
+            line, column = place(text, place_in_text)
+            name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
+            message = f'syntax error near "{character}": the character {name} may stand in quotes only'
+            raise ParseError(message, line=line, column=column)
+
+
+def parse(text: str) -> exp.Expr:
+    """The tree of one query. ParseError where it is not one."""
+    return parse_query(text, tokenize(text))
+
+
+def parse_query(text: str, tokens: list[Token]) -> exp.Expr:
+    """The tree of the query that `tokens`, a tail or part of the tokens of `text`, make up."""
+    return _parse(text, tokens, dialect.HiveQLParser.parse_query)
+
+
+def parse_source(text: str, tokens: list[Token]) -> exp.Expr:
+    """[WITH …] FROM source, without a select list, as a Select."""
+    return _parse(text, tokens, dialect.HiveQLParser.parse_source)
+
+
+def parse_expression(text: str, tokens: list[Token]) -> exp.Expr:
+    """The tree of the expression that `tokens`, a part of the tokens of `text`, make up."""
+    return _parse(text, tokens, dialect.HiveQLParser.parse_expression)
+
+
+def _refuse_partition_functions(tokens: list[Token]) -> None:
+    """`noop(ON table PARTITION BY …)`, matchpath and their like."""
+    for name, parenthesis, on in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if on.token_type == TokenType.ON and parenthesis.token_type == TokenType.L_PAREN:
+            message = f"{name.text}(ON …), a function of a partitioned table, is not supported"
+            raise SyntaxProblem(message, name, is_unsupported=True)
+
+
+def _parse(text: str, tokens: list[Token], method: object) -> exp.Expr:
+    if not tokens:
+        raise ParseError("a statement expected, the text is empty", line=1, column=1)
+
+    def run() -> exp.Expr | None:
+        _refuse_partition_functions(tokens)
+        parser = dialect.HiveQLParser(dialect=dialect.DIALECT)
+        return parser._parse(method, tokens, text)[0]  # type: ignore[arg-type]
+
+    try:
+        tree = with_deep_stack(run)
+    except SyntaxProblem as problem:
+        raise _translate(text, problem) from None
+    except TokenError:
+        raise ParseError("a hint is not closed", line=1, column=1) from None
+    if tree is None:
+        raise syntax_error(text, "a query expected", tokens[0])
+    return _with_qualified_calls(tree) if _QUALIFIED_CALL.search(text) else tree
+
+
+def _with_qualified_calls(tree: exp.Expr) -> exp.Expr:
+    """`database.f(…)`, which is a field of something to sqlglot, as a call of "database.f"."""
+    for dot in list(tree.find_all(exp.Dot)):
+        call, database = dot.expression, dot.this
+        if isinstance(call, exp.Anonymous) and isinstance(database, (exp.Column, exp.Identifier)):
+            call.set("this", f"{database.name}.{call.name}")
+            call.update_positions(database if isinstance(database, exp.Identifier) else database.this)
+            dot.replace(call)
+    return tree
+
+
+def place(text: str, offset: int) -> tuple[int, int]:
+    """The 1-based line and column of a character of `text`."""
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def syntax_error(text: str, message: str, token: Token | None) -> ParseError:
+    """A ParseError at `token`; None is the end of the text."""
+    if token is None:
+        line, column = place(text, len(text.rstrip()))
+        return ParseError(f"syntax error at the end: {message}", line=line, column=column)
+    line, column = place(text, token.start)
+    written = text[token.start : token.end + 1]
+    return ParseError(f'syntax error near "{written}": {message}', line=line, column=column)
+
+
+def _translate(text: str, problem: SyntaxProblem) -> SharkError:
+    if problem.is_unsupported and problem.token is not None:
+        line, column = place(text, problem.token.start)
+        return UnsupportedError(problem.message, line=line, column=column)
+    return syntax_error(text, _message(problem.message), problem.token)
+
+
+def _message(description: str) -> str:
+    if match := _REQUIRED.match(description):
+        return "WHEN expected" if match.group(2) == "Case" else f"an operand of {match.group(2).upper()} expected"
+    if description.startswith("Invalid expression / Unexpected token"):
+        return "the statement should end here, or an operator is missing before it"
+    if match := _EXPECTING.match(description):
+        return f"{match.group(1)} expected"
+    return description
+
+
+def _unterminated(text: str) -> tuple[int, int]:
+    """Where the quote or comment starts that runs to the end of the text."""
+    for match in _CLOSED.finditer(text):
+        if match.group() in ("'", '"', "`") or (match.group() == "/" and text.startswith("/*", match.start())):
+            return place(text, match.start())
+    return place(text, max(len(text) - 1, 0))

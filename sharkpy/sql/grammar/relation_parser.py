@@ -1,0 +1,244 @@
+"""The grammar of FROM: joins and lateral views, VALUES, TABLESAMPLE, PIVOT and UNPIVOT."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from sharkpy.sql.grammar.strict_parser import StrictParser
+
+_ROW_STARTS = (TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING, TokenType.DASH, TokenType.NULL, TokenType.VAR)
+_ENDS_OF_JOINS = (
+    *(TokenType.SELECT, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.QUALIFY, TokenType.ORDER_BY),
+    *(TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SORT_BY, TokenType.LIMIT, TokenType.COMMA),
+    *(TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT, TokenType.LATERAL, TokenType.INSERT),
+)
+_BYTES = re.compile(r"(\d+)([bkmg])", re.IGNORECASE)
+_UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+class RelationParser(StrictParser):
+    ADD_JOIN_ON_TRUE: ClassVar[bool] = False
+
+    def _parse_joins(self, alias_tokens: Any = None) -> Iterator[Any]:
+        """Joins and lateral views in the order written; both end up in the `joins` of the query."""
+        while True:
+            item = self._parse_lateral() or self._parse_join(alias_tokens=alias_tokens)
+            if item is None:
+                return
+            yield item
+
+    def _parse_join(self, *_args: Any, alias_tokens: Any = None, **_kwargs: Any) -> Any:
+        """`, table`, or [NATURAL] [side] [kind] JOIN table [ON … | USING (…)]; None where there is neither."""
+        if self._match(TokenType.COMMA):
+            table = self._parse_joined_table("a table after the comma", alias_tokens)
+            return self.expression(exp.Join(this=table, kind="CROSS"))
+        start = self._index
+        words = self._parse_join_parts()
+        if not self._match(TokenType.JOIN):
+            self._retreat(start)
+            return None
+        table = self._parse_joined_table("a table after JOIN", alias_tokens)
+        method, side, kind = (None if word is None else word.text.upper() for word in words)
+        join = exp.Join(this=table, method=method, side=side, kind=kind)
+        if self._has_own_condition(self._index):
+            # a JOIN b JOIN c ON … ON …: the first ON is of the last JOIN.
+            if nested := list(self._parse_joins(alias_tokens)):
+                table.set("joins", nested)
+            if self._match(TokenType.ON):
+                join.set("on", self.required(self._parse_disjunction, "a condition after ON"))
+            elif self._match(TokenType.USING):
+                join.set("using", self._parse_using_identifiers())
+        return self.expression(join)
+
+    def _parse_joined_table(self, what: str, alias_tokens: Any) -> Any:
+        token_type = self._curr.token_type if self._curr else TokenType.R_PAREN
+        if token_type in (*_ENDS_OF_JOINS, TokenType.R_PAREN, TokenType.ON) and token_type != TokenType.LATERAL:
+            self.missing(what)
+        return self.required(lambda: self._parse_table(alias_tokens=alias_tokens), what)
+
+    def _has_own_condition(self, index: int) -> bool:
+        """Whether an ON or USING from token `index` on is for the join before it: each is for the last one."""
+        wanted, depth = 1, 0
+        for place in range(index, len(self._tokens)):
+            token_type = self._tokens[place].token_type
+            depth += (token_type == TokenType.L_PAREN) - (token_type == TokenType.R_PAREN)
+            if depth < 0 or (depth == 0 and token_type in _ENDS_OF_JOINS):
+                return False
+            if depth == 0 and token_type == TokenType.JOIN:
+                wanted += 1
+            elif depth == 0 and token_type in (TokenType.ON, TokenType.USING):
+                wanted -= 1
+                if wanted == 0:
+                    return True
+        return False
+
+    def _parse_using_identifiers(self) -> list[Any]:
+        if not self._match(TokenType.L_PAREN, advance=False):
+            self.missing('"(" after USING')
+        return self._parse_wrapped_id_vars() or self.raise_error("a column expected in USING ()", self._prev)
+
+    def _parse_lateral(self) -> Any:
+        lateral = super()._parse_lateral()
+        if lateral is None:
+            return None
+        if lateral.this is None:
+            self.missing("a table function after LATERAL VIEW")
+        if lateral.args.get("view"):
+            if lateral.args["alias"].this is None:
+                self.missing("a name for the lateral view")
+            if self._prev.token_type == TokenType.ALIAS:
+                self.missing("a column name after AS")
+        return lateral
+
+    def _parse_table_alias(self, alias_tokens: Any = None) -> Any:
+        has_as = self._match(TokenType.ALIAS, advance=False)
+        alias = super()._parse_table_alias(alias_tokens)
+        if has_as and (alias is None or alias.this is None):
+            self.missing("a name after AS")
+        return alias
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> Any:
+        if self._curr.text.upper() == "UNIQUEJOIN":
+            self._advance()
+            self.refuse("UNIQUEJOIN")
+        return super()._parse_table(*args, **kwargs)
+
+    def _parse_derived_table_values(self, *args: Any, **kwargs: Any) -> Any:
+        """VALUES rows; not where `values` is a column, nor `(VALUES …)`, which is a query in parentheses."""
+        is_rows = self._match(TokenType.VALUES, advance=False) and self._next.token_type in _ROW_STARTS
+        return super()._parse_derived_table_values(*args, **kwargs) if is_rows else None
+
+    def _parse_value(self, values: bool = True) -> Any:  # noqa: ARG002  overridden as declared
+        """A row of VALUES: (value, …), or one value alone."""
+        value = self._parse_disjunction()
+        if value is None:
+            self.missing("a row of values")
+        if isinstance(value, exp.Tuple):
+            return value if value.expressions else self.raise_error("a value expected in ()", self._prev)
+        return self.expression(exp.Tuple(expressions=[value.unnest()]))
+
+    def _parse_subquery(self, this: Any, parse_alias: bool = True) -> Any:
+        sample = self._parse_table_sample() if this is not None and parse_alias else None
+        subquery = super()._parse_subquery(this, parse_alias)
+        if sample is not None and subquery is not None:
+            if subquery.args.get("sample"):
+                self.raise_error("one TABLESAMPLE expected", self._prev)
+            subquery.set("sample", sample)
+        return subquery
+
+    def _parse_table_sample(self, as_modifier: bool = False) -> Any:  # noqa: ARG002  overridden as declared
+        """TABLESAMPLE (n PERCENT | n ROWS | nB|K|M|G | BUCKET x OUT OF y [ON expr, …]) [REPEATABLE (seed)]."""
+        if not self._match(TokenType.TABLE_SAMPLE):
+            return None
+        start = self._prev
+        sample = self.in_parentheses(self._parse_sample_size)
+        if self._match_text_seq("REPEATABLE"):
+            sample.set("seed", self.in_parentheses(lambda: self.whole_number("a whole number")))
+        return sample.update_positions(start)
+
+    def _parse_sample_size(self) -> exp.TableSample:
+        if self._match_text_seq("BUCKET"):
+            return self._parse_bucket()
+        if (size := self._parse_byte_length()) is not None:
+            return exp.TableSample(size=size)
+        number = self._curr.text
+        if not self._match(TokenType.NUMBER):
+            self.missing("a number of ROWS, PERCENT or bytes, or BUCKET")
+        if self._match(TokenType.PERCENT):
+            return exp.TableSample(percent=number)
+        if not self._match(TokenType.ROWS):
+            self.missing("ROWS or PERCENT")
+        if not number.isdecimal():
+            self.raise_error("a whole number of ROWS expected", self._prev)
+        return exp.TableSample(rows=int(number))
+
+    def _parse_byte_length(self) -> int | None:
+        """`100M`, which the tokenizer takes for a name that starts with a digit, or for a number and a name."""
+        text, count = self._curr.text, 1
+        if self._curr.token_type == TokenType.NUMBER and self._next and self._next.start == self._curr.end + 1:
+            text, count = text + self._next.text, 2
+        if not (match := _BYTES.fullmatch(text)):
+            return None
+        self._advance(count)
+        return int(match[1]) * _UNITS[match[2].lower()]
+
+    def _parse_bucket(self) -> exp.TableSample:
+        numerator = self.whole_number("the number of a bucket")
+        self.expect("OUT", "OF")
+        denominator = self.whole_number("a number of buckets")
+        columns = None
+        if self._match(TokenType.ON):
+            columns = self._parse_csv(self._parse_bitwise) or self.missing("an expression after ON")
+        return exp.TableSample(bucket_numerator=numerator, bucket_denominator=denominator, expressions=columns)
+
+    def _parse_pivots(self) -> Any:
+        pivots = []
+        while self._match_set((TokenType.PIVOT, TokenType.UNPIVOT)):
+            start = self._prev
+            parse = self._parse_pivot_clause if start.token_type == TokenType.PIVOT else self._parse_unpivot_clause
+            pivot = parse()
+            pivot.set("alias", self._parse_table_alias())
+            pivots.append(pivot.update_positions(start))
+        return pivots or None
+
+    def _parse_pivot_clause(self) -> exp.Pivot:
+        """PIVOT (aggregate [[AS] name], … FOR column|(column, …) IN (value [[AS] name], …))."""
+
+        def clause() -> exp.Pivot:
+            aggregates = self._parse_csv(self._parse_aliased)
+            if not aggregates:
+                self.missing("an aggregate")
+            columns = self._parse_for()
+            self.expect("IN")
+            values = self.in_parentheses(lambda: self._parse_csv(self._parse_aliased))
+            if not values:
+                self.raise_error("a value expected in IN ()", self._prev)
+            return exp.Pivot(expressions=aggregates, fields=[exp.In(this=columns, expressions=values)])
+
+        return self.in_parentheses(clause)  # type: ignore[no-any-return]
+
+    def _parse_unpivot_clause(self) -> exp.Pivot:
+        """UNPIVOT [INCLUDE|EXCLUDE NULLS] (value|(value, …) FOR name IN (column|(column, …) [[AS] name], …))."""
+        keeps_nulls = bool(self._match_text_seq("INCLUDE", "NULLS"))
+        if not keeps_nulls:
+            self._match_text_seq("EXCLUDE", "NULLS")
+
+        def clause() -> exp.Pivot:
+            values = self._parse_names()
+            if not self._match(TokenType.FOR):
+                self.missing("FOR")
+            name = self.required(self._parse_id_var, "a column name")
+            self.expect("IN")
+            columns = self.in_parentheses(lambda: self._parse_csv(self._parse_aliased))
+            if not columns:
+                self.raise_error("a column expected in IN ()", self._prev)
+            field = exp.In(this=name, expressions=columns)
+            return exp.Pivot(expressions=values, fields=[field], unpivot=True, include_nulls=keeps_nulls)
+
+        return self.in_parentheses(clause)  # type: ignore[no-any-return]
+
+    def _parse_aliased(self) -> Any:
+        """An expression with its name, if it has one."""
+        value = self._parse_bitwise()
+        if value is None:
+            return None
+        has_as = self._match(TokenType.ALIAS)
+        name = self._parse_id_var(any_token=False, tokens=self.ALIAS_TOKENS - {TokenType.FOR})
+        if has_as and name is None:
+            self.missing("a name after AS")
+        return value if name is None else self.expression(exp.Alias(this=value, alias=name))
+
+    def _parse_for(self) -> Any:
+        if not self._match(TokenType.FOR):
+            self.missing("FOR")
+        return self.required(self._parse_bitwise, "a column")
+
+    def _parse_names(self) -> list[Any]:
+        if self._match(TokenType.L_PAREN, advance=False):
+            return self._parse_wrapped_id_vars()
+        return [self.required(self._parse_id_var, "a column name")]

@@ -1,0 +1,94 @@
+"""The grammar of scripts in queries: SELECT TRANSFORM (…) USING 'script' …, and MAP and REDUCE, which mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sharkpy.sql.grammar.strict_parser import StrictParser
+
+SCRIPT_WORDS = ("USING", "ROW", "RECORDWRITER")
+"""What follows the values that a script gets, and never the parentheses of the function transform."""
+_KEYWORDS = ("MAP", "REDUCE")
+_DEPTHS = {TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1, TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1}
+_OTHER_CLAUSES = ("FROM", "WHERE", "SELECT", "INSERT")
+
+
+class Script(exp.Expression):
+    """The only item of a select list: `expressions` are what the script gets, `clause` is its ScriptClause."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "clause": True}
+
+
+class ScriptParser(StrictParser):
+    def _parse_projections(self) -> Any:
+        if self._prev.token_type == TokenType.SELECT and self._prev.text.upper() in _KEYWORDS:
+            return [self._parse_script(self._parse_expressions)], None
+        if _word(self._tokens, self._index) == "TRANSFORM" and _is_script(self._tokens, self._index + 1):
+            self._advance()
+            return [self._parse_script(lambda: self.in_parentheses(self._parse_expressions))], None
+        return super()._parse_projections()
+
+    def _parse_script(self, parse_values: Callable[[], list[Any]]) -> Any:
+        from sharkpy.sql.grammar.token_reader import TokenReader
+        from sharkpy.sql.queries.script_clause import script_clause
+
+        start = self._prev
+        values = parse_values()
+        if not values:
+            self.missing("an expression")
+        reader = TokenReader(self.sql, self._tokens[self._index :])
+        clause = script_clause(reader)
+        self._advance(reader.position)
+        return self.expression(Script(expressions=values, clause=clause)).update_positions(start)
+
+
+def with_script_words(tokens: list[Token]) -> list[Token]:
+    """`tokens` with each MAP and REDUCE that begins a query as a SELECT: both are reserved words of Hive's."""
+    if not any(token.text.upper() in _KEYWORDS for token in tokens):
+        return tokens
+    changed, until = list(tokens), 0
+    for index, token in enumerate(tokens):
+        if index < until or _word(tokens, index) not in _KEYWORDS:
+            continue
+        if (end := _values_end(tokens, index + 1)) is not None:
+            changed[index] = Token(
+                TokenType.SELECT, token.text, token.line, token.col, token.start, token.end, token.comments
+            )
+            until = end
+    return changed
+
+
+def _values_end(tokens: Sequence[Token], start: int) -> int | None:
+    """Where a list of values ends with USING 'script', or what may stand before it; None where it does not."""
+    depth = 0
+    for place in range(start, len(tokens)):
+        depth += _DEPTHS.get(tokens[place].token_type, 0)
+        word = _word(tokens, place)
+        if depth < 0 or (depth == 0 and word in _OTHER_CLAUSES):
+            return None
+        if depth == 0 and place > start and word in SCRIPT_WORDS:
+            return place
+    return None
+
+
+def _is_script(tokens: Sequence[Token], place: int) -> bool:
+    """Whether the parenthesis at `place` is closed before a word of scripts."""
+    if place >= len(tokens) or tokens[place].token_type != TokenType.L_PAREN:
+        return False
+    depth = 0
+    for index in range(place, len(tokens)):
+        depth += _DEPTHS.get(tokens[index].token_type, 0)
+        if depth == 0:
+            return _word(tokens, index + 1) in SCRIPT_WORDS
+    return False
+
+
+def _word(tokens: Sequence[Token], place: int) -> str:
+    """A token in upper case; empty at the end and for strings and quoted names."""
+    if place >= len(tokens) or tokens[place].token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+        return ""
+    return str(tokens[place].text.upper())

@@ -1,0 +1,89 @@
+"""What every part of the HiveQL parser builds on: sqlglot's Hive parser, whose errors name what was expected where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from sqlglot.errors import ParseError
+from sqlglot.parsers.hive import HiveParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+
+class SyntaxProblem(ParseError):
+    """What was expected at `token`; None is the end of the text. `construct`: known, but not supported."""
+
+    def __init__(self, message: str, token: Token | None, is_unsupported: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.token = token
+        self.is_unsupported = is_unsupported
+
+
+class StrictParser(HiveParser):
+    """Nothing may be missing after a comma or a keyword."""
+
+    def raise_error(self, message: str, token: Any = None) -> NoReturn:
+        raise SyntaxProblem(message, token or self._curr or None)
+
+    def missing(self, what: str) -> NoReturn:
+        """Raise the error that `what` was expected at the current token."""
+        self.raise_error(f"{what} expected")
+
+    def refuse(self, construct: str) -> NoReturn:
+        """Raise the error that `construct`, begun before the current token, is not supported."""
+        raise SyntaxProblem(f"{construct} is not supported", self._prev, is_unsupported=True)
+
+    def required(self, parse_method: Callable[[], Any], what: str) -> Any:
+        """What `parse_method` finds; an error that `what` was expected where it finds nothing."""
+        found = parse_method()
+        if found is None:
+            self.missing(what)
+        return found
+
+    def expect(self, *words: str) -> None:
+        """Take these words; an error where they do not come next."""
+        if not self._match_text_seq(*words):
+            self.missing(" ".join(words))
+
+    def in_parentheses(self, parse_method: Callable[[], Any]) -> Any:
+        """`(…)` around what `parse_method` reads."""
+        if not self._match(TokenType.L_PAREN):
+            self.missing('"("')
+        found = parse_method()
+        if not self._match(TokenType.R_PAREN):
+            self.missing('")"')
+        return found
+
+    def whole_number(self, what: str) -> int:
+        """A number without sign, point or exponent."""
+        text = self._curr.text if self._curr else ""
+        if self._curr.token_type != TokenType.NUMBER or not text.isdecimal():
+            self.missing(what)
+        self._advance()
+        return int(text)
+
+    def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
+        item = parse_method()
+        items = [] if item is None else [item]
+        while items and self._match(sep):
+            items.append(self.required(parse_method, "an item after the comma"))
+        return items
+
+    def _closing(self, index: int) -> int:
+        """Where the parenthesis opened at token `index` closes; the last token where it does not."""
+        depth = 0
+        for place in range(index, len(self._tokens)):
+            token_type = self._tokens[place].token_type
+            depth += (token_type == TokenType.L_PAREN) - (token_type == TokenType.R_PAREN)
+            if depth == 0:
+                return place
+        return len(self._tokens) - 1
+
+    def _type_at(self, index: int) -> TokenType | None:
+        return self._tokens[index].token_type if index < len(self._tokens) else None
+
+    def _text_at(self, index: int) -> str:
+        """The token at `index` in upper case; empty at the end and for strings."""
+        token = self._tokens[index] if index < len(self._tokens) else None
+        return "" if token is None or token.token_type == TokenType.STRING else str(token.text.upper())

@@ -1,0 +1,183 @@
+"""A cursor over the tokens of a statement, for the statements that are not queries."""
+
+from __future__ import annotations
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sharkpy.errors import ParseError, UnsupportedError
+from sharkpy.sql.grammar.parser import place, syntax_error
+from sharkpy.type_parser import parse_type
+from sharkpy.types import DataType
+
+_OPEN, _CLOSE = (TokenType.L_PAREN, TokenType.LT), (TokenType.R_PAREN, TokenType.GT)
+
+
+class TokenReader:
+    """Reads words, names and values in order; what is not there as expected raises ParseError at its place."""
+
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.position = 0
+
+    @property
+    def current(self) -> Token | None:
+        return self.tokens[self.position] if self.position < len(self.tokens) else None
+
+    @property
+    def rest(self) -> list[Token]:
+        return self.tokens[self.position :]
+
+    def error(self, message: str) -> ParseError:
+        return syntax_error(self.text, message, self.current)
+
+    def unsupported(self, construct: str) -> UnsupportedError:
+        token = self.current or self.tokens[-1]
+        line, column = place(self.text, token.start)
+        return UnsupportedError(f"{construct} is not supported", line=line, column=column)
+
+    def word(self) -> str:
+        """The current token in upper case; empty at the end and for strings and quoted names."""
+        token = self.current
+        if token is None or token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+            return ""
+        return str(token.text.upper())
+
+    def peek(self, *phrase: str) -> bool:
+        """Whether the next tokens are these words."""
+        found: list[str] = []
+        for token in self.tokens[self.position : self.position + len(phrase)]:
+            if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+                break
+            found += token.text.upper().split()
+        return found[: len(phrase)] == list(phrase)
+
+    def match(self, *phrase: str) -> bool:
+        """Take these words if they come next."""
+        if not self.peek(*phrase):
+            return False
+        count = 0
+        while count < len(phrase):
+            count += len(self.tokens[self.position].text.split())
+            self.position += 1
+        return True
+
+    def match_any(self, *words: str) -> str | None:
+        """Take one of these words if it comes next."""
+        word = self.word()
+        if word in words:
+            self.position += 1
+            return word
+        return None
+
+    def until(self, *words: str) -> list[Token]:
+        """The tokens up to one of `words` outside of parentheses and CASE … END, or to the parenthesis that ends."""
+        start, depth = self.position, 0
+        while self.current is not None and not (depth == 0 and self.word() in (*words, ")")):
+            depth += (self.word() in ("(", "CASE")) - (self.word() in (")", "END"))
+            self.position += 1
+        return self.tokens[start : self.position]
+
+    def expect(self, *phrase: str) -> None:
+        if not self.match(*phrase):
+            raise self.error(f"{' '.join(phrase)} expected")
+
+    def expect_any(self, *words: str) -> str:
+        word = self.match_any(*words)
+        if word is None:
+            raise self.error(f"{', '.join(words[:-1])} or {words[-1]} expected")
+        return word
+
+    def expect_end(self) -> None:
+        if self.current is not None:
+            raise self.error("the statement should end here")
+
+    def take(self) -> Token:
+        token = self.current
+        if token is None:
+            raise self.error("more text expected")
+        self.position += 1
+        return token
+
+    def name(self, what: str = "a name") -> str:
+        """An identifier, lower case."""
+        token = self.current
+        is_name = token is not None and token.token_type == TokenType.IDENTIFIER
+        is_word = token is not None and token.token_type != TokenType.STRING and _is_word(token.text)
+        if token is None or not (is_name or is_word):
+            raise self.error(f"{what} expected")
+        self.position += 1
+        return str(token.text.lower())
+
+    def qualified_name(self, what: str = "a table name") -> tuple[str | None, str]:
+        """[database.]name, lower case."""
+        first = self.name(what)
+        if self.match("."):
+            return first, self.name(what)
+        return None, first
+
+    def string(self, what: str = "a string") -> str:
+        token = self.current
+        if token is None or token.token_type != TokenType.STRING:
+            raise self.error(f"{what} in quotes expected")
+        self.position += 1
+        return str(token.text)
+
+    def optional_string(self, *phrase: str) -> str | None:
+        """The string after `phrase`, if that comes next."""
+        return self.string() if self.match(*phrase) else None
+
+    def if_exists(self) -> bool:
+        return self.match("IF", "EXISTS")
+
+    def if_not_exists(self) -> bool:
+        return self.match("IF", "NOT", "EXISTS")
+
+    def key(self, what: str = "a property name") -> str:
+        """A property's name: a string, or words joined by dots."""
+        token = self.current
+        if token is not None and token.token_type == TokenType.STRING:
+            return self.string()
+        parts = [self.name(what)]
+        while self.match("."):
+            parts.append(self.name(what))
+        return ".".join(parts)
+
+    def properties(self) -> tuple[tuple[str, str], ...]:
+        """('key' = 'value', …)."""
+        self.expect("(")
+        pairs: dict[str, str] = {}
+        while True:
+            key = self.key()
+            self.expect("=")
+            token = self.take()
+            pairs[key] = str(token.text)
+            if self.match(")"):
+                return tuple(pairs.items())
+            self.expect(",")
+
+    def data_type(self) -> DataType:
+        """A type, as far as its brackets reach."""
+        first = self.current
+        if first is None or not _is_word(first.text):
+            raise self.error("a type expected")
+        self.position += 1
+        last, depth = first, 0
+        while (token := self.current) is not None:
+            opens = token.token_type in _OPEN
+            if depth == 0 and not opens and not (last is first and token.text.upper() == "PRECISION"):
+                break
+            depth += opens - (token.token_type in _CLOSE)
+            last = token
+            self.position += 1
+            if depth == 0 and token.token_type in _CLOSE:
+                break
+        try:
+            return parse_type(self.text[first.start : last.end + 1])
+        except ParseError as error:
+            line, column = place(self.text, first.start)
+            raise ParseError(error.message, hint=error.hint, line=line, column=column) from None
+
+
+def _is_word(text: str) -> bool:
+    return text[:1].isalnum() or text[:1] == "_"

@@ -1,0 +1,70 @@
+"""Variables in the text of a statement: `${name}`, `${hivevar:name}`, `${hiveconf:key}`, `${system:…}`, `${env:…}`."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from sharkpy.errors import ParseError
+
+_VARIABLE = re.compile(r"\$\{(?:(?P<space>hivevar|hiveconf|system|env|metaconf):)?(?P<name>[^\s${}:]+)\}")
+_MOST_TEXT = 16 << 20
+SUBSTITUTE = "hive.variable.substitute"
+DEPTH = "hive.variable.substitute.depth"
+DEFAULT_DEPTH = 40
+
+SYSTEM: dict[str, Callable[[], str]] = {
+    "user.name": getpass.getuser,
+    "user.home": lambda: str(Path.home()),
+    "user.dir": os.getcwd,
+    "java.io.tmpdir": tempfile.gettempdir,
+    "os.name": platform.system,
+    "os.arch": platform.machine,
+    "file.separator": lambda: os.sep,
+    "path.separator": lambda: os.pathsep,
+    "line.separator": lambda: os.linesep,
+}
+"""Java's system properties that scripts use; `SET system:key=value` gives others."""
+
+
+def substitute_variables(text: str, conf: Mapping[str, str], *, of_machine: bool = False) -> str:
+    """`text` with the values of its variables, and of those in them; what is not known stays as it is.
+
+    `of_machine`: the environment and the system properties of this process are known. ParseError where values refer to
+    one another without end.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        known = variable(found["space"] or "hivevar", found["name"], conf, of_machine=of_machine)
+        return found[0] if known is None else known
+
+    if "${" not in text or conf.get(SUBSTITUTE, "true").lower() == "false":
+        return text
+    for _ in range(_depth(conf)):
+        replaced = _VARIABLE.sub(value, text)
+        if replaced == text:
+            return text
+        text = replaced
+        if len(text) > _MOST_TEXT:
+            break
+    raise ParseError("the values of variables refer to one another without end")
+
+
+def variable(space: str, name: str, conf: Mapping[str, str], *, of_machine: bool) -> str | None:
+    """The value of `space:name`; what a session has set goes before what the machine has."""
+    key = name if space in ("hiveconf", "metaconf") else f"{space}:{name}"
+    if (found := conf.get(key)) is not None or not of_machine:
+        return found
+    if space == "env":
+        return os.environ.get(name)
+    return SYSTEM[name]() if space == "system" and name in SYSTEM else None
+
+
+def _depth(conf: Mapping[str, str]) -> int:
+    text = conf.get(DEPTH, "")
+    return int(text) if text.isdigit() else DEFAULT_DEPTH

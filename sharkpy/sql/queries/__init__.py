@@ -1,0 +1,1 @@
+"""Queries: a file a clause, from sqlglot trees to logical plans."""

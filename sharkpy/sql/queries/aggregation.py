@@ -1,0 +1,191 @@
+"""Splits a grouped query into an Aggregate and what is computed from its columns above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from sharkpy.errors import InternalError
+from sharkpy.expr import (
+    SUBQUERIES,
+    TRUE,
+    AggregateCall,
+    Alias,
+    Call,
+    ColumnRef,
+    Expr,
+    Literal,
+    column_ids,
+    substitute,
+)
+from sharkpy.logical import Aggregate, Expand, LogicalPlan, Union, Values
+from sharkpy.sql.expressions.bind_function import GROUPING
+from sharkpy.sql.expressions.bind_name import GROUPING_ID
+from sharkpy.types import BIGINT, BOOLEAN, DataType
+from sharkpy.udf.user.function import shown_name
+
+Fail = Callable[[str], Exception]
+
+
+@dataclass(slots=True)
+class Aggregation:
+    """The Aggregate of one SELECT, growing with the aggregate calls that its expressions use.
+
+    1. `rewrite` each expression of SELECT, HAVING and ORDER BY: it then refers to the Aggregate's columns only.
+    2. `plan` when all are rewritten.
+    """
+
+    child: LogicalPlan
+    groups: Sequence[tuple[str, Expr]]
+    sets: Sequence[frozenset[int]] | None
+    new_column: Callable[[str, DataType], ColumnRef]
+    fail: Fail
+    legacy_id: bool = False
+    """GROUPING__ID as before Hive 2.3."""
+    _aggregates: dict[Expr, Alias] = field(default_factory=dict)
+    _group_items: list[Alias | ColumnRef] = field(default_factory=list)
+    _replacements: dict[Expr, Expr] = field(default_factory=dict)
+    _grouping_id: ColumnRef | None = None
+
+    def __post_init__(self) -> None:
+        own = self.child.output_ids
+        for name, expr in self.groups:
+            # A column of an outer query gets an id of its own here, or it would count as produced.
+            if self.sets is None and isinstance(expr, ColumnRef) and expr.column_id in own:
+                self._group_items.append(expr)
+                continue
+            column = self.new_column(name, expr.dtype)
+            self._group_items.append(Alias(expr, column.column_id, name) if self.sets is None else column)
+            self._replacements[expr] = column
+        if self.sets is not None:
+            self._grouping_id = self.new_column(GROUPING_ID, BIGINT)
+
+    @property
+    def _group_columns(self) -> list[ColumnRef]:
+        return [item.ref if isinstance(item, Alias) else item for item in self._group_items]
+
+    def rewrite(self, expr: Expr) -> Expr:
+        """`expr` over the columns of the Aggregate; fails where it uses a column that is not grouped."""
+        rewritten = self._rewrite(expr)
+        grouped = {column.column_id for column in self._group_columns}
+        names = {column.column_id: column.name for column in self.child.output}
+        for column_id in sorted(column_ids(rewritten)):
+            if column_id in names and column_id not in grouped:
+                raise self.fail(names[column_id])
+        return rewritten
+
+    def _rewrite(self, expr: Expr) -> Expr:
+        if (replacement := self._replacements.get(expr)) is not None:
+            return replacement
+        match expr:
+            case AggregateCall(function) if function in (GROUPING, GROUPING_ID):
+                return self._grouping(expr)
+            case AggregateCall():
+                return self._aggregate(expr)
+        if isinstance(expr, SUBQUERIES):
+            columns = {e.column_id: column for e, column in self._replacements.items() if isinstance(e, ColumnRef)}
+            expr = substitute(expr, columns)
+        return expr.map_children(self._rewrite)
+
+    def _aggregate(self, call: AggregateCall) -> ColumnRef:
+        alias = self._aggregates.get(call)
+        if alias is None:
+            column = self.new_column(shown_name(call.function), call.dtype)
+            alias = self._aggregates[call] = Alias(call, column.column_id, column.name)
+        return alias.ref
+
+    def _grouping(self, call: AggregateCall) -> Expr:
+        """grouping__id, or grouping(a, b, …): a bit for each argument, the first the highest."""
+        if self._grouping_id is None or self.sets is None:
+            # Without grouping sets nothing is aggregated away.
+            return Literal(0, call.dtype)
+        if call.function == GROUPING_ID:
+            return self._grouping_id
+        exprs = [expr for _, expr in self.groups]
+        for arg in call.args:
+            if arg not in exprs:
+                raise self.fail(str(arg))
+        places = [exprs.index(arg) for arg in call.args]
+        by_bits: dict[int, list[Literal]] = {}
+        for chosen in self.sets:
+            bits = _away_bits(places, chosen)
+            by_bits.setdefault(bits, []).append(Literal(self._id_of(chosen), BIGINT))
+        (last, _), *others = by_bits.items()
+        branches: list[Expr] = []
+        for bits, ids in others:
+            branches += [Call("in", (self._grouping_id, *ids), BOOLEAN), Literal(bits, call.dtype)]
+        if not branches:
+            return Literal(last, call.dtype)
+        return Call("case_when", (*branches, Literal(last, call.dtype)), call.dtype)
+
+    def _id_of(self, chosen: frozenset[int]) -> int:
+        """A bit per grouping expression, the first the highest, set where it is aggregated away.
+
+        Before Hive 2.3: the first the lowest, set where it is grouped by.
+        """
+        if self.legacy_id:
+            return sum(1 << index for index in chosen)
+        return _away_bits(range(len(self.groups)), chosen)
+
+    def plan(self) -> Aggregate:
+        aggregates = tuple(self._aggregates.values())
+        if self.sets is None or self._grouping_id is None:
+            return Aggregate(self.child, tuple(self._group_items), aggregates)
+        columns = (*self.child.output, *self._group_columns, self._grouping_id)
+        expand = Expand(self.child, columns, self._projections(self.sets))
+        groups = (*self._group_columns, self._grouping_id)
+        if frozenset() not in self.sets:
+            return Aggregate(expand, groups, aggregates)
+        return _with_summary_row(expand, groups, aggregates, Literal(self._id_of(frozenset()), BIGINT), self.new_column)
+
+    def _projections(self, sets: Sequence[frozenset[int]]) -> tuple[tuple[Expr, ...], ...]:
+        return tuple(
+            (
+                *self.child.output,
+                *(
+                    expr if index in chosen else Literal(None, expr.dtype)
+                    for index, (_, expr) in enumerate(self.groups)
+                ),
+                Literal(self._id_of(chosen), BIGINT),
+            )
+            for chosen in sets
+        )
+
+
+def _away_bits(places: Sequence[int], chosen: frozenset[int]) -> int:
+    """A bit for each place, the first the highest, set where it is not in `chosen`."""
+    bits = 0
+    for place in places:
+        bits = bits << 1 | (place not in chosen)
+    return bits
+
+
+def _with_summary_row(
+    expand: Expand,
+    groups: tuple[ColumnRef, ...],
+    aggregates: tuple[Alias, ...],
+    empty_set: Literal,
+    new_column: Callable[[str, DataType], ColumnRef],
+) -> Aggregate:
+    """The empty grouping set has a row even where the input has none: one row is added that no aggregate counts."""
+    is_row = new_column("is_row", BOOLEAN)
+    marked = Expand(
+        expand.child, (*expand.columns, is_row), tuple((*projection, TRUE) for projection in expand.projections)
+    )
+    nulls = tuple(Literal(None, column.dtype) for column in expand.columns[:-1])
+    summary_columns = tuple(new_column(column.name, column.dtype) for column in marked.columns)
+    summary = Values(summary_columns, ((*nulls, empty_set, Literal(None, BOOLEAN)),))
+    columns = tuple(new_column(column.name, column.dtype) for column in marked.columns)
+    renamed: dict[int, Expr] = {old.column_id: new for old, new in zip(marked.columns, columns, strict=True)}
+    counted = tuple(_counted(item, renamed, columns[-1]) for item in aggregates)
+    keys = tuple(Alias(renamed[group.column_id], group.column_id, group.name) for group in groups)
+    return Aggregate(Union((marked, summary), columns), keys, counted)
+
+
+def _counted(item: Alias, renamed: dict[int, Expr], is_row: ColumnRef) -> Alias:
+    """The aggregate over the rows of the input alone."""
+    call = substitute(item.expr, renamed)
+    if not isinstance(call, AggregateCall):
+        raise InternalError(f"{item} is not an aggregate")
+    own = is_row if call.filter is None else Call("and", (is_row, call.filter), BOOLEAN)
+    return Alias(replace(call, filter=own), item.column_id, item.name)

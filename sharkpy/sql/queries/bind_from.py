@@ -1,0 +1,274 @@
+"""What stands in FROM: tables, views, CTEs, subqueries, VALUES; and lateral views over it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sharkpy.catalog.model import Table
+from sharkpy.catalog.virtual_columns import virtual_columns_in
+from sharkpy.errors import SharkError, TableNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.expr import Alias, Call, ColumnRef, Expr, Literal
+from sharkpy.logical import LogicalPlan, Project, Scan, Values
+from sharkpy.sql.context import Context
+from sharkpy.sql.expressions import expr_binder
+from sharkpy.sql.expressions.bind_function import argument_types, literal_values, not_found
+from sharkpy.sql.expressions.coercion import cast, cast_all, unify, with_minimal_literals
+from sharkpy.sql.expressions.function_names import function_name, registry_name
+from sharkpy.sql.grammar.parser import parse
+from sharkpy.sql.queries.bind_pivot import pivoted
+from sharkpy.sql.queries.bind_sample import sampled
+from sharkpy.sql.queries.generators import generated
+from sharkpy.sql.scope import Scope, relation_scope
+from sharkpy.types import ArrayType, DataType, StructType
+from sharkpy.udf import registry
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A bound item of FROM: its plan and the names in it."""
+
+    plan: LogicalPlan
+    scope: Scope
+
+
+class BoundRelation(exp.Expression):
+    """A FROM item that is bound already: `this` is its Relation."""
+
+
+def bind_relation(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
+    """One item of FROM, without the joins that follow it."""
+    relation = _bind_item(context, node, parent)
+    if node.args.get("pivots"):
+        return Relation(*pivoted(context, relation.plan, relation.scope, node))
+    return relation
+
+
+def _bind_item(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
+    match node:
+        case BoundRelation():
+            bound: Relation = node.this
+            return bound
+        case exp.Table():
+            return _bind_table(context, node, parent)
+        case exp.Subquery():
+            return _bind_subquery(context, node, parent)
+        case exp.Values():
+            plan = bind_values(context, node, parent)
+            return _aliased(context, plan, node, parent)
+    raise context.unsupported(f"{node.key.upper()} in FROM", node)
+
+
+def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
+    context.only(node, "this", "db", "alias", "joins", "sample", "pivots")
+    if not isinstance(node.this, exp.Identifier):
+        return _bind_table_function(context, node, parent)
+    name = node.this.name.lower()
+    database = node.args["db"].name.lower() if node.args.get("db") else None
+    if database is None and name in context.ctes:
+        return _aliased(context, sampled(context, _bind_cte(context, name, node), node, None), node, parent, name)
+    table = find_table(context, database or context.database, name, node)
+    if table.is_view:
+        plan = sampled(context, bind_view(context, table, node), node, table)
+        return _aliased(context, plan, node, parent, name, table.database)
+    read = scan(context, table)
+    hidden = read.columns[len(table.schema) :]
+    return _aliased(context, sampled(context, read, node, table), node, parent, name, table.database, hidden)
+
+
+def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
+    """FROM range(10), FROM explode(array(1, 2)) AS t(x): the rows of a table function by themselves."""
+    binder = expr_binder.ExprBinder(context, Scope((), parent), expr_binder.LATERAL_VIEW)
+    generator, columns = bind_generator(binder, node.this, ())
+    plan = generated(Values((), ((),)), generator, columns, False)
+    name = function_name(node.this) if isinstance(node.this, exp.Anonymous) else None
+    return _aliased(context, sampled(context, plan, node, None), node, parent, name)
+
+
+def find_table(context: Context, database: str, name: str, node: exp.Expr | None) -> Table:
+    """The table or view; its error carries the place of `node`. CTE names count for the hint."""
+    try:
+        return context.catalog.table(database, name)
+    except SharkError as error:
+        hint = error.hint or did_you_mean(name, context.ctes)
+        message = error.message
+        if isinstance(error, TableNotFoundError) and isinstance(node, exp.Table):
+            message = f"Table not found {'.'.join(part.name for part in node.parts)}"
+        raise context.error(message, node, type(error), hint) from None
+
+
+def scan(context: Context, table: Table) -> Scan:
+    """Its own columns, and behind them the virtual ones that the statement names."""
+    fields = (*table.schema, *virtual_columns_in(context.text, table.schema))
+    columns = tuple(context.column(field.name, field.dtype) for field in fields)
+    return Scan(table, columns, tuple(field.name for field in fields))
+
+
+def _bind_cte(context: Context, name: str, node: exp.Expr) -> LogicalPlan:
+    """A new binding for each use, so that its column ids are its own."""
+    cte = context.ctes[name]
+    plan = context.bind_query(cte.query, cte.context, None)
+    return _renamed(context, plan, cte.column_names, node)
+
+
+def bind_view(context: Context, table: Table, node: exp.Expr | None) -> LogicalPlan:
+    """The view's query, bound in the database it was written in, under the view's column names."""
+    if table.qualified_name in context.views:
+        chain = " -> ".join((*context.views, table.qualified_name))
+        raise context.error(f"the view {table.qualified_name} refers to itself: {chain}", node)
+    text = table.view_text or ""
+    inner = dataclasses.replace(
+        context, database=table.database, text=text, ctes={}, views=(*context.views, table.qualified_name)
+    )
+    try:
+        plan = context.bind_query(parse(text), inner, None)
+    except SharkError as error:
+        message = f"in the view {table.qualified_name}: {error.message}"
+        raise context.error(message, node, type(error), error.hint) from None
+    if len(plan.output) != len(table.schema):
+        message = f"the view {table.qualified_name} has {len(table.schema)} columns, its query {len(plan.output)}"
+        raise context.error(message, node, hint="create the view again")
+    items: list[Alias | ColumnRef] = []
+    for column, field in zip(plan.output, table.schema, strict=True):
+        if column.dtype == field.dtype and column.name == field.name:
+            items.append(column)
+        else:
+            items.append(Alias(cast(column, field.dtype), next(context.ids), field.name))
+    return plan if tuple(items) == plan.output else Project(plan, tuple(items))
+
+
+def _bind_subquery(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
+    context.only(node, "this", "alias", "joins", "sample", "pivots")
+    if isinstance(node.this, (exp.Table, exp.Subquery)) and not any(map(node.args.get, ("alias", "sample", "pivots"))):
+        from sharkpy.sql.queries.bind_join import bind_joined
+
+        return bind_joined(context, node.this, node.this.args.get("joins") or [], parent, frozenset())
+    # A subquery in FROM does not see its neighbours, but an enclosing query's columns it does.
+    plan = context.bind_query(node.this, context, parent)
+    return _aliased(context, sampled(context, plan, node, None), node, parent)
+
+
+def _aliased(
+    context: Context,
+    plan: LogicalPlan,
+    node: exp.Expr,
+    parent: Scope | None,
+    name: str | None = None,
+    database: str | None = None,
+    hidden: tuple[ColumnRef, ...] = (),
+) -> Relation:
+    """The relation under its alias, which hides the table's own name. `hidden`: its last columns, not for `*`."""
+    alias = node.args.get("alias")
+    if alias is not None:
+        names = [column.name.lower() for column in alias.args.get("columns") or []]
+        plan = _renamed(context, plan, names, node, hidden)
+        if alias.this is not None:
+            name, database = alias.this.name.lower(), None
+    shown = plan.output[: len(plan.output) - len(hidden)]
+    return Relation(plan, relation_scope(name, database, shown, parent, hidden))
+
+
+def _renamed(
+    context: Context, plan: LogicalPlan, names: Sequence[str], node: exp.Expr, hidden: tuple[ColumnRef, ...] = ()
+) -> LogicalPlan:
+    if not names:
+        return plan
+    shown = plan.output[: len(plan.output) - len(hidden)]
+    if len(names) != len(shown):
+        raise context.error(f"{len(names)} column names for {len(shown)} columns", node, sqlstate="42811")
+    items = tuple(Alias(column, next(context.ids), name) for column, name in zip(shown, names, strict=True))
+    return Project(plan, (*items, *hidden))
+
+
+def bind_values(context: Context, node: exp.Expr, parent: Scope | None) -> Values:
+    """VALUES rows; columns are col1, col2, … with the common type of their values."""
+    binder = expr_binder.ExprBinder(context, parent or Scope(()), expr_binder.VALUES)
+    rows: list[list[Expr]] = []
+    for row in node.expressions:
+        items = row.expressions if isinstance(row, exp.Tuple) else [row]
+        rows.append([binder.bind(item) for item in items])
+        if len(rows[-1]) != len(rows[0]):
+            message = f"row {len(rows)} of VALUES has {len(rows[-1])} values, the first has {len(rows[0])}"
+            raise context.error(message, row, sqlstate="42811")
+    columns: list[ColumnRef] = []
+    unified: list[tuple[Expr, ...]] = []
+    for index, column_values in enumerate(zip(*rows, strict=True), start=1):
+        values = unify(with_minimal_literals(column_values))
+        if values is None:
+            types = ", ".join(dict.fromkeys(str(item.dtype) for item in column_values))
+            raise context.error(f"column {index} of VALUES has no common type: {types}", node, TypeMismatchError)
+        unified.append(values)
+        columns.append(context.column(f"col{index}", values[0].dtype))
+    return Values(tuple(columns), tuple(zip(*unified, strict=True)))
+
+
+def bind_lateral_view(context: Context, relation: Relation, node: exp.Expr) -> Relation:
+    """LATERAL VIEW [OUTER] function(…) alias AS columns."""
+    context.only(node, "this", "view", "outer", "alias")
+    if not node.args.get("view"):
+        raise context.unsupported("LATERAL without VIEW", node)
+    alias = node.args["alias"]
+    names = [column.name.lower() for column in alias.args.get("columns") or []]
+    name = alias.this.name.lower() if alias.this is not None else None
+    binder = expr_binder.ExprBinder(context, relation.scope, expr_binder.LATERAL_VIEW)
+    generator, columns = bind_generator(binder, node.this, names)
+    plan = generated(relation.plan, generator, columns, bool(node.args.get("outer")))
+    return Relation(plan, relation.scope + relation_scope(name, None, columns, None))
+
+
+def bind_generator(
+    binder: expr_binder.ExprBinder, node: exp.Expr, names: Sequence[str]
+) -> tuple[Call, tuple[ColumnRef, ...]]:
+    """A call of a table function and the columns it yields, under `names` where they are given."""
+    context = binder.context
+    if not isinstance(node, exp.Anonymous):
+        raise context.error("a table function expected", node)
+    function = function_name(node)
+    known = registry_name(context, node)
+    row = registry.table_function(known)
+    if row is None:
+        if registry.scalar(known) or registry.aggregate(known):
+            raise context.error(f"{function} is no table function", node)
+        raise not_found(binder, function, node)
+    args = tuple(map(binder.bind, node.expressions))
+    if row.name == "stack":
+        args, fields = _stack(context, args, node)
+    else:
+        targets = argument_types(binder, row.name, row.arguments, args, node)
+        args = cast_all(args, targets)
+        if row.literal_columns is not None:
+            fields = list(row.literal_columns(targets, literal_values(args)))
+        else:
+            fields = list(row.columns(targets))
+    if names and len(names) != len(fields):
+        message = f"{function} yields {len(fields)} columns, {len(names)} names are given"
+        raise context.error(message, node, sqlstate="42811")
+    columns = tuple(
+        context.column(names[index] if names else name, dtype) for index, (name, dtype) in enumerate(fields)
+    )
+    struct = StructType(tuple(name for name, _ in fields), tuple(dtype for _, dtype in fields))
+    return Call(row.name, args, ArrayType(struct)), columns
+
+
+def _stack(
+    context: Context, args: tuple[Expr, ...], node: exp.Expr
+) -> tuple[tuple[Expr, ...], list[tuple[str, DataType]]]:
+    """stack(n, v1, …): n rows; the values of a column are cast to their common type."""
+    match args:
+        case (Literal(int() as num_rows), *values) if num_rows > 0 and values:
+            pass
+        case _:
+            raise context.error("stack takes a positive literal number of rows and values", node, TypeMismatchError)
+    width = -(-len(values) // num_rows)
+    cast_values: list[Expr] = list(values)
+    fields: list[tuple[str, DataType]] = []
+    for index in range(width):
+        unified = unify(values[index::width])
+        if unified is None:
+            raise context.error(f"column {index} of stack has no common type", node, TypeMismatchError)
+        cast_values[index::width] = unified
+        fields.append((f"col{index}", unified[0].dtype))
+    return (args[0], *cast_values), fields

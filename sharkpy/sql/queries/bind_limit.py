@@ -1,0 +1,32 @@
+"""LIMIT n, LIMIT offset, n and OFFSET."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sharkpy.logical import Limit, LogicalPlan
+from sharkpy.sql.context import Context
+
+
+def bind_limit(query: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalPlan:
+    limit, offset = query.args.get("limit"), query.args.get("offset")
+    if limit is None and offset is None:
+        return plan
+    for node in (limit, offset):
+        if node is not None:
+            context.only(node, "expression")
+    count = _number(context, limit.args["expression"], "LIMIT") if limit is not None and not _is_all(limit) else None
+    skipped = _number(context, offset.args["expression"], "OFFSET") if offset is not None else 0
+    return plan if count is None and not skipped else Limit(plan, count, skipped)
+
+
+def _is_all(limit: exp.Expr) -> bool:
+    """LIMIT ALL is no limit."""
+    value = limit.args["expression"]
+    return isinstance(value, exp.Column) and value.sql().upper() == "ALL"
+
+
+def _number(context: Context, node: exp.Expr, clause: str) -> int:
+    if not isinstance(node, exp.Literal) or node.args.get("is_string") or not node.this.isdigit():
+        raise context.error(f"{clause} takes a whole number, not an expression", node, sqlstate="2201W")
+    return int(node.this)

@@ -1,0 +1,71 @@
+"""Queries: WITH, then a SELECT block, a set operation, VALUES, or a query in parentheses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sharkpy.errors import BindError
+from sharkpy.logical import LogicalPlan
+from sharkpy.sql.context import Context, Cte
+from sharkpy.sql.expressions.expr_binder import ORDER_BY, ExprBinder
+from sharkpy.sql.queries.bind_from import bind_values
+from sharkpy.sql.queries.bind_limit import bind_limit
+from sharkpy.sql.queries.bind_script import ORDERING, bind_script, find_script
+from sharkpy.sql.queries.bind_select import bind_select
+from sharkpy.sql.queries.bind_set_operation import bind_set_operation
+from sharkpy.sql.queries.ordering import bind_ordering, order
+from sharkpy.sql.scope import Scope, relation_scope
+
+
+def bind_query(node: exp.Expr, context: Context, parent: Scope | None) -> LogicalPlan:
+    """The plan of a query. `parent` is the scope around a subquery, whose columns it may use."""
+    if with_ := node.args.get("with_"):
+        context = with_ctes(with_, context)
+    match node:
+        case exp.Select() if (script := find_script(node)) is not None:
+            return _ordered(node, context, bind_script(node, script, context, parent))
+        case exp.Select():
+            return bind_select(node, context, parent)
+        case exp.Union() | exp.Intersect() | exp.Except():
+            return bind_set_operation(node, context, parent)
+        case exp.Subquery():
+            return _bind_parenthesised(node, context, parent)
+        case exp.Values():
+            return bind_values(context, node, parent)
+    raise context.unsupported(f"{node.key.upper()} as a query", node)
+
+
+def _bind_parenthesised(node: exp.Expr, context: Context, parent: Scope | None) -> LogicalPlan:
+    context.only(node, "this", "with_", *ORDERING)
+    if isinstance(node.this, exp.Table):
+        raise context.error("a query expected in parentheses", node)
+    return _ordered(node, context, bind_query(node.this, context, parent))
+
+
+def _ordered(node: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalPlan:
+    """`plan` ordered and limited as `node` says, by its own columns."""
+    scope = relation_scope(None, None, plan.output, None)
+    ordering = bind_ordering(
+        node, ExprBinder(context, scope, replace(ORDER_BY, aggregates=False, windows=False)), plan.output
+    )
+    return bind_limit(node, context, order(plan, ordering, ordering.exprs))
+
+
+def with_ctes(with_: exp.Expr, context: Context) -> Context:
+    """The context with the CTEs added, each seeing those before it."""
+    if with_.args.get("recursive"):
+        raise context.unsupported("WITH RECURSIVE", with_)
+    added: set[str] = set()
+    for cte in with_.expressions:
+        context.only(cte, "this", "alias")
+        alias = cte.args["alias"]
+        name = alias.this.name.lower()
+        if name in added:
+            raise context.error(f'the name "{name}" is defined twice in WITH', alias, BindError)
+        added.add(name)
+        columns = tuple(column.name.lower() for column in alias.args.get("columns") or ())
+        definition = Cte(name, cte.this, columns, context)
+        context = replace(context, ctes={**context.ctes, name: definition})
+    return context

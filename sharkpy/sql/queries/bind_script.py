@@ -1,0 +1,98 @@
+"""SELECT TRANSFORM (…) USING 'script', MAP and REDUCE: the rest of the SELECT, and a script above it."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from sharkpy import conf
+from sharkpy.catalog.model import StorageFormat
+from sharkpy.errors import BindError, ParseError, SharkError, UnsupportedError
+from sharkpy.expr import ColumnRef
+from sharkpy.logical import LogicalPlan, Step
+from sharkpy.script import DELIMITED_JSON, Script
+from sharkpy.sql.context import Context
+from sharkpy.sql.grammar import script_parser
+from sharkpy.sql.grammar.parser import place
+from sharkpy.sql.queries.script_clause import ScriptClause
+from sharkpy.sql.scope import Scope
+from sharkpy.types import STRING
+
+ORDERING = ("order", "sort", "distribute", "cluster", "limit", "offset")
+"""Clauses of a SELECT that are about what the script gives."""
+_TAB = StorageFormat("text", (("field.delim", "\t"),))
+_ESCAPING = StorageFormat("text", (("field.delim", "\x01"),))
+_TEXT_RECORDS = "org.apache.hadoop.hive.ql.exec.TextRecord"
+_NOT_A_NAME = re.compile(r"[^A-Za-z0-9]")
+
+
+def find_script(select: exp.Expr) -> exp.Expr | None:
+    """The script of a SELECT, if its list is one."""
+    items = select.expressions
+    return items[0] if len(items) == 1 and isinstance(items[0], script_parser.Script) else None
+
+
+def bind_script(select: exp.Expr, script: exp.Expr, context: Context, parent: Scope | None) -> LogicalPlan:
+    """The script over the rows of the SELECT of its values; what orders and limits is left to the caller."""
+    if select.args.get("distinct"):
+        raise context.error("DISTINCT cannot stand before TRANSFORM", select, ParseError)
+    clause: ScriptClause = script.args["clause"]
+    kept = {key: value for key, value in select.args.items() if key not in (*ORDERING, "expressions", "with_")}
+    rows = context.bind_query(exp.Select(**{**kept, "expressions": script.expressions}), context, parent)
+    columns = _columns(clause, context)
+    step = _script(clause, rows.output, columns, context)
+    return Step(rows, step, rows.output, columns)
+
+
+def _columns(clause: ScriptClause, context: Context) -> tuple[ColumnRef, ...]:
+    named = clause.columns or (("key", None), ("value", None))
+    seen: set[str] = set()
+    for name, _ in named:
+        if name in seen:
+            raise _error(f'the script gives two columns "{name}"', clause, context)
+        seen.add(name)
+    return tuple(context.column(name, STRING if dtype is None else dtype) for name, dtype in named)
+
+
+def _script(
+    clause: ScriptClause, values: tuple[ColumnRef, ...], columns: tuple[ColumnRef, ...], context: Context
+) -> Script:
+    settings = context.conf
+    escapes = settings.value(conf.SCRIPT_ESCAPES)
+    default = _ESCAPING if escapes else _TAB
+    written = clause.written or StorageFormat(DELIMITED_JSON, default.properties)
+    read = clause.read or default
+    if clause.columns is None and clause.read is None:
+        # The value is all that stands behind the key.
+        read = StorageFormat(read.name, (*read.properties, ("serialization.last.column.takes.rest", "true")))
+    for records in (clause.writer, clause.reader):
+        if records is not None and not records.startswith(_TEXT_RECORDS):
+            raise _error(f"the record reader or writer {records} is not supported", clause, context, UnsupportedError)
+    if not clause.command.strip():
+        raise _error("the script is empty", clause, context)
+    return Script(
+        f"{settings.value(conf.SCRIPT_WRAPPER)} {clause.command}".strip(),
+        written,
+        read,
+        tuple(value.name for value in values),
+        tuple(column.name for column in columns),
+        context.catalog.resource_paths("FILE"),
+        context.catalog.resource_paths("ARCHIVE"),
+        (*_settings(context), (settings.value(conf.SCRIPT_ID_VARIABLE), f"SCR_{columns[0].column_id}")),
+        escapes,
+        settings.value(conf.SCRIPT_MAY_LEAVE_ROWS),
+        settings.value(conf.SCRIPT_ERROR_BYTES),
+    )
+
+
+def _settings(context: Context) -> tuple[tuple[str, str], ...]:
+    """What the session has set, under names that variables can have: `my.key` is `my_key`."""
+    return tuple(
+        (_NOT_A_NAME.sub("_", key), value) for key, value in context.conf.changes() if not conf.is_guarded(key)
+    )
+
+
+def _error(message: str, clause: ScriptClause, context: Context, kind: type[SharkError] = BindError) -> SharkError:
+    line, column = place(context.text, clause.command_token.start)
+    return kind(message, line=line, column=column)

@@ -1,0 +1,284 @@
+"""One SELECT block: FROM, WHERE, GROUP BY, HAVING, windows, the select list, DISTINCT, ORDER BY, LIMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sharkpy import conf
+from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, WindowCall
+from sharkpy.logical import Aggregate, Filter, LogicalPlan, Project, Values, Window
+from sharkpy.sql.context import Context
+from sharkpy.sql.expressions import expr_binder
+from sharkpy.sql.expressions.expr_binder import ExprBinder
+from sharkpy.sql.expressions.function_names import function_name, registry_name
+from sharkpy.sql.queries.aggregation import Aggregation
+from sharkpy.sql.queries.bind_from import bind_generator
+from sharkpy.sql.queries.bind_group import bind_groups, is_argument
+from sharkpy.sql.queries.bind_join import bind_joined
+from sharkpy.sql.queries.bind_limit import bind_limit
+from sharkpy.sql.queries.bind_star import expand_columns
+from sharkpy.sql.queries.generators import generated
+from sharkpy.sql.queries.ordering import Ordering, bind_ordering, order
+from sharkpy.sql.scope import Scope
+from sharkpy.udf import registry
+from sharkpy.udf.user.function import shown_name
+
+_CLAUSES = (
+    *("hint", "distinct", "expressions", "from_", "joins", "laterals"),
+    *("where", "group", "having", "windows", "qualify"),
+)
+_ORDERING = ("order", "sort", "distribute", "cluster", "limit", "offset")
+_BROADCAST_HINTS = ("mapjoin", "broadcast", "broadcastjoin")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A bound select item: its name in the result, its value, and the node it was written as."""
+
+    name: str
+    expr: Expr
+    node: exp.Expr
+
+
+def bind_select(select: exp.Expr, context: Context, parent: Scope | None) -> LogicalPlan:
+    context.only(select, *_CLAUSES, *_ORDERING, "with_")
+    plan, scope = _bind_from(select, context, parent)
+    windows = {window.this.name.lower(): window for window in select.args.get("windows") or []}
+    binder = ExprBinder(context, scope, expr_binder.SELECT, windows=windows)
+    if select.args.get("where"):
+        plan = Filter(plan, replace(binder, clause=expr_binder.WHERE).predicate(select.args["where"].this))
+    items, generators = _bind_items(select, binder)
+    aliases = _aliases(items)
+    having = _bind_condition(select, "having", replace(binder, clause=expr_binder.HAVING, aliases=aliases))
+    qualify = _bind_condition(select, "qualify", replace(binder, clause=expr_binder.QUALIFY, aliases=aliases))
+    if qualify is not None and not any(isinstance(node, WindowCall) for node in qualify.walk()):
+        raise context.error("QUALIFY needs a window function", select.args["qualify"], sqlstate="42P20")
+    order_binder = replace(binder, clause=expr_binder.ORDER_BY, aliases=aliases, aliases_first=True)
+    ordering = bind_ordering(select, order_binder, [item.expr for item in items])
+
+    exprs = [*(item.expr for item in items), *ordering.exprs, *(g.generator for g in generators)]
+    exprs += [condition for condition in (qualify, having) if condition is not None]
+    if select.args.get("group") or select.args.get("having") or any(map(_has_aggregate, exprs)):
+        plan, exprs = _aggregate(
+            select, replace(binder, clause=expr_binder.GROUP_BY, aliases=aliases), plan, items, exprs
+        )
+    if having is not None:
+        plan = Filter(plan, exprs.pop())
+    plan, exprs = _windows(context, plan, exprs)
+    if qualify is not None:
+        plan = Filter(plan, exprs.pop())
+    for generator in generators:
+        call = exprs.pop(len(items) + len(ordering.exprs))
+        if not isinstance(call, Call):
+            raise context.error("a table function expected", generator.node)
+        plan = generated(plan, call, generator.columns, False)
+    return _finish(select, context, plan, items, exprs, ordering)
+
+
+def _bind_from(select: exp.Expr, context: Context, parent: Scope | None) -> tuple[LogicalPlan, Scope]:
+    source = select.args.get("from_")
+    if source is None:
+        if select.args.get("joins") or select.args.get("laterals"):
+            raise context.error("a join or lateral view needs FROM", select)
+        return Values((), ((),)), Scope((), parent)
+    joins = [*(select.args.get("joins") or []), *(select.args.get("laterals") or [])]
+    relation = bind_joined(context, source.this, joins, parent, broadcast_hints(select))
+    return relation.plan, relation.scope
+
+
+def broadcast_hints(select: exp.Expr) -> frozenset[str]:
+    """The aliases in MAPJOIN(a, b) and its synonyms; other hints change nothing."""
+    hint = select.args.get("hint")
+    return frozenset(
+        table.name.lower()
+        for call in (hint.expressions if hint else ())
+        if isinstance(call, exp.Anonymous) and function_name(call) in _BROADCAST_HINTS
+        for table in call.expressions
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Generator:
+    generator: Call
+    columns: tuple[ColumnRef, ...]
+    node: exp.Expr
+
+
+def _bind_items(select: exp.Expr, binder: ExprBinder) -> tuple[list[Item], list[_Generator]]:
+    """The select list with stars expanded; a table function in it becomes the columns that it yields."""
+    items: list[Item] = []
+    generators: list[_Generator] = []
+    given = {_given_name(node) for node in select.expressions}
+    for node in select.expressions:
+        if (columns := expand_columns(binder, node)) is not None:
+            items += [Item(name, expr, node) for name, expr in columns]
+        elif (call := _generator_call(binder.context, node)) is not None:
+            if generators:
+                raise binder.context.unsupported("more than one table function in a select list", node)
+            generator = _bind_item_generator(binder, node, call)
+            generators.append(generator)
+            items += [Item(column.name, column, node) for column in generator.columns]
+        else:
+            value = node.this if isinstance(node, exp.Alias) else node
+            items.append(Item(_item_name(node, items, given), binder.bind(value), node))
+    return items, generators
+
+
+def _item_name(node: exp.Expr, before: Sequence[Item], given: Collection[str | None]) -> str:
+    """The name that is given; that of a column that is cast, where no other item has it; else _c0, _c1, …"""
+    if (name := _given_name(node)) is not None:
+        return name
+    name = _column_name(node, exp.Cast)
+    is_free = name not in given and all(item.name != name for item in before)
+    return name if name is not None and is_free else f"_c{len(before)}"
+
+
+def _given_name(node: exp.Expr) -> str | None:
+    """The alias, or a column's own name."""
+    return str(node.alias).lower() if isinstance(node, exp.Alias) else _column_name(node)
+
+
+def _column_name(node: exp.Expr, *wrappers: type[exp.Expr]) -> str | None:
+    """Of a column or field, in parentheses or within `wrappers`."""
+    while isinstance(node, (exp.Paren, *wrappers)):
+        node = node.this
+    if isinstance(node, exp.Column):
+        return str(node.name).lower()
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        return str(node.expression.name).lower()
+    return None
+
+
+def _generator_call(context: Context, node: exp.Expr) -> exp.Expr | None:
+    inner = node.this if isinstance(node, (exp.Alias, exp.Aliases)) else node
+    if isinstance(inner, exp.Anonymous) and registry.table_function(registry_name(context, inner)):
+        return inner
+    return None
+
+
+def _bind_item_generator(binder: ExprBinder, node: exp.Expr, call: exp.Expr) -> _Generator:
+    names: list[str] = []
+    if isinstance(node, exp.Alias):
+        names = [str(node.alias).lower()]
+    elif isinstance(node, exp.Aliases):
+        names = [name.name.lower() for name in node.expressions]
+    generator, columns = bind_generator(binder, call, names)
+    return _Generator(generator, columns, node)
+
+
+def _aliases(items: Sequence[Item]) -> dict[str, Expr | None]:
+    """Select items by name; None for a name that means several different values."""
+    aliases: dict[str, Expr | None] = {}
+    for item in items:
+        if item.name in aliases and aliases[item.name] != item.expr:
+            aliases[item.name] = None
+        else:
+            aliases[item.name] = item.expr
+    return aliases
+
+
+def _bind_condition(select: exp.Expr, key: str, binder: ExprBinder) -> Expr | None:
+    clause = select.args.get(key)
+    return binder.predicate(clause.this) if clause else None
+
+
+def _has_aggregate(expr: Expr) -> bool:
+    return any(isinstance(node, AggregateCall) for node in expr.walk())
+
+
+def _aggregate(
+    select: exp.Expr, binder: ExprBinder, plan: LogicalPlan, items: Sequence[Item], exprs: Sequence[Expr]
+) -> tuple[Aggregate, list[Expr]]:
+    """An Aggregate over `plan`, and `exprs` over its columns."""
+    context = binder.context
+    groups, sets = bind_groups(select.args.get("group"), binder, [(item.name, item.expr) for item in items])
+
+    def not_grouped(name: str) -> Exception:
+        message = f'the column "{name}" is neither grouped nor inside an aggregate'
+        nodes = [
+            node
+            for node in select.find_all(exp.Column)
+            if node.name.lower() == name and not is_argument(binder.context, node, select, binder.scope.relations)
+        ]
+        hint = "add it to GROUP BY" if select.args.get("group") else "add GROUP BY"
+        return context.error(message, nodes[0] if nodes else select, hint=hint, sqlstate="42803")
+
+    legacy_id = context.conf.value(conf.LEGACY_GROUPING_ID)
+    aggregation = Aggregation(plan, groups, sets, context.column, not_grouped, legacy_id)
+    rewritten = [aggregation.rewrite(expr) for expr in exprs]
+    return aggregation.plan(), rewritten
+
+
+def _windows(context: Context, plan: LogicalPlan, exprs: Sequence[Expr]) -> tuple[LogicalPlan, list[Expr]]:
+    """A Window that computes the window functions in `exprs`, and `exprs` over its columns."""
+    found: dict[Expr, Alias] = {}
+
+    def rewrite(expr: Expr) -> Expr:
+        if isinstance(expr, WindowCall):
+            if expr not in found:
+                found[expr] = Alias(expr, next(context.ids), shown_name(expr.function))
+            return found[expr].ref
+        return expr.map_children(rewrite)
+
+    rewritten = [rewrite(expr) for expr in exprs]
+    return (Window(plan, tuple(found.values())), rewritten) if found else (plan, list(exprs))
+
+
+def _finish(
+    select: exp.Expr,
+    context: Context,
+    plan: LogicalPlan,
+    items: Sequence[Item],
+    exprs: Sequence[Expr],
+    ordering: Ordering,
+) -> LogicalPlan:
+    """Project, DISTINCT, DISTRIBUTE BY, ORDER BY and LIMIT above what `exprs` are computed from."""
+    own = plan.output_ids
+    visible = list(_outputs(context, items, exprs, own))
+    refs = {item.expr: _ref(output) for item, output in reversed(list(zip(items, visible, strict=True)))}
+    hidden: list[Alias | ColumnRef] = []
+    keys: list[Expr] = []
+    for raw, expr in zip(ordering.exprs, exprs[len(items) :], strict=True):
+        if raw not in refs and not isinstance(expr, Literal):
+            if select.args.get("distinct"):
+                message = "with SELECT DISTINCT, what is sorted by must be in the select list"
+                raise context.error(message, select.args.get("order"))
+            output: Alias | ColumnRef
+            if isinstance(expr, ColumnRef) and expr.column_id in own:
+                output = expr
+            else:
+                output = Alias(expr, next(context.ids), f"key{len(hidden)}")
+            hidden.append(output)
+            refs[raw] = _ref(output)
+        keys.append(refs.get(raw, expr))
+    plan = Project(plan, (*visible, *hidden))
+    if select.args.get("distinct"):
+        context.only(select.args["distinct"])
+        plan = Aggregate(plan, tuple(map(_ref, visible)), ())
+    plan = order(plan, ordering, keys)
+    if hidden:
+        plan = Project(plan, tuple(map(_ref, visible)))
+    return bind_limit(select, context, plan)
+
+
+def _outputs(
+    context: Context, items: Sequence[Item], exprs: Sequence[Expr], own: frozenset[int]
+) -> Iterator[Alias | ColumnRef]:
+    """A column of the plan keeps its id under its own name, once; everything else gets a new one.
+
+    So does a column of an outer query: under its own id it would count as produced by this plan.
+    """
+    seen: set[int] = set()
+    for item, expr in zip(items, exprs, strict=False):
+        if isinstance(expr, ColumnRef) and expr.name == item.name and expr.column_id in own - seen:
+            seen.add(expr.column_id)
+            yield expr
+        else:
+            yield Alias(expr, next(context.ids), item.name)
+
+
+def _ref(output: Alias | ColumnRef) -> ColumnRef:
+    return output.ref if isinstance(output, Alias) else output

@@ -1,0 +1,106 @@
+"""What stands for several columns in a select list: `*`, `t.*`, `* EXCEPT (…)`, regular expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sharkpy import conf
+from sharkpy.errors import ColumnNotFoundError, did_you_mean
+from sharkpy.expr import Expr
+from sharkpy.sql.expressions.bind_name import name_parts, resolve
+from sharkpy.sql.expressions.expr_binder import ExprBinder
+from sharkpy.sql.scope import ScopeColumn
+from sharkpy.types import StructType
+from sharkpy.udf.java_regex import translate
+
+Named = list[tuple[str, Expr]]
+
+
+def expand_columns(binder: ExprBinder, node: exp.Expr) -> Named | None:
+    """The columns that a select item stands for, by name; None where it is an ordinary expression."""
+    if isinstance(node, exp.Star):
+        return _without_excepted(binder, node, _all_columns(binder, node))
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        return _without_excepted(binder, node.this, _relation_columns(binder, node))
+    if isinstance(node, exp.Column) and _is_pattern(binder, node):
+        return _matching_columns(binder, node)
+    return None
+
+
+def _all_columns(binder: ExprBinder, node: exp.Expr) -> Named:
+    columns = [column for column in binder.scope.columns if not column.qualified_only]
+    if not columns:
+        raise binder.context.error("SELECT * needs FROM", node)
+    return _named(columns)
+
+
+def _relation_columns(binder: ExprBinder, node: exp.Expr) -> Named:
+    *database, relation = name_parts(node)[:-1]
+    columns = binder.scope.relation_columns(relation, database[-1] if database else None)
+    if not columns and (fields := _struct_fields(binder, [*database, relation], node)):
+        return fields
+    if not columns:
+        raise _no_relation(binder, relation, node)
+    return _named(columns)
+
+
+def _no_relation(binder: ExprBinder, relation: str, node: exp.Expr) -> Exception:
+    hint = did_you_mean(relation, binder.scope.relations)
+    return binder.context.error(f'no table or alias "{relation}" here', node, ColumnNotFoundError, hint)
+
+
+def _named(columns: Sequence[ScopeColumn]) -> Named:
+    return [(column.name, column.expr) for column in columns]
+
+
+def _struct_fields(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> Named:
+    """The fields of a struct column written as `column.*`; none where the name is no struct's."""
+    found = binder.scope.find(parts)
+    if found is None or not isinstance(found.columns[0].expr.dtype, StructType):
+        return []
+    names = found.columns[0].expr.dtype.names if not found.fields else ()
+    return [(name, resolve(binder, [*parts, name], node)) for name in names]
+
+
+def _without_excepted(binder: ExprBinder, star: exp.Expr, columns: Named) -> Named:
+    """The columns but for those of EXCEPT (a, b)."""
+    binder.context.only(star, "except_")
+    left_out: set[str] = set()
+    for item in star.args.get("except_") or ():
+        name = item.name.lower()
+        if not isinstance(item, (exp.Column, exp.Identifier)) or name not in {known for known, _ in columns}:
+            hint = did_you_mean(name, [known for known, _ in columns])
+            raise binder.context.error(f'no column "{name}" to leave out', item, ColumnNotFoundError, hint)
+        left_out.add(name)
+    kept = [(name, expr) for name, expr in columns if name not in left_out]
+    if not kept:
+        raise binder.context.error("EXCEPT leaves no column", star)
+    return kept
+
+
+def _is_pattern(binder: ExprBinder, node: exp.Column) -> bool:
+    """Whether a name in backquotes is a regular expression: hive.support.quoted.identifiers=none."""
+    name = node.this
+    if not isinstance(name, exp.Identifier) or not name.args.get("quoted") or name.this.isidentifier():
+        return False
+    return binder.context.conf.value(conf.QUOTED_IDENTIFIERS).lower() == "none"
+
+
+def _matching_columns(binder: ExprBinder, node: exp.Column) -> Named:
+    """The columns whose whole names match, in any case."""
+    relation = node.text("table").lower()
+    if relation and relation not in binder.scope.relations:
+        raise _no_relation(binder, relation, node)
+    pattern = re.compile(translate(node.this.this).python, re.ASCII | re.IGNORECASE)
+    candidates = binder.scope.relation_columns(relation) if relation else binder.scope.columns
+    columns = [
+        column
+        for column in candidates
+        if (relation or not column.qualified_only) and pattern.fullmatch(column.name) is not None
+    ]
+    if not columns:
+        raise binder.context.error(f"no column matches `{node.this.this}`", node, ColumnNotFoundError)
+    return _named(columns)

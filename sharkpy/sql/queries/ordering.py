@@ -1,0 +1,107 @@
+"""ORDER BY, SORT BY, DISTRIBUTE BY and CLUSTER BY: their keys, and the operators they become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sharkpy import conf
+from sharkpy.expr import Expr, Literal, SortKey
+from sharkpy.logical import Distribute, LogicalPlan, Sort
+from sharkpy.sql.expressions.bind_name import name_parts
+from sharkpy.sql.expressions.bind_window import bind_sort_key
+from sharkpy.sql.expressions.expr_binder import ExprBinder
+from sharkpy.types import MapType
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """Bound keys of the clauses that order and distribute the result."""
+
+    sort: tuple[SortKey, ...] = ()
+    is_global: bool = True
+    distribute: tuple[Expr, ...] = ()
+
+    @property
+    def exprs(self) -> tuple[Expr, ...]:
+        return (*(key.expr for key in self.sort), *self.distribute)
+
+
+def bind_ordering(select: exp.Expr, binder: ExprBinder, outputs: Sequence[Expr]) -> Ordering:
+    parts = {
+        key: _flat(select.args[key].expressions)
+        for key in ("order", "sort", "cluster", "distribute")
+        if select.args.get(key)
+    }
+    if len(parts) > 1 and set(parts) != {"sort", "distribute"}:
+        words = " and ".join(f"{key.upper()} BY" for key in parts)
+        raise binder.context.error(f"{words} cannot be combined", select.args[next(iter(parts))])
+    distribute = [node.this for node in parts.get("distribute") or parts.get("cluster") or ()]
+    sort = parts.get("order") or parts.get("sort") or parts.get("cluster") or ()
+    return Ordering(
+        tuple(key for node in sort for key in _bind_order_keys(binder, node, outputs)),
+        "order" in parts,
+        tuple(position_item(binder, node, outputs, conf.ORDER_POSITIONS) or binder.bind(node) for node in distribute),
+    )
+
+
+def _flat(nodes: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """The keys, those in one pair of parentheses one by one: CLUSTER BY (a, b)."""
+    flat: list[exp.Expr] = []
+    for node in nodes:
+        keys = node.this.expressions if isinstance(node.this, exp.Tuple) else ()
+        flat += [exp.Ordered(**{**node.args, "this": key}) for key in keys] or [node]
+    return flat
+
+
+def _bind_order_keys(binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr]) -> list[SortKey]:
+    """The key, or all items of the select list for ORDER BY ALL."""
+    if not _is_all(binder, node.this):
+        return [_bind_order_key(binder, node, outputs)]
+    ascending, nulls_first = not node.args.get("desc"), bool(node.args.get("nulls_first"))
+    return [SortKey(expr, ascending, nulls_first) for expr in outputs]
+
+
+def _is_all(binder: ExprBinder, node: exp.Expr) -> bool:
+    """Whether `node` is the word ALL, and no column's name."""
+    if not isinstance(node, exp.Column) or name_parts(node) != ["all"] or node.this.args.get("quoted"):
+        return False
+    return binder.scope.find(["all"]) is None and "all" not in binder.aliases
+
+
+def _bind_order_key(binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr]) -> SortKey:
+    if (expr := position_item(binder, node.this, outputs, conf.ORDER_POSITIONS)) is not None:
+        key = SortKey(expr, not node.args.get("desc"), bool(node.args.get("nulls_first")))
+    else:
+        key = bind_sort_key(binder, node)
+    if isinstance(key.expr.dtype, MapType):
+        raise binder.context.error(f"{key.expr.dtype} has no order", node)
+    return key
+
+
+def position_item(
+    binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr], setting: conf.Setting[bool]
+) -> Expr | None:
+    """The select item at a position written as a number; None where `node` is none, or `setting` is off."""
+    if not isinstance(node, exp.Literal) or node.args.get("is_string") or not node.this.isdigit():
+        return None
+    if not binder.context.conf.value(setting):
+        return None
+    position = int(node.this)
+    if not 1 <= position <= len(outputs):
+        message = f"{binder.clause.name} position {position} is not in the select list of {len(outputs)} columns"
+        raise binder.context.error(message, node)
+    return outputs[position - 1]
+
+
+def order(plan: LogicalPlan, ordering: Ordering, keys: Sequence[Expr]) -> LogicalPlan:
+    """Distribute and Sort by `keys`, the ordering's expressions over the columns of `plan`."""
+    count = len(ordering.sort)
+    if ordering.distribute:
+        plan = Distribute(plan, tuple(keys[count:]))
+    sort = tuple(replace(key, expr=expr) for key, expr in zip(ordering.sort, keys[:count], strict=True))
+    # Sorting by a constant changes nothing.
+    sort = tuple(key for key in sort if not isinstance(key.expr, Literal))
+    return Sort(plan, sort, ordering.is_global) if sort else plan

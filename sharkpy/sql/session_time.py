@@ -1,0 +1,124 @@
+"""What a session's settings say of numbers and times, written into the bound statement.
+
+TIMESTAMP has no zone. Where one becomes a number of seconds, or a number becomes one, the clock meant is that of the
+session's zone: such casts and calls are spelled out here with that zone as a literal, so that every task, and
+every plan that is kept, has it. In UTC there is nothing to write.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from sharkpy.commands import Command
+from sharkpy.conf import INTEGER_SECONDS, TIME_ZONE, Conf
+from sharkpy.expr import SUBQUERIES, Call, Cast, Expr, string_literal
+from sharkpy.logical import LogicalPlan
+from sharkpy.time_zone import UTC, zone_name
+from sharkpy.types import BIGINT, BOOLEAN, INTEGER_TYPES, STRING, TIMESTAMP, is_numeric
+
+_PATTERN = string_literal("yyyy-MM-dd HH:mm:ss")
+
+Rewrite = Callable[[Expr], Expr]
+S = TypeVar("S")
+
+
+def with_session_time(statement: S, conf: Conf) -> S:
+    """`statement`, a plan or command, with what the settings say in it."""
+    zone = zone_name(conf.value(TIME_ZONE))
+    rewrites: list[Rewrite] = []
+    if conf.value(INTEGER_SECONDS):
+        rewrites.append(_in_seconds)
+    if zone != UTC:
+        rewrites.append(partial(_in_zone, zone=zone))
+    return cast(S, _rewrite(statement, rewrites)) if rewrites else statement
+
+
+def _rewrite(node: Any, rewrites: list[Rewrite]) -> Any:
+    """`node` with each expression in it rewritten, its parts first."""
+    inside = partial(_rewrite, rewrites=rewrites)
+    match node:
+        case Expr():
+            node = node.map_children(inside)
+            if isinstance(node, SUBQUERIES):
+                node = node.map_fields(LogicalPlan, inside)
+            for rewrite in rewrites:
+                node = rewrite(node)
+        case LogicalPlan():
+            node = node.map_children(inside).map_fields(Expr, inside)
+        case tuple():
+            items = tuple(map(inside, node))
+            node = items if any(new is not old for new, old in zip(items, node, strict=True)) else node
+        case Command():
+            held = {field.name: getattr(node, field.name) for field in dataclasses.fields(node)}
+            changed = {name: new for name, old in held.items() if (new := inside(old)) is not old}
+            node = dataclasses.replace(node, **changed) if changed else node
+    return node
+
+
+def _in_seconds(expr: Expr) -> Expr:
+    match expr:
+        case Cast(number, dtype) if dtype == TIMESTAMP and number.dtype in INTEGER_TYPES:
+            return Call("to_timestamp", (number if number.dtype == BIGINT else Cast(number, BIGINT),), TIMESTAMP)
+    return expr
+
+
+def _in_zone(expr: Expr, zone: str) -> Expr:
+    match expr:
+        case Cast(inner, dtype) if dtype == TIMESTAMP and _is_number(inner):
+            return _clock_of(expr, zone)
+        case Cast(inner, dtype) if inner.dtype == TIMESTAMP and (is_numeric(dtype) or dtype == BOOLEAN):
+            return Cast(_moment_of(inner, zone), dtype)
+        case Call(function) if function in _CALLS:
+            return _CALLS[function](expr, zone)
+    return expr
+
+
+def _is_number(expr: Expr) -> bool:
+    return is_numeric(expr.dtype) or expr.dtype == BOOLEAN
+
+
+def _clock_of(moment: Expr, zone: str) -> Expr:
+    """What the zone's clock shows at a time in UTC."""
+    return Call("from_utc_timestamp", (moment, string_literal(zone)), TIMESTAMP)
+
+
+def _moment_of(clock: Expr, zone: str) -> Expr:
+    """The time in UTC at which the zone's clock shows this."""
+    return Call("to_utc_timestamp", (clock, string_literal(zone)), TIMESTAMP)
+
+
+def _to_timestamp(call: Call, zone: str) -> Expr:
+    """Of a number of seconds; a text is what the clock shows."""
+    return _clock_of(call, zone) if call.args[0].dtype == BIGINT else call
+
+
+def _from_unixtime(call: Call, zone: str) -> Expr:
+    pattern = call.args[1] if len(call.args) > 1 else _PATTERN
+    moment = Call("to_timestamp", call.args[:1], TIMESTAMP)
+    return Call("date_format", (_clock_of(moment, zone), pattern), STRING)
+
+
+def _unix_timestamp(call: Call, zone: str) -> Expr:
+    if not call.args:
+        return call
+    clock, *rest = call.args
+    if clock.dtype != TIMESTAMP:
+        clock = Call("to_timestamp", (clock, rest[0] if rest else _PATTERN), TIMESTAMP)
+    return Call("unix_timestamp", (_moment_of(clock, zone),), call.dtype)
+
+
+def _since_1970(call: Call, zone: str) -> Expr:
+    return Call(call.function, (_moment_of(call.args[0], zone),), call.dtype)
+
+
+_CALLS: dict[str, Callable[[Call, str], Expr]] = {
+    **dict.fromkeys(("timestamp_seconds", "timestamp_millis", "timestamp_micros"), _clock_of),
+    **dict.fromkeys(("unix_seconds", "unix_millis", "unix_micros"), _since_1970),
+    "to_timestamp": _to_timestamp,
+    "from_unixtime": _from_unixtime,
+    "unix_timestamp": _unix_timestamp,
+}
+"""The functions that turn numbers to times and back."""

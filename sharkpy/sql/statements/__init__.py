@@ -1,0 +1,1 @@
+"""Statements that are not queries: a file a family, each from its words to a command."""

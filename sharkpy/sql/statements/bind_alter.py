@@ -1,0 +1,210 @@
+"""ALTER TABLE and ALTER VIEW: the clauses in a table, each with its binder."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.commands import (
+    AlterTable,
+    Command,
+    CreateView,
+    PartitionSpec,
+    RenamePartition,
+    RenameTable,
+    RepairTable,
+    SetTableProperties,
+)
+from sharkpy.errors import TableExistsError
+from sharkpy.sql.grammar.token_reader import TokenReader
+from sharkpy.sql.statements.bind_alter_columns import add_columns, change_column, partition_column, replace_columns
+from sharkpy.sql.statements.bind_alter_partitions import add_partitions, drop_partitions, exchange_partition
+from sharkpy.sql.statements.bind_alter_storage import (
+    clustered,
+    into_buckets,
+    merge_files,
+    not_clustered,
+    not_in_directories,
+    not_skewed,
+    not_sorted,
+    set_file_format,
+    set_location,
+    set_serde,
+    set_serde_properties,
+    skewed,
+    touch,
+    unset_keys,
+    unset_serde_properties,
+)
+from sharkpy.sql.statements.bind_analyze import update_statistics
+from sharkpy.sql.statements.bind_constraints import check_names, table_constraint
+from sharkpy.sql.statements.bind_database import bind_alter_database
+from sharkpy.sql.statements.bind_partition import full_spec, partitioned_table, values_spec
+from sharkpy.sql.statements.bind_view import view_of
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a clause is about: a table, or the Hive partition of it that PARTITION (…) before the clause names."""
+
+    table: Table
+    partition: PartitionSpec | None = None
+
+    def full_partition(self, binder: CommandBinder) -> PartitionSpec:
+        """The values of all partition columns."""
+        spec = self.partition or ()
+        if missing := [name for name in self.table.partition_columns if name not in dict(spec)]:
+            raise binder.error(f'PARTITION lacks the partition column "{missing[0]}"', None)
+        return spec
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """`words` begin it, those behind a bar being left to `bind`; `of` says behind what it may stand."""
+
+    words: str
+    bind: Callable[[CommandBinder, Target], Command]
+    of: tuple[str, ...] = ("table",)
+
+    def begins(self, reader: TokenReader) -> bool:
+        """Whether the clause comes next; its own words are taken then."""
+        own, _, ahead = self.words.partition(" | ")
+        return reader.peek(*own.split(), *ahead.split()) and reader.match(*own.split())
+
+
+def bind_alter(binder: CommandBinder) -> Command:
+    reader = binder.reader
+    reader.expect("ALTER")
+    if reader.match_any("DATABASE", "SCHEMA"):
+        return bind_alter_database(binder)
+    is_view = reader.expect_any("TABLE", "VIEW") == "VIEW"
+    token = reader.current
+    table = binder.table()
+    if table.is_view != is_view:
+        kind = "view" if table.is_view else "table"
+        hint = f"use ALTER {kind.upper()}"
+        raise binder.error(f"{table.qualified_name} is a {kind}", token, hint=hint, sqlstate="42809")
+    spec = None
+    if reader.peek("PARTITION") and not reader.peek("PARTITION", "COLUMN"):
+        partitioned_table(binder, table, reader.current)
+        spec = values_spec(binder, table)
+    place = "view" if is_view else "partition" if spec is not None else "table"
+    for clause in CLAUSES:
+        if place in clause.of and clause.begins(reader):
+            return clause.bind(binder, Target(table, spec))
+    words = " ".join(token.text.upper() for token in reader.rest[:2])
+    title = "ALTER TABLE … PARTITION" if spec is not None else f"ALTER {place.upper()}"
+    if words.startswith(UNSUPPORTED):
+        raise reader.unsupported(f"{title} {words}")
+    known = ", ".join(clause.words.replace(" | ", " ") for clause in CLAUSES if place in clause.of)
+    error = reader.error(f"a clause of {title} expected")
+    error.hint = f"there are {known}"
+    raise error
+
+
+# Names and properties
+
+
+def _rename(binder: CommandBinder, target: Target) -> Command:
+    if target.partition is not None:
+        return RenamePartition(target.table, target.full_partition(binder), full_spec(binder, target.table))
+    token = binder.reader.current
+    database, name = binder.new_name()
+    if binder.context.catalog.find_table(database, name) is not None:
+        raise binder.error(f"the table {database}.{name} exists already", token, TableExistsError)
+    return RenameTable(target.table, database, name)
+
+
+def _set_properties(binder: CommandBinder, target: Target) -> Command:
+    return SetTableProperties(target.table, binder.reader.properties())
+
+
+def _unset_properties(binder: CommandBinder, target: Target) -> Command:
+    return SetTableProperties(target.table, (), unset_keys(binder, dict(target.table.properties), "the table"))
+
+
+def _set_owner(binder: CommandBinder, target: Target) -> Command:
+    binder.reader.expect_any("USER", "ROLE", "GROUP")
+    return AlterTable(target.table, dataclasses.replace(target.table, owner=binder.reader.name("an owner")))
+
+
+def _view_query(binder: CommandBinder, target: Target) -> Command:
+    view = target.table
+    is_temporary = view.kind is TableKind.TEMPORARY_VIEW
+    facts = (view.comment, view.properties, view.partition_columns)
+    return view_of(
+        binder, CreateView(view.database, view.name, Schema(()), "", False, True, is_temporary, *facts), None
+    )
+
+
+# Constraints
+
+
+def _add_constraint(binder: CommandBinder, target: Target) -> Command:
+    table, token = target.table, binder.reader.current
+    made = table_constraint(binder, table.schema.fields)
+    constraints = (*table.constraints, made)
+    check_names(binder, constraints, token)
+    return AlterTable(table, dataclasses.replace(table, constraints=constraints))
+
+
+def _drop_constraint(binder: CommandBinder, target: Target) -> Command:
+    table, token = target.table, binder.reader.current
+    name = binder.reader.name("a constraint")
+    kept = tuple(one for one in table.constraints if one.name != name)
+    if len(kept) == len(table.constraints):
+        raise binder.error(f'{table.qualified_name} has no constraint "{name}"', token, sqlstate="42704")
+    return AlterTable(table, dataclasses.replace(table, constraints=kept))
+
+
+def _recover_partitions(binder: CommandBinder, target: Target) -> Command:
+    return RepairTable(partitioned_table(binder, target.table, None), adds=True, drops=False)
+
+
+_EVERY, _NAMED = ("table", "partition"), ("table", "view")
+CLAUSES: tuple[Clause, ...] = (
+    Clause("RENAME TO", _rename, ("table", "partition", "view")),
+    Clause("SET TBLPROPERTIES", _set_properties, _NAMED),
+    Clause("UNSET TBLPROPERTIES", _unset_properties, _NAMED),
+    Clause("AS", _view_query, ("view",)),
+    Clause("SET OWNER", _set_owner, _NAMED),
+    Clause("SET LOCATION", set_location, _EVERY),
+    Clause("SET FILEFORMAT", set_file_format, _EVERY),
+    Clause("SET SERDEPROPERTIES", set_serde_properties, _EVERY),
+    Clause("UNSET SERDEPROPERTIES", unset_serde_properties),
+    Clause("SET SERDE", set_serde, _EVERY),
+    Clause("ADD COLUMNS", add_columns, _EVERY),
+    Clause("ADD COLUMN", add_columns, _EVERY),
+    Clause("REPLACE COLUMNS", replace_columns, _EVERY),
+    Clause("CHANGE COLUMN", change_column, _EVERY),
+    Clause("CHANGE", change_column, _EVERY),
+    Clause("PARTITION COLUMN", partition_column),
+    Clause("UPDATE STATISTICS", update_statistics, _EVERY),
+    Clause("ADD | CONSTRAINT", _add_constraint),
+    Clause("DROP CONSTRAINT", _drop_constraint),
+    Clause("ADD IF NOT EXISTS | PARTITION", lambda binder, target: add_partitions(binder, target.table, True), _NAMED),
+    Clause("ADD | PARTITION", lambda binder, target: add_partitions(binder, target.table, False), _NAMED),
+    Clause("DROP IF EXISTS | PARTITION", lambda binder, target: drop_partitions(binder, target.table, True), _NAMED),
+    Clause("DROP | PARTITION", lambda binder, target: drop_partitions(binder, target.table, False), _NAMED),
+    Clause("EXCHANGE | PARTITION", lambda binder, target: exchange_partition(binder, target.table)),
+    Clause("RECOVER PARTITIONS", _recover_partitions),
+    Clause("CLUSTERED BY", clustered),
+    Clause("INTO", into_buckets),
+    Clause("NOT CLUSTERED", not_clustered),
+    Clause("NOT SORTED", not_sorted),
+    Clause("SKEWED BY", skewed),
+    Clause("NOT SKEWED", not_skewed),
+    Clause("NOT STORED AS DIRECTORIES", not_in_directories),
+    Clause("TOUCH", touch),
+    Clause("CONCATENATE", merge_files, _EVERY),
+    Clause("COMPACT", merge_files, _EVERY),
+)
+UNSUPPORTED = (
+    *("ARCHIVE", "UNARCHIVE", "ENABLE", "DISABLE", "SET SKEWED", "EXCHANGE", "UNSET"),
+    *("CLUSTERED", "INTO", "NOT", "SKEWED", "TOUCH", "MERGE", "ADD PARTITION", "DROP PARTITION"),
+)
+"""Clauses of Hive that are known and not carried out here."""

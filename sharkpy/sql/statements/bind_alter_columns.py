@@ -1,0 +1,166 @@
+"""ALTER TABLE … ADD, REPLACE and CHANGE COLUMNS, PARTITION COLUMN: the columns that a table has then."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot.tokenizer_core import Token
+
+from sharkpy.catalog.model import Constraint, Table
+from sharkpy.commands import AlterPartition, AlterTable, Command
+from sharkpy.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.sql.statements.bind_columns import check_column, column_fields
+from sharkpy.sql.statements.bind_constraints import check_condition, check_names, column_constraint
+from sharkpy.sql.statements.bind_partition import check_partition_fields
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.sql.statements.type_changes import can_become
+from sharkpy.types import Field, Schema
+
+if TYPE_CHECKING:
+    from sharkpy.sql.statements.bind_alter import Target
+
+_STRICT = "hive.metastore.disallow.incompatible.col.type.changes"
+
+
+def add_columns(binder: CommandBinder, target: Target) -> Command:
+    """ADD COLUMNS (…) [CASCADE | RESTRICT]: behind those that files hold.
+
+    A Hive partition is read with the columns that were added to its table anyway.
+    """
+    table = target.table
+    added, constraints = column_fields(binder, table.schema.fields if target.partition is None else ())
+    columns = (*table.data_schema, *(field for field in added if field.name not in table.schema.names))
+    return _altered(binder, target, columns, (*target.table.constraints, *constraints), None)
+
+
+def replace_columns(binder: CommandBinder, target: Target) -> Command:
+    """REPLACE COLUMNS (…) [CASCADE | RESTRICT]: these alone are the ones that files hold."""
+    token = binder.reader.current
+    columns, constraints = column_fields(binder, target.table.partition_schema.fields)
+    kept = tuple(one for one in target.table.constraints if {field.name for field in columns}.issuperset(one.columns))
+    return _altered(binder, target, tuple(columns), (*kept, *constraints), token)
+
+
+def change_column(binder: CommandBinder, target: Target) -> Command:
+    """CHANGE [COLUMN] old new type [constraint] [COMMENT 'text'] [FIRST | AFTER column] [CASCADE | RESTRICT]."""
+    reader, table = binder.reader, target.table
+    token = reader.current
+    old = _known(binder, table, reader.name("a column name"), token)
+    after = reader.current
+    others = [field for field in table.data_schema if field.name != old.name]
+    field = Field(reader.name("the new name of the column"), reader.data_type(), old.comment)
+    constraint = column_constraint(binder, field, others)
+    comment = reader.optional_string("COMMENT")
+    field = dataclasses.replace(field, comment=old.comment if comment is None else comment)
+    check_column(binder, [*others, *table.partition_schema], field, after)
+    place = table.data_schema.names.index(old.name)
+    if reader.match("FIRST"):
+        place = 0
+    elif reader.match("AFTER"):
+        token = reader.current
+        before = _known(binder, table, reader.name("a column name"), token)
+        if before.name == old.name:
+            raise binder.error(f'the column "{old.name}" cannot stand behind itself', token)
+        place = [other.name for other in others].index(before.name) + 1
+    if field.dtype != old.dtype:
+        _check_type(binder, old, field, after)
+    columns = (*others[:place], field, *others[place:])
+    constraints = [_renamed(one, old.name, field.name) for one in table.constraints]
+    if constraint is not None:
+        constraints = [one for one in constraints if (one.kind, one.columns) != (constraint.kind, constraint.columns)]
+        constraints.append(constraint)
+    return _altered(binder, target, columns, constraints, None)
+
+
+def partition_column(binder: CommandBinder, target: Target) -> Command:
+    """PARTITION COLUMN (name type): the type that the values in the names of Hive partitions have."""
+    reader, table = binder.reader, target.table
+    reader.expect("(")
+    token = reader.current
+    name = reader.name("a partition column")
+    if name not in table.partition_columns:
+        hint = did_you_mean(name, table.partition_columns)
+        message = f'"{name}" is not a partition column of {table.qualified_name}'
+        raise binder.error(message, token, ColumnNotFoundError, hint)
+    field = dataclasses.replace(table.schema[name], dtype=reader.data_type())
+    reader.expect(")")
+    check_partition_fields(binder, [field], token)
+    fields = tuple(field if other.name == name else other for other in table.schema)
+    return AlterTable(table, dataclasses.replace(table, schema=Schema(fields)))
+
+
+def _altered(
+    binder: CommandBinder,
+    target: Target,
+    columns: Sequence[Field],
+    constraints: Sequence[Constraint],
+    token: Token | None,
+) -> Command:
+    reader, table = binder.reader, target.table
+    is_cascading = reader.match_any("CASCADE", "RESTRICT") == "CASCADE"
+    if token is not None:
+        for old, new in zip(table.data_schema, columns, strict=False):
+            _check_type(binder, old, new, token)
+    if target.partition is not None:
+        return AlterPartition(table, target.partition, columns=Schema(tuple(columns)))
+    check_names(binder, constraints, token)
+    for one in constraints:
+        if one.kind == "CHECK":
+            check_condition(binder, one, [*columns, *table.partition_schema], token)
+    _check_still_used(binder, table, columns, token)
+    schema = Schema((*columns, *table.partition_schema))
+    altered = dataclasses.replace(table, schema=schema, constraints=tuple(constraints))
+    renamed = {
+        old.name: new.name
+        for old, new in zip(table.data_schema, columns, strict=False)
+        if old.name not in schema.names and new.name not in table.schema.names
+    }
+    return AlterTable(table, _with_bucket_names(altered, renamed), is_cascading)
+
+
+def _with_bucket_names(table: Table, renamed: dict[str, str]) -> Table:
+    """Bucket, sort and skew columns go by the new names."""
+    buckets, skew = table.buckets, table.skew
+    if buckets is not None:
+        columns = tuple(renamed.get(name, name) for name in buckets.columns)
+        sort_columns = tuple((renamed.get(name, name), up) for name, up in buckets.sort_columns)
+        buckets = dataclasses.replace(buckets, columns=columns, sort_columns=sort_columns)
+    if skew is not None:
+        skew = dataclasses.replace(skew, columns=tuple(renamed.get(name, name) for name in skew.columns))
+    return dataclasses.replace(table, buckets=buckets, skew=skew)
+
+
+def _check_still_used(binder: CommandBinder, table: Table, columns: Sequence[Field], token: Token | None) -> None:
+    """A bucket or sort column may be renamed, but stays."""
+    if table.buckets is None or token is None:
+        return
+    names = {field.name for field in columns}
+    used = (*table.buckets.columns, *(name for name, _ in table.buckets.sort_columns))
+    if gone := next((name for name in used if name not in names), None):
+        message = f'the column "{gone}" cannot go: the table is clustered by it'
+        raise binder.error(message, token, hint=f"ALTER TABLE {table.name} NOT CLUSTERED")
+
+
+def _check_type(binder: CommandBinder, old: Field, new: Field, token: Token | None) -> None:
+    is_strict = binder.context.conf.get(_STRICT, "true").lower() != "false"
+    if is_strict and not can_become(old.dtype, new.dtype):
+        message = f'the column "{old.name}" is {old.dtype} and cannot become {new.dtype}'
+        hint = f"SET {_STRICT}=false allows any type"
+        raise binder.error(message, token, TypeMismatchError, hint)
+
+
+def _known(binder: CommandBinder, table: Table, name: str, token: Token | None) -> Field:
+    """A column that files hold."""
+    if name not in table.data_schema.names:
+        if name in table.partition_columns:
+            message = f'"{name}" is a partition column of {table.qualified_name}'
+            raise binder.error(message, token, hint="PARTITION COLUMN changes its type")
+        hint = did_you_mean(name, table.data_schema.names)
+        raise binder.error(f'no column "{name}" in {table.qualified_name}', token, ColumnNotFoundError, hint)
+    return table.schema[name]
+
+
+def _renamed(constraint: Constraint, old: str, new: str) -> Constraint:
+    return dataclasses.replace(constraint, columns=tuple(new if name == old else name for name in constraint.columns))

@@ -1,0 +1,81 @@
+"""The columns of tables and views: as they are listed, and as queries yield them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from sqlglot.tokenizer_core import Token
+
+from sharkpy.catalog.model import Constraint
+from sharkpy.expr import Alias, ColumnRef
+from sharkpy.logical import LogicalPlan, Project
+from sharkpy.sql.expressions.coercion import cast
+from sharkpy.sql.statements.bind_constraints import column_constraint, starts_constraint, table_constraint
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.types import NULL, STRING, Field, is_interval
+
+
+def column_fields(binder: CommandBinder, others: Sequence[Field]) -> tuple[list[Field], list[Constraint]]:
+    """(name type [constraint …] [COMMENT 'text'] | constraint, …): columns named unlike `others`, and constraints.
+
+    The parentheses may be missing.
+    """
+    reader = binder.reader
+    has_parentheses = reader.match("(")
+    fields: list[Field] = []
+    constraints: list[Constraint] = []
+    while True:
+        token = reader.current
+        if starts_constraint(binder):
+            constraints.append(table_constraint(binder, [*others, *fields]))
+        else:
+            field = _column(binder, others, fields, constraints)
+            check_column(binder, [*others, *fields], field, token)
+            fields.append(field)
+        if reader.match(")") if has_parentheses else not reader.peek(","):
+            return fields, constraints
+        reader.expect(",")
+
+
+def _column(
+    binder: CommandBinder, others: Sequence[Field], fields: Sequence[Field], constraints: list[Constraint]
+) -> Field:
+    reader = binder.reader
+    field = Field(reader.name("a column name"), reader.data_type(), None)
+    while True:
+        if reader.match("COMMENT"):
+            field = dataclasses.replace(field, comment=reader.string("a comment"))
+        elif found := column_constraint(binder, field, [*others, *fields]):
+            constraints.append(found)
+        else:
+            return field
+
+
+def check_column(binder: CommandBinder, known: Sequence[Field], field: Field, token: Token | None) -> None:
+    """Column names differ, and intervals and VOID are not stored."""
+    if any(field.name == other.name for other in known):
+        raise binder.error(f'the column "{field.name}" is defined twice', token, sqlstate="42701")
+    if is_interval(field.dtype):
+        raise binder.error(f'the column "{field.name}" cannot be {field.dtype}: intervals are not stored', token)
+
+
+def output_fields(binder: CommandBinder, query: LogicalPlan) -> list[Field]:
+    """The schema that a query gives the table or view made of it."""
+    fields: list[Field] = []
+    for column in query.output:
+        field = Field(column.name, STRING if column.dtype == NULL else column.dtype)
+        check_column(binder, fields, field, None)
+        fields.append(field)
+    return fields
+
+
+def without_void(binder: CommandBinder, query: LogicalPlan) -> LogicalPlan:
+    """The query with columns of bare NULLs as STRING, which can be stored."""
+    if all(column.dtype != NULL for column in query.output):
+        return query
+    items: list[Alias | ColumnRef] = [
+        Alias(cast(column, STRING), next(binder.context.ids), column.name) if column.dtype == NULL else column
+        for column in query.output
+    ]
+    return Project(query, tuple(items))

@@ -1,0 +1,188 @@
+"""CREATE TABLE: with columns, AS SELECT, LIKE, and Spark's form with USING."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sharkpy.catalog.hive_formats import columns_of_format
+from sharkpy.catalog.model import Constraint, StorageFormat, TableKind
+from sharkpy.commands import Command, CreateTable, Properties
+from sharkpy.conf import CACHE_CHECK_NAME
+from sharkpy.errors import ColumnNotFoundError, did_you_mean
+from sharkpy.logical import LogicalPlan, Project
+from sharkpy.sql.statements.bind_buckets import COPARTITION, bucket_spec
+from sharkpy.sql.statements.bind_columns import check_column, column_fields, output_fields, without_void
+from sharkpy.sql.statements.bind_constraints import check_names
+from sharkpy.sql.statements.bind_database import bind_create_database
+from sharkpy.sql.statements.bind_partition import check_partition_fields
+from sharkpy.sql.statements.bind_storage import combined
+from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
+from sharkpy.sql.statements.bind_user_functions import bind_create_function, bind_create_macro
+from sharkpy.sql.statements.bind_view import bind_create_view
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.types import Field, Schema
+
+
+def bind_create(binder: CommandBinder) -> Command:
+    reader = binder.reader
+    reader.expect("CREATE")
+    or_replace = reader.match("OR", "REPLACE")
+    reader.match("GLOBAL")
+    temporary = bool(reader.match_any("TEMPORARY", "TEMP"))
+    if reader.match("VIEW"):
+        return bind_create_view(binder, or_replace, temporary)
+    if reader.peek("FUNCTION"):
+        return bind_create_function(binder, or_replace, temporary)
+    if reader.peek("MACRO"):
+        return bind_create_macro(binder, temporary)
+    if or_replace and reader.word() != "TABLE":
+        raise reader.error("VIEW or TABLE expected after OR REPLACE")
+    if reader.match_any("DATABASE", "SCHEMA"):
+        return bind_create_database(binder)
+    external = reader.match_any("EXTERNAL", "MANAGED", "TRANSACTIONAL") == "EXTERNAL"
+    temporary = temporary or bool(reader.match_any("TEMPORARY", "TEMP"))
+    if not reader.match("TABLE"):
+        raise reader.error("TABLE, VIEW or DATABASE expected")
+    if external and temporary:
+        raise reader.error("a table is either TEMPORARY or EXTERNAL")
+    kind = TableKind.TEMPORARY if temporary else TableKind.EXTERNAL if external else TableKind.MANAGED
+    if or_replace and reader.peek("IF"):
+        raise reader.error("either OR REPLACE or IF NOT EXISTS expected")
+    return dataclasses.replace(_create_table(binder, kind), or_replace=or_replace)
+
+
+def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
+    reader = binder.reader
+    if_not_exists = reader.if_not_exists()
+    database, name = binder.new_name()
+    if reader.match("LIKE"):
+        return _create_like(binder, database, name, kind, if_not_exists)
+    fields: list[Field] | None = None
+    constraints: list[Constraint] = []
+    if reader.peek("(") and not _is_query_ahead(binder):
+        fields, constraints = column_fields(binder, ())
+    clauses = table_clauses(binder, [field.name for field in fields or ()])
+    query = None
+    if reader.match("AS") or reader.word() in ("SELECT", "WITH", "(", "FROM"):
+        if fields is not None:
+            raise reader.error("no query expected after a list of columns")
+        query = binder.query()
+        fields = output_fields(binder, query)
+        query = without_void(binder, query)
+    storage = _storage(binder, clauses)
+    if storage is not None and query is None:
+        fields = columns_of_format(storage, clauses.properties or (), fields)
+    if fields is None:
+        raise reader.error("a list of columns or AS and a query expected")
+    fields, query, partitions = _partitioned(binder, kind, fields, query, clauses.partitions or [])
+    _check_constraints(binder, constraints, partitions)
+    properties = cached_by_name(binder, name, clauses.properties or ())
+    if partitions and COPARTITION in dict(properties):
+        raise reader.unsupported(f"{COPARTITION} with PARTITIONED BY")
+    data_fields = fields[: len(fields) - len(partitions)]
+    buckets = bucket_spec(binder, clauses.buckets, data_fields, properties, None if partitions else query)
+    return CreateTable(
+        database,
+        name,
+        kind,
+        Schema(tuple(fields)),
+        if_not_exists,
+        storage,
+        clauses.location,
+        properties,
+        clauses.comment,
+        query,
+        partitions,
+        buckets,
+        skew=clauses.skew,
+        constraints=tuple(constraints),
+    )
+
+
+def _storage(binder: CommandBinder, clauses: TableClauses) -> StorageFormat | None:
+    storage = combined(binder.reader, clauses.row, clauses.file)
+    if storage is None or not clauses.options:
+        return storage
+    merged = dict(storage.properties) | dict(clauses.options)
+    return dataclasses.replace(storage, properties=tuple(merged.items()))
+
+
+def _check_constraints(binder: CommandBinder, constraints: list[Constraint], partitions: tuple[str, ...]) -> None:
+    check_names(binder, constraints, None)
+    for one in constraints:
+        if one.kind == "DEFAULT" and one.columns[0] in partitions:
+            raise binder.error(f'the partition column "{one.columns[0]}" cannot have a DEFAULT', None)
+
+
+def _partitioned(
+    binder: CommandBinder,
+    kind: TableKind,
+    fields: list[Field],
+    query: LogicalPlan | None,
+    partitions: list[Field] | list[str],
+) -> tuple[list[Field], LogicalPlan | None, tuple[str, ...]]:
+    """All fields and the query's columns with those of Hive partitions last, and the names of these."""
+    reader = binder.reader
+    if not partitions:
+        return fields, query, ()
+    if kind is TableKind.TEMPORARY:
+        raise reader.unsupported("PARTITIONED BY in CREATE TEMPORARY TABLE")
+    given = [one for one in partitions if isinstance(one, Field)]
+    names = tuple(one if isinstance(one, str) else one.name for one in partitions)
+    if query is not None and given:
+        raise reader.error("in CREATE TABLE AS SELECT, PARTITIONED BY takes names of the query's columns alone")
+    for field in given:
+        check_column(binder, fields, field, None)
+    by_name = {field.name: field for field in [*fields, *given]}
+    if query is None and not given and not by_name.keys() >= set(names):
+        raise reader.error("a type for each column in PARTITIONED BY expected, or names of listed columns")
+    if unknown := next((name for name in names if name not in by_name), None):
+        hint = did_you_mean(unknown, by_name)
+        raise binder.error(f'no column "{unknown}" to be partitioned by', None, ColumnNotFoundError, hint)
+    if len(names) == len(by_name):
+        raise binder.error("a table needs a column beside those in PARTITIONED BY", None)
+    check_partition_fields(binder, [by_name[name] for name in names], None)
+    order = [name for name in by_name if name not in names] + list(names)
+    if query is not None:
+        columns = {column.name: column for column in query.output}
+        query = Project(query, tuple(columns[name] for name in order))
+    return [by_name[name] for name in order], query, names
+
+
+def _is_query_ahead(binder: CommandBinder) -> bool:
+    following = binder.reader.tokens[binder.reader.position + 1 :]
+    return bool(following) and following[0].text.upper() in ("SELECT", "WITH", "(")
+
+
+def cached_by_name(binder: CommandBinder, name: str, properties: Properties) -> Properties:
+    """A table named *_cached is cached unless its properties say otherwise, as in Shark."""
+    if not name.endswith("_cached") or not binder.context.conf.value(CACHE_CHECK_NAME):
+        return properties
+    return properties if "shark.cache" in dict(properties) else (*properties, ("shark.cache", "MEMORY"))
+
+
+def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKind, if_not_exists: bool) -> CreateTable:
+    source = binder.table()
+    clauses = table_clauses(binder, source.schema.names)
+    if binder.reader.current is not None:
+        raise binder.reader.error("the statement should end here")
+    storage = _storage(binder, clauses) or (None if source.is_view else source.storage)
+    properties = cached_by_name(binder, name, clauses.properties or ())
+    if clauses.partitions is not None:
+        raise binder.reader.error("no PARTITIONED BY in CREATE TABLE LIKE expected: the columns are copied")
+    if source.is_partitioned and kind is TableKind.TEMPORARY:
+        raise binder.reader.unsupported("CREATE TEMPORARY TABLE LIKE a partitioned table")
+    return CreateTable(
+        database,
+        name,
+        kind,
+        source.schema,
+        if_not_exists,
+        storage,
+        clauses.location,
+        properties,
+        clauses.comment,
+        partition_columns=() if source.is_view else source.partition_columns,
+        buckets=bucket_spec(binder, clauses.buckets or source.buckets, source.data_schema.fields, properties, None),
+        skew=clauses.skew or source.skew,
+    )

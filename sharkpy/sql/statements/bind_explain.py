@@ -1,0 +1,94 @@
+"""EXPLAIN: its forms, and the statement that it is about."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+
+from sharkpy.catalog.functions import CatalogFunction
+from sharkpy.catalog.model import Database, Table
+from sharkpy.commands import Explain, SetConf, Statement
+from sharkpy.sql.context import CatalogReader, Context
+from sharkpy.sql.grammar.parser import parse_query
+from sharkpy.sql.grammar.token_reader import TokenReader
+from sharkpy.sql.statements.command_binder import QUERY_WORDS, find_insert
+
+FORMS = (
+    *("EXTENDED", "ANALYZE", "FORMATTED", "DEPENDENCY", "AUTHORIZATION", "LOGICAL", "CBO", "AST", "LOCKS"),
+    *("VECTORIZATION", "COST", "CODEGEN", "REWRITE"),
+)
+_UNSUPPORTED = ("REOPTIMIZATION", "DEBUG", "DDL")
+_VECTORIZATION_WORDS = ("ONLY", "SUMMARY", "OPERATOR", "EXPRESSION", "DETAIL")
+
+
+def bind_explain(
+    context: Context, reader: TokenReader, bind_statement: Callable[[Context, TokenReader], Statement]
+) -> Explain:
+    reader.expect("EXPLAIN")
+    if reader.word() in _UNSUPPORTED:
+        raise reader.unsupported(f"EXPLAIN {reader.word()}")
+    is_analyze_table = reader.peek("ANALYZE", "TABLE") and any(token.text.upper() == "COMPUTE" for token in reader.rest)
+    form = "" if is_analyze_table else (reader.match_any(*FORMS) or "").lower()
+    if form == "vectorization":
+        while reader.match_any(*_VECTORIZATION_WORDS):
+            pass
+    if form == "cbo":
+        reader.match_any("COST", "JOINCOST")
+    if form == "analyze":
+        form = "analyze" if not reader.match("EXTENDED") else "analyze extended"
+    if reader.current is None:
+        raise reader.error("a statement expected after EXPLAIN")
+    start = reader.position
+    views = _ViewRecorder(context.catalog)
+    statement = bind_statement(dataclasses.replace(context, catalog=views), reader)
+    if isinstance(statement, (Explain, SetConf)):
+        reader.position = start
+        raise reader.error("a query or another statement that does something expected after EXPLAIN")
+    tree = _tree(reader, start) if form == "ast" else ""
+    is_analyze, is_extended = form.startswith("analyze"), form.endswith(("extended", "codegen"))
+    return Explain(statement, is_analyze, is_extended, form, tree, tuple(views.found.values()))
+
+
+def _tree(reader: TokenReader, start: int) -> str:
+    """The tree of the query of a statement; UnsupportedError where it has none."""
+    tokens = reader.tokens[start:]
+    index = find_insert(tokens)
+    for place, token in enumerate(tokens[index or 0 :], index or 0):
+        if token.text.upper() in QUERY_WORDS[:4] and (index is None or place > index):
+            return repr(parse_query(reader.text, tokens[place:]))
+    reader.position = start
+    raise reader.unsupported("EXPLAIN AST of a statement without a query")
+
+
+class _ViewRecorder:
+    """A catalog that remembers the views it was asked for."""
+
+    def __init__(self, catalog: CatalogReader) -> None:
+        self._catalog = catalog
+        self.found: dict[str, Table] = {}
+
+    def table(self, database: str, name: str) -> Table:
+        found = self._catalog.table(database, name)
+        self._note(found)
+        return found
+
+    def find_table(self, database: str, name: str) -> Table | None:
+        found = self._catalog.find_table(database, name)
+        self._note(found)
+        return found
+
+    def _note(self, table: Table | None) -> None:
+        if table is not None and table.is_view:
+            self.found[table.table_id] = table
+
+    def database(self, name: str) -> Database:
+        return self._catalog.database(name)
+
+    def table_names(self, database: str) -> Iterable[str]:
+        return self._catalog.table_names(database)
+
+    def find_function(self, database: str, name: str) -> CatalogFunction | None:
+        return self._catalog.find_function(database, name)
+
+    def resource_paths(self, kind: str) -> tuple[str, ...]:
+        return self._catalog.resource_paths(kind)

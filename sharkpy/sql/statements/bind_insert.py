@@ -1,0 +1,192 @@
+"""INSERT: its target, and the query's columns made those of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot.tokenizer_core import Token
+
+from sharkpy.catalog.model import StorageFormat, Table
+from sharkpy.commands import Insert, InsertDirectory, PartitionSpec
+from sharkpy.conf import DYNAMIC_PARTITION, DYNAMIC_PARTITION_MODE
+from sharkpy.errors import ColumnCountError, ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.expr import Alias, ColumnRef, Expr
+from sharkpy.logical import LogicalPlan, Project
+from sharkpy.sql.expressions.bind_literal import castable
+from sharkpy.sql.expressions.coercion import cast
+from sharkpy.sql.statements.bind_constraints import default_of, enforced
+from sharkpy.sql.statements.bind_defaults import with_defaults, without_defaults
+from sharkpy.sql.statements.bind_partition import insert_spec
+from sharkpy.sql.statements.bind_storage import combined, row_format, stored_as
+from sharkpy.sql.statements.command_binder import QUERY_WORDS, CommandBinder
+from sharkpy.types import Field, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class TableTarget:
+    """INTO | OVERWRITE [TABLE] table [PARTITION (…) [IF NOT EXISTS]] [(columns)]."""
+
+    table: Table
+    overwrite: bool
+    partition: PartitionSpec
+    if_not_exists: bool
+    names: Sequence[str] | None
+    token: Token | None
+
+    @property
+    def fields(self) -> Sequence[Field]:
+        """The columns that the query gives, in its order."""
+        expected = _expected(self.table, self.partition)
+        return expected.fields if self.names is None else [expected[name] for name in self.names]
+
+    def insert(self, binder: CommandBinder, query: LogicalPlan) -> Insert:
+        expected = _expected(self.table, self.partition)
+        rows = insertable(binder, self.table, query, self.names, self.token, expected)
+        return Insert(self.table, rows, self.overwrite, self.partition, self.if_not_exists)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryTarget:
+    """OVERWRITE [LOCAL] DIRECTORY 'path' [ROW FORMAT …] [STORED AS …]."""
+
+    path: str
+    storage: StorageFormat
+
+    def insert(self, binder: CommandBinder, query: LogicalPlan) -> InsertDirectory:  # noqa: ARG002  as of tables
+        return InsertDirectory(self.path, self.storage, query)
+
+
+def bind_insert(binder: CommandBinder, with_tokens: Sequence[Token] = ()) -> Insert | InsertDirectory:
+    """INSERT target query; `with_tokens`: a WITH before it."""
+    reader = binder.reader
+    target = insert_target(binder)
+    if reader.current is None:
+        raise reader.error("a query or VALUES expected")
+    tokens, defaults = without_defaults(reader.rest)
+    query = binder.query([*with_tokens, *tokens])
+    reader.position = len(reader.tokens)
+    if isinstance(target, TableTarget):
+        query = with_defaults(binder, query, defaults, target.table, target.fields)
+    return target.insert(binder, query)
+
+
+def insert_target(binder: CommandBinder) -> TableTarget | DirectoryTarget:
+    """INSERT and what follows it, up to the query."""
+    reader = binder.reader
+    reader.expect("INSERT")
+    overwrite = reader.expect_any("INTO", "OVERWRITE") == "OVERWRITE"
+    if overwrite and (reader.peek("DIRECTORY") or reader.peek("LOCAL", "DIRECTORY")):
+        return _directory(binder)
+    reader.match("TABLE")
+    token = reader.current
+    table = binder.base_table("INSERT")
+    partition = _partition(binder, table)
+    if_not_exists = _if_not_exists(binder, overwrite, partition)
+    names = _column_list(binder, table, _expected(table, partition))
+    return TableTarget(table, overwrite, partition, if_not_exists, names, token)
+
+
+def _directory(binder: CommandBinder) -> DirectoryTarget:
+    """Text with Hive's default delimiters, unless another format is given. All folders are local here."""
+    reader = binder.reader
+    reader.match("LOCAL")
+    reader.expect("DIRECTORY")
+    path = reader.string("a path")
+    row = row_format(reader) if reader.match("ROW", "FORMAT") else None
+    file = stored_as(reader) if reader.match("STORED", "AS") else None
+    return DirectoryTarget(path, combined(reader, row, file) or StorageFormat("text"))
+
+
+def _if_not_exists(binder: CommandBinder, overwrite: bool, partition: PartitionSpec) -> bool:
+    reader = binder.reader
+    token = reader.current
+    if not reader.if_not_exists():
+        return False
+    if not overwrite:
+        raise binder.error("IF NOT EXISTS belongs to INSERT OVERWRITE", token)
+    if not partition or any(value is None for _, value in partition):
+        raise binder.error("IF NOT EXISTS needs a value for each partition column", token)
+    return True
+
+
+def _partition(binder: CommandBinder, table: Table) -> PartitionSpec:
+    """What follows the table's name; without a PARTITION clause all partition columns are dynamic."""
+    reader = binder.reader
+    token = reader.current
+    if reader.peek("PARTITION"):
+        spec = insert_spec(binder, table)
+    else:
+        spec = tuple((name, None) for name in table.partition_columns)
+    conf = binder.context.conf
+    if any(value is None for _, value in spec) and not conf.value(DYNAMIC_PARTITION):
+        hint = f"give each one a value, or SET {DYNAMIC_PARTITION.key}=true"
+        raise binder.error("dynamic partitions are switched off: a partition column has no value", token, hint=hint)
+    is_strict = conf.value(DYNAMIC_PARTITION_MODE).lower() == "strict"
+    if spec and is_strict and all(value is None for _, value in spec):
+        hint = f"give one a value, or SET {DYNAMIC_PARTITION_MODE.key}=nonstrict"
+        raise binder.error("in strict mode at least one partition column needs a value", token, hint=hint)
+    return spec
+
+
+def _expected(table: Table, partition: PartitionSpec) -> Schema:
+    """The table's columns that the query gives."""
+    static = {name for name, value in partition if value is not None}
+    return Schema(tuple(field for field in table.schema if field.name not in static))
+
+
+def _column_list(binder: CommandBinder, table: Table, expected: Schema) -> list[str] | None:
+    reader = binder.reader
+    following = reader.tokens[reader.position + 1 :]
+    if not reader.peek("(") or (following and following[0].text.upper() in QUERY_WORDS):
+        return None
+    reader.expect("(")
+    names: list[str] = []
+    while True:
+        token = reader.current
+        name = reader.name("a column name")
+        if name not in expected.names:
+            hint = did_you_mean(name, expected.names)
+            raise binder.error(f'no column "{name}" in {table.qualified_name}', token, ColumnNotFoundError, hint)
+        if name in names:
+            raise binder.error(f'the column "{name}" is listed twice', token, sqlstate="42701")
+        names.append(name)
+        if reader.match(")"):
+            return names
+        reader.expect(",")
+
+
+def insertable(
+    binder: CommandBinder,
+    table: Table,
+    query: LogicalPlan,
+    names: Sequence[str] | None,
+    token: Token | None,
+    schema: Schema,
+) -> LogicalPlan:
+    """`query` as the columns of `schema` in order, cast to their types; those not in `names` have their defaults.
+
+    With the constraints that are enabled.
+    """
+    expected = list(names) if names is not None else list(schema.names)
+    if len(query.output) != len(expected):
+        message = f"{table.qualified_name} takes {len(expected)} columns here, the query has {len(query.output)}"
+        raise binder.error(message, token, ColumnCountError)
+    given: dict[str, ColumnRef] = dict(zip(expected, query.output, strict=True))
+    items: list[Alias | ColumnRef] = []
+    for field in schema:
+        source: Expr = given.get(field.name) or default_of(binder.context, table, field)
+        if not castable(source.dtype, field.dtype):
+            message = f'the column "{field.name}" is {field.dtype}, the query gives {source.dtype}'
+            raise binder.error(message, token, TypeMismatchError)
+        items.append(Alias(cast(source, field.dtype), next(binder.context.ids), field.name))
+    if (
+        all(given.get(field.name) == column for field, column in zip(schema, query.output, strict=False))
+        and all(
+            column.dtype == field.dtype and column.name == field.name
+            for column, field in zip(query.output, schema, strict=False)
+        )
+        and len(query.output) == len(schema)
+    ):
+        return enforced(binder.context, table, query)
+    return enforced(binder.context, table, Project(query, tuple(items)))

@@ -1,0 +1,68 @@
+"""FROM source INSERT … SELECT … INSERT … SELECT …: the source is bound once, and each SELECT over it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from sharkpy.commands import Insert, InsertDirectory, MultiInsert
+from sharkpy.logical import SharedRows
+from sharkpy.sql.context import Context
+from sharkpy.sql.grammar.parser import parse_query, parse_source
+from sharkpy.sql.grammar.token_reader import TokenReader
+from sharkpy.sql.queries.bind_from import BoundRelation, Relation
+from sharkpy.sql.queries.bind_join import bind_joined
+from sharkpy.sql.queries.bind_query import bind_query, with_ctes
+from sharkpy.sql.queries.bind_select import broadcast_hints
+from sharkpy.sql.statements.bind_insert import DirectoryTarget, TableTarget, insert_target
+from sharkpy.sql.statements.command_binder import CommandBinder, find_insert
+
+
+def bind_multi_insert(context: Context, text: str, tokens: list[Token], first: int) -> MultiInsert:
+    """[WITH …] FROM source, which ends where the INSERT at `first` begins, and one or more INSERTs."""
+    source = parse_source(text, tokens[:first])
+    branches = [_branch(context, text, branch) for branch in _branches(tokens[first:])]
+    if with_ := source.args.get("with_"):
+        context = with_ctes(with_, context)
+    hints = frozenset[str]().union(*(broadcast_hints(select) for _, _, select in branches))
+    item = source.args["from_"].this
+    relation = bind_joined(context, item, item.args.get("joins") or [], None, hints)
+    shared = Relation(SharedRows(relation.plan.output), relation.scope)
+    inserts: list[Insert | InsertDirectory] = []
+    for binder, target, select in branches:
+        select.set("from_", exp.From(this=BoundRelation(this=shared)))
+        inserts.append(target.insert(binder, bind_query(select, context, None)))
+    return MultiInsert(relation.plan, tuple(inserts))
+
+
+def _branches(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The tokens of each INSERT with its SELECT."""
+    branches: list[list[Token]] = []
+    rest = list(tokens)
+    while rest:
+        following = find_insert(rest[1:])
+        end = len(rest) if following is None else following + 1
+        branches.append(rest[:end])
+        rest = rest[end:]
+    return branches
+
+
+def _branch(
+    context: Context, text: str, tokens: list[Token]
+) -> tuple[CommandBinder, TableTarget | DirectoryTarget, exp.Select]:
+    reader = TokenReader(text, tokens)
+    binder = CommandBinder(context, reader)
+    target = insert_target(binder)
+    start = reader.current
+    if start is None or reader.word() in ("WITH", "FROM", "VALUES", "("):
+        raise reader.error("SELECT expected")
+    tree = parse_query(text, reader.rest)
+    if isinstance(tree, exp.SetOperation):
+        raise binder.error("a set operation cannot stand in an INSERT after FROM", start)
+    if not isinstance(tree, exp.Select):
+        raise reader.error("SELECT expected")
+    if tree.args.get("from_") is not None:
+        raise binder.error("the rows come from the FROM at the beginning: this SELECT has none of its own", start)
+    return binder, target, tree

@@ -1,0 +1,48 @@
+"""ADD, LIST and DELETE of JARs, files and archives."""
+
+from __future__ import annotations
+
+import shlex
+
+from sharkpy.commands import AddResources, DeleteResources, ListResources
+from sharkpy.sql.statements.command_binder import CommandBinder
+
+_KINDS = {word: kind for kind in ("JAR", "FILE", "ARCHIVE") for word in (kind, f"{kind}S")}
+
+
+def bind_add(binder: CommandBinder) -> AddResources:
+    binder.reader.expect("ADD")
+    kind = _kind(binder)
+    paths = _paths(binder)
+    if not paths:
+        raise binder.reader.error("a path expected")
+    return AddResources(kind, paths)
+
+
+def bind_list(binder: CommandBinder) -> ListResources:
+    binder.reader.expect("LIST")
+    return ListResources(_kind(binder), _paths(binder))
+
+
+def bind_delete(binder: CommandBinder) -> DeleteResources:
+    """DELETE JAR | FILE | ARCHIVE; DELETE FROM is refused before."""
+    binder.reader.expect("DELETE")
+    return DeleteResources(_kind(binder), _paths(binder))
+
+
+def _kind(binder: CommandBinder) -> str:
+    return _KINDS[binder.reader.expect_any(*_KINDS)]
+
+
+def _paths(binder: CommandBinder) -> tuple[str, ...]:
+    """The rest of the statement as it is written: paths, apart by spaces, perhaps in quotes."""
+    reader = binder.reader
+    if reader.current is None:
+        return ()
+    text = reader.text[reader.current.start : reader.tokens[-1].end + 1]
+    try:
+        paths = tuple(shlex.split(text))
+    except ValueError:
+        raise reader.error("a path expected, with its quotes closed") from None
+    reader.position = len(reader.tokens)
+    return paths

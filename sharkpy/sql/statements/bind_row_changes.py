@@ -1,0 +1,159 @@
+"""UPDATE and DELETE: the table's rows as they are afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.commands import ChangeRows
+from sharkpy.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.logical import Aggregate, Filter, LogicalPlan, Project, Scan
+from sharkpy.sql.expressions.bind_literal import castable
+from sharkpy.sql.expressions.coercion import cast
+from sharkpy.sql.expressions.expr_binder import WHERE, Clause, ExprBinder
+from sharkpy.sql.grammar.parser import parse_expression
+from sharkpy.sql.queries.bind_from import scan
+from sharkpy.sql.scope import Scope, relation_scope
+from sharkpy.sql.statements.bind_constraints import default_of, enforced
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.types import BOOLEAN, STRING, Field
+
+FALSE, TRUE = Literal(False, BOOLEAN), Literal(True, BOOLEAN)
+SET = Clause("SET")
+Values = Mapping[str, Expr]
+"""New values of columns, cast to their types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The table whose rows change, all of them as they are, and the names of its columns."""
+
+    table: Table
+    rows: Scan
+    scope: Scope
+
+
+def bind_update(binder: CommandBinder) -> ChangeRows:
+    """UPDATE table SET column = value, … [WHERE condition]."""
+    reader = binder.reader
+    reader.expect("UPDATE")
+    target = target_table(binder, "UPDATE", ("SET",))
+    reader.expect("SET")
+    values = assignments(binder, target.table, target.scope, ("WHERE",))
+    condition = _condition(binder, target)
+    rows = enforced(binder.context, target.table, with_values(binder, target, target.rows, [(condition, values)]))
+    return ChangeRows("UPDATE", target.table, rows, changed_partitions(binder, target, target.rows, condition))
+
+
+def bind_delete(binder: CommandBinder) -> ChangeRows:
+    """DELETE FROM table [WHERE condition]."""
+    reader = binder.reader
+    reader.expect("DELETE", "FROM")
+    target = target_table(binder, "DELETE", ("WHERE",))
+    condition = _condition(binder, target)
+    rows = Filter(target.rows, negated(condition))
+    return ChangeRows("DELETE", target.table, rows, changed_partitions(binder, target, target.rows, condition))
+
+
+def target_table(binder: CommandBinder, action: str, following: Sequence[str]) -> Target:
+    """table [[AS] alias], before one of the words `following`."""
+    reader = binder.reader
+    token = reader.current
+    table = binder.base_table(action)
+    if table.kind is TableKind.EXTERNAL:
+        hint = "INSERT OVERWRITE writes external tables"
+        raise binder.error(f"{action} of {table.qualified_name}, which is external", token, hint=hint, sqlstate="42809")
+    alias = None
+    if reader.match("AS") or (reader.current is not None and reader.word() not in following):
+        alias = reader.name("an alias")
+    rows = scan(binder.context, table)
+    database = None if alias else table.database
+    return Target(table, rows, relation_scope(alias or table.name, database, rows.output, None))
+
+
+def assignments(binder: CommandBinder, table: Table, scope: Scope, ends: Sequence[str]) -> Values:
+    """column = value, …: of columns that are in no folder name and decide no bucket."""
+    reader = binder.reader
+    fixed = (*table.partition_columns, *(table.buckets.columns if table.buckets else ()))
+    values: dict[str, Expr] = {}
+    while True:
+        token = reader.current
+        name = reader.qualified_name("a column name")[1]
+        if name not in table.schema.names:
+            hint = did_you_mean(name, table.schema.names)
+            raise binder.error(f'no column "{name}" in {table.qualified_name}', token, ColumnNotFoundError, hint)
+        if name in fixed:
+            kind = "partition" if name in table.partition_columns else "bucket"
+            raise binder.error(f'the {kind} column "{name}" cannot be updated', token)
+        if name in values:
+            raise binder.error(f'the column "{name}" is set twice', token, sqlstate="42701")
+        reader.expect("=")
+        values[name] = new_value(binder, table, table.schema[name], scope, reader.until(",", *ends))
+        if not reader.match(","):
+            return values
+
+
+def new_value(binder: CommandBinder, table: Table, field: Field, scope: Scope, tokens: list[Token]) -> Expr:
+    """An expression, or DEFAULT, as a value of the column `field`."""
+    if len(tokens) == 1 and tokens[0].text.upper() == "DEFAULT":
+        return cast(default_of(binder.context, table, field), field.dtype)
+    value = ExprBinder(binder.context, scope, SET).bind(expression(binder, tokens))
+    if not castable(value.dtype, field.dtype):
+        message = f'the column "{field.name}" is {field.dtype}, the value is {value.dtype}'
+        raise binder.error(message, tokens[0], TypeMismatchError)
+    return cast(value, field.dtype)
+
+
+def expression(binder: CommandBinder, tokens: list[Token]) -> exp.Expr:
+    """The tree of an expression in the statement; an error where there are no tokens."""
+    if not tokens:
+        raise binder.reader.error("an expression expected")
+    return parse_expression(binder.reader.text, tokens)
+
+
+def predicate(binder: CommandBinder, scope: Scope, tokens: list[Token]) -> Expr:
+    return ExprBinder(binder.context, scope, WHERE).predicate(expression(binder, tokens))
+
+
+def negated(condition: Expr) -> Expr:
+    """True where the condition is false or unknown."""
+    return Call("not", (Call("coalesce", (condition, FALSE), BOOLEAN),), BOOLEAN)
+
+
+def with_values(
+    binder: CommandBinder, target: Target, rows: LogicalPlan, changes: Sequence[tuple[Expr, Values]]
+) -> Project:
+    """`rows` as rows of the table; of the conditions in `changes` the first that holds has its values taken."""
+    items: list[Alias | ColumnRef] = []
+    for column in target.rows.output:
+        cases = [(condition, values[column.name]) for condition, values in changes if column.name in values]
+        if not cases:
+            items.append(column)
+            continue
+        pairs: list[Expr] = []
+        for condition, values in changes:
+            pairs += [condition, values.get(column.name, column)]
+        items.append(Alias(Call("case_when", (*pairs, column), column.dtype), next(binder.context.ids), column.name))
+    return Project(rows, tuple(items))
+
+
+def changed_partitions(binder: CommandBinder, target: Target, rows: LogicalPlan, changed: Expr) -> LogicalPlan | None:
+    """The texts of the partition columns of the rows that are changed, once each; None without such columns."""
+    columns = [column for column in target.rows.output if column.name in target.table.partition_columns]
+    if not columns:
+        return None
+    texts = tuple(Alias(Cast(column, STRING), next(binder.context.ids), column.name) for column in columns)
+    named = Project(Filter(rows, changed), texts)
+    return Aggregate(named, named.output, ())
+
+
+def _condition(binder: CommandBinder, target: Target) -> Expr:
+    reader = binder.reader
+    if not reader.match("WHERE"):
+        return TRUE
+    return predicate(binder, target.scope, reader.until())

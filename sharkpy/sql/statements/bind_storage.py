@@ -1,0 +1,121 @@
+"""ROW FORMAT, STORED AS and USING: how a new table's files are read and written."""
+
+from __future__ import annotations
+
+from sharkpy.catalog import hive_formats
+from sharkpy.catalog.hive_formats import WORDS, format_of_classes, format_of_serde, format_of_word
+from sharkpy.catalog.model import StorageFormat
+from sharkpy.sql.grammar.token_reader import TokenReader
+
+_UNSUPPORTED_FORMATS = ("DELTA", "ICEBERG", "JDBC", "HIVE")
+_DELIMITERS = (
+    (("FIELDS", "TERMINATED", "BY"), "field.delim"),
+    (("ESCAPED", "BY"), "escape.delim"),
+    (("COLLECTION", "ITEMS", "TERMINATED", "BY"), "collection.delim"),
+    (("MAP", "KEYS", "TERMINATED", "BY"), "mapkey.delim"),
+    (("LINES", "TERMINATED", "BY"), "line.delim"),
+    (("NULL", "DEFINED", "AS"), "serialization.null.format"),
+)
+Properties = tuple[tuple[str, str], ...]
+
+
+def row_format(reader: TokenReader) -> StorageFormat:
+    """What follows ROW FORMAT."""
+    if reader.match("SERDE"):
+        return _serde(reader)
+    reader.expect("DELIMITED")
+    properties: dict[str, str] = {}
+    while found := next(((words, key) for words, key in _DELIMITERS if reader.peek(*words)), None):
+        words, key = found
+        reader.match(*words)
+        properties[key] = _delimiter(reader.string())
+    return StorageFormat("text", tuple(properties.items()))
+
+
+def _delimiter(text: str) -> str:
+    """A delimiter may be written as the number of its character: '9' is a digit, '009' or '124' a code."""
+    return chr(int(text)) if len(text) > 1 and text.isdigit() and int(text) < 256 else text
+
+
+def _serde(reader: TokenReader) -> StorageFormat:
+    name = reader.string("the class of a SerDe")
+    start = reader.position - 1
+    properties = serde_properties(reader)
+    return _required(format_of_serde(name, properties), reader, start, f"the SerDe {name}")
+
+
+def serde_properties(reader: TokenReader) -> Properties:
+    """WITH SERDEPROPERTIES (…), if it comes next."""
+    return reader.properties() if reader.match("WITH", "SERDEPROPERTIES") else ()
+
+
+def with_serde(reader: TokenReader, storage: StorageFormat, name: str, properties: Properties) -> StorageFormat:
+    """`storage` with the SerDe that was just read; its files stay what they are."""
+    found = hive_formats.with_serde(storage, name, properties)
+    return _required(found, reader, reader.position - 1, f"the SerDe {name} for files that are {storage.name}")
+
+
+def stored_as(reader: TokenReader) -> StorageFormat:
+    """What follows STORED AS, SET FILEFORMAT or USING."""
+    if reader.match("INPUTFORMAT"):
+        return _of_classes(reader)
+    word = reader.word()
+    if word in _UNSUPPORTED_FORMATS:
+        raise reader.unsupported(f"the format {word}")
+    if word == "CSV":
+        reader.take()
+        return StorageFormat("text", (("field.delim", ","),))
+    storage = format_of_word(word)
+    if storage is None:
+        raise reader.error(f"a file format ({', '.join(WORDS)}) expected")
+    reader.take()
+    return storage
+
+
+def _of_classes(reader: TokenReader) -> StorageFormat:
+    """'class' OUTPUTFORMAT 'class' [SERDE 'class'] [INPUTDRIVER 'class' OUTPUTDRIVER 'class']."""
+    start = reader.position
+    names: dict[bool, str] = {True: reader.string("the class of an input format")}
+    reader.expect("OUTPUTFORMAT")
+    places = {True: start, False: reader.position}
+    names[False] = reader.string("the class of an output format")
+    for is_input, name in names.items():
+        if name not in hive_formats.known_classes(is_input):
+            reader.position = places[is_input]
+            raise reader.unsupported(f"the {'input' if is_input else 'output'} format {name}")
+    found = format_of_classes(names[True], names[False])
+    storage = _required(found, reader, start, f"the input format {names[True]} with the output format {names[False]}")
+    if reader.match("SERDE"):
+        storage = with_serde(reader, storage, reader.string("the class of a SerDe"), ())
+    if reader.match("INPUTDRIVER"):
+        reader.string()
+        reader.expect("OUTPUTDRIVER")
+        reader.string()
+    return storage
+
+
+def _required(found: StorageFormat | None, reader: TokenReader, position: int, what: str) -> StorageFormat:
+    if found is None:
+        reader.position = position
+        raise reader.unsupported(what)
+    return found
+
+
+def combined(reader: TokenReader, row: StorageFormat | None, file: StorageFormat | None) -> StorageFormat | None:
+    """ROW FORMAT with STORED AS: the files of the one with the SerDe of the other.
+
+    ROW FORMAT DELIMITED says nothing to files that have no delimiters.
+    """
+    if row is None or file is None:
+        return row or file
+    serde = hive_formats.serde_of(row)
+    stored = hive_formats.with_serde(file, serde, row.properties)
+    if stored is not None:
+        return stored
+    if serde == hive_formats.LAZY_SIMPLE and file.name == "rcfile":
+        return hive_formats.with_serde(file, hive_formats.COLUMNAR, row.properties)
+    if serde == hive_formats.LAZY_SIMPLE or row.name == file.name:
+        return file
+    if file.name == "text":
+        return row
+    raise reader.unsupported(f"the SerDe {serde} in files that are {file.name}")

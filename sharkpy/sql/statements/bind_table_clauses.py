@@ -1,0 +1,116 @@
+"""What may stand behind the columns of CREATE TABLE, in any order: the clauses in a table, each with its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sharkpy.catalog.model import BucketSpec, SkewSpec, StorageFormat
+from sharkpy.commands import Properties
+from sharkpy.sql.statements.bind_buckets import clustered_by, skewed_by
+from sharkpy.sql.statements.bind_columns import column_fields
+from sharkpy.sql.statements.bind_partition import column_names
+from sharkpy.sql.statements.bind_storage import row_format, stored_as
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.types import Field
+
+
+@dataclass(slots=True)
+class TableClauses:
+    """The clauses of a CREATE TABLE as they are read, each at most once."""
+
+    columns: Sequence[str]
+    """Those listed before the clauses."""
+    row: StorageFormat | None = None
+    file: StorageFormat | None = None
+    location: str | None = None
+    comment: str | None = None
+    properties: Properties | None = None
+    options: Properties | None = None
+    buckets: BucketSpec | None = None
+    skew: SkewSpec | None = None
+    partitions: list[Field] | list[str] | None = None
+    """PARTITIONED BY: fields, or the names of columns of the list or of the query."""
+
+
+_ENDS = ("AS", "SELECT", "WITH", "(", "LIKE", "FROM")
+
+
+def table_clauses(binder: CommandBinder, columns: Sequence[str] = ()) -> TableClauses:
+    reader, clauses = binder.reader, TableClauses(columns)
+    while reader.current is not None and reader.word() not in _ENDS:
+        for words, name, read in _CLAUSES:
+            if not reader.match(*words.split()):
+                continue
+            if getattr(clauses, name) is not None:
+                raise reader.error(f"only one clause for the {name} of the table expected")
+            setattr(clauses, name, read(binder, clauses))
+            break
+        else:
+            if reader.match("STORED", "BY"):
+                raise reader.unsupported("STORED BY a storage handler")
+            if reader.word() in ("CLUSTER BY", "SORTED", "SORTED BY", "DISTRIBUTE BY"):
+                raise reader.unsupported(f"{reader.word()} in CREATE TABLE")
+            raise reader.error("ROW FORMAT, STORED AS, LOCATION, COMMENT, TBLPROPERTIES or AS expected")
+    return clauses
+
+
+_OPTIONS = {
+    "sep": "field.delim",
+    "delimiter": "field.delim",
+    "escape": "escape.delim",
+    "nullvalue": "serialization.null.format",
+    "linesep": "line.delim",
+    "header": "skip.header.line.count",
+    "compression": "compression",
+}
+"""Options of Spark's readers and writers by the properties of ours."""
+_COMPRESSIONS = {"parquet": "parquet.compression", "orc": "orc.compress"}
+
+
+def _options(binder: CommandBinder, clauses: TableClauses) -> Properties:
+    """(key [=] value, …), as Spark names them; `path` is the table's location, and others stay as they are."""
+    reader = binder.reader
+    reader.expect("(")
+    options: dict[str, str] = {}
+    while True:
+        key = reader.key("an option")
+        reader.match("=")
+        value = str(reader.take().text)
+        name = _OPTIONS.get(key.lower(), key)
+        if key.lower() == "path":
+            clauses.location = value
+        elif key.lower() == "header":
+            options[name] = "1" if value.lower() == "true" else "0"
+        else:
+            storage = clauses.file.name if clauses.file else ""
+            options[_COMPRESSIONS.get(storage, name) if name == "compression" else name] = value
+        if reader.match(")"):
+            return tuple(options.items())
+        reader.expect(",")
+
+
+def _partitions(binder: CommandBinder, _: TableClauses) -> list[Field] | list[str]:
+    names = column_names(binder)
+    if names is not None:
+        return names
+    if not binder.reader.peek("("):
+        raise binder.reader.error("( expected")
+    fields, constraints = column_fields(binder, ())
+    if constraints:
+        raise binder.reader.unsupported("a constraint of a partition column")
+    return fields
+
+
+_CLAUSES: tuple[tuple[str, str, Callable[[CommandBinder, TableClauses], object]], ...] = (
+    ("ROW FORMAT", "row", lambda binder, _: row_format(binder.reader)),
+    ("STORED AS", "file", lambda binder, _: stored_as(binder.reader)),
+    ("USING", "file", lambda binder, _: stored_as(binder.reader)),
+    ("OPTIONS", "options", _options),
+    ("PARTITIONED BY", "partitions", _partitions),
+    ("CLUSTERED BY", "buckets", lambda binder, _: clustered_by(binder.reader)),
+    ("SKEWED BY", "skew", lambda binder, clauses: skewed_by(binder, clauses.columns)),
+    ("LOCATION", "location", lambda binder, _: binder.reader.string("a path")),
+    ("COMMENT", "comment", lambda binder, _: binder.reader.string("a comment")),
+    ("TBLPROPERTIES", "properties", lambda binder, _: binder.reader.properties()),
+)

@@ -1,0 +1,70 @@
+"""CREATE VIEW and ALTER VIEW … AS."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from sharkpy.commands import CreateView
+from sharkpy.errors import ColumnCountError, ParseError
+from sharkpy.sql.statements.bind_columns import check_column
+from sharkpy.sql.statements.bind_partition import column_names
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.types import NULL, STRING, Field, Schema
+
+
+def bind_create_view(binder: CommandBinder, or_replace: bool, temporary: bool) -> CreateView:
+    reader = binder.reader
+    if_not_exists = reader.if_not_exists()
+    database, name = binder.new_name()
+    names = _view_columns(binder)
+    view = CreateView(database, name, Schema(()), "", if_not_exists, or_replace, temporary)
+    while not reader.match("AS"):
+        token = reader.current
+        if reader.match("COMMENT"):
+            view = dataclasses.replace(view, comment=reader.string("a comment"))
+        elif reader.match("TBLPROPERTIES"):
+            view = dataclasses.replace(view, properties=reader.properties())
+        elif reader.match("PARTITIONED", "ON"):
+            view = dataclasses.replace(view, partition_columns=tuple(column_names(binder) or ()))
+        elif reader.word() == "USING":
+            raise reader.unsupported("CREATE TEMPORARY VIEW … USING")
+        else:
+            raise binder.error("COMMENT, PARTITIONED ON, TBLPROPERTIES or AS expected", token, ParseError)
+    return view_of(binder, view, names)
+
+
+def view_of(binder: CommandBinder, view: CreateView, names: Sequence[tuple[str, str | None]] | None) -> CreateView:
+    """`view` with the rest of the statement as its query."""
+    reader = binder.reader
+    start = reader.current
+    if start is None:
+        raise reader.error("a query expected")
+    text = reader.text[start.start :].rstrip().rstrip(";").rstrip()
+    query = binder.query()
+    if names is not None and len(names) != len(query.output):
+        message = f"the view has {len(names)} columns, its query {len(query.output)}"
+        raise binder.error(message, start, ColumnCountError)
+    fields: list[Field] = []
+    for index, column in enumerate(query.output):
+        column_name, comment = names[index] if names is not None else (column.name, None)
+        field = Field(column_name, STRING if column.dtype == NULL else column.dtype, comment)
+        check_column(binder, fields, field, start)
+        fields.append(field)
+    last = tuple(field.name for field in fields[len(fields) - len(view.partition_columns) :])
+    if last != view.partition_columns or len(last) == len(fields):
+        raise binder.error("the columns of PARTITIONED ON are the last ones of the query, not all", start)
+    return dataclasses.replace(view, schema=Schema(tuple(fields)), text=text)
+
+
+def _view_columns(binder: CommandBinder) -> list[tuple[str, str | None]] | None:
+    """(name [COMMENT 'text'], …), if given."""
+    reader = binder.reader
+    if not reader.match("("):
+        return None
+    names: list[tuple[str, str | None]] = []
+    while True:
+        names.append((reader.name("a column name"), reader.optional_string("COMMENT")))
+        if reader.match(")"):
+            return names
+        reader.expect(",")

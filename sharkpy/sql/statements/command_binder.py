@@ -1,0 +1,135 @@
+"""Statements that are not queries: which words begin which, and what their binders share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sharkpy.catalog.model import Table
+from sharkpy.catalog.names import check_name
+from sharkpy.commands import Command
+from sharkpy.errors import BindError, SharkError, TableNotFoundError
+from sharkpy.logical import LogicalPlan
+from sharkpy.sql.context import Context
+from sharkpy.sql.grammar.parser import parse_query, place, tokenize
+from sharkpy.sql.grammar.token_reader import TokenReader
+
+
+@dataclass(frozen=True, slots=True)
+class CommandBinder:
+    """A statement being read: its tokens and the context that its names are looked up in."""
+
+    context: Context
+    reader: TokenReader
+
+    def query(self, tokens: list[Token] | None = None) -> LogicalPlan:
+        """The rest of the statement (or `tokens`) as a bound query."""
+        tree = self.query_tree(tokens)
+        return self.context.bind_query(tree, self.context, None)
+
+    def query_of(self, text: str) -> LogicalPlan:
+        """A query that is not in the statement but made of it."""
+        context = replace(self.context, text=text)
+        return context.bind_query(parse_query(text, tokenize(text)), context, None)
+
+    def query_tree(self, tokens: list[Token] | None = None) -> exp.Expr:
+        reader = self.reader
+        if tokens is None:
+            if reader.current is None:
+                raise reader.error("a query expected")
+            tokens, reader.position = reader.rest, len(reader.tokens)
+        return parse_query(reader.text, tokens)
+
+    def name(self) -> tuple[str, str, Token]:
+        """A table's database, name and first token."""
+        token = self.reader.current
+        database, name = self.reader.qualified_name()
+        if database is not None and self.reader.match("."):
+            raise self.reader.error("at most database.table expected")
+        assert token is not None  # qualified_name took it
+        return database or self.context.database, name, token
+
+    def new_name(self) -> tuple[str, str]:
+        """The database and name of a table to be made; the database must exist."""
+        database, name, token = self.name()
+        with self.place_of(token):
+            check_name(name)
+            self.context.catalog.database(database)
+        return database, name
+
+    def table(self) -> Table:
+        """A table or view that exists; the error of one that does not names it as it is written, for clients look."""
+        start = self.reader.position
+        database, name, token = self.name()
+        written = "".join(part.text for part in self.reader.tokens[start : self.reader.position])
+        with self.place_of(token):
+            try:
+                return self.context.catalog.table(database, name)
+            except TableNotFoundError as error:
+                raise TableNotFoundError(f"Table not found {written}", hint=error.hint) from None
+
+    def base_table(self, action: str) -> Table:
+        """A table that exists and is no view."""
+        token = self.reader.current
+        table = self.table()
+        if table.is_view:
+            raise self.error(f"{table.qualified_name} is a view: {action} needs a table", token, sqlstate="42809")
+        return table
+
+    def optional_table(self) -> Table | None:
+        database, name, _ = self.name()
+        return self.context.catalog.find_table(database, name)
+
+    def error(
+        self,
+        message: str,
+        token: Token | None,
+        kind: type[SharkError] = BindError,
+        hint: str | None = None,
+        sqlstate: str | None = None,
+    ) -> SharkError:
+        line, column = place(self.reader.text, token.start) if token is not None else (None, None)
+        return kind(message, hint=hint, sqlstate=sqlstate, line=line, column=column)
+
+    def place_of(self, token: Token) -> _Placed:
+        return _Placed(self.reader.text, token)
+
+
+class _Placed:
+    """Gives errors of the catalog, which have no place, the place of the token that caused them."""
+
+    def __init__(self, text: str, token: Token) -> None:
+        self.text, self.token = text, token
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, SharkError) and error.line is None:
+            error.line, error.column = place(self.text, self.token.start)
+
+
+CommandHandler = Callable[[CommandBinder], Command]
+QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(", "TABLE", "MAP", "REDUCE")
+
+
+def find_insert(tokens: Sequence[Token]) -> int | None:
+    """The index of an INSERT outside of parentheses: `WITH … INSERT`, `FROM … INSERT`."""
+    return next((index for index, token in _outside(tokens) if token.token_type == TokenType.INSERT), None)
+
+
+def has_source(tokens: Sequence[Token]) -> bool:
+    """Whether what stands before an INSERT has a FROM, and not only WITH."""
+    return any(token.token_type == TokenType.FROM for _, token in _outside(tokens))
+
+
+def _outside(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:
+    """Tokens that are in no parentheses, with their indexes."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth == 0:
+            yield index, token

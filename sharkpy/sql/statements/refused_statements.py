@@ -1,0 +1,54 @@
+"""Statements of HiveQL that are known and not carried out: what begins each, and what to do instead."""
+
+from __future__ import annotations
+
+from sharkpy.errors import UnsupportedError
+from sharkpy.sql.grammar.token_reader import TokenReader
+
+_NO_AUTHORIZATION = "there are no roles and privileges: the server's logins and allowed folders say who may do what"
+_NO_TRANSACTIONS = "each statement is a transaction of its own"
+_NO_INDEX = "the blocks of cached tables have statistics and are bucketed: no index is needed"
+_NO_POOLS = "shark.pool and shark.pool.weight share the engine"
+
+REFUSED: tuple[tuple[str, str | None], ...] = (
+    ("CREATE INDEX", _NO_INDEX),
+    ("DROP INDEX", _NO_INDEX),
+    ("ALTER INDEX", _NO_INDEX),
+    ("CREATE ROLE", _NO_AUTHORIZATION),
+    ("DROP ROLE", _NO_AUTHORIZATION),
+    ("GRANT", _NO_AUTHORIZATION),
+    ("REVOKE", _NO_AUTHORIZATION),
+    ("CREATE MATERIALIZED VIEW", "CREATE TABLE … AS SELECT"),
+    ("DROP MATERIALIZED VIEW", None),
+    ("ALTER MATERIALIZED VIEW", None),
+    *((f"{verb} {what}", _NO_POOLS) for verb in ("CREATE", "ALTER", "DROP") for what in ("RESOURCE PLAN", "POOL")),
+    *((f"{verb} {what}", _NO_POOLS) for verb in ("CREATE", "ALTER", "DROP") for what in ("TRIGGER", "USER MAPPING")),
+    ("ENABLE WORKLOAD MANAGEMENT", _NO_POOLS),
+    ("DISABLE WORKLOAD MANAGEMENT", _NO_POOLS),
+    *((f"{verb} SCHEDULED QUERY", "a scheduler of the machine may run it") for verb in ("CREATE", "ALTER", "DROP")),
+    *((f"{verb} DATACONNECTOR", None) for verb in ("CREATE", "ALTER", "DROP")),
+    ("CREATE REMOTE DATABASE", None),
+    ("LOCK", "readers see the table as it was when they began, writers publish at once"),
+    ("UNLOCK", "there are no locks"),
+    ("ABORT TRANSACTIONS", _NO_TRANSACTIONS),
+    ("START TRANSACTION", _NO_TRANSACTIONS),
+    ("COMMIT", _NO_TRANSACTIONS),
+    ("ROLLBACK", _NO_TRANSACTIONS),
+    ("KILL QUERY", "cancel the operation of the client that runs it"),
+    ("DFS", "the shell carries it out, on the files of its machine"),
+    ("REPL", None),
+    ("REFRESH", "files are looked at by each statement"),
+    ("ABORT", None),
+    ("KILL", None),
+    ("START", None),
+)
+
+
+def refused_statement(reader: TokenReader) -> UnsupportedError | None:
+    """The error for a statement that is known and not carried out; None for other words."""
+    for words, hint in REFUSED:
+        if reader.peek(*words.split()):
+            error = reader.unsupported(f"the statement {words}")
+            error.hint = hint
+            return error
+    return None

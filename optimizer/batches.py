@@ -11,6 +11,7 @@ from sharkpy.optimizer.rules.eliminate_distinct import eliminate_distinct
 from sharkpy.optimizer.rules.eliminate_outer_joins import eliminate_outer_joins
 from sharkpy.optimizer.rules.fold_constants import fold_constants
 from sharkpy.optimizer.rules.infer_predicates import infer_predicates
+from sharkpy.optimizer.rules.merge_constant_rows import merge_constant_rows
 from sharkpy.optimizer.rules.merge_projects import merge_projects
 from sharkpy.optimizer.rules.propagate_empty import propagate_empty
 from sharkpy.optimizer.rules.prune_columns import prune_columns
@@ -51,7 +52,7 @@ BATCHES: tuple[Batch, ...] = (
     Batch("subqueries", (unnest_subqueries,), ONCE, "all other rules see joins only, never subqueries"),
     Batch(
         "shape",
-        (remove_sorts, merge_projects, eliminate_distinct),
+        (remove_sorts, merge_projects, merge_constant_rows, eliminate_distinct),
         ONCE,
         "what stands between filters and joins goes before filters move",
     ),

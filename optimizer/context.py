@@ -13,6 +13,7 @@ from sharkpy.logical import (
     LogicalPlan,
     Project,
     Scan,
+    Step,
     Union,
     Values,
     Window,
@@ -104,6 +105,8 @@ class Context:
                 return self.output_ids(plan.child).union(item.column_id for item in plan.windows)
             case Generate():
                 return self.output_ids(plan.child).union(column.column_id for column in plan.columns)
+            case Step():
+                return frozenset(column.column_id for column in plan.passed + plan.columns)
         return self.output_ids(plan.child)  # type: ignore[attr-defined]
 
 
@@ -111,7 +114,7 @@ def max_column_id(plan: LogicalPlan) -> int:
     """The largest column id that `plan` produces, subqueries included."""
     largest = 0
     for node in walk_plan(plan):
-        if isinstance(node, (Scan, Values, Union, Expand, Generate)):
+        if isinstance(node, (Scan, Values, Union, Expand, Generate, Step)):
             largest = max(largest, *(column.column_id for column in node.columns), 0)
         for root in node_expressions(node):
             for expr in walk_expr(root):

@@ -50,7 +50,8 @@ def estimate_rows(plan: LogicalPlan, context: Context) -> float:
 
 def base_rows(plan: Scan, context: Context) -> float:
     rows = context.statistics.num_rows(plan.table)
-    return DEFAULT_ROWS if rows is None else float(rows)
+    fraction = 1.0 if plan.sample is None else plan.sample.fraction
+    return (DEFAULT_ROWS if rows is None else float(rows)) * fraction
 
 
 def _rows(plan: LogicalPlan, context: Context) -> float:

@@ -43,6 +43,14 @@ EMPTY_GROUP_VALUES: dict[str, object] = {
 """What an aggregate yields over no rows, where that is not NULL."""
 
 
+def empty_group_value(function: str) -> object:
+    """What the aggregate yields over no rows; None for NULL."""
+    from sharkpy.udf.user.function import find
+
+    users = find(function)
+    return EMPTY_GROUP_VALUES.get(function) if users is None else getattr(users, "empty_value", None)
+
+
 @cache
 def is_deterministic_function(name: str) -> bool:
     from sharkpy.udf import registry

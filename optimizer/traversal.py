@@ -18,6 +18,7 @@ from sharkpy.logical import (
     Project,
     Scan,
     Sort,
+    Step,
     Union,
     Values,
     Window,
@@ -37,6 +38,7 @@ EXPRESSION_FIELDS: dict[type[LogicalPlan], tuple[str, ...]] = {
     Expand: ("projections",),
     Window: ("windows",),
     Generate: ("generator",),
+    Step: ("arguments",),
     Sort: ("keys",),
     Distribute: ("keys",),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sharkpy.expr import Alias, Expr, Literal, conjunction, conjuncts
 from sharkpy.logical import (
     LEFT_ONLY_JOINS,
@@ -31,7 +33,7 @@ def _simplify(plan: LogicalPlan) -> LogicalPlan:
         case Scan(_, _, _, Literal(value)):
             if value is not True:
                 return _empty(plan)
-            return Scan(plan.table, plan.columns, plan.names)
+            return replace(plan, predicate=None)
         case Scan() | Values():
             return plan
         case Aggregate(_, ()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sharkpy.expr import Alias, ColumnRef, Expr
 from sharkpy.logical import (
@@ -17,6 +18,7 @@ from sharkpy.logical import (
     Project,
     Scan,
     Sort,
+    Step,
     Union,
     Values,
     Window,
@@ -86,6 +88,8 @@ def _prune(plan: LogicalPlan, needed: Ids, context: Context) -> LogicalPlan:
         case Generate(child, generator):
             below = (needed | context.ids(generator)) & context.output_ids(child)
             return with_child(plan, _prune(child, below, context))
+        case Step():
+            return _prune_step(plan, needed, context)
         case Expand():
             return _prune_expand(plan, needed, context)
     return plan
@@ -116,7 +120,7 @@ def _prune_scan(plan: Scan, needed: Ids, context: Context) -> Scan:
         if len(plan.columns) == 1:
             return plan
     columns, names = tuple(plan.columns[i] for i in kept), tuple(plan.names[i] for i in kept)
-    return Scan(plan.table, columns, names, plan.predicate)
+    return replace(plan, columns=columns, names=names)
 
 
 def _prune_values(plan: Values, needed: Ids) -> Values:
@@ -178,6 +182,15 @@ def _prune_window(plan: Window, needed: Ids, context: Context) -> LogicalPlan:
     if child is plan.child and len(windows) == len(plan.windows):
         return plan
     return Window(child, windows)
+
+
+def _prune_step(plan: Step, needed: Ids, context: Context) -> Step:
+    """A step reads all its arguments and makes all its columns; what it hands on may be less."""
+    passed = tuple(column for column in plan.passed if column.column_id in needed)
+    child = _prune(plan.child, _used((*plan.arguments, *passed), context), context)
+    if child is plan.child and len(passed) == len(plan.passed):
+        return plan
+    return Step(child, plan.step, plan.arguments, plan.columns, passed)
 
 
 def _prune_expand(plan: Expand, needed: Ids, context: Context) -> Expand:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sharkpy.expr import Alias, Call, ColumnRef, Expr, conjunction, conjuncts
 from sharkpy.logical import (
@@ -78,11 +79,7 @@ def _filtered(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
 
 def _merged(terms: Sequence[Expr], more: Sequence[Expr]) -> Terms:
     """Both without repetitions, in order."""
-    result = list(terms)
-    for term in more:
-        if term not in result:
-            result.append(term)
-    return result
+    return list(dict.fromkeys((*terms, *more)))
 
 
 def _push_filter(plan: Filter, terms: Terms, context: Context) -> LogicalPlan:
@@ -104,7 +101,7 @@ def _push_scan(plan: Scan, terms: Terms) -> LogicalPlan:
     merged = _merged(own, terms)
     if len(merged) == len(own):
         return plan
-    return Scan(plan.table, plan.columns, plan.names, conjunction(merged))
+    return replace(plan, predicate=conjunction(merged))
 
 
 def _definitions(items: Sequence[Alias | ColumnRef], context: Context) -> dict[int, Expr]:

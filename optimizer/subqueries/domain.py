@@ -38,7 +38,6 @@ from sharkpy.logical import (
     free_column_ids,
 )
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.functions import EMPTY_GROUP_VALUES
 from sharkpy.optimizer.subqueries.columns import fresh_copy
 from sharkpy.optimizer.subqueries.pull_up import empty_value
 from sharkpy.optimizer.traversal import replace_columns
@@ -141,7 +140,7 @@ class Domain:
         items: list[Alias | ColumnRef] = list(outer_refs.values())
         for item, new in zip(aggregates, renamed, strict=True):
             value: Expr = new.ref
-            if item.expr.function in EMPTY_GROUP_VALUES:  # type: ignore[attr-defined]
+            if empty_value(item).value is not None:
                 missing = Call("is_null", (flag.ref,), BOOLEAN)
                 value = Call("case_when", (missing, empty_value(item), new.ref), item.dtype)
             items.append(Alias(value, item.column_id, item.name))

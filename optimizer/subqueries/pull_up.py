@@ -17,7 +17,7 @@ from sharkpy.logical import (
     Sort,
 )
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.functions import EMPTY_GROUP_VALUES
+from sharkpy.optimizer.functions import empty_group_value
 from sharkpy.optimizer.subqueries.columns import references
 from sharkpy.optimizer.traversal import node_expressions, plan_children, replace_columns, with_child
 
@@ -127,7 +127,7 @@ def _values(items: tuple[Alias | ColumnRef, ...], empty: dict[int, Expr]) -> dic
 def empty_value(call: Alias) -> Literal:
     """What an aggregate yields over no rows."""
     name = call.expr.function  # type: ignore[attr-defined]
-    return Literal(EMPTY_GROUP_VALUES.get(name), call.dtype)  # type: ignore[arg-type]
+    return Literal(empty_group_value(name), call.dtype)  # type: ignore[arg-type]
 
 
 def _pull_aggregate(plan: Aggregate, free: frozenset[int], context: Context) -> Pulled | None:

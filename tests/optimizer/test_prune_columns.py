@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from sharkpy.expr import Alias, Call, Literal, WindowCall
-from sharkpy.logical import Join, JoinKind, Project, Scan, Union, Window
+from sharkpy.expr import Alias, Call, ColumnRef, Literal, WindowCall
+from sharkpy.logical import Join, JoinKind, Project, Scan, Step, Union, Window
 from sharkpy.optimizer.rules.prune_columns import prune_columns
+from sharkpy.row_step import RowStep
 from sharkpy.types import BIGINT
 from tests.optimizer.builder import aggregate, call, context, count, eq, group, join, nodes, scan, select, where
 
@@ -68,3 +69,13 @@ def test_columns_of_the_predicate_stay_in_the_scan() -> None:
     assert scans(plan) == [("a", "s")]
     constant = select(T1, Alias(Call("add", (A, Literal(1, A.dtype)), A.dtype), 21, "x"))
     assert scans(constant) == [("a",)]
+
+
+def test_a_step_reads_its_arguments_and_hands_on_what_is_used() -> None:
+    made = ColumnRef(41, "x", BIGINT)
+    step = Step(T1, RowStep(), (A,), (made,), (B, S))
+    assert scans(select(step, made, B)) == [("a", "b")]
+    assert scans(select(step, made)) == [("a",)]
+    result = prune_columns(select(step, B), context(step))
+    (kept,) = nodes(result, Step)
+    assert (kept.passed, kept.columns) == ((B,), (made,))  # type: ignore[attr-defined]

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from sharkpy.expr import Alias, Call, Expr, WindowCall
-from sharkpy.logical import Filter, Generate, Join, JoinKind, Limit, LogicalPlan, Scan, Sort, Union, Window
+from sharkpy.logical import Filter, Generate, Join, JoinKind, Limit, LogicalPlan, Scan, Sort, Step, Union, Window
 from sharkpy.optimizer.rules.push_down_filters import push_down_filters
+from sharkpy.row_step import RowStep
 from sharkpy.types import BIGINT, DOUBLE
 from tests.optimizer.builder import both, context, count, cross, either, eq, group, gt, join, lit, scan, select, where
 
@@ -127,3 +128,11 @@ def test_non_deterministic_terms_stay() -> None:
     item = Alias(Call("rand", (), DOUBLE), 7, "r")
     plan = where(select(T1, item), gt(item.ref, 0))
     assert pushed(plan) is plan
+
+
+def test_a_step_sees_all_rows() -> None:
+    column = scan("t2", 21).columns[0]
+    plan = where(Step(T1, RowStep(), (A,), (column,), (B,)), eq(B, 1), eq(column, 2))
+    assert pushed(plan) is plan
+    below = Step(where(T1, eq(A, 1)), RowStep(), (A,), (column,))
+    assert pushed(below) == Step(scan("t1", 1, eq(A, 1)), RowStep(), (A,), (column,))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sharkpy.expr import FALSE, TRUE, Alias, Call, Literal, SortKey
-from sharkpy.logical import Aggregate, Join, JoinKind, Limit, LogicalPlan, Project, Sort, Union, Values
+from sharkpy.logical import Aggregate, Join, JoinKind, Limit, LogicalPlan, Project, Sort, Step, Union, Values
 from sharkpy.optimizer.batches import Rule
 from sharkpy.optimizer.rules.eliminate_distinct import eliminate_distinct
+from sharkpy.optimizer.rules.merge_constant_rows import merge_constant_rows
 from sharkpy.optimizer.rules.merge_projects import merge_projects
 from sharkpy.optimizer.rules.propagate_empty import propagate_empty
 from sharkpy.optimizer.rules.push_down_limits import push_down_limits
@@ -15,6 +16,7 @@ from sharkpy.optimizer.rules.push_down_semi_joins import push_down_semi_joins
 from sharkpy.optimizer.rules.remove_projects import remove_projects
 from sharkpy.optimizer.rules.remove_sorts import remove_sorts
 from sharkpy.optimizer.rules.widen_semi_joins import widen_semi_joins
+from sharkpy.row_step import RowStep
 from sharkpy.types import DOUBLE, INT, ArrayType
 from tests.optimizer.builder import (
     Statistics,
@@ -38,6 +40,7 @@ E = T3.columns[0]
 PLUS = Alias(call("add", A, 1), 31, "plus")
 TWICE = Alias(call("add", PLUS.ref, PLUS.ref), 32, "twice")
 SORTED = Sort(T1, (SortKey(A),))
+STEP = Step(SORTED, RowStep(), (B,), (E,), (A,))
 KEYS = group(T2, (C,))
 LEFT, SEMI = JoinKind.LEFT, JoinKind.SEMI
 LISTED = Alias(aggregate("collect_list", A, 33, ArrayType(INT)).expr, 33, "l")
@@ -45,12 +48,16 @@ RANDOM = Alias(Call("rand", (), DOUBLE), 34, "r")
 EMPTY = Values(T1.columns, ())
 UNION = Union((select(T1, A), select(T2, C)), (E,))
 ONE = Alias(lit(1), 35, "one")
+ONE_ROW = select(Values((), ((),)), ONE)
+ROWS = Values((B,), ((lit(2),), (lit(3),)))
 
 PAIRS: list[tuple[Rule, LogicalPlan, LogicalPlan]] = [
     (merge_projects, select(select(T1, PLUS, B), B), select(T1, B)),
     (merge_projects, select(select(T1, PLUS), PLUS.ref), select(T1, PLUS)),
     (merge_projects, select(select(T1, PLUS), TWICE), select(select(T1, PLUS), TWICE)),
     (merge_projects, select(select(T1, RANDOM), RANDOM.ref), select(select(T1, RANDOM), RANDOM.ref)),
+    (merge_constant_rows, Union((ONE_ROW, ROWS), (E,)), Values((E,), ((lit(1),), (lit(2),), (lit(3),)))),
+    (merge_constant_rows, Union((ONE_ROW, select(T1, A)), (E,)), Union((ONE_ROW, select(T1, A)), (E,))),
     (remove_projects, select(T1, A, B, S), T1),
     (remove_projects, select(T1, B, A, S), select(T1, B, A, S)),
     (push_down_limits, Limit(select(T1, PLUS), 5), select(Limit(T1, 5), PLUS)),
@@ -80,6 +87,7 @@ PAIRS: list[tuple[Rule, LogicalPlan, LogicalPlan]] = [
     (remove_sorts, join(Limit(SORTED, 5), T2, eq(A, C)), join(Limit(SORTED, 5), T2, eq(A, C))),
     (remove_sorts, Sort(select(SORTED, B), (SortKey(B),)), Sort(select(T1, B), (SortKey(B),))),
     (remove_sorts, select(SORTED, B), select(SORTED, B)),
+    (remove_sorts, group(STEP, (A,), count(36)), group(STEP, (A,), count(36))),
     (propagate_empty, where(T1, FALSE), EMPTY),
     (propagate_empty, where(T1, TRUE), T1),
     (propagate_empty, scan("t1", 1, Literal(None, FALSE.dtype)), EMPTY),

@@ -1,0 +1,41 @@
+"""One Values for the neighbouring inputs of a union that are rows of constants."""
+
+from __future__ import annotations
+
+import itertools
+
+from sharkpy.expr import Alias, ColumnRef, Expr, Literal
+from sharkpy.logical import LogicalPlan, Project, Union, Values
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.traversal import transform_plan
+
+
+def merge_constant_rows(plan: LogicalPlan, context: Context) -> LogicalPlan:
+    """`SELECT 1 UNION ALL SELECT 2` has its rows in one place, as VALUES 1, 2 has."""
+    return transform_plan(plan, lambda node: _merged(node, context) if isinstance(node, Union) else node)
+
+
+def _merged(union: Union, context: Context) -> LogicalPlan:
+    inputs: list[LogicalPlan] = []
+    for is_constant, group in itertools.groupby(union.inputs, lambda child: _constants(child) is not None):
+        members = list(group)
+        rows = tuple(row for member in members for row in _constants(member) or ())
+        if not is_constant or len(members) == 1:
+            inputs += members
+        elif len(members) == len(union.inputs):
+            return Values(union.columns, rows)
+        else:
+            columns = tuple(ColumnRef(context.fresh_id(), c.name, c.dtype) for c in members[0].output)
+            inputs.append(Values(columns, rows))
+    return union if len(inputs) == len(union.inputs) else Union(tuple(inputs), union.columns)
+
+
+def _constants(plan: LogicalPlan) -> tuple[tuple[Expr, ...], ...] | None:
+    """The rows of `plan`, where it is nothing but constants, in columns."""
+    match plan:
+        case Values(columns, rows) if columns:
+            return rows if all(isinstance(value, Literal) for row in rows for value in row) else None
+        case Project(Values((), rows), items):
+            values = tuple(item.expr if isinstance(item, Alias) else item for item in items)
+            return (values,) * len(rows) if all(isinstance(value, Literal) for value in values) else None
+    return None

@@ -19,7 +19,7 @@ def aggregate_call(item: Alias) -> AggregateCall:
 
 
 def aggregate_row(call: AggregateCall) -> AggregateFunction:
-    row = registry.aggregate(call.function)
+    row = registry.aggregate_of(call.function, [arg.dtype for arg in call.args])
     if row is None:
         raise UnsupportedError(f"aggregate function {call.function} cannot be computed")
     return row

@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.version import TableVersion
 from sharkpy.conf import Conf
+from sharkpy.errors import UnsupportedError
 from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
 from sharkpy.physical.hive_partitions import HivePartitions
 from sharkpy.sources.split import Split
 
 ScanSource = Callable[[Table], TableVersion | Sequence[Split] | HivePartitions]
 """The cached version of a table, or else the splits of its files, or its Hive partitions to choose from."""
+
+
+def _no_files(table: Table) -> Sequence[Split]:
+    raise UnsupportedError(f"virtual columns of {table.qualified_name}, which has no files")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +31,5 @@ class PlanContext:
     default_parallelism: int = 2
     placement: str | None = None
     is_local: bool = True
+    file_source: ScanSource = _no_files
+    """As `scan_source`, of files alone: for scans of virtual columns."""

@@ -56,9 +56,9 @@ def _width(dtype: DataType) -> int:
 def estimated_rows(plan: PhysicalPlan) -> float:
     match plan:
         case BlockScan():
-            return plan.blocks.num_rows * selectivity(plan.predicate)
+            return plan.blocks.num_rows * _share(plan)
         case FileScan():
-            return _file_rows(plan) * selectivity(plan.predicate)
+            return _file_rows(plan) * _share(plan)
         case ValuesScan():
             return len(plan.rows)
         case ExchangeRead(observed=observed) if observed is not None:
@@ -81,6 +81,11 @@ def estimated_rows(plan: PhysicalPlan) -> float:
         case Generate():
             return estimated_rows(plan.child) * 4
     return max((estimated_rows(child) for child in plan.children), default=1_000_000)
+
+
+def _share(plan: BlockScan | FileScan) -> float:
+    """Of the rows of blocks or files, those that come out."""
+    return selectivity(plan.predicate) * (1.0 if plan.sample is None else plan.sample.fraction)
 
 
 def _file_rows(plan: FileScan) -> float:

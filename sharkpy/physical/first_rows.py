@@ -65,7 +65,7 @@ def sources(plan: PhysicalPlan, key: Expr | None, is_whole: bool = True) -> list
     """The scans of `plan`, from each of whose blocks rows come regardless of the others; None: there is more to it."""
     match plan:
         case BlockScan(is_replicated=False):
-            return [Source(plan, key, is_whole and plan.predicate is None)]
+            return [Source(plan, key, is_whole and plan.predicate is None and plan.sample is None)]
         case Project():
             return sources(plan.child, None if key is None else through_project(plan, key), is_whole)
         case Filter():

@@ -33,6 +33,7 @@ def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> Bloc
         scan.predicate,
         buckets=_buckets(scan, version),
         partitions=_partitions(scan, version, block_set),
+        sample=scan.sample and scan.sample.of_bytes(sum(block.size_bytes for block in version.blocks)),
     )
 
 

@@ -23,7 +23,7 @@ from sharkpy.physical.context import PlanContext
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import AggregateMode, Expand, HashAggregate, Project
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.types import BOOLEAN, INT, ArrayType, DataType, MapType, StructType
+from sharkpy.types import BOOLEAN, INT, has_map
 
 _ROWS_OF_A_PAIR = 2
 """Rows of one group and one argument on average, from which looking for equal ones in the map stage pays."""
@@ -76,17 +76,8 @@ def _has_two_levels(aggregates: tuple[Alias, ...]) -> bool:
     return (
         bool(distinct)
         and all(aggregate_row(call).partials for call in calls)
-        and not any(_has_map(arg.dtype) for call in distinct for arg in call.args)
+        and not any(has_map(arg.dtype) for call in distinct for arg in call.args)
     )
-
-
-def _has_map(dtype: DataType) -> bool:
-    match dtype:
-        case ArrayType(element):
-            return _has_map(element)
-        case StructType(types=types):
-            return any(map(_has_map, types))
-    return isinstance(dtype, MapType)
 
 
 def plan_distinct(

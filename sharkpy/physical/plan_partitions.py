@@ -49,7 +49,10 @@ def _nothing(scan: Scan, counts: tuple[int, int]) -> ValuesScan:
 def _files(scan: Scan, found: PartitionRead, counts: tuple[int, int]) -> FileScan:
     table, splits = scan.table, SplitSet(found.splits)
     name = table.qualified_name
-    return FileScan(name, table.schema, scan.columns, scan.names, splits, scan.predicate, partitions=counts)
+    sample = scan.sample and scan.sample.of_bytes(splits.size_bytes)
+    return FileScan(
+        name, scan.schema, scan.columns, scan.names, splits, scan.predicate, partitions=counts, sample=sample
+    )
 
 
 def _renamed(scan: Scan, ids: FreshIds) -> Scan:
@@ -61,4 +64,4 @@ def _renamed(scan: Scan, ids: FreshIds) -> Scan:
     fresh = tuple(ids.column(column.name, column.dtype) for column in columns)
     replaced: dict[int, Expr] = {old.column_id: new for old, new in zip(columns, fresh, strict=True)}
     predicate = None if scan.predicate is None else substitute(scan.predicate, replaced)
-    return Scan(scan.table, fresh, names, predicate)
+    return Scan(scan.table, fresh, names, predicate, scan.sample)

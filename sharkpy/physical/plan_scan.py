@@ -17,15 +17,22 @@ PlannedScan = BlockScan | FileScan | UnionAll | ValuesScan
 
 def plan_scan(scan: Scan, context: PlanContext, ids: FreshIds) -> PlannedScan:
     """The scan, pruned; a ValuesScan without rows where nothing is left."""
-    source = context.scan_source(scan.table)
+    source = context.file_source(scan.table) if scan.is_of_files else context.scan_source(scan.table)
     if isinstance(source, TableVersion):
         return plan_blocks(scan, source, context)
     if isinstance(source, HivePartitions):
         return plan_partitions(scan, source, context, ids)
     if not source:
         return ValuesScan(scan.columns, (), f"{scan.table.qualified_name} has no data")
+    splits = SplitSet(tuple(source))
     return FileScan(
-        scan.table.qualified_name, scan.table.schema, scan.columns, scan.names, SplitSet(tuple(source)), scan.predicate
+        scan.table.qualified_name,
+        scan.schema,
+        scan.columns,
+        scan.names,
+        splits,
+        scan.predicate,
+        sample=scan.sample and scan.sample.of_bytes(splits.size_bytes),
     )
 
 

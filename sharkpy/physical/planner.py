@@ -32,6 +32,7 @@ from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.plan_aggregate import plan_aggregate
 from sharkpy.physical.plan_join import JoinPlanner
 from sharkpy.physical.plan_scan import PlannedScan, plan_scan, scanned_bytes
+from sharkpy.physical.plan_step import has_step, plan_step, step_input
 from sharkpy.physical.statistics_answers import answer_from_statistics
 
 _SINGLE_SCAN_BYTES = 32 << 20
@@ -94,15 +95,23 @@ class Planner:
                 return self._window(self._plan(child), windows)
             case logical.Generate(child, generator, columns, outer):
                 return operators.Generate(self._plan(child), generator, columns, outer)
-            case logical.Sort(child, keys, is_global):
-                return self._sort(self._plan(child), keys) if is_global else SortOperator(self._plan(child), keys)
-            case logical.Distribute(child, keys, num_buckets):
-                return self._hashed(self._plan(child), keys, num_buckets)
+            case logical.Step(child):
+                return plan_step(node, self._plan(step_input(child)), self._ids)
+            case logical.Sort() | logical.Distribute():
+                return self._arranged(node)
             case logical.Limit(child, count, offset):
                 return self._limit(child, count, offset)
             case logical.Union(inputs, columns):
                 return self._union(tuple(map(self._plan, inputs)), columns)
         raise UnsupportedError(f"{type(node).__name__} has no physical operator")
+
+    def _arranged(self, node: logical.Sort | logical.Distribute) -> PhysicalPlan:
+        child = self._plan(node.child)
+        match node:
+            case logical.Distribute(_, keys, num_buckets):
+                return self._hashed(child, keys, num_buckets)
+            case logical.Sort(_, keys, is_global):
+                return self._sort(child, keys) if is_global else SortOperator(child, keys)
 
     def _scan(self, scan: PlannedScan) -> PhysicalPlan:
         if isinstance(scan, UnionAll):
@@ -151,7 +160,7 @@ class Planner:
         """A total order over all tasks: task i has the i-th range."""
         if isinstance(child.distribution, Single):
             return SortOperator(child, keys)
-        if self._is_small(child):
+        if self._is_small(child) or has_step(child):
             return SortOperator(enforce.single(child, self._ids), keys)
         keyed, columns = enforce.with_columns(child, tuple(key.expr for key in keys), self._ids)
         bound = tuple(

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sharkpy.catalog.model import StorageFormat
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.key_bits import KeyBits
+from sharkpy.row_sample import RowSample
+from sharkpy.row_step import RowStep
 from sharkpy.sources.split import Split
 from sharkpy.types import Schema
+from sharkpy.udf.user.function import FunctionUse
 
 _NO_SCHEMA = Schema(())
 
@@ -33,6 +37,7 @@ class BlockColumns:
     """`values[i]`, where not empty: column i is given as indexes into it; its last item is None, for NULL."""
     keys: tuple[tuple[str, KeyBits], ...] = ()
     """Rows whose stored column, an integer, is not in the set may be left out."""
+    sample: RowSample | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,7 @@ class FileColumns:
     schema: Schema
     names: tuple[str, ...]
     aliases: tuple[str, ...]
+    sample: RowSample | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,22 @@ class BroadcastColumns:
     schema: Schema
 
 
-StageInput = BlockColumns | FileColumns | ExchangeColumns | BroadcastColumns
+@dataclass(frozen=True, slots=True)
+class StepColumns:
+    """An input relation that `step` makes, in the same task, of the rows of another query.
+
+    The first `num_passed` columns of `program` and of `schema` are the ones that the step hands on.
+    """
+
+    relation: str
+    step: RowStep
+    program: StageProgram
+    num_passed: int
+    schema: Schema
+
+
+DataInput = BlockColumns | FileColumns | ExchangeColumns | BroadcastColumns
+StageInput = DataInput | StepColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +173,10 @@ class FileSink:
     """Rows to files in `directory` (a staging folder), with `buckets` of one bucket each.
 
     With `partition_columns`, the rows' last columns are the values of these as texts, sorted: they go to no file
-    but name the folder of each. Tasks return (path, rows, bytes).
+    but name the folder of each, at most `max_partitions` a task. Tasks return (path, rows, bytes).
+
+    `forms`: Hive partitions by the names of their folders in `directory` ("" for itself) whose files have a format
+    and columns of their own.
     """
 
     schema: Schema
@@ -161,6 +185,8 @@ class FileSink:
     directory: str
     buckets: Bucketing | None = None
     partition_columns: tuple[str, ...] = ()
+    max_partitions: int | None = None
+    forms: tuple[tuple[str, StorageFormat, Schema], ...] = ()
 
 
 StageSink = ResultSink | HashSink | RangeSink | SingleSink | BroadcastSink | BlockSink | FileSink
@@ -170,13 +196,26 @@ StageSink = ResultSink | HashSink | RangeSink | SingleSink | BroadcastSink | Blo
 class StageProgram:
     """`sql` reads the inputs' relations and yields columns `output` (names as in the SQL).
 
-    An empty `sql` passes the only input through as it is.
+    An empty `sql` passes the only input through as it is. Relations have one name in a program and those within it.
     """
 
     sql: str
     inputs: tuple[StageInput, ...]
     output: Schema
     sink: StageSink
+    functions: tuple[FunctionUse, ...] = ()
+    """The users' functions that the SQL calls."""
+
+    @property
+    def data_inputs(self) -> tuple[DataInput, ...]:
+        """The inputs that bring data into the task: its own, and those of the programs within steps."""
+        found: list[DataInput] = []
+        for spec in self.inputs:
+            if isinstance(spec, StepColumns):
+                found += spec.program.data_inputs
+            else:
+                found.append(spec)
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +224,6 @@ class TaskInput:
 
     blocks: tuple[tuple[str, tuple[BlockHandle, ...]], ...] = ()
     splits: tuple[tuple[str, tuple[Split, ...]], ...] = ()
+
+
+NO_INPUT = TaskInput()

@@ -115,7 +115,7 @@ def sink_of(exchange: Exchange, bounds: bytes = b"") -> StageSink:
 def lower_stage(fragment: PhysicalPlan, sink: StageSink, parallelism: int = 2) -> LoweredStage:
     """The program of a fragment without Exchanges, and its tasks: as many as its distribution asks for."""
     lowered = lower_fragment(fragment)
-    program = StageProgram(lowered.sql, lowered.inputs, fragment.schema, sink)
+    program = StageProgram(lowered.sql, lowered.inputs, fragment.schema, sink, lowered.functions)
     scans = {name: leaf for name, leaf in lowered.leaves if isinstance(leaf, (BlockScan, FileScan))}
     return LoweredStage(program, deal(scans, _num_buckets(fragment), parallelism), lowered.leaves)
 

@@ -1,4 +1,4 @@
-"""Aggregates that statistics answer without reading a block (SPEC M7)."""
+"""Aggregates that statistics answer without reading a block or a file (SPEC M7)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sharkpy.types import is_nested
 
 
 def answer_from_statistics(plan: LogicalPlan, context: PlanContext) -> LogicalPlan:
-    """`plan` with each aggregate over a cached table that its statistics answer as a row of values."""
+    """`plan` with each aggregate that statistics of its table answer, blocks' or files' own, as a row of values."""
     if not context.conf.value(conf.STATISTICS_ANSWERS) or not context.conf.value(conf.PRUNING):
         return plan
 
@@ -35,11 +35,11 @@ def _answered(node: Aggregate, context: PlanContext) -> LogicalPlan | None:
     if found is None or len(calls) < len(node.aggregates) or not all(map(_may_answer, calls)):
         return None
     scan, names = found
-    version = context.scan_source(scan.table)
-    if not isinstance(version, TableVersion) or not whole_blocks(scan, version):
+    if scan.sample is not None:
         return None
-    kept = kept_blocks(scan, version)
-    known = _Known(version.statistics if kept is None else version.statistics.take(kept), names)
+    known = _known(scan, names, context)
+    if known is None:
+        return None
     row: list[Expr] = []
     for call in calls:
         answer = _ANSWERS[call.function](call, known)
@@ -47,6 +47,23 @@ def _answered(node: Aggregate, context: PlanContext) -> LogicalPlan | None:
             return None
         row.append(Literal(cast("PythonValue", answer.value), call.dtype))
     return Values(tuple(item.ref for item in node.aggregates), (tuple(row),))
+
+
+def _known(scan: Scan, names: dict[int, str], context: PlanContext) -> _Known | None:
+    """What statistics tell of all rows that the scan gives, None where they do not."""
+    if scan.is_of_files:
+        return None
+    match context.scan_source(scan.table):
+        case TableVersion() as version:
+            if not whole_blocks(scan, version):
+                return None
+            kept = kept_blocks(scan, version)
+            statistics = version.statistics if kept is None else version.statistics.take(kept)
+            return _Known(statistics.count(), names, statistics)
+        case [*splits] if scan.predicate is None:
+            counts = [split.num_rows for split in splits]
+            return None if None in counts else _Known(sum(count or 0 for count in counts), names)
+    return None
 
 
 def _scan_below(plan: LogicalPlan) -> tuple[Scan, dict[int, str]] | None:
@@ -76,33 +93,34 @@ def _may_answer(call: AggregateCall) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """Statistics of the blocks that the scan keeps, and the stored column behind each column id."""
+    """Rows, the stored column behind each column id, and the statistics of the blocks, where there are blocks."""
 
-    statistics: StatisticsTable
+    num_rows: int
     names: dict[int, str]
+    statistics: StatisticsTable | None = None
 
 
 def _count(call: AggregateCall, known: _Known) -> StatisticsAnswer | None:
     match call.args:
         case ():
-            return StatisticsAnswer(known.statistics.count())
+            return StatisticsAnswer(known.num_rows)
         case (Literal(value),):
-            return StatisticsAnswer(0 if value is None else known.statistics.count())
-        case (ColumnRef(column_id),) if column_id in known.names:
+            return StatisticsAnswer(0 if value is None else known.num_rows)
+        case (ColumnRef(column_id),) if column_id in known.names and known.statistics is not None:
             return StatisticsAnswer(known.statistics.count_valid(known.names[column_id]))
     return None
 
 
 def _min(call: AggregateCall, known: _Known) -> StatisticsAnswer | None:
     match call.args:
-        case (ColumnRef(column_id),) if column_id in known.names:
+        case (ColumnRef(column_id),) if column_id in known.names and known.statistics is not None:
             return known.statistics.minimum(known.names[column_id])
     return None
 
 
 def _max(call: AggregateCall, known: _Known) -> StatisticsAnswer | None:
     match call.args:
-        case (ColumnRef(column_id),) if column_id in known.names:
+        case (ColumnRef(column_id),) if column_id in known.names and known.statistics is not None:
             return known.statistics.maximum(known.names[column_id])
     return None
 

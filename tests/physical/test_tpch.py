@@ -50,6 +50,12 @@ class Tables:
             raise TableNotFoundError(name)
         return self.tables[name]
 
+    def resource_paths(self, kind: str) -> tuple[str, ...]:
+        return ()
+
+    def find_function(self, database: str, name: str) -> None:
+        return None
+
     def database(self, name: str) -> Database:
         return Database(name, "")
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sharkpy.expr import AggregateCall
 from sharkpy.physical.aggregates import state_types
 from sharkpy.physical.lowering.value import HUGE, Value
 from sharkpy.physical.ranges import ColumnRange
 from sharkpy.types import DOUBLE, INTEGER_TYPES, DataType, DecimalType
+from sharkpy.udf.literals import lower_literal
+from sharkpy.udf.wide_decimals import fits_small_sum
 
 _MOST_ROWS = 10**12
 """Rows that a task is taken to have at most where their number is not known."""
@@ -35,22 +39,31 @@ def integer_partials(call: AggregateCall, args: list[Value], over: str, num_rows
     types = state_types(call)
     if call.function == "sum":
         total = None if arg is None else _sum(arg, types[0], over, num_rows)
-        return None if total is None else [total]
+        return None if total is None else _with_no_large_parts([total], types)
     value = integer_complete(call, args, over, num_rows)
     return [value] if value is not None and list(types) == [value.dtype] else None
 
 
 def _average_states(call: AggregateCall, arg: Value, over: str, num_rows: int | None) -> list[Value] | None:
     types = list(state_types(call))
-    if len(types) != 2 or arg.range is None:
+    if arg.range is None:
         return None
-    count = Value(f"count({arg.sql}){over}", types[1])
+    count = Value(f"count({arg.sql}){over}", types[-1])
     if isinstance(types[0], DecimalType):
         total = _sum(arg, types[0], over, num_rows)
-        return None if total is None else [total, count]
+        return None if total is None else _with_no_large_parts([total, count], types)
     if types[0] == DOUBLE and arg.scale == 0:
         return [Value(f"CAST({_sum_sql(arg.sql, arg.range, over, num_rows)} AS DOUBLE)", DOUBLE), count]
     return None
+
+
+def _with_no_large_parts(values: list[Value], types: Sequence[DataType]) -> list[Value] | None:
+    """The states of a sum, and of what else there is, where sums of wide DECIMALs have states for large values too."""
+    missing = types[1 : 1 + len(types) - len(values)]
+    total = values[0].range
+    if missing and (total is None or not fits_small_sum(total.magnitude)):
+        return None
+    return [values[0], *(Value(lower_literal(None, dtype), dtype) for dtype in missing), *values[1:]]
 
 
 def _sum(arg: Value, dtype: DataType, over: str, num_rows: int | None) -> Value | None:

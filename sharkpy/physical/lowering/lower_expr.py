@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.errors import InternalError, UnsupportedError
-from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, SortKey
+from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Lambda, LambdaVariable, Literal, SortKey
 from sharkpy.physical.lowering.integer_calls import integer_call, integer_cast
 from sharkpy.physical.lowering.value import Scope, Value, literal_integer
 from sharkpy.physical.ranges import ColumnRange
@@ -30,6 +30,11 @@ def lower(expr: Expr, scope: Scope) -> Value:
         case Cast(inner, dtype):
             value = lower(inner, scope)
             return integer_cast(value, dtype) or Value(lower_cast(value.logical(), value.dtype, dtype), dtype)
+        case LambdaVariable(variable_id, _, dtype, is_index):
+            return Value(f"CAST(v{variable_id} - 1 AS INTEGER)" if is_index else f"v{variable_id}", dtype)
+        case Lambda(variables, body):
+            names = ", ".join(f"v{variable.variable_id}" for variable in variables)
+            return Value(f"lambda {names}: {lower(body, scope).logical()}", expr.dtype)
         case Call():
             return _call(expr, [lower(arg, scope) for arg in expr.args])
     raise UnsupportedError(f"{expr} cannot be computed here")
@@ -49,14 +54,17 @@ def _call(call: Call, args: list[Value]) -> Value:
     return Value(sql, call.dtype)
 
 
-def order_by(keys: tuple[SortKey, ...], scope: Scope) -> str:
-    """The list behind ORDER BY; NULLs are placed explicitly."""
+def order_by(keys: tuple[SortKey, ...], scope: Scope, *, is_added_to: bool = False) -> str:
+    """The list behind ORDER BY; NULLs are placed explicitly.
+
+    Integers that stand for the values have their order; where something `is_added_to` them they are not used.
+    """
     terms = []
     for key in keys:
         direction = "ASC" if key.ascending else "DESC"
         nulls = "FIRST" if key.nulls_first else "LAST"
         value = lower(key.expr, scope)
-        sql = value.logical() if value.values else value.sql
+        sql = value.logical() if value.values or is_added_to else value.sql
         sql = f"({sql} + 0)" if value.constant is not None and value.dtype in INTEGER_TYPES else sql
         terms.append(f"{sql} {direction} NULLS {nulls}")
     return ", ".join(terms)

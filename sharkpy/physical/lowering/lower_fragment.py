@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sharkpy.errors import UnsupportedError
@@ -16,12 +16,16 @@ from sharkpy.physical.lowering.lower_scan import lower_leaf
 from sharkpy.physical.lowering.lower_window import lower_window_operator
 from sharkpy.physical.lowering.select import Builder, Select
 from sharkpy.physical.lowering.shared_queries import shared_queries
+from sharkpy.physical.lowering.user_functions import functions_used
 from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
-from sharkpy.physical.stage import StageInput
+from sharkpy.physical.stage import ResultSink, StageInput, StageProgram, StepColumns
 from sharkpy.udf import registry
 from sharkpy.udf.lower import lower_table
 from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.udf.user.function import FunctionUse
+
+_FLAT_UNION = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +35,22 @@ class LoweredFragment:
     sql: str
     inputs: tuple[StageInput, ...]
     leaves: tuple[tuple[str, PhysicalPlan], ...]
+    functions: tuple[FunctionUse, ...] = ()
 
 
-def lower_fragment(fragment: PhysicalPlan) -> LoweredFragment:
-    builder = Builder(coded_columns(fragment), shared_queries(fragment))
+_PASSED_ON = (operators.ExchangeRead, operators.BlockScan, operators.StepOperator)
+"""Operators whose rows need no query where nothing is asked of them."""
+
+
+def lower_fragment(fragment: PhysicalPlan, relations: Iterator[int] | None = None) -> LoweredFragment:
+    builder = Builder(coded_columns(fragment), shared_queries(fragment), relations)
     select = _lower(fragment, builder)
     output = fragment.output
-    is_input = isinstance(fragment, (operators.ExchangeRead, operators.BlockScan)) and select.is_bare
+    is_input = isinstance(fragment, _PASSED_ON) and select.is_bare
     logical = all(select.scope[column.column_id].integer_type is None for column in output)
     passes = is_input and logical and bool(output) and not builder.queries
     sql = "" if passes else builder.finished(select, output)
-    return LoweredFragment(sql, tuple(builder.inputs), tuple(builder.leaves))
+    return LoweredFragment(sql, tuple(builder.inputs), tuple(builder.leaves), functions_used(fragment) if sql else ())
 
 
 def _lower(plan: PhysicalPlan, builder: Builder) -> Select:
@@ -150,7 +159,15 @@ def _union(plan: operators.UnionAll, builder: Builder) -> Select:
         text = select.text(items)
         parts.append(f"({text})" if select.order_by or select.limit else text)
     scope = {column.column_id: Value(_quoted(column), column.dtype) for column in plan.columns}
-    return Select(builder.query("\nUNION ALL\n".join(parts)), scope)
+    return Select(builder.query(_united(parts)), scope)
+
+
+def _united(parts: Sequence[str]) -> str:
+    """The queries as one; many as a balanced tree, which DuckDB binds sooner."""
+    if len(parts) <= _FLAT_UNION:
+        return "\nUNION ALL\n".join(parts)
+    middle = len(parts) // 2
+    return f"({_united(parts[:middle])})\nUNION ALL\n({_united(parts[middle:])})"
 
 
 def _quoted(column: ColumnRef) -> str:
@@ -191,6 +208,16 @@ def _generate(plan: operators.Generate, builder: Builder) -> Select:
     return unnested.with_scope({**unnested.scope, **columns})
 
 
+def _step(plan: operators.StepOperator, builder: Builder) -> Select:
+    """A relation of its own, made of the rows of a query of its own."""
+    below = lower_fragment(plan.child, builder.relations)
+    program = StageProgram(below.sql, below.inputs, plan.child.schema, ResultSink(), below.functions)
+    builder.leaves += below.leaves
+    relation = builder.relation()
+    builder.add_input(StepColumns(relation, plan.step, program, len(plan.passed), plan.schema), plan)
+    return Select(relation, {column.column_id: Value(_quoted(column), column.dtype) for column in plan.output})
+
+
 _OPERATORS: dict[type[PhysicalPlan], Callable[..., Select]] = {
     operators.Project: _project,
     operators.Filter: _filter,
@@ -204,4 +231,5 @@ _OPERATORS: dict[type[PhysicalPlan], Callable[..., Select]] = {
     operators.UnionAll: _union,
     operators.Expand: _expand,
     operators.Generate: _generate,
+    operators.StepOperator: _step,
 }

@@ -46,7 +46,14 @@ def _blocks(plan: BlockScan, builder: Builder) -> Select:
     forms = tuple(scope[column.column_id].integer_type or "" for column in plan.columns)
     values = tuple(scope[column.column_id].values for column in plan.columns)
     stage_input = BlockColumns(
-        relation, plan.names, aliases, schema, forms if any(forms) else (), values if any(values) else (), plan.keys
+        relation,
+        plan.names,
+        aliases,
+        schema,
+        forms if any(forms) else (),
+        values if any(values) else (),
+        plan.keys,
+        plan.sample,
     )
     builder.add_input(stage_input, plan)
     select = Select(relation, scope)
@@ -72,7 +79,7 @@ def _stored(sql: str, dtype: DataType, known: ColumnRange | None) -> Value:
 def _files(plan: FileScan, builder: Builder) -> Select:
     relation = builder.relation()
     aliases = tuple(column_name(column.column_id) for column in plan.columns)
-    builder.add_input(FileColumns(relation, plan.table_schema, plan.names, aliases), plan)
+    builder.add_input(FileColumns(relation, plan.table_schema, plan.names, aliases, plan.sample), plan)
     select = Select(relation, _columns(plan.columns))
     return select if plan.predicate is None else select.filtered(lower_logical(plan.predicate, select.scope))
 

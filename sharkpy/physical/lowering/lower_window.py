@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sharkpy.errors import UnsupportedError
-from sharkpy.expr import WindowCall, WindowFrame
+from sharkpy.expr import Cast, FrameBound, FrameInterval, SortKey, WindowCall, WindowFrame
 from sharkpy.physical.lowering.lower_expr import lower_logical, order_by
 from sharkpy.physical.lowering.select import Select
 from sharkpy.physical.lowering.value import Scope, Value
 from sharkpy.physical.operators import WindowOperator
-from sharkpy.types import DATE, DataType
+from sharkpy.types import DATE, INTEGER_TYPES, DataType, DecimalType
 from sharkpy.udf import registry
 from sharkpy.udf.lower import lower_complete, lower_window
+
+_ROOMY = DecimalType(20, 0)
 
 
 def lower_window_operator(plan: WindowOperator, select: Select) -> Select:
@@ -32,7 +34,7 @@ def _window(call: WindowCall, scope: Scope) -> Value:
         over = _over(call, scope, with_frame=window.takes_frame)
         nulls = " IGNORE NULLS" if call.ignore_nulls else ""
         return Value(lower_window(window, args, types, call.dtype, over=over, nulls=nulls), call.dtype)
-    aggregate = registry.aggregate(call.function)
+    aggregate = registry.aggregate_of(call.function, types)
     if aggregate is None:
         raise UnsupportedError(f"window function {call.function} cannot be computed")
     over = _over(call, scope, with_frame=True)
@@ -44,10 +46,17 @@ def _over(call: WindowCall, scope: Scope, *, with_frame: bool) -> str:
     if call.partition_by:
         parts.append("PARTITION BY " + ", ".join(lower_logical(expr, scope) for expr in call.partition_by))
     if call.order_by:
-        parts.append("ORDER BY " + order_by(call.order_by, scope))
+        has_distance = with_frame and call.frame is not None and call.frame.has_distance
+        keys = _with_room(call.order_by) if has_distance else call.order_by
+        parts.append("ORDER BY " + order_by(keys, scope, is_added_to=has_distance))
     if call.frame is not None and with_frame:
         parts.append(_frame(call.frame, call.order_by[0].dtype if call.order_by else None))
     return f" OVER ({' '.join(parts)})"
+
+
+def _with_room(keys: tuple[SortKey, ...]) -> tuple[SortKey, ...]:
+    """Keys to which the frame's distances can be added: an integer near the end of its type has no room for them."""
+    return tuple(replace(key, expr=Cast(key.expr, _ROOMY)) if key.dtype in INTEGER_TYPES else key for key in keys)
 
 
 def _frame(frame: WindowFrame, key: DataType | None) -> str:
@@ -56,10 +65,10 @@ def _frame(frame: WindowFrame, key: DataType | None) -> str:
     return f"{frame.unit} BETWEEN {start} AND {end}"
 
 
-def _bound(offset: float | None, unbounded: str, in_days: bool) -> str:
+def _bound(offset: FrameBound, unbounded: str, in_days: bool) -> str:
     if offset is None:
         return f"UNBOUNDED {unbounded}"
     if offset == 0:
         return "CURRENT ROW"
-    size = f"INTERVAL {abs(offset)} DAY" if in_days else abs(offset)
+    size = f"INTERVAL {abs(offset)} DAY" if in_days and not isinstance(offset, FrameInterval) else str(abs(offset))
     return f"{size} {'PRECEDING' if offset < 0 else 'FOLLOWING'}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+import itertools
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -70,9 +71,16 @@ class Builder:
     operators that are to be computed once for all places, by their id().
     """
 
-    def __init__(self, coded: frozenset[int] = frozenset(), shapes: Mapping[int, Hashable] = _NO_SHAPES) -> None:
+    def __init__(
+        self,
+        coded: frozenset[int] = frozenset(),
+        shapes: Mapping[int, Hashable] = _NO_SHAPES,
+        relations: Iterator[int] | None = None,
+    ) -> None:
         self.coded = coded
         self.shapes = shapes
+        self.relations = itertools.count() if relations is None else relations
+        """Numbers of relations: those of queries within one another differ."""
         self.inputs: list[StageInput] = []
         self.leaves: list[tuple[str, PhysicalPlan]] = []
         self.queries: list[tuple[str, str]] = []
@@ -81,7 +89,7 @@ class Builder:
         self._names = 0
 
     def relation(self) -> str:
-        return f"in{len(self.inputs)}"
+        return f"in{next(self.relations)}"
 
     def add_input(self, stage_input: StageInput, leaf: PhysicalPlan) -> None:
         self.inputs.append(stage_input)

@@ -11,6 +11,7 @@ from sharkpy.physical.operators.join import LEFT_PRESERVED, RIGHT_PRESERVED, Has
 from sharkpy.physical.operators.limit import LimitOperator
 from sharkpy.physical.operators.project import Project
 from sharkpy.physical.operators.sort import SortOperator
+from sharkpy.physical.operators.step import StepOperator
 from sharkpy.physical.operators.top_n import TopN
 from sharkpy.physical.operators.union_all import UnionAll
 from sharkpy.physical.operators.values_scan import ValuesScan
@@ -35,6 +36,7 @@ __all__ = [
     "Project",
     "SortOperator",
     "SplitSet",
+    "StepOperator",
     "TopN",
     "UnionAll",
     "ValuesScan",

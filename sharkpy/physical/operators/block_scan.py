@@ -23,6 +23,7 @@ from sharkpy.physical.operators.file_scan import partition_note
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.ranges import ColumnRange
 from sharkpy.plan_node import listed
+from sharkpy.row_sample import RowSample
 from sharkpy.types import Schema
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class BlockScan(PhysicalPlan):
     """Hive partitions that are read, and all there are."""
     keys: tuple[tuple[str, KeyBits], ...] = ()
     """By stored column, the keys that a join above has: rows with others may be left out."""
+    sample: RowSample | None = None
 
     @property
     def names_by_id(self) -> dict[int, str]:
@@ -109,6 +111,7 @@ class BlockScan(PhysicalPlan):
     @property
     def label(self) -> str:
         where = f" where {self.predicate}" if self.predicate else ""
+        where += f" {self.sample}" if self.sample else ""
         kept = f"{partition_note(self.partitions)}{self.blocks.num_kept} of {self.blocks.num_blocks} blocks"
         each = ", in every task" if self.is_replicated else ""
         buckets = f" {co_partitioned(self.buckets)}" if isinstance(self.distribution, Hashed) and self.buckets else ""

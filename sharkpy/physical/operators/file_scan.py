@@ -8,6 +8,8 @@ from sharkpy.expr import ColumnRef, Expr
 from sharkpy.physical.distribution import Distribution, Single, Unspecified
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan_node import listed
+from sharkpy.row_sample import RowSample
+from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
 from sharkpy.types import Schema
 
@@ -25,8 +27,7 @@ class SplitSet:
 
 def _split_bytes(split: Split) -> int:
     """Bytes that a split stands for; one counted in row groups or stripes as the file's share at most."""
-    is_bytes = split.format in ("text", "json")
-    return split.length if is_bytes else split.file_bytes
+    return split.length if source(split.format).splits_bytes else split.file_bytes
 
 
 def partition_note(partitions: tuple[int, int] | None) -> str:
@@ -46,6 +47,7 @@ class FileScan(PhysicalPlan):
     is_single: bool = False
     partitions: tuple[int, int] | None = None
     """Hive partitions that are read, and all there are."""
+    sample: RowSample | None = None
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:
@@ -59,4 +61,5 @@ class FileScan(PhysicalPlan):
     def label(self) -> str:
         where = f" where {self.predicate}" if self.predicate else ""
         read = f"{partition_note(self.partitions)}{len(self.splits.splits)} splits"
-        return f"FileScan {self.table_name} {listed(self.columns)}{where} ({read})"
+        sample = f" {self.sample}" if self.sample else ""
+        return f"FileScan {self.table_name} {listed(self.columns)}{where}{sample} ({read})"

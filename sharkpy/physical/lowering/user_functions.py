@@ -1,0 +1,37 @@
+"""The users' functions that a fragment calls: they go with its program to the tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sharkpy.expr import AggregateCall, Call, Expr, Literal, WindowCall
+from sharkpy.physical.operators import StepOperator
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.udf.literals import lower_literal
+from sharkpy.udf.user.function import MARK, FunctionUse, UserFunction, constant_values, find
+
+
+def functions_used(fragment: PhysicalPlan) -> tuple[FunctionUse, ...]:
+    """Each once, in order of first use; what is below a step belongs to a program of its own."""
+    return tuple(dict.fromkeys(_uses(fragment)))
+
+
+def function_use(function: UserFunction, call: Call | AggregateCall | WindowCall) -> FunctionUse:
+    texts = [lower_literal(arg.value, arg.dtype) if isinstance(arg, Literal) else "" for arg in call.args]
+    return FunctionUse(function, tuple(arg.dtype for arg in call.args), call.dtype, constant_values(texts))
+
+
+def _uses(plan: PhysicalPlan) -> Iterator[FunctionUse]:
+    for expr in plan.expressions:
+        for part in expr.walk():
+            yield from _use(part)
+    if not isinstance(plan, StepOperator):
+        for child in plan.children:
+            yield from _uses(child)
+
+
+def _use(expr: Expr) -> Iterator[FunctionUse]:
+    if isinstance(expr, (Call, AggregateCall, WindowCall)) and MARK in expr.function:
+        function = find(expr.function)
+        if function is not None:
+            yield function_use(function, expr)

@@ -1,0 +1,33 @@
+"""Hands the rows of the operators below to Python code, and what that makes of them to those above."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.expr import ColumnRef
+from sharkpy.physical.distribution import Distribution
+from sharkpy.physical.plan import PhysicalPlan, retained
+from sharkpy.plan_node import listed
+from sharkpy.row_step import RowStep
+
+
+@dataclass(frozen=True, slots=True)
+class StepOperator(PhysicalPlan):
+    """The child's columns are those of `passed` and, behind them, the step's arguments."""
+
+    child: PhysicalPlan
+    step: RowStep
+    columns: tuple[ColumnRef, ...]
+    passed: tuple[ColumnRef, ...] = ()
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.passed + self.columns
+
+    @property
+    def distribution(self) -> Distribution:
+        return retained(self.child.distribution, self.output)
+
+    @property
+    def label(self) -> str:
+        return f"Step {self.step.label} as {listed(self.columns)}"

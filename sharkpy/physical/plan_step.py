@@ -1,0 +1,40 @@
+"""Steps of Python code in physical plans: what they read, and where their rows must lie."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sharkpy.logical import Distribute, Filter, LogicalPlan, Project, Sort, Step
+from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.operators import Exchange, StepOperator
+from sharkpy.physical.operators import Project as ProjectOperator
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.script import Script
+
+
+def step_input(plan: LogicalPlan) -> LogicalPlan:
+    """What a step reads: rows in a total order all go to one task, or its order would end where a task does."""
+    match plan:
+        case Sort(child, _, True):
+            return dataclasses.replace(plan, child=Distribute(child, ()))
+        case Project(child) | Filter(child):
+            return dataclasses.replace(plan, child=step_input(child))
+    return plan
+
+
+def plan_step(node: Step, child: PhysicalPlan, ids: FreshIds) -> StepOperator:
+    """The step over exactly what it reads: the columns that it hands on, then its arguments."""
+    arguments = tuple(ids.alias(expr, "argument") for expr in node.arguments)
+    return StepOperator(ProjectOperator(child, node.passed + arguments), node.step, node.columns, node.passed)
+
+
+def has_step(plan: PhysicalPlan) -> bool:
+    """Whether the stage of `plan` has a step: running it once more, for a sample, is not worth while."""
+    if isinstance(plan, Exchange):
+        return False
+    return isinstance(plan, StepOperator) or any(map(has_step, plan.children))
+
+
+def runs_scripts(plan: PhysicalPlan) -> bool:
+    """Whether programs of the user's run for the plan."""
+    return any(isinstance(node, StepOperator) and isinstance(node.step, Script) for node in plan.walk())

@@ -23,9 +23,10 @@ from sharkpy.execution.tables.cache import TableCache
 from sharkpy.expr import ColumnRef
 from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stage import BlockSink, FileSink
+from sharkpy.query_snapshot import QuerySnapshot
 from sharkpy.restrictions import UNRESTRICTED
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.registry import FILE_SUFFIXES, source
+from sharkpy.sources.registry import file_suffix, source
 from sharkpy.type_parser import parse_type
 from sharkpy.types import Field, Schema, arrow_schema, from_arrow
 
@@ -60,22 +61,32 @@ class FakeSession:
         self.current_database = "default"
         self.restrictions = UNRESTRICTED
 
-    def write_files(self, plan: LogicalPlan, sink: FileSink) -> Sequence[tuple[str, int, int]]:
+    def snapshot(self) -> QuerySnapshot:
+        raise NotImplementedError
+
+    def write_files(
+        self, plan: LogicalPlan, sink: FileSink, snapshot: QuerySnapshot | None = None
+    ) -> Sequence[tuple[str, int, int]]:
         rows = _rows(plan)
-        path = f"{sink.directory}/part-0{FILE_SUFFIXES[sink.format]}"
+        path = f"{sink.directory}/part-0{file_suffix(sink.format, sink.properties)}"
         table = rows.table.rename_columns(list(sink.schema.names)).cast(arrow_schema(sink.schema))
         count = source(sink.format).write(table.to_batches(), sink.schema, sink.properties, path)
         if rows.error is not None:
             raise rows.error
         return [(path, count, 0)]
 
-    def write_blocks(self, plan: LogicalPlan, sink: BlockSink) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
+    def write_blocks(
+        self, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot | None = None
+    ) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
         table = _rows(plan).table.rename_columns(list(sink.schema.names)).cast(arrow_schema(sink.schema))
         encoded = encode_block(table, sink.schema)
         return [(self.engine.store.writer().write(encoded), encoded.statistics)]
 
     def batches(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
         yield from _rows(plan).table.to_batches()
+
+    def forget_plans(self, table: Table) -> None:
+        pass
 
     def explain(self, command: Explain) -> CommandResult:
         raise NotImplementedError

@@ -49,7 +49,7 @@ def test_tables_and_views_are_told_apart(context: sharkpy.SharkContext) -> None:
     }
     assert {name: "Type: VIEW" in facts[2] for name, facts in found.items()} == {"t": False, "tv": True, "v": True}
     text = found["t"][2]
-    assert "Provider: parquet" in text
+    assert "Provider: text" in text
     assert "Comment: two lines" in text
     assert OWNER.findall(text) == ["ann"]
     assert COLUMN.findall(text) == [("a", "int", "true"), ("m", "map<string,int>", "true"), ("ds", "string", "true")]

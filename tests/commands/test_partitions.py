@@ -15,7 +15,6 @@ import sharkpy
 from sharkpy.catalog.cache_policy import CachePolicy, PolicyKind
 from sharkpy.catalog.hive_partition import partition_name, partition_values
 from sharkpy.errors import BindError, SharkError
-from sharkpy.execution.commands import partition_writes
 from sharkpy.execution.tables.held_partitions import held_partitions
 from sharkpy.sources import layout
 
@@ -88,7 +87,7 @@ def test_a_failure_in_the_middle_changes_nothing(
             raise KeyboardInterrupt
         return placed[-1]
 
-    monkeypatch.setattr(partition_writes.layout, "place_generation", failing)
+    monkeypatch.setattr(layout, "place_generation", failing)
     verb = "OVERWRITE TABLE" if overwrite else "INTO"
     with pytest.raises((OSError, KeyboardInterrupt)):
         context.sql(f"INSERT {verb} t SELECT a + 10, d FROM t UNION ALL SELECT 99, 99")

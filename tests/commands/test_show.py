@@ -24,14 +24,14 @@ def test_show(session: Any) -> None:
     assert session.run(commands.ShowDatabases()) == [("default",)]
     assert session.run(commands.ShowColumns(table)) == [("a",), ("s",)]
     assert session.run(commands.ShowTableProperties(table)) == [("k", "v")]
-    assert session.run(commands.ShowTableProperties(table, "k")) == [("k", "v")]
+    assert session.run(commands.ShowTableProperties(table, "k")) == [("v", "")]
 
 
 def test_describe(session: Any) -> None:
     table = session.create("t", comment="about", properties=(("k", "v"),))
     assert names(session, commands.DescribeTable(table)) == ("col_name", "data_type", "comment")
     assert session.run(commands.DescribeTable(table)) == [("a", "int", ""), ("s", "string", "")]
-    assert session.run(commands.DescribeTable(table, column="S")) == [("s", "string", "")]
+    assert session.run(commands.DescribeTable(table, column=("s",))) == [("s", "string", "")]
     rows = session.run(commands.DescribeTable(table, "formatted"))
     assert rows[0] == ("# col_name", "data_type", "comment")
     facts = {row[0]: row[1] for row in rows}

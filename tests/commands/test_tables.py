@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -125,11 +126,10 @@ def test_rename_moves_managed_data(session: Any) -> None:
 def test_add_columns_and_properties(session: Any) -> None:
     table = session.create("t")
     session.insert(table, [(1, "x")])
-    session.run(commands.AddColumns(table, (Field("z", parse_type("int")),)))
+    added = dataclasses.replace(table, schema=Schema((*table.schema, Field("z", parse_type("int")))))
+    session.run(commands.AlterTable(table, added))
     table = session.catalog.table("default", "t")
     assert session.file_rows(table) == [(1, "x", None)]
-    with pytest.raises(BindError):
-        session.run(commands.AddColumns(table, (Field("a", parse_type("int")),)))
     session.run(commands.SetTableProperties(table, (("k", "v"), ("skip.header.line.count", "1"))))
     table = session.catalog.table("default", "t")
     assert dict(table.properties)["k"] == "v"
@@ -181,3 +181,26 @@ def test_databases(session: Any) -> None:
     assert session.current_database == "d"
     session.run(commands.DropDatabase("d", False, True))
     assert session.current_database == "default"
+
+
+def test_no_managed_table_lies_where_the_warehouse_does(session: Any, root: Path) -> None:
+    """DROP TABLE deletes a managed table's folder."""
+    (root / "mine.txt").write_text("x")
+    with pytest.raises(BindError, match="holds the warehouse"):
+        session.create("t", location=str(root))
+    table = session.create("t")
+    for place in (str(root), session.catalog.warehouse_dir):
+        with pytest.raises(BindError, match="holds the warehouse"):
+            session.run(commands.AlterTable(table, dataclasses.replace(table, location=place)))
+    external = session.create("e", location=str(root), kind=TableKind.EXTERNAL)
+    session.run(commands.DropTable(external))
+    session.run(commands.DropTable(table))
+    assert (root / "mine.txt").read_text() == "x"
+
+
+def test_a_folder_that_holds_the_warehouse_is_never_removed(session: Any, root: Path) -> None:
+    """Not even where a catalog says so."""
+    table = session.create("t")
+    session.catalog.alter_table(dataclasses.replace(table, location=str(root)))
+    session.run(commands.DropTable(session.catalog.table("default", "t")))
+    assert Path(session.catalog.state_dir).is_dir()

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sharkpy.execution.spark.gateway import logging_properties, pyspark_home
-from sharkpy.execution.spark.java import find_java
+from sharkpy.java import find_java
 
 _TIMEOUT_SECONDS = 60.0
 

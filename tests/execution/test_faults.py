@@ -17,8 +17,8 @@ from sharkpy.conf import Conf
 from sharkpy.errors import ExecutionError
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.scratch import make_scratch
-from sharkpy.execution.spark.java import packaged_java
 from sharkpy.execution.stages.stage_runner import StageRunner
+from sharkpy.java import packaged_java
 from sharkpy.physical.stage import ExchangeColumns, HashSink
 from sharkpy.types import BIGINT
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from sharkpy import java
 from sharkpy.errors import ConfigurationError
-from sharkpy.execution.spark import java
 
 
 def fake_java(folder: Path, version: str | None, *, release: bool = True) -> Path:

@@ -6,30 +6,35 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.store import TEMPORARY_KINDS, new_table_id
 from sharkpy.commands import CreateTable
 from sharkpy.conf import BLOCK_ROWS, user_name
 from sharkpy.errors import TableExistsError, UnsupportedError
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
-from sharkpy.execution.commands.insert import load_new_blocks
 from sharkpy.execution.commands.partition_insert import write_partitions
-from sharkpy.execution.commands.partition_writes import publish_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import (
     check_properties,
+    check_storage,
+    managed_folder,
     storage_format,
     stored_query,
     stored_schema,
     with_cache_property,
 )
 from sharkpy.execution.commands.tables import release_dropped
+from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.commands.writes.publish import publish
+from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stage import BlockSink, FileSink
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
+from sharkpy.types import Schema
 
 
 def create_table(command: CreateTable, session: CommandSession) -> CommandResult:
@@ -71,11 +76,14 @@ def _known(command: CreateTable, session: CommandSession) -> Table | None:
 def _table(command: CreateTable, session: CommandSession, old: Table | None) -> Table:
     properties = with_cache_property(command.name, command.properties, session.conf)
     check_properties(properties)
-    storage = storage_format(command.storage, properties, session.conf)
+    storage = storage_format(command.storage, properties, session.conf, is_from_query=command.query is not None)
+    fields = stored_schema(command.schema).fields
+    num_stored = len(fields) - len(command.partition_columns)
+    columns = columns_of_format(storage, properties, list(fields[:num_stored])) or []
+    schema = Schema((*columns, *fields[num_stored:]))
+    check_storage(storage, schema.select([column.name for column in columns]))
     table_id, kind = new_table_id(), command.kind
-    location = None if command.location is None else layout.local_path(command.location)
-    if command.location is not None:
-        session.restrictions.check_path(command.location)
+    location = None if command.location is None else managed_folder(command.location, kind, session)
     mode = dict(properties).get("shark.cache", "").upper()
     is_blocks = mode == CacheMode.MEMORY_ONLY.value and not command.partition_columns
     if command.query is not None and is_blocks and location is None:
@@ -84,7 +92,7 @@ def _table(command: CreateTable, session: CommandSession, old: Table | None) -> 
         location = str(Path(session.catalog.state_dir, "temporary", table_id))
     elif location is None:
         location = session.catalog.managed_location(command.database, command.name)
-        if old is not None:
+        if old is not None or session.catalog.readers.is_read(location):
             location = f"{location}-{table_id[:8]}"
     if old is not None and (old.kind in TEMPORARY_KINDS) != (kind is TableKind.TEMPORARY):
         raise UnsupportedError(
@@ -97,7 +105,7 @@ def _table(command: CreateTable, session: CommandSession, old: Table | None) -> 
         session.catalog.database(command.database).name,
         command.name.lower(),
         kind,
-        stored_schema(command.schema),
+        schema,
         storage,
         location,
         properties,
@@ -105,6 +113,8 @@ def _table(command: CreateTable, session: CommandSession, old: Table | None) -> 
         partition_columns=command.partition_columns,
         buckets=chosen_buckets(command.buckets, command.query, session),
         owner=user_name(session.conf),
+        skew=command.skew,
+        constraints=command.constraints,
     )
 
 
@@ -141,8 +151,9 @@ def _create_partitioned(table: Table, query: LogicalPlan, session: CommandSessio
     try:
         spec = tuple((name, None) for name in table.partition_columns)
         names = write_partitions(table, query, spec, staging, session)
+        write = TablePartitions(table, staging, names, True, session)
         created = session.catalog.create_table(
-            table, publish=lambda: publish_partitions(table, staging, names, True, session), replace=replace
+            table, publish=lambda: publish([write], session.catalog), replace=replace
         )
     except BaseException:
         layout.discard_staging(staging)

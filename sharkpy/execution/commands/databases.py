@@ -1,9 +1,12 @@
-"""CREATE DATABASE, DROP DATABASE, USE."""
+"""CREATE, ALTER and DROP DATABASE, USE."""
 
 from __future__ import annotations
 
+import dataclasses
+
 from sharkpy.catalog.store import DEFAULT_DATABASE
-from sharkpy.commands import CreateDatabase, DropDatabase, UseDatabase
+from sharkpy.commands import AlterDatabase, CreateDatabase, DropDatabase, UseDatabase
+from sharkpy.conf import user_name
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.sources.layout import local_path
@@ -19,7 +22,19 @@ def create_database(command: CreateDatabase, session: CommandSession) -> Command
         if_not_exists=command.if_not_exists,
         comment=command.comment,
         location=location,
+        properties=command.properties,
+        owner=user_name(session.conf),
     )
+    return NOTHING
+
+
+def alter_database(command: AlterDatabase, session: CommandSession) -> CommandResult:
+    """Tables that are there stay where they are."""
+    altered = command.altered
+    if altered.location != command.database.location:
+        session.restrictions.check_path(altered.location)
+        altered = dataclasses.replace(altered, location=local_path(altered.location))
+    session.catalog.alter_database(altered)
     return NOTHING
 
 

@@ -1,85 +1,106 @@
-"""INSERT INTO, INSERT OVERWRITE and TRUNCATE TABLE."""
+"""INSERT INTO and OVERWRITE tables and folders, one target or many."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from sharkpy.catalog.model import Table, TableKind
-from sharkpy.commands import Insert, TruncateTable
+from sharkpy.commands import Insert, InsertDirectory, MultiInsert
 from sharkpy.conf import BLOCK_ROWS
-from sharkpy.errors import BindError, CancelledError, ResourceError, UnsupportedError
+from sharkpy.errors import BindError
 from sharkpy.execution.commands.bucketed_query import bucketed_query
-from sharkpy.execution.commands.partition_insert import insert_partitions, truncate_partitions
+from sharkpy.execution.commands.partition_insert import has_partition, stage_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.shared_source import shared_source
+from sharkpy.execution.commands.storage import check_storage, storage_format, stored_query, stored_schema
+from sharkpy.execution.commands.writes.directory import Directory
+from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.table_blocks import TableBlocks
+from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.tasks.row_buckets import bucketing
+from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stage import BlockSink, FileSink
-from sharkpy.sources import layout
+from sharkpy.types import Field, Schema
+
+if TYPE_CHECKING:
+    from sharkpy.query_snapshot import QuerySnapshot
 
 
-def insert(command: Insert, session: CommandSession) -> CommandResult:
+def insert(command: Insert | InsertDirectory, session: CommandSession) -> CommandResult:
     """Files are written aside and become data by one rename, after the query has read all it needs."""
+    _insert_all([command], session, None)
+    return NOTHING
+
+
+def multi_insert(command: MultiInsert, session: CommandSession) -> CommandResult:
+    """All queries read one snapshot; all targets are put in place together, or none."""
+    snapshot = session.snapshot()
+    queries = [one.query for one in command.inserts]
+    with shared_source(command.source, queries, session, snapshot) as resolved:
+        _insert_all([replace(one, query=resolved(one.query)) for one in command.inserts], session, snapshot)
+    return NOTHING
+
+
+def _insert_all(
+    commands: Sequence[Insert | InsertDirectory], session: CommandSession, snapshot: QuerySnapshot | None
+) -> None:
+    writes: list[StagedWrite] = []
+    with discarding(writes):
+        for command in commands:
+            if isinstance(command, InsertDirectory):
+                _stage_directory(command, session, snapshot, writes)
+            else:
+                stage(command, session, snapshot, writes)
+        if snapshot is not None:
+            snapshot.release()
+        publish(writes, session.catalog)
+
+
+def stage(command: Insert, session: CommandSession, snapshot: QuerySnapshot | None, writes: list[StagedWrite]) -> None:
+    """The rows written aside; `writes` has the target as soon as there is something to discard."""
     table = command.table
     if table.is_view:
         raise BindError(f'"{table.name}" is a view: rows cannot be inserted', sqlstate="42809")
-    if table.is_partitioned:
-        insert_partitions(command, session)
-        load_new_blocks(table, session)
-        return NOTHING
-    if table.location is None:
-        query = bucketed_query(command.query, table.schema, table.buckets)
-        sink = BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None, bucketing(table.buckets, table.schema))
-        session.table_cache.append(table, session.write_blocks(query, sink), overwrite=command.overwrite)
-        return NOTHING
-    location = table_folder(table)
-    staging = layout.new_staging(location)
-    try:
-        buckets = bucketing(table.buckets, table.schema)
-        sink_files = FileSink(table.schema, table.storage.name, table.storage.properties, staging, buckets=buckets)
-        session.write_files(bucketed_query(command.query, table.schema, table.buckets), sink_files)
-        layout.publish(staging, location, overwrite=command.overwrite)
-    except BaseException:
-        layout.discard_staging(staging)
-        raise
-    load_new_blocks(table, session)
-    return NOTHING
-
-
-def truncate_table(command: TruncateTable, session: CommandSession) -> CommandResult:
-    table = command.table
-    if table.is_view or table.kind is TableKind.EXTERNAL:
-        raise BindError(f'TRUNCATE of "{table.name}", which is not a managed table', sqlstate="42809")
-    if table.is_partitioned:
-        truncate_partitions(command, session)
-        load_new_blocks(table, session)
-        return NOTHING
-    if table.location is None:
-        session.table_cache.append(table, (), overwrite=True)
-        return NOTHING
-    location = table_folder(table)
-    staging = layout.new_staging(location)
-    try:
-        layout.publish(staging, location, overwrite=True)
-    except BaseException:
-        layout.discard_staging(staging)
-        raise
-    load_new_blocks(table, session)
-    return NOTHING
-
-
-def table_folder(table: Table) -> str:
-    """The folder of a table that rows are to be added to."""
-    location = layout.local_path(table.location or "")
-    if Path(location).is_file():
-        raise UnsupportedError(f'adding rows to table "{table.name}", whose location is the file "{location}"')
-    return location
-
-
-def load_new_blocks(table: Table, session: CommandSession) -> None:
-    """The statement is done when its files are: blocks that found no room are loaded by the next query."""
-    if not session.table_cache.is_loaded(table):
+    if command.if_not_exists and has_partition(command, session):
         return
-    try:
-        session.table_cache.version(table)
-    except (CancelledError, ResourceError):
-        session.table_cache.release(table)
+    if table.is_partitioned:
+        stage_partitions(command, session, snapshot, writes)
+        return
+    query, buckets = bucketed_query(command.query, table.schema, table.buckets), bucketing(table.buckets, table.schema)
+    if table.location is None:
+        sink = BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None, buckets)
+        writes.append(TableBlocks(table, command.overwrite, session, session.write_blocks(query, sink, snapshot)))
+        return
+    write = TableFiles.begin(table, command.overwrite, session)
+    writes.append(write)
+    storage = table.storage
+    files = FileSink(table.schema, storage.name, storage.properties, write.staging, buckets=buckets)
+    session.write_files(query, files, snapshot)
+
+
+def _stage_directory(
+    command: InsertDirectory, session: CommandSession, snapshot: QuerySnapshot | None, writes: list[StagedWrite]
+) -> None:
+    query, storage = command.query, storage_format(command.storage, (), session.conf)
+    schema = stored_schema(_distinct_names(query))
+    check_storage(storage, schema)
+    write = Directory.begin(command.path, session)
+    writes.append(write)
+    sink = FileSink(schema, storage.name, storage.properties, write.staging)
+    session.write_files(stored_query(query, schema), sink, snapshot)
+
+
+def _distinct_names(query: LogicalPlan) -> Schema:
+    """The query's columns; formats with names of columns need different ones."""
+    taken: set[str] = set()
+    fields: list[Field] = []
+    for column in query.output:
+        name, number = column.name, 0
+        while name in taken:
+            number += 1
+            name = f"{column.name}_{number}"
+        taken.add(name)
+        fields.append(Field(name, column.dtype))
+    return Schema(tuple(fields))

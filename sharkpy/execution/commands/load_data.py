@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import errno
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
-from sharkpy.commands import LoadData
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.shared_folders import require_own_folder
+from sharkpy.catalog.store import new_table_id
+from sharkpy.commands import Insert, LoadData
 from sharkpy.errors import BindError, SourceError
-from sharkpy.execution.commands.insert import load_new_blocks, table_folder
+from sharkpy.execution.commands.insert import insert
 from sharkpy.execution.commands.partition_spec import spec_name
-from sharkpy.execution.commands.partition_writes import publish_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.table_files import TableFiles, table_folder
+from sharkpy.execution.commands.writes.table_partitions import TablePartitions
+from sharkpy.expr import ColumnRef
+from sharkpy.logical import Scan
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
+from sharkpy.types import Schema
 
 
 def load_data(command: LoadData, session: CommandSession) -> CommandResult:
-    """LOCAL copies files, else they move: linked or copied aside, published by one rename, then unlinked."""
+    """The files that a path names, or their rows, and what is not LOCAL is gone from there afterwards."""
     table = command.table
     if table.is_view or table.location is None:
         raise BindError(f'LOAD DATA into "{table.name}", which has no files', sqlstate="42809")
@@ -26,28 +35,53 @@ def load_data(command: LoadData, session: CommandSession) -> CommandResult:
     sources = source_files(command.path)
     for path in sources:
         session.restrictions.check_path(path)
-    location = table_folder(table)
-    partition = spec_name(table, command.partition, session)
-    staging = layout.new_staging(location)
-    try:
-        folder = str(Path(staging, partition))
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        for path in sources:
-            _place(path, _free_name(folder, Path(path).name), may_link=not command.is_local)
-        if partition:
-            publish_partitions(table, staging, [partition], command.overwrite, session)
-        else:
-            layout.publish(staging, location, overwrite=command.overwrite)
-    except OSError as error:
-        layout.discard_staging(staging)
-        raise io_error(error, command.path) from None
-    except BaseException:
-        layout.discard_staging(staging)
-        raise
+    load = _insert_rows if command.is_insert else _take_files
+    load(command, sources, session)
     if not command.is_local:
         _remove(sources)
-    load_new_blocks(table, session)
     return NOTHING
+
+
+def _insert_rows(command: LoadData, sources: Sequence[str], session: CommandSession) -> None:
+    """The files are those of a table for this statement: its last columns are the partition columns without a value."""
+    table = command.table
+    given = {name for name, value in command.partition if value is not None}
+    schema = Schema(tuple(field for field in table.schema if field.name not in given))
+    folder = layout.new_staging(table_folder(table))
+    try:
+        for path in sources:
+            Path(_free_name(folder, Path(path).name)).symlink_to(path)
+        kind, storage = TableKind.EXTERNAL, command.storage or table.storage
+        files = Table(new_table_id(), table.database, "loaded", kind, schema, storage, folder)
+        columns = tuple(ColumnRef(number, field.name, field.dtype) for number, field in enumerate(schema, start=1))
+        insert(Insert(table, Scan(files, columns, schema.names), command.overwrite, command.partition), session)
+    except OSError as error:
+        raise io_error(error, command.path) from None
+    finally:
+        layout.discard_staging(folder)
+
+
+def _take_files(command: LoadData, sources: Sequence[str], session: CommandSession) -> None:
+    """LOCAL copies files, else they move: linked or copied aside, put in place by one rename, then unlinked."""
+    table = command.table
+    partition = spec_name(table, command.partition, session)
+    staging = layout.new_staging(table_folder(table))
+    write: StagedWrite
+    if partition:
+        write = TablePartitions(table, staging, [partition], command.overwrite, session)
+    else:
+        if command.overwrite:
+            require_own_folder(table_folder(table), "LOAD DATA … OVERWRITE")
+        write = TableFiles(table, table_folder(table), staging, command.overwrite, session)
+    with discarding([write]):
+        try:
+            folder = str(Path(staging, partition))
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            for path in sources:
+                _place(path, _free_name(folder, Path(path).name), may_link=not command.is_local)
+        except OSError as error:
+            raise io_error(error, command.path) from None
+        publish([write], session.catalog)
 
 
 def source_files(path: str) -> list[str]:

@@ -1,25 +1,20 @@
-"""ALTER TABLE ADD, DROP, RENAME PARTITION and SET LOCATION; MSCK REPAIR TABLE; SHOW PARTITIONS."""
+"""ALTER TABLE ADD, DROP, RENAME and EXCHANGE PARTITION."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from sharkpy.catalog.hive_partition import HivePartition, partition_name, unescape
+from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.commands import (
     AddPartitions,
     DropPartitions,
+    ExchangePartition,
     RenamePartition,
-    RepairTable,
-    SetPartitionLocation,
-    ShowPartitions,
 )
 from sharkpy.errors import BindError
-from sharkpy.execution.commands.insert import load_new_blocks
 from sharkpy.execution.commands.partition_spec import (
     matching_filter,
     matching_spec,
@@ -27,35 +22,41 @@ from sharkpy.execution.commands.partition_spec import (
     spec_name,
     the_partition,
 )
-from sharkpy.execution.commands.result import NOTHING, CommandResult, text_rows
+from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
-from sharkpy.sources import layout
+from sharkpy.execution.commands.storage import managed_folder
+from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.sources.failures import io_error
 
 _EXISTS = "42710"
 
 
 def add_partitions(command: AddPartitions, session: CommandSession) -> CommandResult:
-    """All of them or none; what lies in their folders already are their rows."""
+    """All of them or none; what lies in their folders already are their rows. Those of views are names alone."""
     table = command.table
-    named = [(spec, spec_name(table, spec, session), place) for spec, place in command.partitions]
-    for _, _, place in named:
-        if place is not None:
-            session.restrictions.check_path(place)
+    named = [(spec, spec_name(table, spec, session)) for spec, _ in command.partitions]
+    folders = [None if place is None else _folder(table, place, session) for _, place in command.partitions]
     with session.catalog.partition_changes(table) as changes:
-        for spec, name, place in named:
+        for (spec, name), location in zip(named, folders, strict=True):
             if matching_spec(table, list(changes.known.values()), spec):
                 if not command.if_not_exists:
                     raise _exists(table, name)
                 continue
-            location = None if place is None else layout.local_path(place)
-            folder = location or str(Path(table.location or "", name))
-            if location is None:
-                session.catalog.clear_garbage(folder)
-            _make_folder(folder)
+            if not table.is_view:
+                folder = location or str(Path(table.location or "", name))
+                if location is None:
+                    session.catalog.clear_garbage(folder)
+                _make_folder(folder)
             changes.add(name, location)
-    load_new_blocks(table, session)
+    if not table.is_view:
+        load_new_blocks(table, session)
     return NOTHING
+
+
+def _folder(table: Table, place: str, session: CommandSession) -> str:
+    """A LOCATION that is a plain relative path is one below the table's folder, as in Hive."""
+    is_relative = ":" not in place and not Path(place).expanduser().is_absolute()
+    return managed_folder(str(Path(table.location or "", place)) if is_relative else place, table.kind, session)
 
 
 def drop_partitions(command: DropPartitions, session: CommandSession) -> CommandResult:
@@ -70,7 +71,8 @@ def drop_partitions(command: DropPartitions, session: CommandSession) -> Command
             gone |= {one.name: one for one in found}
         changes.drop(gone.values(), with_data=table.kind is TableKind.MANAGED)
     session.catalog.collect_garbage()
-    load_new_blocks(table, session)
+    if not table.is_view:
+        load_new_blocks(table, session)
     return NOTHING
 
 
@@ -105,61 +107,33 @@ def _move(folder: str, target: str) -> None:
         raise io_error(error, target) from None
 
 
-def set_partition_location(command: SetPartitionLocation, session: CommandSession) -> CommandResult:
-    """The rows are those of the new folder; what is in the old one stays there."""
-    table = command.table
-    session.restrictions.check_path(command.location)
-    with session.catalog.partition_changes(table) as changes:
-        old = the_partition(table, list(changes.known.values()), command.partition)
-        location = layout.local_path(command.location)
-        changes.alter(old, dataclasses.replace(old, location=location, newest=None))
-    load_new_blocks(table, session)
-    return NOTHING
-
-
-def repair_table(command: RepairTable, session: CommandSession) -> CommandResult:
-    """Folders by the names of Hive partitions are registered; those that have none any more are forgotten."""
-    table = command.table
-    root = table.location or ""
-    with session.catalog.partition_changes(table) as changes:
-        if command.drops:
-            gone = [one for one in changes.known.values() if not Path(one.folder(table)).is_dir()]
-            changes.drop(gone, with_data=False)
-        if command.adds:
-            known = {one.folder(table) for one in changes.known.values()}
-            for folder, values in _folders(root, table.partition_columns):
-                name = partition_name(table.partition_columns, values)
-                if folder in known or name in changes.known:
-                    continue
-                changes.add(name, None if folder == str(Path(root, name)) else folder)
-    load_new_blocks(table, session)
-    return NOTHING
-
-
-def _folders(path: str, columns: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The folders column=value, one level a column, with their values."""
-    if not columns:
-        yield path, ()
-        return
+def exchange_partition(command: ExchangePartition, session: CommandSession) -> CommandResult:
+    """All of the source's Hive partitions with the values, their data with them; the table may have none of these."""
+    table, source = command.table, command.source
+    moved: list[tuple[str, str]] = []
     try:
-        with os.scandir(path) as scan:
-            entries = sorted((entry for entry in scan if entry.is_dir()), key=lambda entry: entry.name)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise io_error(error, path) from None
-    for entry in entries:
-        column, separator, value = entry.name.partition("=")
-        if separator and unescape(column).lower() == columns[0]:
-            for folder, values in _folders(entry.path, columns[1:]):
-                yield folder, (unescape(value), *values)
-
-
-def show_partitions(command: ShowPartitions, session: CommandSession) -> CommandResult:
-    found = list(session.catalog.partitions(command.table))
-    if command.partition is not None:
-        found = matching_spec(command.table, found, command.partition)
-    return text_rows(("partition",), [(one.name,) for one in found])
+        with session.catalog.partition_changes(source) as there, session.catalog.partition_changes(table) as here:
+            found = matching_spec(source, list(there.known.values()), command.partition)
+            if not found:
+                raise no_such_partition(source, ", ".join(f"{name}='{value}'" for name, value in command.partition))
+            if taken := next((one.name for one in found if one.name in here.known), None):
+                raise _exists(table, taken)
+            for one in found:
+                storage = None if one.storage_of(source) == table.storage else one.storage_of(source)
+                folder, target = one.folder(source), str(Path(table.location or "", one.name))
+                there.drop([one], with_data=False)
+                here.add(one.name, one.location, one.newest, storage, one.columns)
+                if one.location is None:
+                    session.catalog.clear_garbage(target)
+                    _move(folder, target)
+                    moved.append((folder, target))
+    except BaseException:
+        for folder, target in moved:
+            _move(target, folder)
+        raise
+    for changed in (source, table):
+        load_new_blocks(changed, session)
+    return NOTHING
 
 
 def _make_folder(folder: str) -> None:

@@ -22,6 +22,10 @@ class CommandResult:
 NOTHING = CommandResult(Schema(()), None)
 
 
+def done() -> CommandResult:
+    return NOTHING
+
+
 def text_rows(names: Sequence[str], rows: Iterable[Sequence[str | None]]) -> CommandResult:
     """A result of string columns."""
     schema = Schema(tuple(Field(name, STRING) for name in names))

@@ -7,33 +7,49 @@ from typing import Any
 
 from sharkpy import commands
 from sharkpy.errors import UnsupportedError
+from sharkpy.execution.commands.alter_table import alter_partition, alter_table, touch_table
+from sharkpy.execution.commands.analyze_table import analyze_table
 from sharkpy.execution.commands.cache import cache_table, clear_cache, uncache_table
 from sharkpy.execution.commands.create_table import create_table
-from sharkpy.execution.commands.databases import create_database, drop_database, use_database
-from sharkpy.execution.commands.describe import describe_database, describe_function, describe_table
-from sharkpy.execution.commands.insert import insert, truncate_table
+from sharkpy.execution.commands.databases import alter_database, create_database, drop_database, use_database
+from sharkpy.execution.commands.describe import describe_database, describe_query, describe_table
+from sharkpy.execution.commands.export_table import export_table, import_table
+from sharkpy.execution.commands.functions import describe_function, show_functions
+from sharkpy.execution.commands.insert import insert, multi_insert
 from sharkpy.execution.commands.load_data import load_data
 from sharkpy.execution.commands.partitions import (
     add_partitions,
     drop_partitions,
+    exchange_partition,
     rename_partition,
-    repair_table,
-    set_partition_location,
-    show_partitions,
 )
+from sharkpy.execution.commands.repair_table import repair_table
+from sharkpy.execution.commands.resources import add_resources, delete_resources, list_resources
 from sharkpy.execution.commands.result import CommandResult
+from sharkpy.execution.commands.row_changes import change_rows
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.settings import reset_conf, set_conf
 from sharkpy.execution.commands.show import (
     show_columns,
+    show_conf,
     show_databases,
-    show_functions,
+    show_empty,
     show_table_extended,
     show_table_properties,
     show_tables,
 )
-from sharkpy.execution.commands.show_create_table import show_create_table
-from sharkpy.execution.commands.tables import add_columns, create_view, drop_table, rename_table, set_table_properties
+from sharkpy.execution.commands.show_create_table import show_create_database, show_create_table
+from sharkpy.execution.commands.show_partitions import show_partitions
+from sharkpy.execution.commands.tables import create_view, drop_table, rename_table, set_table_properties
+from sharkpy.execution.commands.truncate import truncate_table
+from sharkpy.execution.commands.update_statistics import update_statistics
+from sharkpy.execution.commands.user_functions import (
+    create_function,
+    create_macro,
+    drop_function,
+    drop_macro,
+    reload_functions,
+)
 
 
 def _explain(command: commands.Explain, session: CommandSession) -> CommandResult:
@@ -50,15 +66,37 @@ _RUNNERS: dict[type[commands.Command], Callable[[Any, CommandSession], CommandRe
     commands.TruncateTable: truncate_table,
     commands.RenameTable: rename_table,
     commands.SetTableProperties: set_table_properties,
-    commands.AddColumns: add_columns,
+    commands.AlterTable: alter_table,
+    commands.AlterPartition: alter_partition,
+    commands.TouchTable: touch_table,
+    commands.AlterDatabase: alter_database,
+    commands.ExchangePartition: exchange_partition,
     commands.AddPartitions: add_partitions,
     commands.DropPartitions: drop_partitions,
     commands.RenamePartition: rename_partition,
-    commands.SetPartitionLocation: set_partition_location,
     commands.RepairTable: repair_table,
+    commands.AnalyzeTable: analyze_table,
+    commands.UpdateStatistics: update_statistics,
     commands.ShowPartitions: show_partitions,
+    commands.ShowEmpty: show_empty,
+    commands.ShowConf: show_conf,
+    commands.ShowCreateDatabase: show_create_database,
+    commands.DescribeQuery: describe_query,
     commands.Insert: insert,
+    commands.InsertDirectory: insert,
+    commands.MultiInsert: multi_insert,
+    commands.ChangeRows: change_rows,
     commands.LoadData: load_data,
+    commands.ExportTable: export_table,
+    commands.ImportTable: import_table,
+    commands.AddResources: add_resources,
+    commands.ListResources: list_resources,
+    commands.DeleteResources: delete_resources,
+    commands.CreateFunction: create_function,
+    commands.DropFunction: drop_function,
+    commands.ReloadFunctions: reload_functions,
+    commands.CreateMacro: create_macro,
+    commands.DropMacro: drop_macro,
     commands.ShowDatabases: show_databases,
     commands.ShowTables: show_tables,
     commands.ShowTableExtended: show_table_extended,

@@ -16,14 +16,16 @@ from sharkpy.restrictions import Restrictions
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sharkpy.catalog.model import Table
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.columnar.statistics import BlockStatistics
     from sharkpy.execution.tables.cache import TableCache
+    from sharkpy.query_snapshot import QuerySnapshot
 
 
 class CommandSession(Protocol):
     """1. `write_files` and `write_blocks` run a plan into a sink and wait for all its tasks; they raise
-       where any task failed, whose files or blocks then do not matter.
+       where any task failed, whose files or blocks then do not matter. Plans with one `snapshot` see the same rows.
     2. `current_database` is set by USE.
     """
 
@@ -41,14 +43,24 @@ class CommandSession(Protocol):
 
     current_database: str
 
-    def write_files(self, plan: LogicalPlan, sink: FileSink) -> Sequence[tuple[str, int, int]]:
+    def snapshot(self) -> QuerySnapshot:
+        """The tables as they are when a query of it first looks at each."""
+
+    def write_files(
+        self, plan: LogicalPlan, sink: FileSink, snapshot: QuerySnapshot | None = None
+    ) -> Sequence[tuple[str, int, int]]:
         """(path, rows, bytes) of each file."""
 
-    def write_blocks(self, plan: LogicalPlan, sink: BlockSink) -> Sequence[tuple[BlockHandle, BlockStatistics]]: ...
+    def write_blocks(
+        self, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot | None = None
+    ) -> Sequence[tuple[BlockHandle, BlockStatistics]]: ...
 
     def table_buckets(self, plan: LogicalPlan) -> int:
         """A number of buckets for a table of the rows of `plan`."""
 
     def batches(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]: ...
+
+    def forget_plans(self, table: Table) -> None:
+        """Queries of `table` are planned anew: what is known of it has changed."""
 
     def explain(self, command: Explain) -> CommandResult: ...

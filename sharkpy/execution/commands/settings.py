@@ -6,6 +6,7 @@ from sharkpy.commands import ResetConf, SetConf
 from sharkpy.conf import SETTINGS
 from sharkpy.execution.commands.result import NOTHING, CommandResult, text_rows
 from sharkpy.execution.commands.session import CommandSession
+from sharkpy.sql.grammar.variables import variable
 
 
 def set_conf(command: SetConf, session: CommandSession) -> CommandResult:
@@ -18,7 +19,10 @@ def set_conf(command: SetConf, session: CommandSession) -> CommandResult:
             rows = [(f"{key}={conf[key]}" + (f"  -- {docs[key]}" if key in docs else ""),) for key in sorted(conf)]
         return text_rows(("set",), rows)
     if command.value is None:
-        value = conf.get(command.key)
+        space, colon, name = command.key.partition(":")
+        is_variable = colon and space in ("env", "system", "hivevar", "metaconf")
+        of_machine = not session.restrictions.guards_settings
+        value = variable(space, name, conf, of_machine=of_machine) if is_variable else conf.get(command.key)
         return text_rows(("set",), [(f"{command.key} is undefined" if value is None else f"{command.key}={value}",)])
     session.restrictions.check_setting(command.key)
     conf.set(command.key, command.value)

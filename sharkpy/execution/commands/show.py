@@ -6,12 +6,16 @@ from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.store import TEMPORARY_KINDS
 from sharkpy.commands import (
     ShowColumns,
+    ShowConf,
     ShowDatabases,
-    ShowFunctions,
+    ShowEmpty,
     ShowTableExtended,
     ShowTableProperties,
     ShowTables,
 )
+from sharkpy.conf import SETTINGS
+from sharkpy.execution.commands.current_statistics import current_statistics
+from sharkpy.execution.commands.partition_spec import the_partition
 from sharkpy.execution.commands.result import CommandResult, table_of, text_rows
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.table_facts import memory_statistics, schema_tree, table_facts
@@ -33,6 +37,8 @@ def show_tables(command: ShowTables, session: CommandSession) -> CommandResult:
 
 def show_table_extended(command: ShowTableExtended, session: CommandSession) -> CommandResult:
     """As Spark, for dbt reads these lines; Hive's text in one column has no reader. One read of the catalog."""
+    if command.partition is not None:
+        return _one_partition(command, session)
     tables = {table.name: table for table in session.catalog.tables(command.database)}
     rows = []
     for table in (tables[name] for name in matching(tables, command.pattern)):
@@ -42,20 +48,41 @@ def show_table_extended(command: ShowTableExtended, session: CommandSession) -> 
     return CommandResult(_EXTENDED, table_of(_EXTENDED, rows))
 
 
+def _one_partition(command: ShowTableExtended, session: CommandSession) -> CommandResult:
+    """The facts of the table, with those of the Hive partition behind them."""
+    table = session.catalog.table(command.database, command.pattern)
+    one = the_partition(table, session.catalog.partitions(table), command.partition or ())
+    values = ", ".join(one.name.split("/"))
+    facts = [("Partition Values", f"[{values}]"), ("Location", one.folder(table))]
+    if found := current_statistics(table, one, session):
+        rows = "" if found.num_rows is None else f", {found.num_rows} rows"
+        facts.append(("Partition Statistics", f"{found.total_bytes} bytes{rows}"))
+    lines = [f"{name}: {value}" for name, value in facts]
+    row = (table.database, table.name, False, "\n".join(lines) + "\n")
+    return CommandResult(_EXTENDED, table_of(_EXTENDED, [row]))
+
+
 def show_columns(command: ShowColumns, _: CommandSession) -> CommandResult:
-    return text_rows(("field",), [(name,) for name in command.table.schema.names])
+    """In the table's order."""
+    taken = set(matching(command.table.schema.names, command.pattern))
+    return text_rows(("field",), [(name,) for name in command.table.schema.names if name in taken])
 
 
-def show_functions(command: ShowFunctions, _: CommandSession) -> CommandResult:
-    from sharkpy.udf import registry
+def show_empty(command: ShowEmpty, _: CommandSession) -> CommandResult:
+    return text_rows(command.columns, [])
 
-    return text_rows(("tab_name",), [(name,) for name in matching(set(registry.names()), command.pattern)])
+
+def show_conf(command: ShowConf, _: CommandSession) -> CommandResult:
+    setting = next(one for one in SETTINGS if one.key == command.key)
+    kind = {bool: "BOOLEAN", int: "LONG", float: "FLOAT"}.get(type(setting.default), "STRING")
+    return text_rows(("default", "type", "desc"), [(str(setting.default), kind, setting.doc)])
 
 
 def show_table_properties(command: ShowTableProperties, _: CommandSession) -> CommandResult:
+    """Of one property the value alone, in the first column, as Hive."""
     properties = dict(command.table.properties)
     if command.key is None:
         return text_rows(("prpt_name", "prpt_value"), sorted(properties.items()))
     name = command.table.qualified_name
     value = properties.get(command.key, f"Table {name} does not have property: {command.key}")
-    return text_rows(("prpt_name", "prpt_value"), [(command.key, value)])
+    return text_rows(("prpt_name", "prpt_value"), [(value, "")])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sharkpy.catalog.model import BucketSpec, StorageFormat, Table, TableKind
+from sharkpy.catalog.hive_formats import LAZY_SIMPLE, SERDE_KEY, container_of, has_default_serde, serde_of
+from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, Table, TableKind
 from sharkpy.catalog.serialize import type_text
-from sharkpy.commands import ShowCreateTable
+from sharkpy.commands import ShowCreateDatabase, ShowCreateTable
 from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.execution.commands.session import CommandSession
-from sharkpy.types import Field, Schema
+from sharkpy.types import Field
 
-FORMAT_NAMES = {"text": "TEXTFILE", "parquet": "PARQUET", "orc": "ORC", "json": "JSONFILE"}
 _CLAUSES = (
     ("field.delim", "FIELDS TERMINATED BY"),
     ("escape.delim", "ESCAPED BY"),
@@ -20,6 +20,7 @@ _CLAUSES = (
     ("line.delim", "LINES TERMINATED BY"),
     ("serialization.null.format", "NULL DEFINED AS"),
 )
+_SKIPPED = ("skip.header.line.count", "skip.footer.line.count")
 
 
 def show_create_table(command: ShowCreateTable, _: CommandSession) -> CommandResult:
@@ -29,41 +30,105 @@ def show_create_table(command: ShowCreateTable, _: CommandSession) -> CommandRes
     return text_rows(("createtab_stmt",), [(line,) for line in lines])
 
 
+def show_create_database(command: ShowCreateDatabase, session: CommandSession) -> CommandResult:
+    database = session.catalog.database(command.name)
+    lines = [f"CREATE DATABASE `{database.name}`"]
+    if database.comment is not None:
+        lines.append(f"COMMENT {quoted(database.comment)}")
+    lines += ["LOCATION", f"  {quoted(database.location)}"]
+    if database.properties:
+        lines.append("WITH DBPROPERTIES (")
+        lines += [f"  {quoted(key)}={quoted(value)}," for key, value in database.properties[:-1]]
+        key, value = database.properties[-1]
+        lines.append(f"  {quoted(key)}={quoted(value)})")
+    return text_rows(("createdb_stmt",), [(line,) for line in lines])
+
+
 def _view(table: Table) -> Iterator[str]:
     temporary = "TEMPORARY " if table.kind is TableKind.TEMPORARY_VIEW else ""
-    columns = ", ".join(f"`{name}`" for name in table.schema.names)
-    yield f"CREATE {temporary}VIEW `{table.database}`.`{table.name}` ({columns}) AS {table.view_text}"
+    columns = ", ".join(_named(field) for field in table.schema)
+    comment = "" if table.comment is None else f" COMMENT {quoted(table.comment)}"
+    told = ", ".join(f"`{name}`" for name in table.partition_columns)
+    partitioned = f" PARTITIONED ON ({told})" if told else ""
+    pairs = ", ".join(f"{quoted(key)}={quoted(value)}" for key, value in sorted(table.properties))
+    properties = f" TBLPROPERTIES ({pairs})" if pairs else ""
+    head = f"CREATE {temporary}VIEW `{table.database}`.`{table.name}` ({columns})"
+    yield f"{head}{comment}{partitioned}{properties} AS {table.view_text}"
 
 
 def _table(table: Table) -> Iterator[str]:
     kind = {TableKind.EXTERNAL: "EXTERNAL ", TableKind.TEMPORARY: "TEMPORARY "}.get(table.kind, "")
     yield f"CREATE {kind}TABLE `{table.database}`.`{table.name}`("
-    yield from _columns(table.data_schema)
+    yield from _listed([*_columns(table), *_constraints(table)])
     if table.comment is not None:
         yield f"COMMENT {quoted(table.comment)}"
     if table.is_partitioned:
         yield "PARTITIONED BY ("
-        yield from _columns(table.partition_schema)
+        yield from _listed([_column(field) for field in table.partition_schema])
     yield from _buckets(table.buckets)
-    yield from _row_format(table.storage)
-    yield f"STORED AS {FORMAT_NAMES[table.storage.name]}"
+    yield from _skew(table.skew)
+    yield from _storage(table.storage)
     if table.location is not None:
         yield "LOCATION"
         yield f"  {quoted(table.location)}"
-    skipped = dict(table.storage.properties).get("skip.header.line.count")
-    properties = dict(table.properties) | ({"skip.header.line.count": skipped} if skipped else {})
-    yield from _properties(sorted(properties.items()))
+    given = dict(table.storage.properties)
+    skipped = {key: given[key] for key in _SKIPPED if key in given}
+    yield from _properties("TBLPROPERTIES", sorted((dict(table.properties) | skipped).items()))
 
 
-def _columns(schema: Schema) -> Iterator[str]:
-    last = len(schema) - 1
-    for index, field in enumerate(schema):
-        yield f"  {_column(field)}{')' if index == last else ','}"
+def _listed(items: Sequence[str]) -> Iterator[str]:
+    """A line an item; the list ends with the parenthesis that was opened before it."""
+    yield from (f"  {item}," for item in items[:-1])
+    yield f"  {items[-1]})"
 
 
-def _column(field: Field) -> str:
+def _columns(table: Table) -> Iterator[str]:
+    """With the constraints that are of one column."""
+    for field in table.data_schema:
+        own = [one for one in table.constraints if one.kind in _OF_COLUMNS and one.columns == (field.name,)]
+        yield _column(field, "".join(f" {_constraint(one)}" for one in own))
+
+
+def _column(field: Field, constraints: str = "") -> str:
     comment = "" if field.comment is None else f" COMMENT {quoted(field.comment)}"
-    return f"`{field.name}` {type_text(field.dtype)}{comment}"
+    return f"`{field.name}` {type_text(field.dtype)}{constraints}{comment}"
+
+
+def _named(field: Field) -> str:
+    return f"`{field.name}`" + ("" if field.comment is None else f" COMMENT {quoted(field.comment)}")
+
+
+_OF_COLUMNS = ("NOT NULL", "DEFAULT")
+
+
+def _constraints(table: Table) -> Iterator[str]:
+    for one in table.constraints:
+        if one.kind not in _OF_COLUMNS:
+            yield f"CONSTRAINT `{one.name}` {_constraint(one)}"
+
+
+def _constraint(one: Constraint) -> str:
+    columns = ", ".join(f"`{name}`" for name in one.columns)
+    parents = ", ".join(f"`{name}`" for name in one.parent_columns)
+    parent = ".".join(f"`{part}`" for part in one.parent.split("."))
+    what = {
+        "NOT NULL": "NOT NULL",
+        "DEFAULT": f"DEFAULT {one.text}",
+        "CHECK": f"CHECK ({one.text})",
+        "FOREIGN KEY": f"FOREIGN KEY ({columns}) REFERENCES {parent} ({parents})",
+    }.get(one.kind, f"{one.kind} ({columns})")
+    state = "" if one.is_enabled else " DISABLE NOVALIDATE"
+    return what + state + (" RELY" if one.is_relied_on else "")
+
+
+def _skew(skew: SkewSpec | None) -> Iterator[str]:
+    if skew is None:
+        return
+    rows = [", ".join(quoted(value) for value in values) for values in skew.values]
+    yield f"SKEWED BY ({', '.join(f'`{name}`' for name in skew.columns)})"
+    yield f"  ON ({', '.join(f'({row})' for row in rows)})"
+    if skew.in_directories:
+        yield "  STORED AS DIRECTORIES"
 
 
 def _buckets(buckets: BucketSpec | None) -> Iterator[str]:
@@ -78,17 +143,22 @@ def _buckets(buckets: BucketSpec | None) -> Iterator[str]:
     yield f"INTO {buckets.num_buckets} BUCKETS"
 
 
-def _row_format(storage: StorageFormat) -> Iterator[str]:
-    properties = dict(storage.properties)
+def _storage(storage: StorageFormat) -> Iterator[str]:
+    """ROW FORMAT and STORED AS: clauses where they say all that there is, else the SerDe with its properties."""
+    properties = {key: value for key, value in storage.properties if key not in (SERDE_KEY, *_SKIPPED)}
     clauses = [f"  {words} {quoted(properties[key])}" for key, words in _CLAUSES if key in properties]
-    if storage.name == "text" and clauses:
-        yield "ROW FORMAT DELIMITED"
-        yield from clauses
+    if serde_of(storage) == LAZY_SIMPLE and len(clauses) == len(properties):
+        yield from ["ROW FORMAT DELIMITED", *clauses] if clauses else []
+    elif properties or not has_default_serde(storage):
+        yield "ROW FORMAT SERDE"
+        yield f"  {quoted(serde_of(storage))}"
+        yield from _properties("WITH SERDEPROPERTIES", sorted(properties.items()))
+    yield f"STORED AS {container_of(storage).words[0]}"
 
 
-def _properties(items: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _properties(clause: str, items: Sequence[tuple[str, str]]) -> Iterator[str]:
     if items:
-        yield "TBLPROPERTIES ("
+        yield f"{clause} ("
         yield from (f"  {quoted(key)}={quoted(value)}," for key, value in items[:-1])
         yield f"  {quoted(items[-1][0])}={quoted(items[-1][1])})"
 

@@ -4,36 +4,51 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 
 from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
-from sharkpy.catalog.model import CacheMode, StorageFormat
-from sharkpy.conf import CACHE_CHECK_NAME, DEFAULT_FORMAT, Conf
-from sharkpy.errors import ConfigurationError, UnsupportedError
+from sharkpy.catalog.hive_formats import WORDS, format_of_word, with_default_serde
+from sharkpy.catalog.model import CacheMode, StorageFormat, TableKind
+from sharkpy.catalog.shared_folders import require_own_folder
+from sharkpy.conf import (
+    CACHE_CHECK_NAME,
+    COMPRESS_OUTPUT,
+    DEFAULT_FORMAT,
+    OUTPUT_CODEC,
+    OUTPUT_COMPRESSION_TYPE,
+    RCFILE_SERDE,
+    TEXT_TORN,
+    Conf,
+)
+from sharkpy.errors import BindError, ConfigurationError, UnsupportedError
+from sharkpy.execution.commands.session import CommandSession
 from sharkpy.expr import Alias, Cast
 from sharkpy.logical import LogicalPlan, Project
-from sharkpy.sources.text_format import text_format
+from sharkpy.sources import layout
+from sharkpy.sources.registry import source
 from sharkpy.types import NULL, STRING, ArrayType, DataType, MapType, Schema, StructType, is_interval
 
 Properties = tuple[tuple[str, str], ...]
 CACHE_PROPERTY = "shark.cache"
-_FORMATS = {
-    "textfile": "text",
-    "text": "text",
-    "parquet": "parquet",
-    "orc": "orc",
-    "json": "json",
-    "jsonfile": "json",
-}
 _STORAGE_KEYS = (
     "skip.header.line.count",
+    "skip.footer.line.count",
     "serialization.null.format",
+    "serialization.encoding",
+    "serialization.format",
+    "serialization.last.column.takes.rest",
     "escape.delim",
     "field.delim",
     "collection.delim",
+    "colelction.delim",
     "mapkey.delim",
     "line.delim",
+    "timestamp.formats",
     "parquet.compression",
     "orc.compress",
+    "avro.schema.literal",
+    "avro.schema.url",
+    "avro.output.codec",
 )
 """Table properties that say how files are read or written, as Hive takes them too."""
 
@@ -70,19 +85,57 @@ def with_cache_property(name: str, properties: Properties, conf: Conf) -> Proper
 def with_storage_properties(storage: StorageFormat, properties: Properties) -> StorageFormat:
     """`storage` with what the table's own properties say about its files."""
     given = {key: value for key, value in properties if key in _STORAGE_KEYS}
-    merged = dict(storage.properties) | given
-    if storage.name == "text":
-        text_format(tuple(merged.items()))
+    return with_serde_properties(storage, tuple(given.items()))
+
+
+def with_serde_properties(storage: StorageFormat, properties: Properties) -> StorageFormat:
+    """`storage` with these properties of its SerDe beside and instead of those it has."""
+    merged = dict(storage.properties) | dict(properties)
     return dataclasses.replace(storage, properties=tuple(merged.items()))
 
 
-def storage_format(storage: StorageFormat | None, properties: Properties, conf: Conf) -> StorageFormat:
+def storage_format(
+    storage: StorageFormat | None, properties: Properties, conf: Conf, *, is_from_query: bool = False
+) -> StorageFormat:
+    """What the statement says, or the default: text, as in Hive.
+
+    A table made from a query is Parquet unless the setting is set: no line break in a string tears a row.
+    """
     if storage is None:
-        name = conf.value(DEFAULT_FORMAT)
-        if name.lower() not in _FORMATS:
-            raise UnsupportedError(f'file format "{name}" of {DEFAULT_FORMAT.key} (known: {", ".join(_FORMATS)})')
-        storage = StorageFormat(_FORMATS[name.lower()])
+        is_set = DEFAULT_FORMAT.key in dict(conf.changes())
+        name = "parquet" if is_from_query and not is_set else conf.value(DEFAULT_FORMAT)
+        storage = format_of_word(name)
+        if storage is None:
+            raise UnsupportedError(f'file format "{name}" of {DEFAULT_FORMAT.key} (known: {", ".join(WORDS)})')
+    storage = with_default_serde(storage, conf.value(RCFILE_SERDE))
     return with_storage_properties(storage, properties)
+
+
+def with_output_settings(properties: Properties, conf: Conf) -> Properties:
+    """What is written by a session: its codec, and whether text may be torn."""
+    told = (OUTPUT_CODEC, OUTPUT_COMPRESSION_TYPE) if conf.value(COMPRESS_OUTPUT) else ()
+    torn = ((TEXT_TORN.key, "true"),) if conf.value(TEXT_TORN) else ()
+    return (*properties, *((setting.key, conf.value(setting)) for setting in told), *torn)
+
+
+def managed_folder(location: str, kind: TableKind, session: CommandSession) -> str:
+    """The path of a LOCATION that the session may use. What is in a managed table's folder goes with the table:
+    BindError where that would be the warehouse too.
+    """
+    session.restrictions.check_path(location)
+    path = layout.local_path(location)
+    warehouse = Path(session.catalog.warehouse_dir).resolve()
+    if kind is not TableKind.EXTERNAL:
+        require_own_folder(path, "dropping a table that is not external")
+    if kind is not TableKind.EXTERNAL and warehouse.is_relative_to(Path(path).resolve()):
+        message = f'the folder "{path}" holds the warehouse: a table that is not external cannot lie there'
+        raise BindError(message, sqlstate="42000")
+    return path
+
+
+def check_storage(storage: StorageFormat, schema: Schema) -> None:
+    """ConfigurationError or UnsupportedError where the SerDe cannot obey its properties or hold such columns."""
+    source(storage.name).check(schema, storage.properties)
 
 
 def stored_schema(schema: Schema) -> Schema:

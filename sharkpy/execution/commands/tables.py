@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.trash import discard
-from sharkpy.commands import AddColumns, CreateView, DropTable, RenameTable, SetTableProperties
+from sharkpy.commands import CreateView, DropTable, RenameTable, SetTableProperties
 from sharkpy.conf import user_name
-from sharkpy.errors import BindError, TableExistsError, UnsupportedError
+from sharkpy.errors import TableExistsError, UnsupportedError
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import check_properties, stored_schema, with_storage_properties
 from sharkpy.sources.failures import io_error
-from sharkpy.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
@@ -35,6 +34,7 @@ def create_view(command: CreateView, session: CommandSession) -> CommandResult:
         properties=command.properties,
         comment=command.comment,
         view_text=command.text,
+        partition_columns=command.partition_columns,
         owner=user_name(session.conf),
     )
     try:
@@ -79,12 +79,11 @@ def rename_table(command: RenameTable, session: CommandSession) -> CommandResult
     table, catalog = command.table, session.catalog
     renamed = dataclasses.replace(table, database=command.database, name=command.name)
     if table.kind is not TableKind.MANAGED or table.location != catalog.managed_location(table.database, table.name):
-        catalog.alter_table(renamed)
+        catalog.alter_table(renamed, was=table)
         return NOTHING
     target = catalog.managed_location(command.database, command.name)
-    catalog.alter_table(
-        dataclasses.replace(renamed, location=target), publish=lambda: _move_folder(table.location, target)
-    )
+    moved = dataclasses.replace(renamed, location=target)
+    catalog.alter_table(moved, was=table, publish=lambda: _move_folder(table.location, target))
     return NOTHING
 
 
@@ -113,21 +112,6 @@ def set_table_properties(command: SetTableProperties, session: CommandSession) -
     altered = dataclasses.replace(old, properties=kept, storage=storage, comment=given.get(COMMENT, old.comment))
     if old.location is None and not old.is_view and altered.cache_mode is not old.cache_mode:
         raise UnsupportedError(f'changing shark.cache of "{old.name}", which is in memory only')
-    session.catalog.alter_table(altered)
+    session.catalog.alter_table(altered, was=old)
     session.table_cache.properties_changed(old, altered)
-    return NOTHING
-
-
-def add_columns(command: AddColumns, session: CommandSession) -> CommandResult:
-    """Rows that are there have NULL in the new columns."""
-    table = command.table
-    if table.location is None:
-        raise UnsupportedError(f'adding columns to "{table.name}", which has no files')
-    taken = set(table.schema.names)
-    for field in command.fields:
-        if field.name in taken:
-            raise BindError(f'column "{field.name}" exists already in table "{table.name}"', sqlstate="42701")
-        taken.add(field.name)
-    fields = (*table.data_schema, *command.fields, *table.partition_schema)
-    session.catalog.alter_table(dataclasses.replace(table, schema=Schema(fields)))
     return NOTHING

@@ -16,7 +16,7 @@ from typing import Any
 
 from sharkpy.errors import ConfigurationError
 from sharkpy.execution.spark.class_cache import ClassCache, find_class_cache, is_training
-from sharkpy.execution.spark.java import Java
+from sharkpy.java import Java
 
 START_TIMEOUT_SECONDS = 120.0
 EXIT_SECONDS = 10.0

@@ -18,8 +18,8 @@ from typing import Any
 
 from sharkpy.errors import ConfigurationError
 from sharkpy.execution.spark.gateway import JvmProcess, pyspark_home, start_jvm
-from sharkpy.execution.spark.java import find_java
 from sharkpy.execution.workers.shipping import EXPECTED, expected_versions, package_zip
+from sharkpy.java import find_java
 
 TASK_ATTEMPTS = 4
 _MAX_SOCKET_DIR = 60

@@ -6,6 +6,7 @@ import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -41,7 +42,7 @@ class DriverStages:
         for attempt in itertools.count():
             is_begun = False
             try:
-                with self.run.connection() as connection:
+                with self.run.connection(stage.program, stage.tasks[number]) as connection:
                     batches = task_batches(stage.program, self._data(stage, number), connection, metrics)
                     with batches as stream:
                         for batch in stream:
@@ -76,7 +77,7 @@ class DriverStages:
         for attempt in itertools.count():
             results: list[BlockResult | FileResult] = []
             try:
-                with self.run.connection() as connection:
+                with self.run.connection(stage.program, stage.tasks[number]) as connection:
                     for output in run_task(stage.program, self._data(stage, number), connection, context, metrics):
                         self.run.check()
                         if not isinstance(output, Payload):
@@ -89,11 +90,19 @@ class DriverStages:
         return results
 
     def _data(self, stage: Stage, number: int) -> TaskData:
-        exchanges = [spec.exchange_id for spec in stage.program.inputs if isinstance(spec, ExchangeColumns)]
+        exchanges = [spec.exchange_id for spec in stage.program.data_inputs if isinstance(spec, ExchangeColumns)]
         payloads = {exchange_id: self.outputs.payloads(exchange_id) for exchange_id in exchanges}
         broadcasts = {spec.exchange_id: self.outputs.table(spec) for spec in stage.broadcasts}
         limits = self.run.database.settings
-        data = TaskData(stage.tasks[number], payloads, broadcasts, limits.decoded_limit, limits.threads)
+        data = TaskData(
+            stage.tasks[number],
+            payloads,
+            broadcasts,
+            limits.decoded_limit,
+            limits.threads,
+            connections=partial(self.run.connection, part=stage.tasks[number]),
+            statement=self.run.statement,
+        )
         self.run.observer.driver_task(stage, number, data, limits)
         return data
 

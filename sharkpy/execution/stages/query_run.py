@@ -21,9 +21,11 @@ from sharkpy.execution.stages.profile import QueryProfile, stage_profile
 from sharkpy.execution.stages.progress import Progress, ProgressListener, ignore_progress
 from sharkpy.execution.stages.stage import Stage, StageObserver, Unobserved
 from sharkpy.execution.tasks.failure import as_shark_error
+from sharkpy.execution.tasks.parquet_scan import reads_streams
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.workers.borrowed import HeldConnections
 from sharkpy.execution.workers.connection import ConnectionPool
+from sharkpy.physical.stage import NO_INPUT, StageProgram, TaskInput
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -69,8 +71,13 @@ class QueryRun:
     # This process's database
 
     @contextmanager
-    def connection(self) -> Iterator[DuckDBPyConnection]:
-        with self._connections.borrowed(self.database) as connection:
+    def connection(
+        self, program: StageProgram | None = None, part: TaskInput = NO_INPUT
+    ) -> Iterator[DuckDBPyConnection]:
+        """DuckDB for the program over `part`. Where it cannot know the rows of all inputs joins stay in our order."""
+        is_known = program is None or not reads_streams(program, part)
+        database = self.database if is_known else self.database.in_order
+        with self._connections.borrowed(database) as connection:
             self.check()
             yield connection
 

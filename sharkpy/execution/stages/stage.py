@@ -39,7 +39,7 @@ class Stage:
 
     @property
     def broadcasts(self) -> list[BroadcastColumns]:
-        return [spec for spec in self.program.inputs if isinstance(spec, BroadcastColumns)]
+        return [spec for spec in self.program.data_inputs if isinstance(spec, BroadcastColumns)]
 
 
 class StageObserver(Protocol):

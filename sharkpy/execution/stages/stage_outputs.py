@@ -54,7 +54,7 @@ class StageOutputs:
 
     def exchange_inputs(self, stage: Stage) -> list[ExchangeInput]:
         """The outputs that the stage reads bucket by bucket."""
-        ids = dict.fromkeys(spec.exchange_id for spec in stage.program.inputs if isinstance(spec, ExchangeColumns))
+        ids = dict.fromkeys(spec.exchange_id for spec in stage.program.data_inputs if isinstance(spec, ExchangeColumns))
         single = len(stage.tasks) == 1
         dealt = dict(stage.dealt)
         return [ExchangeInput(self._output(one), single or one in stage.singles, dealt.get(one)) for one in ids]

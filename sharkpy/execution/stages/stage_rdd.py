@@ -78,7 +78,8 @@ def _scanned_bytes(stage: Stage) -> list[int]:
     """Encoded bytes of the blocks and files that each planned task alone reads."""
     if all(part == stage.tasks[0] for part in stage.tasks):
         return [0] * len(stage.tasks)
-    names = {spec.relation: frozenset(spec.names) for spec in stage.program.inputs if isinstance(spec, BlockColumns)}
+    inputs = [spec for spec in stage.program.data_inputs if isinstance(spec, BlockColumns)]
+    names = {spec.relation: frozenset(spec.names) for spec in inputs}
     return [
         sum(
             size

@@ -179,7 +179,7 @@ def read_task(parent: Path, number: int, task: int, content: StageContent) -> Ta
     part = content.tasks[task] if task < len(content.tasks) else TaskInput()
     part = replace(part, blocks=_map_handles(part, lambda handle: _copied(handle, folder)))
     payloads, broadcasts = {}, {}
-    for spec in content.program.inputs:
+    for spec in content.program.data_inputs:
         match spec:
             case ExchangeColumns(_, exchange_id):
                 if not (folder / f"task-{task}").is_dir():

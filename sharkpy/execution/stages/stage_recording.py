@@ -66,7 +66,7 @@ class StageRecorder:
         table: Callable[[BroadcastColumns], pa.Table],
     ) -> None:
         record = self._record(stage, "rdd", tasks, self.engine.task_settings().connection)
-        if any(isinstance(spec, ExchangeColumns) for spec in stage.program.inputs):
+        if any(isinstance(spec, ExchangeColumns) for spec in stage.program.data_inputs):
             for number in range(len(tasks)):
                 record.save_payloads(number, payloads(number))
         for spec in stage.broadcasts:

@@ -50,6 +50,7 @@ def rerun_task(
     with tempfile.TemporaryDirectory(prefix=f"sharkpy-{os.getpid()}-") as spilled:
         pool = ConnectionPool(replace(content.connection.on_this_host(), temp_directory=spilled))
         try:
+            data = replace(data, connections=lambda _: pool.borrow())
             with pool.borrow() as connection:
                 before()
                 start = time.perf_counter()

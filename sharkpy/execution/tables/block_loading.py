@@ -18,6 +18,7 @@ from sharkpy.columnar.statistics import BlockStatistics
 from sharkpy.columnar.store_folder import sync_directory, sync_file
 from sharkpy.conf import Conf
 from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.sources.file_splits import by_form
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.read_split import read_split_coded
@@ -61,6 +62,13 @@ def loading_splits(
     """Splits of equal size that become one block each, of at most the rows of a block; where there are few, one
     for each thread.
     """
+    groups = by_form(files, storage)
+    return [split for form, part in groups for split in _splits(part, schema, form, conf, num_threads)]
+
+
+def _splits(
+    files: Sequence[DataFile], schema: Schema, storage: StorageFormat, conf: Conf, num_threads: int
+) -> list[Split]:
     block_rows, split_bytes = conf.value(settings.BLOCK_ROWS), conf.value(settings.SPLIT_BYTES)
     reader = source(storage.name)
     if storage.name == "parquet":
@@ -68,7 +76,7 @@ def loading_splits(
         rows = sum(group.num_rows or 0 for group in groups)
         share = max(math.ceil(rows / max(num_threads, 1)), _LEAST_BLOCK_ROWS)
         return list(_merged(groups, min(block_rows, share)))
-    if storage.name in ("text", "json"):
+    if reader.splits_lines:
         split_bytes = _bytes_of_rows(files, block_rows, split_bytes)
     return reader.splits(files, schema, storage.properties, split_bytes)
 

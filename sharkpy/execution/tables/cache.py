@@ -256,9 +256,16 @@ class TableCache:
             self._compactor.compact_later(entry)
             return version_of_blocks(entry)
 
+    def discard(self, blocks: Iterable[tuple[BlockHandle, BlockStatistics]]) -> None:
+        """Free blocks that were made for a table and belong to no version of it."""
+        handles = [handle for handle, _ in blocks]
+        self.versions.store.adopt(handles)
+        self.versions.store.retire(handles)
+
 
 def _is_same_form(old: Table, new: Table) -> bool:
-    return old.schema == new.schema and old.storage == new.storage and old.cache_mode is new.cache_mode
+    forms = [(one.schema, one.storage, one.cache_mode, one.buckets) for one in (old, new)]
+    return forms[0] == forms[1]
 
 
 def _partitions_of(version: TableVersion | None, known: Sequence[str]) -> tuple[str, ...]:

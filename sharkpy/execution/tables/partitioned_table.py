@@ -8,13 +8,16 @@ from sharkpy.conf import SPLIT_BYTES, Conf
 from sharkpy.execution.tables.cache import TableCache
 from sharkpy.execution.tables.table_files import table_files
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
-from sharkpy.sources.registry import source
+from sharkpy.sources.file_splits import file_splits
 
 
 class PartitionedTable:
     """The Hive partitions as they were when it was made, and what reading some of them gave, once for each choice."""
 
-    def __init__(self, table: Table, partitions: tuple[HivePartition, ...], cache: TableCache, conf: Conf) -> None:
+    def __init__(
+        self, table: Table, partitions: tuple[HivePartition, ...], cache: TableCache | None, conf: Conf
+    ) -> None:
+        """Without `cache` all is read from files."""
         self._table = table
         self._partitions = partitions
         self._cache = cache
@@ -37,12 +40,13 @@ class PartitionedTable:
         return all(_is_same(self.read(names), read) for names, read in list(older._reads.items()))
 
     def _read(self, names: tuple[str, ...]) -> PartitionRead:
-        version, held = self._cache.held_version(self._table, self._partitions, names)
+        version, held = None, frozenset[str]()
+        if self._cache is not None:
+            version, held = self._cache.held_version(self._table, self._partitions, names)
         wanted = set(names) - held
         rest = [one for one in self._partitions if one.name in wanted]
-        files, storage = table_files(self._table, rest), self._table.storage
-        split_bytes = self._conf.value(SPLIT_BYTES)
-        splits = source(storage.name).splits(files, self._table.data_schema, storage.properties, split_bytes)
+        files = table_files(self._table, rest)
+        splits = file_splits(files, self._table.data_schema, self._table.storage, self._conf.value(SPLIT_BYTES))
         return PartitionRead(version if held & set(names) else None, tuple(splits))
 
 

@@ -19,6 +19,7 @@ from sharkpy.errors import (
 
 _STATE = re.compile(r"\s*\[SQLSTATE (\w{5})\]")
 _PYTHON_ERROR = re.compile(r"Python exception occurred while executing the UDF:\s*(?:\w+:)?\s*", re.DOTALL)
+_STREAMED = re.compile(r"([A-Z][A-Za-z ]*?) Error: ")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 _DUCKDB: tuple[tuple[str, type[SharkError], str | None], ...] = (
@@ -41,7 +42,7 @@ def as_shark_error(error: BaseException) -> SharkError:
     if isinstance(error, MemoryError):
         return ResourceError("out of memory", sqlstate="53200")
     if type(error).__module__.split(".")[0] in ("_duckdb", "duckdb"):
-        return _from_duckdb(error)
+        return _from_duckdb(type(error).__name__, str(error))
     if isinstance(error, OSError):
         return _from_os(error)
     if type(error).__module__.startswith("pyarrow"):
@@ -56,11 +57,20 @@ def is_disk_full(text: str) -> bool:
     return any(os.strerror(number) in text for number in _NO_SPACE)
 
 
+_LESS_NESTING = "split it: nest fewer functions, operators, set operations or subqueries in one another"
+
+
 def full_disk() -> ResourceError:
     return ResourceError("no space left for temporary files", sqlstate="53100")
 
 
 def _from_os(error: OSError) -> SharkError:
+    if error.errno is None and (streamed := _STREAMED.match(str(error))):
+        # Arrow's reader of a DuckDB result raises OSError with DuckDB's words.
+        name = streamed[1].replace(" ", "").lower()
+        for known, _, _ in _DUCKDB:
+            if known.removesuffix("Exception").lower() == name:
+                return _from_duckdb(known, str(error))
     if error.errno in _NO_SPACE:
         return ResourceError(
             f'no space left on the device of "{error.filename or "a temporary file"}"', sqlstate="53100"
@@ -69,13 +79,13 @@ def _from_os(error: OSError) -> SharkError:
     return SourceError(f"cannot read or write{name}: {error.strerror or error}")
 
 
-def _from_duckdb(error: BaseException) -> SharkError:
-    text = str(error)
+def _from_duckdb(name: str, text: str) -> SharkError:
     if is_disk_full(text):
         return full_disk()
-    name = type(error).__name__
     if name == "OutOfMemoryException":
         return ResourceError(f"out of memory: {_readable(text)}", hint=_MORE_MEMORY, sqlstate="53200")
+    if "expression depth limit" in text:
+        return ResourceError("the statement is nested too deeply", hint=_LESS_NESTING, sqlstate="54001")
     for known, kind, sqlstate in _DUCKDB:
         if name == known:
             state = _STATE.search(text)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.cancellation import Cancellation
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_beside
 from sharkpy.errors import CorruptionError, ExecutionError, InternalError
@@ -21,9 +23,10 @@ from sharkpy.execution.tasks.operator_figures import OperatorFigures
 from sharkpy.physical.stage import (
     BlockColumns,
     BroadcastColumns,
+    DataInput,
     ExchangeColumns,
     FileColumns,
-    StageInput,
+    StageProgram,
     TaskInput,
 )
 from sharkpy.sources.metrics import ReadMetrics
@@ -44,9 +47,13 @@ _LARGE_ROWS = 1_000_000
 """Rows of a relation from which its blocks are decoded by several threads."""
 
 
+_FILE_FAULTS = ("Error", "InternalException", "InvalidInputException", "IOException", "SerializationException")
+"""DuckDB's exceptions that may come from what a file holds."""
 _Read = TypeVar("_Read")
 Rebuild = Callable[[BlockHandle], bool]
 """Makes a lost or damaged block whole again where the task runs; False where it cannot."""
+Connections = Callable[[StageProgram], AbstractContextManager["DuckDBPyConnection"]]
+"""Lends a connection for another program of the same task."""
 
 
 @dataclass(slots=True)
@@ -69,6 +76,17 @@ class TaskMetrics:
     collected: bytes = b""
     """What a map task's collectors found."""
 
+    def below(self) -> TaskMetrics:
+        """For a query below another one of the task: what that one gives is not what the task gives."""
+        return TaskMetrics(read=self.read, is_profiled=self.is_profiled)
+
+    def take_in(self, below: TaskMetrics) -> None:
+        """Count what a query below has read."""
+        self.rows_in += below.rows_in
+        self.blocks_beside += below.blocks_beside
+        self.blocks_afar += below.blocks_afar
+        self.operators += below.operators
+
 
 @dataclass(frozen=True, slots=True)
 class TaskData:
@@ -81,6 +99,10 @@ class TaskData:
     """Bytes of decoded columns that one relation of blocks may hold; the rest is decoded while it is scanned."""
     threads: int = 1
     rebuild: Rebuild | None = None
+    connections: Connections | None = None
+    """For the queries below steps."""
+    statement: Cancellation | None = None
+    """What ends the task from outside, for steps that run something beside it."""
 
 
 class BatchStream:
@@ -105,11 +127,20 @@ class BatchStream:
         return self.reader().__arrow_c_stream__(requested_schema)  # type: ignore[no-untyped-call]
 
 
+class ParquetScan(BatchStream):
+    """Files that DuckDB reads by the SELECT `sql`; who wants batches reads them as a stream."""
+
+    def __init__(self, sql: str, stream: BatchStream, note_read: Callable[[], None]) -> None:
+        super().__init__(stream.schema, stream.batches)
+        self.sql = sql
+        self.note_read = note_read
+
+
 Relation = list[pa.Table | BatchStream]
 """Parts of one logical schema, whose physical Arrow types may differ."""
 
 
-def open_input(spec: StageInput, data: TaskData, metrics: TaskMetrics) -> Relation:
+def open_input(spec: DataInput, data: TaskData, metrics: TaskMetrics) -> Relation:
     """The relation behind `spec` in this task."""
     match spec:
         case BlockColumns(relation):
@@ -120,7 +151,7 @@ def open_input(spec: StageInput, data: TaskData, metrics: TaskMetrics) -> Relati
             _count_places(handles, metrics)
             return _read_blocks(spec, handles, data)
         case FileColumns(relation):
-            return [_read_splits(spec, dict(data.part.splits).get(relation, ()), metrics)]
+            return [_files(spec, dict(data.part.splits).get(relation, ()), metrics)]
         case ExchangeColumns(_, exchange_id, schema, spread):
             table = read_payloads(data.payloads.get(exchange_id, ()), arrow_schema(schema), spread)
             metrics.rows_in += table.num_rows
@@ -143,15 +174,29 @@ def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Re
             _register(connection, name, relation)
         yield
     except Exception as error:
-        for part in itertools.chain.from_iterable(relations.values()):
+        parts = list(itertools.chain.from_iterable(relations.values()))
+        for part in parts:
             if isinstance(part, BatchStream) and part.failure is not None:
                 raise part.failure from error
+        if type(error).__name__ in _FILE_FAULTS:
+            _read_again([part for part in parts if isinstance(part, ParquetScan)])
         raise
     finally:
         connection.rollback()
 
 
+def _read_again(scans: Iterable[ParquetScan]) -> None:
+    """Find the file that DuckDB stumbled over: our own reader names it."""
+    for scan in scans:
+        for _ in scan.batches():
+            pass
+
+
 def _register(connection: DuckDBPyConnection, name: str, relation: Relation) -> None:
+    if isinstance(relation[0], ParquetScan):
+        relation[0].note_read()
+        connection.execute(f'CREATE OR REPLACE TEMPORARY VIEW "{name}" AS {relation[0].sql}')
+        return
     if len(relation) == 1:
         connection.register(name, relation[0])
         return
@@ -213,15 +258,17 @@ def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskD
     from sharkpy.physical.block_form import decoded_bytes, read_block, with_keys
 
     def table_of(block: Block) -> pa.Table:
-        return with_keys(read_block(block, spec), spec) if spec.names else _rows_only(block.num_rows)
+        return read_block(block, spec) if spec.names else _rows_only(block.num_rows)
 
     def read(place: int) -> pa.Table:
+        handle = handles[place]
         try:
-            return table_of(blocks[place])
+            table = table_of(blocks[place])
         except CorruptionError as error:
-            _rebuild_for(error, handles[place], data)
-            blocks[place] = open_block(handles[place])
-            return table_of(blocks[place])
+            _rebuild_for(error, handle, data)
+            blocks[place] = open_block(handle)
+            table = table_of(blocks[place])
+        return with_keys(_sampled(table, spec, handle), spec)
 
     groups: dict[pa.Schema, list[pa.Table]] = defaultdict(list)
     # Damage is found before the first row, as far as it can be.
@@ -272,13 +319,20 @@ def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: Tas
     schema = _no_rows(spec).schema
 
     def read(handle: BlockHandle) -> pa.Table:
-        return with_keys(decode_block(open_block(handle), spec), spec).cast(schema)
+        return with_keys(_sampled(decode_block(open_block(handle), spec), spec, handle), spec).cast(schema)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for handle in handles:
             yield from _whole(read, handle, data).to_batches()
 
     return BatchStream(schema, batches)
+
+
+def _sampled(table: pa.Table, spec: BlockColumns, handle: BlockHandle) -> pa.Table:
+    """The rows of a block that are in the scan's sample."""
+    if spec.sample is None:
+        return table
+    return table.filter(pa.array(spec.sample.chooser(handle.block_id)(table.num_rows)))
 
 
 def _no_rows(spec: BlockColumns) -> pa.Table:
@@ -300,6 +354,17 @@ def _rows_only(num_rows: int) -> pa.Table:
     return pa.table({"_": pa.repeat(pa.scalar(True), num_rows)})
 
 
+def _files(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics) -> BatchStream:
+    from sharkpy.execution.tasks.parquet_scan import note_files, parquet_query
+
+    def note_read() -> None:
+        metrics.rows_in += note_files(spec, splits, metrics.read)
+
+    stream = _read_splits(spec, splits, metrics)
+    query = parquet_query(spec, splits)
+    return stream if query is None else ParquetScan(query, stream, note_read)
+
+
 def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics) -> BatchStream:
     from sharkpy.sources.read_split import read_split
 
@@ -311,8 +376,12 @@ def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetric
 
     def batches() -> Iterator[pa.RecordBatch]:
         for split in splits:
+            origin = f"{split.partition}/{Path(split.path).name}:{split.start}"
+            choose = spec.sample.chooser(origin) if spec.sample else None
             for batch in read_split(split, spec.schema, names, metrics.read):
                 metrics.rows_in += batch.num_rows
+                if choose is not None:
+                    batch = batch.filter(pa.array(choose(batch.num_rows)))
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
     return BatchStream(schema, batches)

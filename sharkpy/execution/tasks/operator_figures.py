@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sharkpy.physical.stage import StageInput
+from sharkpy.physical.stage import FileColumns, StageInput
 
 SCAN = "scan"
+_FILE_SCAN = "READ_PARQUET"
+STEP = "step"
+"""Python code between two queries; its figures are not DuckDB's."""
 KINDS: dict[str, str] = {
     "TABLE_SCAN": SCAN,
     "ARROW_SCAN": SCAN,
@@ -59,12 +62,12 @@ class OperatorFigures:
 def read_figures(text: str, inputs: Iterable[StageInput]) -> list[OperatorFigures]:
     """The operators of a profile in JSON, parents first, over the inputs that their scans read."""
     inputs = tuple(inputs)
-    columns = {alias: spec.relation for spec in inputs for alias in _aliases(spec)}
+    relations_of = _Relations(inputs)
     alone = frozenset(spec.relation for spec in inputs) if len(inputs) == 1 else frozenset()
     found: list[tuple[str, frozenset[str], Mapping[str, Any]]] = []
     profile = json.loads(text) if text else {}
     for root in profile.get("operator") or profile.get("children") or ():
-        _visit(root, columns, alone, found)
+        _visit(root, relations_of, alone, found)
     counts: dict[tuple[str, frozenset[str]], int] = {}
     figures = []
     for kind, relations, node in found:
@@ -93,37 +96,57 @@ def sum_figures(tasks: Iterable[Iterable[OperatorFigures]]) -> tuple[OperatorFig
     return tuple(sums.values())
 
 
+class _Relations:
+    """Which of the inputs a scan reads, by the names of its columns.
+
+    DuckDB tells of columns of Arrow data by their names in the query, and of those of files by their names there, which
+    inputs may share: one that no scan has taken comes first.
+    """
+
+    def __init__(self, inputs: Sequence[StageInput]) -> None:
+        self._aliases = {alias: spec.relation for spec in inputs for alias in _aliases(spec)}
+        self._files = {spec.relation: frozenset(spec.names) for spec in inputs if isinstance(spec, FileColumns)}
+        self._taken: set[str] = set()
+
+    def of_scan(self, node: Mapping[str, Any]) -> frozenset[str]:
+        projections = (node.get("extra_info") or {}).get("Projections", ())
+        names = frozenset([projections] if isinstance(projections, str) else projections)
+        if _function(node) != _FILE_SCAN:
+            return frozenset(self._aliases[name] for name in names if name in self._aliases)
+        places = [relation for relation, stored in self._files.items() if names <= stored]
+        places.sort(key=lambda relation: (relation in self._taken, len(self._files[relation])))
+        self._taken.update(places[:1])
+        return frozenset(places[:1])
+
+
 def _aliases(spec: StageInput) -> Iterable[str]:
     return getattr(spec, "aliases", None) or spec.schema.names
 
 
 def _visit(
     node: Mapping[str, Any],
-    columns: Mapping[str, str],
+    inputs: _Relations,
     alone: frozenset[str],
     found: list[tuple[str, frozenset[str], Mapping[str, Any]]],
 ) -> frozenset[str]:
     """Adds `node` and all below it to `found`, parents first; the relations it reads."""
     name = str(node.get("type", ""))
     place = len(found)
-    below = [_visit(child, columns, alone, found) for child in node.get("children") or ()]
+    below = [_visit(child, inputs, alone, found) for child in node.get("children") or ()]
     relations = frozenset().union(*below)
     if _reads_input(node):
         # A scan that names no column is of the only input there is.
-        relations = _scanned(node, columns) or alone
+        relations = inputs.of_scan(node) or alone
     if name not in ("", "RESULT_COLLECTOR", "EXPLAIN_ANALYZE"):
         found.insert(place, (KINDS.get(name, name.lower()), relations, node))
     return relations
 
 
 def _reads_input(node: Mapping[str, Any]) -> bool:
-    """Whether an operator is the scan of Arrow data, and not of constants."""
-    function = (node.get("extra_info") or {}).get("Function", node.get("type"))
-    return KINDS.get(str(node.get("type"))) == SCAN and "ARROW" in str(function)
+    """Whether an operator is the scan of Arrow data or files, and not of constants."""
+    function = _function(node)
+    return KINDS.get(str(node.get("type"))) == SCAN and ("ARROW" in function or function == _FILE_SCAN)
 
 
-def _scanned(node: Mapping[str, Any], columns: Mapping[str, str]) -> frozenset[str]:
-    """The relation whose columns a scan names."""
-    projections = (node.get("extra_info") or {}).get("Projections", ())
-    names = [projections] if isinstance(projections, str) else projections
-    return frozenset(columns[name] for name in names if name in columns)
+def _function(node: Mapping[str, Any]) -> str:
+    return str((node.get("extra_info") or {}).get("Function", node.get("type")))

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.serialize import form_from_text
 from sharkpy.columnar.version import BlockOrigin
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.split import Split
 
 
 def origin_of(split: Split) -> BlockOrigin:
-    return BlockOrigin(split.path, split.start, split.length, split.file_bytes, split.modified_ns, split.partition)
+    identity = (split.file_bytes, split.modified_ns, split.partition, split.form)
+    return BlockOrigin(split.path, split.start, split.length, *identity)
 
 
 def file_of(origin: BlockOrigin) -> DataFile:
-    return DataFile(origin.path, origin.file_bytes, origin.modified_ns, origin.partition)
+    return DataFile(origin.path, origin.file_bytes, origin.modified_ns, origin.partition, origin.form)
 
 
 def split_of(origin: BlockOrigin, table: Table) -> Split:
-    return Split(
-        origin.path,
-        table.storage.name,
-        table.storage.properties,
-        origin.start,
-        origin.length,
-        origin.file_bytes,
-        origin.modified_ns,
-        partition=origin.partition,
-    )
+    storage = form_from_text(origin.form)[0] or table.storage
+    return Split.of(file_of(origin), storage.name, storage.properties, origin.start, origin.length)

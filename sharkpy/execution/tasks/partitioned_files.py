@@ -1,4 +1,4 @@
-"""Rows to the folders of their Hive partitions."""
+"""Rows to the folders of their Hive partitions, in the format of each."""
 
 from __future__ import annotations
 
@@ -13,20 +13,44 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.catalog.hive_partition import partition_name
+from sharkpy.conf import MAX_TASK_PARTITIONS, Setting
+from sharkpy.errors import ResourceError
 from sharkpy.execution.tasks.report import FileResult
 from sharkpy.execution.tasks.sinks import write_file
 from sharkpy.physical.stage import FileSink
+from sharkpy.sources.convert import convert_columns
 
 
 def write_partitioned_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: int) -> Iterator[FileResult]:
-    """One file for each run of rows of one Hive partition; where these are sorted, one open file at a time."""
+    """One file for each run of rows of one Hive partition; where these are sorted, one open file at a time.
+
+    ResourceError where they are more than the sink allows.
+    """
     files: Counter[str] = Counter()
     runs = itertools.chain.from_iterable(_runs(batch, sink.partition_columns) for batch in batches)
     for name, members in itertools.groupby(runs, key=lambda run: run[0]):
+        if name not in files and len(files) == sink.max_partitions:
+            raise too_many_partitions("one task", len(files), MAX_TASK_PARTITIONS)
         again = f"-{files[name]}" if files[name] else ""
         files[name] += 1
         folder = replace(sink, directory=str(Path(sink.directory, name)), partition_columns=())
-        yield from write_file((rows for _, rows in members), folder, f"part-{partition:05d}{again}")
+        rows, into = in_form((rows for _, rows in members), folder, name)
+        yield from write_file(rows, into, f"part-{partition:05d}{again}")
+
+
+def too_many_partitions(writer: str, most: int, setting: Setting[int]) -> ResourceError:
+    """The error that `writer` writes more Hive partitions than `setting` allows."""
+    return ResourceError(f"{writer} writes more than {most} partitions", hint=f"raise {setting.key}")
+
+
+def in_form(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> tuple[Iterable[pa.RecordBatch], FileSink]:
+    """Rows and sink for the Hive partition `name`: those given, unless it has a format of its own."""
+    form = next((form for form in sink.forms if form[0] == name), None)
+    if form is None:
+        return batches, sink
+    _, storage, columns = form
+    converted = convert_columns(batches, sink.schema, columns)
+    return converted, replace(sink, schema=columns, format=storage.name, properties=storage.properties)
 
 
 def _runs(batch: pa.RecordBatch, columns: tuple[str, ...]) -> Iterator[tuple[str, pa.RecordBatch]]:

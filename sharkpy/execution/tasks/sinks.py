@@ -127,7 +127,7 @@ def write_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: in
 
 def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> Iterator[FileResult]:
     """Rows to the file `name`, put in place when it is complete; without rows there is none."""
-    from sharkpy.sources.registry import FILE_SUFFIXES, source
+    from sharkpy.sources.registry import file_suffix, source
     from sharkpy.types import arrow_schema
 
     schema = arrow_schema(sink.schema)
@@ -137,7 +137,7 @@ def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> 
         return
     folder = Path(sink.directory)
     folder.mkdir(parents=True, exist_ok=True)
-    suffix = FILE_SUFFIXES.get(sink.format, "")
+    suffix = file_suffix(sink.format, sink.properties)
     path = folder / f"{name}{suffix}"
     # A name of its own for each attempt: two of them may run at once.
     attempt = folder / f".{name}-{uuid.uuid4().hex}{suffix}"

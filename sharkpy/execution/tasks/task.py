@@ -6,11 +6,13 @@ import contextlib
 import importlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sharkpy.cancellation import Cancellation
 from sharkpy.errors import InternalError
 from sharkpy.execution.tasks.bucketed_writes import write_bucketed_blocks, write_bucketed_files
 from sharkpy.execution.tasks.buckets import bucketed_sql, hashed_sql, quoted
@@ -25,7 +27,7 @@ from sharkpy.execution.tasks.inputs import (
     relation_batches,
 )
 from sharkpy.execution.tasks.operator_figures import read_figures
-from sharkpy.execution.tasks.partitioned_files import write_partitioned_files
+from sharkpy.execution.tasks.partitioned_files import in_form, write_partitioned_files
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.execution.tasks.run_query import run_query
 from sharkpy.execution.tasks.sinks import (
@@ -36,6 +38,7 @@ from sharkpy.execution.tasks.sinks import (
     write_blocks,
     write_files,
 )
+from sharkpy.execution.tasks.steps.step_stream import StepStream
 from sharkpy.physical.stage import (
     BlockSink,
     BroadcastSink,
@@ -46,8 +49,10 @@ from sharkpy.physical.stage import (
     ResultSink,
     SingleSink,
     StageProgram,
+    StepColumns,
 )
 from sharkpy.types import arrow_schema
+from sharkpy.udf.user.install import install_functions
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -90,7 +95,7 @@ def run_task(
                     yield from write_partitioned_files(batches, sink, context.partition)
             case FileSink() as sink:
                 with task_batches(program, data, connection, metrics, batch_rows) as batches:
-                    yield from write_files(batches, sink, context.partition)
+                    yield from write_files(*in_form(batches, sink, ""), context.partition)
     except GeneratorExit:
         raise
     except BaseException as error:
@@ -119,12 +124,12 @@ def task_batches(
 ) -> Generator[Iterator[pa.RecordBatch]]:
     """The program's rows as batches with the names and Arrow types of its output; streamed, not collected."""
     schema = arrow_schema(program.output)
-    relations = {spec.relation: open_input(spec, data, metrics) for spec in program.inputs}
-    if not program.sql:
-        yield _counted(_pass_through(relations, schema), metrics)
-        return
-    with _query(connection, relations, program, program.sql, metrics, batch_rows) as reader:
-        yield _counted((conform(batch, schema) for batch in reader), metrics)
+    with _relations(program, data, metrics, batch_rows) as relations:
+        if not program.sql:
+            yield _counted(_pass_through(relations, schema), metrics)
+            return
+        with _query(connection, relations, program, program.sql, metrics, batch_rows) as reader:
+            yield _counted((conform(batch, schema) for batch in reader), metrics)
 
 
 @contextmanager
@@ -137,10 +142,51 @@ def _keyed_batches(
     batch_rows: int,
 ) -> Generator[Iterator[pa.RecordBatch]]:
     """Rows with the last column that `keyed_sql` adds to a query: the hash of their key, or their bucket."""
-    relations = {spec.relation: open_input(spec, data, metrics) for spec in program.inputs}
     sql = keyed_sql(program.sql or f"SELECT * FROM {quoted(program.inputs[0].relation)}")
-    with _query(connection, relations, program, sql, metrics, batch_rows) as reader:
+    with (
+        _relations(program, data, metrics, batch_rows) as relations,
+        _query(connection, relations, program, sql, metrics, batch_rows) as reader,
+    ):
         yield _counted(iter(reader), metrics)
+
+
+@contextmanager
+def _relations(
+    program: StageProgram, data: TaskData, metrics: TaskMetrics, batch_rows: int
+) -> Generator[dict[str, Relation]]:
+    """What the program's inputs are in this task; steps run until the block is left."""
+    with contextlib.ExitStack() as steps:
+        relations: dict[str, Relation] = {}
+        for spec in program.inputs:
+            if isinstance(spec, StepColumns):
+                read_below = partial(_read_below, spec.program, data, metrics, batch_rows)
+                stream = StepStream(spec, read_below, data.statement, metrics)
+                steps.callback(stream.close)
+                relations[spec.relation] = [stream]
+            else:
+                relations[spec.relation] = open_input(spec, data, metrics)
+        yield relations
+
+
+@contextmanager
+def _read_below(
+    program: StageProgram, data: TaskData, metrics: TaskMetrics, batch_rows: int, end: Cancellation
+) -> Generator[Iterator[pa.RecordBatch]]:
+    """The rows of the program below a step, by a query of its own."""
+    connections = data.connections
+    if connections is None:
+        raise InternalError("a task with a step has one connection only")
+    below = metrics.below()
+    # What the query below has steps of ends with the step that reads it.
+    data = replace(data, statement=end)
+    with connections(program) as connection:
+        forget = end.on_cancel(connection.interrupt)
+        try:
+            with task_batches(program, data, connection, below, batch_rows) as batches:
+                yield batches
+        finally:
+            forget()
+            metrics.take_in(below)
 
 
 @contextmanager
@@ -152,10 +198,19 @@ def _query(
     metrics: TaskMetrics,
     batch_rows: int,
 ) -> Generator[pa.RecordBatchReader]:
+    steps = [part for relation in relations.values() for part in relation if isinstance(part, StepStream)]
+    for step in steps:
+        step.begin()
+    install_functions(connection, program.functions)
     with registered_inputs(connection, relations), _profiled(connection, program, metrics):
         reader = run_query(connection, sql, batch_rows)
         with contextlib.closing(reader):
-            yield reader
+            try:
+                yield reader
+            finally:
+                # The query's threads may wait for rows that nobody wants any more.
+                for step in steps:
+                    step.stop()
 
 
 @contextmanager

@@ -62,6 +62,15 @@ class ConnectionPool:
         self._lock = threading.Lock()
         self._root: DuckDBPyConnection | None = None
         self._idle: list[DuckDBPyConnection] = []
+        self._in_order: ConnectionPool | None = None
+
+    @property
+    def in_order(self) -> ConnectionPool:
+        """The same with joins in the order of the SQL: for inputs whose rows nobody knows before they are read."""
+        with self._lock:
+            if self._in_order is None:
+                self._in_order = ConnectionPool(replace(self.settings, keeps_join_order=True))
+            return self._in_order
 
     @contextmanager
     def borrow(self) -> Iterator[DuckDBPyConnection]:
@@ -102,6 +111,9 @@ class ConnectionPool:
             if self._root is not None:
                 _close_when_idle(self._root)
             self._idle, self._root = [], None
+            other, self._in_order = self._in_order, None
+        if other is not None:
+            other.close()
 
 
 def _close_when_idle(connection: DuckDBPyConnection) -> None:

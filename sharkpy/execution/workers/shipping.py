@@ -20,7 +20,7 @@ from sharkpy.errors import ConfigurationError
 
 EXPECTED = "SHARKPY_EXPECTED"
 """The environment variable that carries the driver's versions."""
-LIBRARIES = ("duckdb", "numba", "numpy", "psutil", "pyarrow", "xxhash", "zstandard")
+LIBRARIES = ("cloudpickle", "datasketches", "duckdb", "numba", "numpy", "psutil", "pyarrow", "xxhash", "zstandard")
 """What tasks import."""
 _MISFIT = "sharkpy cannot run on this worker:"
 _EPOCH = (1980, 1, 1, 0, 0, 0)

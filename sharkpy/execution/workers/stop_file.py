@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sharkpy.cancellation import Cancellation
+
 _LOOK_SECONDS = 0.1
 
 
@@ -21,20 +23,27 @@ def stop_file(folder: Path, group: str) -> Path:
 
 
 @contextmanager
-def ending_with(path: str) -> Iterator[None]:
-    """Kill this process if the file `path` appears before the end of the block; an empty path never does."""
+def ending_with(path: str) -> Iterator[Cancellation]:
+    """Kill this process if the file `path` appears before the end of the block; an empty path never does.
+
+    What the task has started beside it registers with the Cancellation, and ends first.
+    """
+    statement = Cancellation()
     if not path:
-        yield
+        yield statement
         return
     done = threading.Event()
-    threading.Thread(target=_watch, args=(path, done), name="sharkpy-stop", daemon=True).start()
+    threading.Thread(target=_watch, args=(path, done, statement), name="sharkpy-stop", daemon=True).start()
     try:
-        yield
+        yield statement
     finally:
         done.set()
 
 
-def _watch(path: str, done: threading.Event) -> None:
+def _watch(path: str, done: threading.Event, statement: Cancellation) -> None:
     while not done.wait(_LOOK_SECONDS):
         if Path(path).exists() and not done.is_set():
-            os.kill(os.getpid(), signal.SIGKILL)
+            try:
+                statement.cancel()
+            finally:
+                os.kill(os.getpid(), signal.SIGKILL)

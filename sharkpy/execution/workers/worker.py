@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.cancellation import Cancellation
 from sharkpy.columnar.column_cache import column_cache
 from sharkpy.columnar.host import is_beside
 from sharkpy.errors import CorruptionError, InternalError, SharkError
@@ -69,16 +70,16 @@ class StageTask:
     """Spark accumulator for the report. A failed task reports its error instead of failing: no retry, no Java trace."""
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Any]:
-        with ending_with(self.stop_file):
-            yield from self._run(partition, frames)
+        with ending_with(self.stop_file) as statement:
+            yield from self._run(partition, frames, statement)
 
-    def _run(self, partition: int, frames: Iterable[bytes]) -> Iterator[Any]:
+    def _run(self, partition: int, frames: Iterable[bytes], statement: Cancellation) -> Iterator[Any]:
         start, cpu_start = time.perf_counter(), time.process_time()
         metrics = TaskMetrics(is_profiled=self.settings.is_profiled)
         results: list[BlockResult | FileResult] = []
         error = None
         try:
-            for output in self._outputs(partition, frames, metrics):
+            for output in self._outputs(partition, frames, metrics, statement):
                 if not isinstance(output, Payload):
                     results.append(output)
                     continue
@@ -106,7 +107,7 @@ class StageTask:
                         drop_from_memory(handle.memory_path)
 
     def _outputs(
-        self, partition: int, frames: Iterable[bytes], metrics: TaskMetrics
+        self, partition: int, frames: Iterable[bytes], metrics: TaskMetrics, statement: Cancellation
     ) -> Iterator[Payload | BlockResult | FileResult]:
         pool = process_pool(self.settings.connection)
         data = TaskData(
@@ -117,6 +118,8 @@ class StageTask:
             broadcasts={exchange_id: load_broadcast(source) for exchange_id, source in self.broadcasts},
             decoded_limit=pool.settings.decoded_limit,
             rebuild=self._rebuild(metrics),
+            connections=lambda _: pool.borrow(),
+            statement=statement,
         )
         header = partition if self.exchange_id is None else self.exchange_id
         context = SinkContext(

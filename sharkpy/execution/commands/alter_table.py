@@ -1,0 +1,95 @@
+"""ALTER TABLE for what a catalog keeps: columns, formats, locations, buckets, constraints; the data stays as it is."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sharkpy.catalog.hive_formats import with_default_serde
+from sharkpy.catalog.model import StorageFormat, Table
+from sharkpy.commands import AlterPartition, AlterTable, TouchTable
+from sharkpy.conf import RCFILE_SERDE
+from sharkpy.errors import UnsupportedError
+from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
+from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.storage import (
+    check_properties,
+    check_storage,
+    managed_folder,
+    stored_schema,
+    with_serde_properties,
+    with_storage_properties,
+)
+from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+
+
+def alter_table(command: AlterTable, session: CommandSession) -> CommandResult:
+    """The table's files are read in the new way from now on; blocks made in the old one are dropped.
+
+    Hive partitions that are there stay where they are.
+    """
+    old, altered = command.table, command.altered
+    if not old.is_view:
+        altered = _checked(old, altered, session)
+    if old.is_partitioned and altered.location != old.location:
+        with session.catalog.partition_changes(old) as changes:
+            for one in list(changes.known.values()):
+                changes.alter(one, dataclasses.replace(one, location=one.folder(old)))
+            session.catalog.alter_table(altered, was=old, cascade=command.is_cascading)
+    else:
+        session.catalog.alter_table(altered, was=old, cascade=command.is_cascading)
+    session.table_cache.properties_changed(old, altered)
+    return NOTHING
+
+
+def _checked(old: Table, altered: Table, session: CommandSession) -> Table:
+    if old.location is None and (old.schema != altered.schema or old.storage != altered.storage):
+        raise UnsupportedError(f'changing columns or format of "{old.name}", which has no files')
+    if altered.location != old.location:
+        altered = dataclasses.replace(altered, location=managed_folder(altered.location or "", old.kind, session))
+    check_properties(altered.properties)
+    storage = altered.storage
+    if storage != old.storage:
+        storage = with_default_serde(storage, session.conf.value(RCFILE_SERDE))
+        storage = with_storage_properties(storage, altered.properties)
+    schema = stored_schema(altered.schema)
+    altered = dataclasses.replace(altered, storage=storage, schema=schema)
+    if storage != old.storage or schema != old.schema:
+        check_storage(storage, altered.data_schema)
+    return altered
+
+
+def alter_partition(command: AlterPartition, session: CommandSession) -> CommandResult:
+    """All Hive partitions with the values; what is in an old folder stays there."""
+    table = command.table
+    location = None if command.location is None else managed_folder(command.location, table.kind, session)
+    with session.catalog.partition_changes(table) as changes:
+        found = matching_spec(table, list(changes.known.values()), command.partition)
+        if not found:
+            raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in command.partition))
+        for one in found:
+            new = one if location is None else dataclasses.replace(one, location=location, newest=None)
+            storage = _partition_storage(command, one.storage_of(table), session)
+            if storage != one.storage_of(table):
+                check_storage(storage, one.columns_of(table))
+                new = dataclasses.replace(new, storage=storage)
+            if command.columns is not None:
+                check_storage(storage, command.columns)
+                new = dataclasses.replace(new, columns=stored_schema(command.columns))
+            changes.alter(one, new)
+    load_new_blocks(table, session)
+    return NOTHING
+
+
+def _partition_storage(command: AlterPartition, old: StorageFormat, session: CommandSession) -> StorageFormat:
+    storage = with_serde_properties(command.storage or old, command.serde_properties)
+    return with_default_serde(storage, session.conf.value(RCFILE_SERDE))
+
+
+def touch_table(command: TouchTable, session: CommandSession) -> CommandResult:
+    if command.partition is not None:
+        found = matching_spec(command.table, session.catalog.partitions(command.table), command.partition)
+        if not found:
+            text = ", ".join(f"{name}='{value}'" for name, value in command.partition)
+            raise no_such_partition(command.table, text)
+    return NOTHING

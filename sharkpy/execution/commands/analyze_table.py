@@ -1,0 +1,89 @@
+"""ANALYZE TABLE: figures of a table or of its Hive partitions, into the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.model import Table
+from sharkpy.catalog.table_statistics import ColumnStatistics, TableStatistics
+from sharkpy.commands import AnalyzeTable
+from sharkpy.execution.commands.partition_spec import by_values, matching_spec, no_such_partition
+from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.tables.analyzed import content_of, mark_of
+from sharkpy.execution.tables.table_files import table_files
+from sharkpy.sources.layout import DataFile
+from sharkpy.sql.statements.bind_analyze import FIGURES
+
+Row = tuple[object, ...]
+
+
+def analyze_table(command: AnalyzeTable, session: CommandSession) -> CommandResult:
+    """What is written meanwhile makes the figures those of older files: they do not hold then, and are not used.
+
+    A table that is in memory alone has its figures with its blocks, and needs no others.
+    """
+    table = command.table
+    if table.location is None:
+        return NOTHING
+    if table.is_partitioned:
+        found = _of_partitions(command, session)
+    else:
+        files = table_files(table, ())
+        rows = _rows(command, session)
+        found = {"": _statistics(command, files, rows[0] if rows else None, "")}
+    older = session.catalog.statistics(table)
+    session.catalog.put_statistics(table, {name: one.with_columns(older.get(name)) for name, one in found.items()})
+    session.forget_plans(table)
+    return NOTHING
+
+
+def _of_partitions(command: AnalyzeTable, session: CommandSession) -> dict[str, TableStatistics]:
+    table = command.table
+    given = tuple((name, value) for name, value in command.partition if value is not None)
+    partitions = matching_spec(table, session.catalog.partitions(table), given)
+    if given and not partitions:
+        raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in given))
+    files = {one.name: table_files(table, [one]) for one in partitions}
+    rows = _rows_by_partition(table, _rows(command, session), partitions)
+    empty: Row = (0, *(None for _ in command.columns for _ in FIGURES))
+    found: dict[str, TableStatistics] = {}
+    for one in partitions:
+        row = None if command.query is None else rows.get(one.name, empty)
+        found[one.name] = _statistics(command, files[one.name], row, mark_of(one))
+    return found
+
+
+def _rows(command: AnalyzeTable, session: CommandSession) -> list[Row]:
+    if command.query is None:
+        return []
+    batches = session.batches(command.query)
+    return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+
+
+def _rows_by_partition(table: Table, rows: Sequence[Row], partitions: Sequence[HivePartition]) -> dict[str, Row]:
+    """The figures by the names of the Hive partitions that the first columns are the values of."""
+    num_keys, known = len(table.partition_columns), by_values(table, partitions)
+    return {known[row[:num_keys]].name: row[num_keys:] for row in rows if row[:num_keys] in known}
+
+
+def _statistics(command: AnalyzeTable, files: Sequence[DataFile], row: Row | None, mark: str) -> TableStatistics:
+    table = command.table
+    total = sum(file.size_bytes for file in files)
+    content = content_of(files)
+    if row is None:
+        return TableStatistics(content, len(files), total, mark=mark)
+    count, figures = row[0], row[1:]
+    assert isinstance(count, int)
+    raw = total - count if table.storage.name == "text" else count * len(table.data_schema)
+    size = len(FIGURES)
+    columns = tuple(
+        (name, _column(count, figures[index * size : (index + 1) * size])) for index, name in enumerate(command.columns)
+    )
+    return TableStatistics(content, len(files), total, count, max(raw, 0), columns, mark)
+
+
+def _column(num_rows: int, figures: Row) -> ColumnStatistics:
+    count, *others = figures
+    return ColumnStatistics(num_rows - (count if isinstance(count, int) else 0), *others)  # type: ignore[arg-type]

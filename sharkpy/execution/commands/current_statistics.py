@@ -1,0 +1,27 @@
+"""What is known of a table by ANALYZE TABLE now: figures of files that have changed since are not told."""
+
+from __future__ import annotations
+
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.model import Table
+from sharkpy.catalog.table_statistics import TableStatistics
+from sharkpy.errors import SourceError
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.tables.analyzed import all_partitions_statistics, content_of, table_statistics
+from sharkpy.execution.tables.table_files import table_files
+
+
+def current_statistics(table: Table, one: HivePartition | None, session: CommandSession) -> TableStatistics | None:
+    """Of the table, or of one of its Hive partitions."""
+    if table.is_view or table.location is None:
+        return None
+    catalog = session.catalog
+    try:
+        if one is not None:
+            found = catalog.statistics(table).get(one.name)
+            return found if found is not None and found.content == content_of(table_files(table, [one])) else None
+        if table.is_partitioned:
+            return all_partitions_statistics(catalog, table)
+        return table_statistics(catalog, table, table_files(table, ()))
+    except SourceError:
+        return None

@@ -1,0 +1,223 @@
+"""EXPORT TABLE and IMPORT: a folder with the files of a table and, in `_metadata`, what the catalog says of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharkpy.catalog.hive_partition import HivePartition, partition_name, partition_values
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.serialize import table_from_json, table_to_json
+from sharkpy.catalog.store import new_table_id
+from sharkpy.commands import ExportTable, ImportTable
+from sharkpy.errors import BindError, SourceError, UnsupportedError
+from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
+from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.storage import managed_folder
+from sharkpy.execution.commands.writes.directory import Directory
+from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.table_files import TableFiles
+from sharkpy.execution.commands.writes.table_partitions import TablePartitions
+from sharkpy.execution.tables.table_files import table_files
+from sharkpy.sources import layout
+from sharkpy.sources.failures import io_error
+
+METADATA = "_metadata"
+DATA = "data"
+"""The folder of a table without partitions; Hive partitions have their own names."""
+_EXISTS = "42710"
+
+
+def export_table(command: ExportTable, session: CommandSession) -> CommandResult:
+    """The table as it is now, in a folder that was empty or not there."""
+    table = command.table
+    if table.location is None:
+        raise UnsupportedError(f'EXPORT of "{table.name}", which is in memory only')
+    session.restrictions.check_path(command.path)
+    target = Path(layout.local_path(command.path))
+    if target.is_dir() and any(target.iterdir()):
+        raise BindError(f'folder "{target}" is not empty', sqlstate=_EXISTS)
+    chosen = _chosen(command, session)
+    write = Directory.begin(command.path, session)
+    with discarding([write]), _reading(table, session), _errors(str(target)):
+        for name, partitions in [(one.name, [one]) for one in chosen] if table.is_partitioned else [(DATA, [])]:
+            folder = Path(write.staging, name)
+            folder.mkdir(parents=True)
+            _copy([file.path for file in table_files(table, partitions)], folder)
+        facts = {"table": json.loads(table_to_json(table)), "name": table.name, "partitions": [p.name for p in chosen]}
+        Path(write.staging, METADATA).write_text(json.dumps(facts, indent=1), encoding="utf-8")
+        publish([write], session.catalog)
+    return NOTHING
+
+
+def _chosen(command: ExportTable, session: CommandSession) -> list[HivePartition]:
+    chosen = list(session.catalog.partitions(command.table))
+    if command.partition:
+        chosen = matching_spec(command.table, chosen, command.partition)
+        if not chosen:
+            text = ", ".join(f"{name}='{value}'" for name, value in command.partition)
+            raise no_such_partition(command.table, text)
+    if other := next((one for one in chosen if one.storage or one.columns), None):
+        raise UnsupportedError(f"EXPORT of the partition {other.name}, which has a format or columns of its own")
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class _Export:
+    """What lies in an exported folder: the table as it was, and the names of its Hive partitions."""
+
+    folder: Path
+    table: Table
+    partitions: tuple[str, ...]
+
+    def files(self, name: str) -> list[str]:
+        place = self.folder / name
+        return [file.path for file in layout.list_data_files(str(place))] if place.is_dir() else []
+
+
+def import_table(command: ImportTable, session: CommandSession) -> CommandResult:
+    """A new table, or rows for one with the same columns that has none, or has other Hive partitions. All or nothing.
+
+    An external table without LOCATION has its data where it was exported to.
+    """
+    for path in filter(None, (command.path, command.location)):
+        session.restrictions.check_path(path)
+    export = _read(Path(layout.local_path(command.path)), command)
+    old = session.catalog.find_table(command.database, command.name or export.table.name)
+    if old is None:
+        _import_new(export, _new_table(export, command, session), command, session)
+        return NOTHING
+    _check_same(old, export, command)
+    if not old.is_partitioned and layout.list_data_files(old.location or ""):
+        raise BindError(f"{old.qualified_name} has rows already", sqlstate=_EXISTS)
+    known = {one.name for one in session.catalog.partitions(old)}
+    if there := known.intersection(export.partitions):
+        raise BindError(f"{old.qualified_name} has the partition {min(there)} already", sqlstate=_EXISTS)
+    write = _staged(export, old, session)
+    with discarding([write]):
+        publish([write], session.catalog)
+    return NOTHING
+
+
+def _read(folder: Path, command: ImportTable) -> _Export:
+    try:
+        facts = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+        name = command.name or str(facts["name"])
+        table = table_from_json(new_table_id(), command.database, name, json.dumps(facts["table"]))
+        names = tuple(_checked(str(one), table) for one in facts["partitions"])
+    except FileNotFoundError:
+        raise SourceError(f'"{folder}" has no {METADATA}: it is no export', sqlstate="58P01") from None
+    except OSError as error:
+        raise io_error(error, str(folder)) from None
+    except (ValueError, KeyError, TypeError):
+        raise SourceError(f'{METADATA} of "{folder}" is no export of sharkpy') from None
+    if command.partition:
+        listed = [HivePartition(number, one) for number, one in enumerate(names)]
+        names = tuple(one.name for one in matching_spec(table, listed, command.partition))
+        if not names:
+            raise no_such_partition(table, ", ".join(f"{key}='{value}'" for key, value in command.partition))
+    return _Export(folder, table, names)
+
+
+def _checked(name: str, table: Table) -> str:
+    """ValueError for what is no name of a Hive partition: it becomes a path."""
+    values = partition_values(name)
+    if (
+        tuple(values) != table.partition_columns
+        or partition_name(table.partition_columns, list(values.values())) != name
+    ):
+        raise ValueError(name)
+    return name
+
+
+def _new_table(export: _Export, command: ImportTable, session: CommandSession) -> Table:
+    kind = TableKind.EXTERNAL if command.is_external else TableKind.MANAGED
+    if command.location is not None:
+        location = managed_folder(command.location, kind, session)
+    elif command.is_external:
+        location = str(export.folder if export.table.is_partitioned else export.folder / DATA)
+    else:
+        location = session.catalog.managed_location(command.database, export.table.name)
+        if session.catalog.readers.is_read(location):
+            location = f"{location}-{export.table.table_id[:8]}"
+    return dataclasses.replace(export.table, kind=kind, location=location, created_at=0.0)
+
+
+def _import_new(export: _Export, table: Table, command: ImportTable, session: CommandSession) -> None:
+    if command.is_external and command.location is None:
+        with session.catalog.transaction():
+            created = session.catalog.create_table(table)
+            with session.catalog.partition_changes(created) as changes:
+                for name in export.partitions:
+                    changes.add(name)
+        return
+    if table.location is not None and Path(table.location).is_dir() and any(Path(table.location).iterdir()):
+        raise BindError(f'folder "{table.location}" is not empty', sqlstate=_EXISTS)
+    write = _staged(export, table, session)
+    with discarding([write]):
+        session.catalog.create_table(table, publish=lambda: publish([write], session.catalog))
+
+
+def _staged(export: _Export, table: Table, session: CommandSession) -> StagedWrite:
+    staging = layout.new_staging(table.location or "")
+    write: StagedWrite
+    if table.is_partitioned:
+        write = TablePartitions(table, staging, export.partitions, False, session)
+    else:
+        write = TableFiles(table, table.location or "", staging, False, session)
+    try:
+        with _errors(str(export.folder)):
+            for name in export.partitions if table.is_partitioned else (DATA,):
+                folder = Path(staging, name if table.is_partitioned else "")
+                folder.mkdir(parents=True, exist_ok=True)
+                files = export.files(name)
+                for path in files:
+                    session.restrictions.check_path(path)
+                _copy(files, folder)
+    except BaseException:
+        write.discard()
+        raise
+    return write
+
+
+def _check_same(old: Table, export: _Export, command: ImportTable) -> None:
+    if old.is_view or old.location is None:
+        raise BindError(f"IMPORT into {old.qualified_name}, which has no files", sqlstate="42809")
+    if command.location is not None and layout.local_path(command.location) != old.location:
+        raise BindError(f'{old.qualified_name} lies in "{old.location}"', sqlstate="42809")
+    mine = [(field.name, field.dtype) for field in old.schema]
+    theirs = [(field.name, field.dtype) for field in export.table.schema]
+    same_form = old.storage == export.table.storage and old.partition_columns == export.table.partition_columns
+    if mine != theirs or not same_form:
+        message = f"{old.qualified_name} and the exported table differ in columns, partition columns or format"
+        raise BindError(message, sqlstate="42804")
+
+
+@contextmanager
+def _reading(table: Table, session: CommandSession) -> Iterator[None]:
+    readers, location = session.catalog.readers, table.location or ""
+    readers.enter(location)
+    try:
+        yield
+    finally:
+        readers.leave(location)
+
+
+@contextmanager
+def _errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise io_error(error, path) from None
+
+
+def _copy(files: Sequence[str], folder: Path) -> None:
+    """In their order, which is that of the rows: under names that keep it."""
+    for number, path in enumerate(files):
+        shutil.copyfile(path, folder / f"{number:05d}-{Path(path).name.lstrip('_.')}")

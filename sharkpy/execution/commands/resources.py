@@ -1,0 +1,45 @@
+"""ADD, LIST and DELETE of JARs, files and archives: what a session's functions and scripts are found in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sharkpy.commands import AddResources, DeleteResources, ListResources
+from sharkpy.errors import SourceError, UnsupportedError
+from sharkpy.execution.commands.result import CommandResult, done, text_rows
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.sources.layout import local_path
+
+
+def add_resources(command: AddResources, session: CommandSession) -> CommandResult:
+    found = [resource_path(path, session) for path in command.paths]
+    if command.kind == "JAR":
+        session.restrictions.check_code("ADD JAR")
+    for path in found:
+        session.catalog.resources.add(command.kind, path)
+    return done()
+
+
+def list_resources(command: ListResources, session: CommandSession) -> CommandResult:
+    known = session.catalog.resources.paths(command.kind)
+    wanted = {str(Path(local_path(path)).absolute()) for path in command.paths}
+    return text_rows(("resource",), [(path,) for path in known if not wanted or path in wanted])
+
+
+def delete_resources(command: DeleteResources, session: CommandSession) -> CommandResult:
+    for path in command.paths:
+        session.catalog.resources.remove(command.kind, str(Path(local_path(path)).absolute()))
+    if not command.paths:
+        session.catalog.resources.remove(command.kind)
+    return done()
+
+
+def resource_path(path: str, session: CommandSession) -> str:
+    """The absolute path of a file that is there, and that the session may read."""
+    if path.split(":", 1)[0] in ("ivy", "http", "https", "hdfs", "s3", "s3a"):
+        raise UnsupportedError(f'"{path}" is not a local file', hint="download it first")
+    session.restrictions.check_path(path)
+    found = Path(local_path(path)).absolute()
+    if not found.exists():
+        raise SourceError(f'cannot read "{path}": there is no such file')
+    return str(found)

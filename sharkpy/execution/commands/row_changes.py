@@ -1,0 +1,118 @@
+"""UPDATE, DELETE and MERGE: what is changed is written anew beside the old rows and put in its place at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sharkpy.catalog.hive_partition import partition_name
+from sharkpy.catalog.model import Table
+from sharkpy.commands import ChangeRows, Insert
+from sharkpy.errors import BindError, ExecutionError, TableChangedError
+from sharkpy.execution.commands.insert import stage
+from sharkpy.execution.commands.partition_insert import write_partitions
+from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.shared_source import Resolve, shared_source
+from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.table_partitions import TablePartitions
+from sharkpy.execution.commands.writes.unchanged import Unchanged
+from sharkpy.expr import Call, Cast, ColumnRef, Expr, string_literal
+from sharkpy.logical import Filter, LogicalPlan
+from sharkpy.sources import layout
+from sharkpy.types import BOOLEAN
+
+_ATTEMPTS = 5
+_MOST_NAMED = 500
+"""Hive partitions that a scan is restricted to by their values; more are all scanned."""
+_SEVERAL_ROWS = "21000"
+
+
+def change_rows(command: ChangeRows, session: CommandSession) -> CommandResult:
+    """Again from the start where others have written the table meanwhile: no row of theirs is lost."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            _change(command, session)
+        except TableChangedError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+        except ExecutionError as error:
+            if command.source is not None and error.sqlstate == _SEVERAL_ROWS:
+                message = f"several rows of the source match one row of {command.table.qualified_name}"
+                raise ExecutionError(message, hint="MERGE changes a row once", sqlstate=_SEVERAL_ROWS) from None
+            raise
+        else:
+            break
+    return NOTHING
+
+
+def _change(command: ChangeRows, session: CommandSession) -> None:
+    table = command.table
+    writes: list[StagedWrite] = [Unchanged.now(table, session)]
+    snapshot = session.snapshot()
+    queries = [query for query in (command.rows, command.changed, command.added) if query is not None]
+    with shared_source(command.source, queries, session, snapshot) as resolved, discarding(writes):
+        if command.rows is not None and command.changed is not None:
+            _stage_partitions(command.rows, command.changed, resolved, table, session, writes)
+        elif command.rows is not None:
+            stage(Insert(table, resolved(command.rows), overwrite=True), session, snapshot, writes)
+        if command.added is not None:
+            partition = tuple((name, None) for name in table.partition_columns)
+            added = Insert(table, resolved(command.added), overwrite=False, partition=partition)
+            stage(added, session, snapshot, writes)
+        snapshot.release()
+        publish(writes, session.catalog)
+
+
+def _stage_partitions(
+    rows: LogicalPlan,
+    changed: LogicalPlan,
+    resolved: Resolve,
+    table: Table,
+    session: CommandSession,
+    writes: list[StagedWrite],
+) -> None:
+    """The Hive partitions with changed rows, each with the rows that it has afterwards, be they none."""
+    columns = table.partition_columns
+    found = [
+        tuple(row[name] for name in columns)
+        for batch in session.batches(resolved(changed))
+        for row in batch.rename_columns(list(columns)).to_pylist()
+    ]
+    if not found:
+        return
+    staging = layout.new_staging(table.location or "")
+    names = [partition_name(columns, texts) for texts in found]
+    writes.append(TablePartitions(table, staging, names, True, session))
+    query = resolved(rows)
+    if len(found) <= _MOST_NAMED:
+        query = Filter(query, _is_one_of(query.output, columns, found))
+    write_partitions(table, query, tuple((name, None) for name in columns), staging, session)
+    for name in names:
+        Path(staging, name).mkdir(parents=True, exist_ok=True)
+
+
+def _is_one_of(output: Sequence[ColumnRef], columns: Sequence[str], found: Sequence[tuple[str | None, ...]]) -> Expr:
+    """Whether a row belongs to one of the Hive partitions with these texts."""
+    named = {column.name: column for column in output}
+    terms = [
+        _tree("and", [_is_value(named[name], text) for name, text in zip(columns, texts, strict=True)])
+        for texts in found
+    ]
+    return _tree("or", terms)
+
+
+def _is_value(column: ColumnRef, text: str | None) -> Expr:
+    if text is None:
+        return Call("is_null", (column,), BOOLEAN)
+    return Call("eq", (column, Cast(string_literal(text), column.dtype)), BOOLEAN)
+
+
+def _tree(function: str, terms: Sequence[Expr]) -> Expr:
+    """The terms put together with little depth."""
+    if not terms:
+        raise BindError("no term to put together")
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return Call(function, (_tree(function, terms[:half]), _tree(function, terms[half:])), BOOLEAN)

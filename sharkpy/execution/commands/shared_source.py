@@ -1,0 +1,123 @@
+"""The source that several queries of a statement share: read by each where that is cheap, else computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sharkpy.catalog.model import CacheMode, Table, TableKind
+from sharkpy.catalog.store import new_table_id
+from sharkpy.conf import BLOCK_ROWS
+from sharkpy.errors import UnsupportedError
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.storage import CACHE_PROPERTY, stored_type
+from sharkpy.execution.tables.lineage import is_repeatable
+from sharkpy.expr import SUBQUERIES, Alias, ColumnRef, Literal
+from sharkpy.logical import Distribute, Filter, LogicalPlan, Project, Scan, Sort, Step, Values, with_source
+from sharkpy.physical.stage import BlockSink
+from sharkpy.types import NULL, Field, Schema, is_interval
+
+if TYPE_CHECKING:
+    from sharkpy.query_snapshot import QuerySnapshot
+
+Resolve = Callable[[LogicalPlan], LogicalPlan]
+"""From a query over SharedRows to one that can be planned."""
+
+
+@contextmanager
+def shared_source(
+    source: LogicalPlan | None, queries: Sequence[LogicalPlan], session: CommandSession, snapshot: QuerySnapshot
+) -> Iterator[Resolve]:
+    """Scans with filters and columns computed from theirs are part of each query: each then prunes what it reads.
+
+    What is more, and what gives other rows each time, is computed once, the columns that some query uses, into blocks
+    that live as long as the statement.
+    """
+    if source is None:
+        yield lambda query: query
+        return
+    if is_read_again(source) or len(queries) == 1:
+        yield lambda query: with_source(query, source)
+        return
+    clustering = _clustering(source) if any(isinstance(one, Step) for query in queries for one in query.walk()) else []
+    keys = _columns_used(clustering)
+    used = _used(queries) | keys
+    kept = [column for column in source.output if column.column_id in used and column.dtype != NULL]
+    kept = kept or [column for column in source.output if column.dtype != NULL][:1]
+    is_storable = all(not is_interval(one.dtype) and stored_type(one.dtype) == one.dtype for one in kept)
+    if not kept or not is_storable or not keys <= source.output_ids:
+        if not is_repeatable(source):
+            raise UnsupportedError("a source of several queries with random values and columns that cannot be stored")
+        yield lambda query: with_source(query, source)
+        return
+    table = _table(kept)
+    try:
+        sink = BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None)
+        rows = Project(source, tuple(kept))
+        session.table_cache.put(table, session.write_blocks(rows, sink, snapshot))
+        scan = _scan(table, kept, source)
+        for node in clustering:
+            scan = node.map_children(lambda _: scan)  # noqa: B023  called at once
+        yield lambda query: with_source(query, scan)
+    finally:
+        session.table_cache.forget(table)
+
+
+def is_read_again(source: LogicalPlan) -> bool:
+    """Whether each query computes the source for itself."""
+    is_plain = all(isinstance(node, (Scan, Filter, Project, Values)) for node in source.walk())
+    has_subqueries = any(
+        isinstance(part, SUBQUERIES) for node in source.walk() for expr in node.expressions for part in expr.walk()
+    )
+    return is_plain and not has_subqueries and is_repeatable(source)
+
+
+def _clustering(source: LogicalPlan) -> list[Sort | Distribute]:
+    """What gathers and orders the rows of the source, from below: steps above it rely on that."""
+    found: list[Sort | Distribute] = []
+    while isinstance(source, (Project, Filter, Sort, Distribute)):
+        if isinstance(source, (Sort, Distribute)):
+            found.append(source)
+        source = source.child
+    return found[::-1]
+
+
+def _used(queries: Iterable[LogicalPlan]) -> set[int]:
+    """The columns that occur in expressions or are in the output."""
+    found: set[int] = set()
+    for query in queries:
+        found |= query.output_ids | _columns_used(query.walk())
+    return found
+
+
+def _columns_used(nodes: Iterable[LogicalPlan]) -> set[int]:
+    found: set[int] = set()
+    for node in nodes:
+        for expr in node.expressions:
+            for part in expr.walk():
+                if isinstance(part, ColumnRef):
+                    found.add(part.column_id)
+                elif isinstance(part, SUBQUERIES):
+                    found |= _used([part.plan])
+    return found
+
+
+def _table(columns: list[ColumnRef]) -> Table:
+    """A table of blocks alone that is in no catalog."""
+    return Table(
+        new_table_id(),
+        "",
+        "source",
+        TableKind.TEMPORARY,
+        Schema(tuple(Field(f"c{column.column_id}", column.dtype) for column in columns)),
+        properties=((CACHE_PROPERTY, CacheMode.MEMORY_ONLY.value),),
+    )
+
+
+def _scan(table: Table, columns: list[ColumnRef], source: LogicalPlan) -> LogicalPlan:
+    """The kept rows under the ids of `source`; a column without a type has no values to keep."""
+    scan = Scan(table, tuple(columns), table.schema.names)
+    void = tuple(Alias(Literal(None, NULL), one.column_id, one.name) for one in source.output if one.dtype == NULL)
+    return replace(Project(scan, ()), items=(*columns, *void)) if void else scan

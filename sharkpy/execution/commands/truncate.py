@@ -1,0 +1,46 @@
+"""TRUNCATE TABLE: no rows are left, at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sharkpy.catalog.model import TableKind
+from sharkpy.commands import TruncateTable
+from sharkpy.errors import BindError
+from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
+from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.writes.publish import StagedWrite, publish
+from sharkpy.execution.commands.writes.table_blocks import TableBlocks
+from sharkpy.execution.commands.writes.table_files import TableFiles
+from sharkpy.execution.commands.writes.table_partitions import TablePartitions
+from sharkpy.sources import layout
+
+
+def truncate_table(command: TruncateTable, session: CommandSession) -> CommandResult:
+    table = command.table
+    if table.is_view or table.kind is TableKind.EXTERNAL:
+        raise BindError(f'TRUNCATE of "{table.name}", which is not a managed table', sqlstate="42809")
+    write: StagedWrite
+    if table.is_partitioned:
+        write = _no_rows(command, session)
+    elif table.location is None:
+        write = TableBlocks(table, True, session, ())
+    else:
+        write = TableFiles.begin(table, True, session)
+    publish([write], session.catalog)
+    return NOTHING
+
+
+def _no_rows(command: TruncateTable, session: CommandSession) -> TablePartitions:
+    """All Hive partitions or those of the statement have no rows; they stay registered."""
+    table = command.table
+    chosen = list(session.catalog.partitions(table))
+    if command.partition is not None:
+        chosen = matching_spec(table, chosen, command.partition)
+        if not chosen:
+            raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in command.partition))
+    staging = layout.new_staging(table.location or "")
+    for one in chosen:
+        Path(staging, one.name).mkdir(parents=True)
+    return TablePartitions(table, staging, [one.name for one in chosen], True, session)

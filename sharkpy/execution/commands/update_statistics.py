@@ -1,0 +1,81 @@
+"""ALTER TABLE … UPDATE STATISTICS: figures given by hand, for the data as it is now."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from sharkpy.catalog.table_statistics import ColumnStatistics, TableStatistics
+from sharkpy.commands import UpdateStatistics
+from sharkpy.errors import BindError, UnsupportedError, did_you_mean
+from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
+from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.tables.analyzed import content_of, mark_of
+from sharkpy.execution.tables.table_files import table_files
+from sharkpy.sources.layout import DataFile
+
+Figures = Mapping[str, tuple[str, Callable[[str], object]]]
+_OF_TABLE: Figures = {"numrows": ("num_rows", int), "rawdatasize": ("raw_bytes", int)}
+_OF_COLUMN: Figures = {
+    "numdvs": ("num_distinct", int),
+    "numnulls": ("num_nulls", int),
+    "lowvalue": ("low", str),
+    "highvalue": ("high", str),
+    "avgcollen": ("average_length", float),
+    "maxcollen": ("max_length", int),
+    "numtrues": ("num_true", int),
+    "numfalses": ("num_false", int),
+}
+"""Hive's names of figures in lower case, with ours."""
+
+
+def update_statistics(command: UpdateStatistics, session: CommandSession) -> CommandResult:
+    table, catalog = command.table, session.catalog
+    if table.location is None:
+        raise UnsupportedError(f'statistics of "{table.name}", which has no files')
+    figures = _figures(command)
+    known, found = catalog.statistics(table), {}
+    if table.is_partitioned:
+        partitions = matching_spec(table, catalog.partitions(table), command.partition)
+        if not partitions:
+            raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in command.partition))
+        for one in partitions:
+            base = _base(known.get(one.name), table_files(table, [one]), mark_of(one))
+            found[one.name] = _updated(base, command.column, figures)
+    else:
+        base = _base(known.get(""), table_files(table, ()), "")
+        found[""] = _updated(base, command.column, figures)
+    catalog.put_statistics(table, found)
+    session.forget_plans(table)
+    return NOTHING
+
+
+def _figures(command: UpdateStatistics) -> dict[str, object]:
+    names, found = _OF_TABLE if command.column is None else _OF_COLUMN, {}
+    for key, text in command.figures:
+        if key.lower() not in names:
+            hint = did_you_mean(key.lower(), names) or f"there are {', '.join(names)}"
+            raise BindError(f'no figure "{key}"', hint=hint, sqlstate="22023")
+        name, parse = names[key.lower()]
+        try:
+            found[name] = parse(text)
+        except ValueError:
+            raise BindError(f'"{text}" is not a value of {key}', sqlstate="22023") from None
+    return found
+
+
+def _base(known: TableStatistics | None, files: tuple[DataFile, ...], mark: str) -> TableStatistics:
+    """What is known of these files, which may be nothing but their number and size."""
+    content = content_of(files)
+    if known is not None and known.content == content:
+        return known
+    return TableStatistics(content, len(files), sum(file.size_bytes for file in files), mark=mark)
+
+
+def _updated(base: TableStatistics, column: str | None, figures: dict[str, object]) -> TableStatistics:
+    if column is None:
+        return dataclasses.replace(base, **figures)  # type: ignore[arg-type]
+    old = base.column(column) or ColumnStatistics(0)
+    columns = dict(base.columns) | {column: dataclasses.replace(old, **figures)}  # type: ignore[arg-type]
+    return dataclasses.replace(base, columns=tuple(columns.items()))

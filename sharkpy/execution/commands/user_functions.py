@@ -1,0 +1,75 @@
+"""CREATE, DROP and RELOAD of functions and macros."""
+
+from __future__ import annotations
+
+from sharkpy.catalog.functions import CatalogFunction, FunctionEntry, Macro, not_found
+from sharkpy.commands import CreateFunction, CreateMacro, DropFunction, DropMacro, ReloadFunctions
+from sharkpy.errors import did_you_mean
+from sharkpy.execution.commands.resources import resource_path
+from sharkpy.execution.commands.result import CommandResult, done
+from sharkpy.execution.commands.session import CommandSession
+
+
+def create_function(command: CreateFunction, session: CommandSession) -> CommandResult:
+    """The code is loaded now: what cannot be found is told here and not by a query."""
+    session.restrictions.check_code("CREATE FUNCTION")
+    functions = session.catalog.functions
+    resources = tuple((kind, resource_path(path, session)) for kind, path in command.resources)
+    if command.database is None:
+        if command.if_not_exists and functions.find_temporary(command.name) is not None:
+            return done()
+        jars = tuple(("JAR", path) for path in session.catalog.resources.paths("JAR"))
+        files = tuple(("FILE", path) for path in session.catalog.resources.paths("FILE"))
+        entry = FunctionEntry("", command.name, command.target, (*resources, *jars, *files))
+        functions.add_temporary(command.name, functions.loader(entry))
+        return done()
+    if command.if_not_exists and functions.entry(command.database, command.name) is not None:
+        return done()
+    entry = FunctionEntry(command.database, command.name, command.target, resources)
+    functions.loader(entry)
+    functions.create(entry, replace=command.or_replace, if_not_exists=command.if_not_exists)
+    return done()
+
+
+def drop_function(command: DropFunction, session: CommandSession) -> CommandResult:
+    functions = session.catalog.functions
+    if command.database is None:
+        known = functions.find_temporary(command.name)
+        is_dropped = not isinstance(known, Macro) and functions.drop_temporary(command.name)
+        names = list(functions.temporary())
+    else:
+        session.restrictions.check_code("DROP FUNCTION")
+        is_dropped = functions.drop(command.database, command.name)
+        names = [entry.name for entry in functions.entries(command.database)]
+    if not is_dropped and not command.if_exists:
+        raise not_found(command.name, did_you_mean(command.name, names))
+    return done()
+
+
+def described_users_function(name: str, function: CatalogFunction, extended: bool) -> list[tuple[str]]:
+    """Lines for DESCRIBE FUNCTION."""
+    if isinstance(function, Macro):
+        return [(f"{name} - macro",), *([(f"{function.signature} {function.text}",)] if extended else [])]
+    doc = function.row.doc
+    first = f"{name} - {doc}" if doc else f"There is no documentation for function '{name}'"
+    return [(first,), *((fact,) for fact in function.facts() if extended)]
+
+
+def reload_functions(_: ReloadFunctions, session: CommandSession) -> CommandResult:
+    session.catalog.functions.reload()
+    return done()
+
+
+def create_macro(command: CreateMacro, session: CommandSession) -> CommandResult:
+    session.catalog.functions.add_temporary(command.macro.name, command.macro)
+    return done()
+
+
+def drop_macro(command: DropMacro, session: CommandSession) -> CommandResult:
+    functions = session.catalog.functions
+    is_macro = isinstance(functions.find_temporary(command.name), Macro)
+    if is_macro:
+        functions.drop_temporary(command.name)
+    elif not command.if_exists:
+        raise not_found(command.name)
+    return done()

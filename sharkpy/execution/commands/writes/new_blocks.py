@@ -1,0 +1,21 @@
+"""Blocks of files that a statement has added to a table in memory."""
+
+from __future__ import annotations
+
+from sharkpy.catalog.model import Table
+from sharkpy.errors import CancelledError, ResourceError
+from sharkpy.execution.commands.session import CommandSession
+
+
+def load_new_blocks(table: Table, session: CommandSession) -> None:
+    """The statement is done when its files are: blocks that found no room are loaded by the next query."""
+    if not session.table_cache.is_loaded(table):
+        return
+    readers, location = session.catalog.readers, table.location or ""
+    readers.enter(location)
+    try:
+        session.table_cache.version(table)
+    except (CancelledError, ResourceError):
+        session.table_cache.release(table)
+    finally:
+        readers.leave(location)

@@ -1,0 +1,44 @@
+"""Blocks of a table that has no files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sharkpy.catalog.model import Table
+from sharkpy.execution.commands.session import CommandSession
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.handle import BlockHandle
+    from sharkpy.columnar.statistics import BlockStatistics
+
+
+@dataclass(slots=True)
+class TableBlocks:
+    """`blocks` become the table's, or more of it."""
+
+    table: Table
+    overwrite: bool
+    session: CommandSession
+    blocks: Sequence[tuple[BlockHandle, BlockStatistics]]
+
+    def prepare(self) -> None:
+        pass
+
+    def place(self) -> None:
+        self.session.catalog.require(self.table)
+
+    def take_back(self) -> None:
+        pass
+
+    def show(self) -> None:
+        blocks, self.blocks = self.blocks, ()
+        self.session.table_cache.append(self.table, blocks, overwrite=self.overwrite)
+
+    def clean(self) -> None:
+        pass
+
+    def discard(self) -> None:
+        blocks, self.blocks = self.blocks, ()
+        self.session.table_cache.discard(blocks)

@@ -1,0 +1,65 @@
+"""Files of a table that is not partitioned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharkpy.catalog.model import Table
+from sharkpy.catalog.shared_folders import require_own_folder
+from sharkpy.errors import UnsupportedError
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.sources import layout
+
+
+def table_folder(table: Table) -> str:
+    """The folder of a table that rows are to be added to."""
+    location = layout.local_path(table.location or "")
+    if Path(location).is_file():
+        raise UnsupportedError(f'adding rows to table "{table.name}", whose location is the file "{location}"')
+    return location
+
+
+@dataclass(slots=True)
+class TableFiles:
+    """What lies in `staging` becomes the table's data, or more of it."""
+
+    table: Table
+    location: str
+    staging: str
+    overwrite: bool
+    session: CommandSession
+    placed: tuple[str, int] | None = None
+    """The new folder and its inode."""
+
+    @classmethod
+    def begin(cls, table: Table, overwrite: bool, session: CommandSession) -> TableFiles:
+        location = table_folder(table)
+        if overwrite:
+            require_own_folder(location, "overwriting the table")
+        return cls(table, location, layout.new_staging(location), overwrite, session)
+
+    def prepare(self) -> None:
+        layout.sync_staged(self.staging)
+
+    def place(self) -> None:
+        self.session.catalog.require(self.table)
+        inode = Path(self.staging).stat().st_ino
+        folder = layout.place(self.staging, self.location, self.overwrite)
+        self.placed = None if folder is None else (folder, inode)
+
+    def take_back(self) -> None:
+        if self.placed is not None:
+            layout.take_back(*self.placed)
+
+    def show(self) -> None:
+        pass
+
+    def clean(self) -> None:
+        if self.placed is not None and not self.session.catalog.readers.is_read(self.table.location or ""):
+            layout.remove_hidden(self.location, layout.generation_of(self.placed[0]))
+        load_new_blocks(self.table, self.session)
+
+    def discard(self) -> None:
+        layout.discard_staging(self.staging)

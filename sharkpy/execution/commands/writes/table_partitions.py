@@ -1,0 +1,108 @@
+"""Files of one or many Hive partitions of a table."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.partition_changes import PartitionChanges
+from sharkpy.execution.commands.partition_spec import by_values
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.sources import layout
+from sharkpy.sources.partition_values import typed_values
+
+
+@dataclass(slots=True)
+class TablePartitions:
+    """`staging`/name becomes data of each Hive partition of `names`, which are registered where they are new.
+
+    1. The new generation of each is put in place, beyond what counts: no reader looks at it.
+    2. The commit of the catalog lets all of them count. Before it nothing is changed, whatever happens.
+    3. With `overwrite` they replace what these Hive partitions had, and what they hide is deleted afterwards; the
+       format is the table's from then on. With `only_new` those that are registered stay as they are.
+    """
+
+    table: Table
+    staging: str
+    names: Sequence[str]
+    overwrite: bool
+    session: CommandSession
+    only_new: bool = False
+    placed: list[tuple[str, int]] = field(default_factory=list)
+    """The folder of each new generation, and its inode."""
+
+    def prepare(self) -> None:
+        self._settle()
+        layout.sync_staged(self.staging)
+
+    def place(self) -> None:
+        with self.session.catalog.partition_changes(self.table) as changes:
+            for name, known in self._targets(changes).items():
+                if known is not None and self.only_new:
+                    continue
+                if known is None:
+                    self.session.catalog.clear_garbage(str(Path(self.table.location or "", name)))
+                self._place(name, known, changes)
+            layout.sync_folders(str(Path(folder).parent) for folder, _ in self.placed)
+
+    def take_back(self) -> None:
+        for folder, inode in self.placed:
+            layout.take_back(folder, inode)
+
+    def show(self) -> None:
+        pass
+
+    def clean(self) -> None:
+        location = self.table.location or ""
+        if not self.session.catalog.readers.is_read(location):
+            for folder, _ in self.placed:
+                layout.remove_hidden(str(Path(folder).parent), layout.generation_of(folder))
+            layout.remove_hidden(location)
+        load_new_blocks(self.table, self.session)
+
+    def discard(self) -> None:
+        layout.discard_staging(self.staging)
+
+    def _settle(self) -> None:
+        """A Hive partition of which everything counts gets a last generation that does, before there is another."""
+        with self.session.catalog.partition_changes(self.table) as changes:
+            wanted = {one.name: one for one in self._targets(changes).values() if one is not None}
+            for one in wanted.values():
+                if one.newest is None:
+                    newest = layout.newest_generation(one.folder(self.table))
+                    changes.alter(one, dataclasses.replace(one, newest=newest))
+
+    def _targets(self, changes: PartitionChanges) -> dict[str, HivePartition | None]:
+        """The registered Hive partition for each name: one with equal values may be spelt in another way."""
+        if all(name in changes.known for name in self.names):
+            return {name: changes.known[name] for name in self.names}
+        known = by_values(self.table, changes.known.values())
+        values = typed_values(self.names, self.table.partition_schema)
+        pairs = zip(self.names, values, strict=True)
+        return {name: changes.known.get(name) or known.get(value) for name, value in pairs}
+
+    def _place(self, name: str, known: HivePartition | None, changes: PartitionChanges) -> None:
+        folder = str(Path(self.table.location or "", name)) if known is None else known.folder(self.table)
+        staged = Path(self.staging, name)
+        inode = staged.stat().st_ino
+        target = layout.place_generation(str(staged), folder, self._newest(known, folder), self.overwrite)
+        self.placed.append((target, inode))
+        generation = layout.generation_of(target)
+        if known is None:
+            changes.add(name, newest=generation)
+        else:
+            kept = dataclasses.replace(known, newest=generation)
+            changes.alter(known, dataclasses.replace(kept, storage=None, columns=None) if self.overwrite else kept)
+
+    def _newest(self, known: HivePartition | None, folder: str) -> int:
+        """Of a folder that is not registered: an external table's may have been, and keeps what it has."""
+        if known is None and self.table.kind is not TableKind.EXTERNAL:
+            return 0
+        if known is None or known.newest is None:
+            return layout.newest_generation(folder)
+        return known.newest

@@ -1,0 +1,55 @@
+"""A table that nobody may have written since a statement read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.catalog.model import Table
+from sharkpy.errors import TableChangedError
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.sources import layout
+
+
+@dataclass(slots=True)
+class Unchanged:
+    """The first of a statement's writes: TableChangedError instead of any other, where the rows it read are old."""
+
+    table: Table
+    session: CommandSession
+    state: object
+
+    @classmethod
+    def now(cls, table: Table, session: CommandSession) -> Unchanged:
+        """To be called before the table is read."""
+        return cls(table, session, _state(table, session))
+
+    def prepare(self) -> None:
+        pass
+
+    def place(self) -> None:
+        if _state(self.table, self.session) != self.state:
+            raise TableChangedError(f"{self.table.qualified_name} was changed while the statement ran")
+
+    def take_back(self) -> None:
+        pass
+
+    def show(self) -> None:
+        pass
+
+    def clean(self) -> None:
+        pass
+
+    def discard(self) -> None:
+        pass
+
+
+def _state(table: Table, session: CommandSession) -> object:
+    """What every write of the table changes."""
+    if table.is_partitioned:
+        known = session.catalog.partitions(table)
+        newest = [layout.newest_generation(one.folder(table)) if one.newest is None else one.newest for one in known]
+        return [(one.partition_id, one.name, one.location) for one in known], newest
+    if table.location is None:
+        version = session.table_cache.known_version(table)
+        return None if version is None else [block.block_id for block in version.blocks]
+    return layout.list_data_files(table.location)

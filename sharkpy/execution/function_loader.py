@@ -1,0 +1,45 @@
+"""The code behind CREATE FUNCTION: Python by module and name, Java by class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sharkpy.catalog.functions import BUILT_IN, FunctionEntry
+from sharkpy.conf import JAVA_HOME, Conf
+from sharkpy.errors import BindError
+from sharkpy.restrictions import Restrictions
+from sharkpy.udf.java.availability import is_available
+from sharkpy.udf.java.built_in import CLASSES, DOCS
+from sharkpy.udf.user.function import UserFunction, intern
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionLoader:
+    """A session's: its settings say which Java there is, its restrictions whether any may be called at will."""
+
+    conf: Conf
+    restrictions: Callable[[], Restrictions]
+
+    def __call__(self, entry: FunctionEntry) -> UserFunction:
+        home = self.conf.value(JAVA_HOME)
+        if entry.name in CLASSES and entry.database == BUILT_IN and entry.target == CLASSES[entry.name]:
+            from sharkpy.udf.java.functions import JavaScalar
+
+            self.restrictions().check_code(entry.name)
+            return intern(JavaScalar(entry.name, entry.target, (), home, False, DOCS[entry.name]))
+        from sharkpy.udf.user.load import is_python, load_python
+
+        files = [path for kind, path in entry.resources if kind != "JAR"]
+        if is_python(entry.target, files):
+            return intern(load_python(entry.name, entry.target, files))
+        from sharkpy.udf.java.functions import java_function
+
+        jars = tuple(path for kind, path in entry.resources if kind == "JAR")
+        if not is_available() and not jars:
+            raise BindError(
+                f'"{entry.target}" is no Python function, and for Java classes the package JPype1 is missing',
+                hint='run: pip install "sharkpy[java]"',
+                sqlstate="42883",
+            )
+        return intern(java_function(entry.name, entry.target, jars, home))

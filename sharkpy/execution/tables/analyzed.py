@@ -1,0 +1,41 @@
+"""Statistics that ANALYZE TABLE has left in the catalog, where they still hold."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.model import Table
+from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.table_statistics import TableStatistics, together
+from sharkpy.sources.layout import DataFile
+
+
+def content_of(files: Iterable[DataFile]) -> str:
+    """Equal for the same files, unchanged."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in files:
+        digest.update(f"{file.path}\0{file.size_bytes}\0{file.modified_ns}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def mark_of(one: HivePartition) -> str:
+    """Another one after each write of ours to the Hive partition."""
+    return f"{one.partition_id}/{one.newest}/{one.location or ''}"
+
+
+def table_statistics(catalog: Catalog, table: Table, files: Sequence[DataFile]) -> TableStatistics | None:
+    """Of a table without Hive partitions whose data are `files`."""
+    found = catalog.statistics(table).get("")
+    return found if found is not None and found.content == content_of(files) else None
+
+
+def all_partitions_statistics(catalog: Catalog, table: Table) -> TableStatistics | None:
+    """Of all of a table's Hive partitions together; None where those of one are missing, or were written to since."""
+    kept = catalog.statistics(table)
+    if not kept:
+        return None
+    partitions = catalog.partitions(table)
+    found = [kept[one.name] for one in partitions if one.name in kept and kept[one.name].mark == mark_of(one)]
+    return together(found) if len(found) == len(partitions) else None

@@ -1,0 +1,105 @@
+"""INSERT OVERWRITE DIRECTORY: formats, what is replaced, and what a session may not write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.errors import NotAllowedError, SharkError
+from sharkpy.restrictions import Restrictions
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect(warehouse=tmp_path_factory.mktemp("directory") / "warehouse") as made:
+        made.sql("CREATE TABLE t (a INT, b STRING, c ARRAY<INT>)")
+        made.sql("INSERT INTO t SELECT 1, 'x', array(1, 2) UNION ALL SELECT 2, NULL, NULL")
+        yield made
+
+
+def texts(folder: Path) -> list[str]:
+    assert not [name for name in os.listdir(folder.parent) if name.startswith(".staging")]
+    return sorted(line for path in folder.iterdir() for line in path.read_text().splitlines())
+
+
+def test_text_with_hives_delimiters(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    context.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/deep/out' SELECT * FROM t")
+    assert texts(tmp_path / "deep" / "out") == ["1\x01x\x011\x022", "2\x01\\N\x01\\N"]
+
+
+def test_a_row_format_and_a_file_uri(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    clause = "ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' NULL DEFINED AS 'none'"
+    context.sql(f"INSERT OVERWRITE LOCAL DIRECTORY 'file://{tmp_path}/out' {clause} SELECT a, b FROM t")
+    assert texts(tmp_path / "out") == ["1,x", "2,none"]
+
+
+@pytest.mark.parametrize("form", ["PARQUET", "ORC", "JSONFILE", "AVRO", "SEQUENCEFILE", "TEXTFILE"])
+def test_what_is_written_is_read_by_a_table(context: sharkpy.SharkContext, tmp_path: Path, form: str) -> None:
+    context.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/out' STORED AS {form} SELECT * FROM t")
+    columns = "(a INT, b STRING, c ARRAY<INT>)"
+    context.sql(f"CREATE EXTERNAL TABLE back_{form} {columns} STORED AS {form} LOCATION '{tmp_path}/out'")
+    rows = context.sql(f"SELECT * FROM back_{form} ORDER BY a").fetchall()
+    assert [tuple(row) for row in rows] == [(1, "x", [1, 2]), (2, None, None)]
+
+
+def test_all_that_was_there_is_replaced(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / "below").mkdir(parents=True)
+    (out / "below" / "old").write_text("old")
+    (out / ".hidden").write_text("old")
+    out.chmod(0o750)
+    context.sql(f"INSERT OVERWRITE DIRECTORY '{out}' SELECT a FROM t WHERE a = 1")
+    assert texts(out) == ["1"]
+    assert out.stat().st_mode & 0o777 == 0o750
+    context.sql(f"INSERT OVERWRITE DIRECTORY '{out}' SELECT a FROM t WHERE a = 9")
+    assert texts(out) == []
+
+
+def test_a_link_is_followed(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    context.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/link' SELECT 5")
+    assert (tmp_path / "link").is_symlink()
+    assert texts(tmp_path / "real") == ["5"]
+
+
+def test_a_failure_leaves_the_old_files(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    context.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/out' SELECT 1")
+    with pytest.raises(SharkError, match="more than one row"):
+        context.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/out' SELECT (SELECT a FROM t)")
+    assert texts(tmp_path / "out") == ["1"]
+
+
+def test_a_folder_read_and_replaced_by_one_statement(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    context.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/out' SELECT 1")
+    context.sql(f"CREATE EXTERNAL TABLE seen (a INT) LOCATION '{tmp_path}/out'")
+    for _ in range(2):
+        context.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/out' SELECT a + 1 FROM seen UNION ALL SELECT 0")
+    assert [a for (a,) in context.sql("SELECT a FROM seen ORDER BY a").fetchall()] == [0, 1, 3]
+
+
+def test_where_it_may_not_be(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(SharkError, match="is a file"):
+        context.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/file' SELECT 1")
+    for place in (context.catalog.warehouse_dir, context.catalog.state_dir, "/"):
+        with pytest.raises(SharkError, match="would delete the warehouse"):
+            context.sql(f"INSERT OVERWRITE DIRECTORY '{place}' SELECT 1")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_session_with_bounds(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    session = context.new_session()
+    session.restrictions = Restrictions(folders=(tmp_path / "mine",))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "way_out").symlink_to(tmp_path)
+    session.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/mine/out' SELECT 1")
+    for place in (f"{tmp_path}/theirs", f"{tmp_path}/mine/../theirs", f"{tmp_path}/mine/way_out/theirs"):
+        with pytest.raises(NotAllowedError):
+            session.sql(f"FROM t INSERT OVERWRITE DIRECTORY '{place}' SELECT a INSERT INTO t SELECT 99, '', NULL")
+    assert not (tmp_path / "theirs").exists()
+    assert context.sql("SELECT count(*) FROM t WHERE a = 99").fetchall()[0][0] == 0

@@ -19,6 +19,8 @@ from tests.differential.expressions import DUCK_MACROS
 from tests.differential.tables import TABLES
 
 RELATIVE, ABSOLUTE = 1e-9, 2e-6
+_EXACT_FROM = 10**15
+"""DECIMALs above have digits that a float cannot tell apart."""
 
 
 @contextmanager
@@ -73,7 +75,8 @@ def _sort_key(value: Any) -> tuple[int, float, str]:
         return (1, value, "")
     if isinstance(value, (float, Decimal)):
         number = float(value)
-        return (2, 0.0, "") if math.isnan(number) else (1, float(f"{number:.11g}"), "")
+        exact = str(value) if isinstance(value, Decimal) and abs(value) > _EXACT_FROM else ""
+        return (2, 0.0, "") if math.isnan(number) else (1, float(f"{number:.11g}"), exact)
     return (3, 0.0, str(value))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["int", "bigint", "double", "decimal", "string", "date", "timestamp", "boolean"]
+Kind = Literal["int", "bigint", "double", "decimal", "wide", "string", "date", "timestamp", "boolean"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def _per_kind(template: Row, kinds: tuple[Kind, ...]) -> list[Row]:
     return rows
 
 
-KINDS: tuple[Kind, ...] = ("int", "bigint", "double", "decimal", "string", "date", "timestamp", "boolean")
+KINDS: tuple[Kind, ...] = ("int", "bigint", "double", "decimal", "wide", "string", "date", "timestamp", "boolean")
 ORDERED = KINDS[:-1]
 
 SCALARS: tuple[Row, ...] = (
@@ -105,6 +105,19 @@ SCALARS: tuple[Row, ...] = (
     Row("int", ("date", "date"), "datediff({0}, {1})", "CAST({0} - {1} AS INTEGER)"),
     Row("date", ("date",), "date_add({0}, 30)", "CAST({0} + 30 AS DATE)"),
     Row("date", ("date",), "last_day({0})"),
+    Row("wide", ("wide", "wide"), "({0} + {1})", "CAST({0} + {1} AS DECIMAL(38,2))"),
+    Row("wide", ("wide", "decimal"), "({0} - {1})", "CAST({0} - {1} AS DECIMAL(38,2))"),
+    Row("wide", ("wide",), "(-{0})"),
+    Row("wide", ("decimal",), "CAST({0} AS DECIMAL(38,2))"),
+    Row("decimal", ("wide",), "CAST({0} AS DECIMAL(10,2))", "TRY_CAST({0} AS DECIMAL(10,2))"),
+    Row("string", ("wide",), "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
+    Row("int", ("int", "int"), "array({0}, {1})[1]", "{1}"),
+    Row("int", ("int",), "array({0})[3]", "CASE WHEN false THEN {0} END"),
+    Row("string", ("string", "string"), "map('a', {0}, 'b', {1})['b']", "{1}"),
+    Row("string", ("string",), "map('a', {0})['z']", "CASE WHEN false THEN {0} END"),
+    Row("int", ("int", "string"), "named_struct('x', {0}, 'y', {1}).x", "{0}"),
+    Row("date", ("date",), "named_struct('x', array({0})).x[0]", "{0}"),
+    Row("int", ("string", "string"), "size(array({0}, {1}))", "2"),
     *_per_kind(Row("string", ("boolean", "string", "string"), "CASE WHEN {0} THEN {1} ELSE {2} END"), KINDS),
     *_per_kind(
         Row("string", ("string", "boolean", "string"), "if({1}, {0}, {2})", "CASE WHEN {1} THEN {0} ELSE {2} END"),
@@ -130,6 +143,20 @@ PREDICATES: tuple[Row, ...] = (
         ORDERED,
     ),
     Row("boolean", ("int", "bigint"), "({0} = {1})"),
+    Row("boolean", ("wide", "decimal"), "({0} < {1})"),
+    Row("boolean", ("int", "wide"), "({0} = {1})"),
+    Row(
+        "boolean",
+        ("int", "string", "int", "string"),
+        "(named_struct('x', {0}, 'y', {1}) = named_struct('x', {2}, 'y', {3}))",
+        "({{'x': {0}, 'y': {1}}} = {{'x': {2}, 'y': {3}}})",
+    ),
+    Row(
+        "boolean",
+        ("int", "int", "int"),
+        "array_contains(array({0}, {1}), coalesce({2}, 0))",
+        "coalesce(list_contains([{0}, {1}], coalesce({2}, 0)), false)",
+    ),
     Row("boolean", ("int", "double"), "({0} < {1})", "({0}::DOUBLE < {1})"),
     Row("boolean", ("int", "decimal"), "({0} <= {1})", "({0}::DECIMAL(20,2) <= {1}::DECIMAL(20,2))"),
     Row("boolean", ("string", "int"), "({0} = {1})", "(TRY_CAST({0} AS DOUBLE) = {1}::DOUBLE)"),
@@ -158,6 +185,31 @@ AGGREGATES: tuple[Row, ...] = (
     Row("double", ("decimal",), "CAST(avg({0}) AS DOUBLE)", "avg({0})"),
     Row("double", ("decimal",), "CAST(sum(DISTINCT {0}) AS DOUBLE)"),
     Row("double", ("int",), "percentile({0}, 0.5)", "quantile_cont({0}::DOUBLE, 0.5)"),
+    Row("double", ("int",), "percentile({0}, array(0.25, 0.9))[1]", "quantile_cont({0}::DOUBLE, 0.9)"),
+    Row(
+        "double",
+        ("int",),
+        "percentile_disc(0.3) WITHIN GROUP (ORDER BY {0})",
+        "CAST(quantile_disc({0}, 0.3) AS DOUBLE)",
+    ),
+    Row("double", ("decimal",), "stddev_pop({0})", "stddev_pop({0}::DOUBLE)"),
+    Row("double", ("decimal",), "var_samp({0})", "var_samp({0}::DOUBLE)"),
+    Row("bigint", ("int", "decimal"), "regr_count({0}, {1})", "CAST(regr_count({0}, {1}) AS BIGINT)"),
+    Row("double", ("int", "decimal"), "regr_avgx({0}, {1})"),
+    Row("wide", ("wide",), "sum({0})"),
+    Row("double", ("wide",), "CAST(avg({0}) AS DOUBLE)", "avg({0})"),
+    Row(
+        "string",
+        ("string",),
+        "concat_ws(',', sort_array(collect_list({0})))",
+        "coalesce(array_to_string(list_sort(list({0}) FILTER (WHERE {0} IS NOT NULL)), ','), '')",
+    ),
+    Row(
+        "string",
+        ("string",),
+        "concat_ws(',', sort_array(collect_set({0})))",
+        "coalesce(array_to_string(list_sort(list(DISTINCT {0}) FILTER (WHERE {0} IS NOT NULL)), ','), '')",
+    ),
     Row(
         "bigint",
         ("int", "string"),
@@ -186,14 +238,66 @@ WINDOWS: tuple[Row, ...] = (
     *_per_kind(Row("string", ("string",), "max({0})"), ORDERED),
     *_per_kind(Row("string", ("string",), "first_value({0})"), ORDERED),
     *_per_kind(Row("bigint", ("string",), "count({0})"), KINDS),
+    *_per_kind(Row("string", ("string", "string"), "lag({0}, 1, {1})"), KINDS),
+    *_per_kind(Row("string", ("string",), "lag({0}) IGNORE NULLS", "lag({0} IGNORE NULLS) {over}"), KINDS),
+    *_per_kind(Row("string", ("string",), "first_value({0}, true)", "first_value({0} IGNORE NULLS) {over}"), KINDS),
+    Row("double", (), "percent_rank()"),
+    Row("wide", ("wide",), "sum({0})"),
 )
 """`duck` has {over} where the OVER clause goes, else it comes at the end."""
+
+FRAMED: tuple[Row, ...] = (
+    Row("bigint", (), "count(*)"),
+    Row("bigint", ("int",), "sum({0})", "w64(sum({0}) {over})"),
+    Row("bigint", ("int",), "count(DISTINCT {0})"),
+    Row("wide", ("wide",), "sum({0})"),
+    *_per_kind(Row("string", ("string",), "min({0})"), ORDERED),
+    *_per_kind(Row("string", ("string",), "max({0})"), ORDERED),
+)
+"""What gives the same for all orders of equal rows, over any frame. `duck` as above."""
+
+_ROW_BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "UNBOUNDED FOLLOWING")
+ROW_FRAMES = tuple(
+    f"{unit} BETWEEN {start} AND {end}"
+    for unit in ("ROWS", "GROUPS")
+    for at, start in enumerate(_ROW_BOUNDS[:-1])
+    for end in _ROW_BOUNDS[max(at, 1) :]
+)
+RANGE_FRAMES: dict[Kind, tuple[Sql, ...]] = {
+    "bigint": (Sql.same("RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"),),
+    "decimal": (
+        Sql.same("RANGE BETWEEN 1.5 PRECEDING AND CURRENT ROW"),
+        Sql.same("RANGE BETWEEN CURRENT ROW AND 3 FOLLOWING"),
+    ),
+    "double": (
+        Sql.same("RANGE BETWEEN 1 PRECEDING AND 0.5 FOLLOWING"),
+        Sql.same("RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"),
+    ),
+    "timestamp": (
+        Sql(
+            "RANGE BETWEEN INTERVAL '1' SECOND PRECEDING AND INTERVAL '1' DAY FOLLOWING",
+            "RANGE BETWEEN INTERVAL 1 SECOND PRECEDING AND INTERVAL 1 DAY FOLLOWING",
+        ),
+        Sql(
+            "RANGE BETWEEN INTERVAL '1' MONTH PRECEDING AND CURRENT ROW",
+            "RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW",
+        ),
+    ),
+}
+"""Frames by the kind of the only key of their order."""
 
 LITERALS: dict[Kind, tuple[Sql, ...]] = {
     "int": (*tuple(map(Sql.same, ("0", "1", "(-1)", "7", "42"))), Sql("CAST(NULL AS INT)", "NULL::INTEGER")),
     "bigint": (Sql("3000000000L", "3000000000"), Sql("0L", "0::BIGINT")),
     "double": (Sql("1.5D", "1.5e0"), Sql("0.0D", "0e0"), Sql("CAST('NaN' AS DOUBLE)", "'NaN'::DOUBLE")),
     "decimal": (Sql("CAST(1.10 AS DECIMAL(10,2))", "1.10::DECIMAL(10,2)"), Sql("2.50", "2.50::DECIMAL(10,2)")),
+    "wide": (
+        Sql("CAST(0.01 AS DECIMAL(38,2))", "0.01::DECIMAL(38,2)"),
+        Sql(
+            "CAST('-1000000000000000000000000000000' AS DECIMAL(38,2))",
+            "'-1000000000000000000000000000000'::DECIMAL(38,2)",
+        ),
+    ),
     "string": (*tuple(map(Sql.same, ("'a'", "''", "'é'", "'10'"))), Sql("CAST(NULL AS STRING)", "NULL::VARCHAR")),
     "date": (Sql.same("DATE '1970-01-01'"), Sql.same("DATE '2024-02-29'")),
     "timestamp": (Sql.same("TIMESTAMP '2024-02-29 12:30:15'"),),

@@ -5,7 +5,20 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from tests.differential.expressions import AGGREGATES, KINDS, LITERALS, PREDICATES, SCALARS, WINDOWS, Kind, Row, Sql
+from tests.differential.expressions import (
+    AGGREGATES,
+    FRAMED,
+    KINDS,
+    LITERALS,
+    PREDICATES,
+    RANGE_FRAMES,
+    ROW_FRAMES,
+    SCALARS,
+    WINDOWS,
+    Kind,
+    Row,
+    Sql,
+)
 from tests.differential.tables import TABLES
 
 _JOINS = (
@@ -85,7 +98,7 @@ class _Generator:
         kinds = wanted or self._kinds()
         left, columns = self._select(depth - 1, (), kinds)
         right, _ = self._select(depth - 1, (), kinds)
-        word = self._chance.choice(("UNION ALL", "UNION", "INTERSECT", "EXCEPT"))
+        word = self._chance.choice(("UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"))
         whole = _joined(
             Sql.same("SELECT * FROM (("), left, Sql.same(f") {word} ("), right, Sql.same(f")) {self._name('u')}")
         )
@@ -161,20 +174,32 @@ class _Generator:
         items, kinds = [], []
         for _ in range(self._chance.randint(1, 2)):
             row = self._chance.choice(WINDOWS)
+            frame = Sql.same(f"ORDER BY {everything}")
+            if self._chance.random() < 0.4:
+                row, frame = self._chance.choice(FRAMED), self._frame(source.columns, everything)
             partition = (
                 f"PARTITION BY {self._chance.choice(source.columns).name} " if self._chance.random() < 0.6 else ""
             )
-            over = f"OVER ({partition}ORDER BY {everything})"
+            over = Sql(f"OVER ({partition}{frame.hive})", f"OVER ({partition}{frame.duck})")
             args = [self.expression(kind, source.columns, 0) for kind in row.arguments]
-            hive = row.hive.format(*(arg.hive for arg in args)) + f" {over}"
+            hive = row.hive.format(*(arg.hive for arg in args)) + f" {over.hive}"
             template = row.duck or row.hive + " {over}"
-            items.append(Sql(hive, template.format(*(arg.duck for arg in args), over=over)))
+            items.append(Sql(hive, template.format(*(arg.duck for arg in args), over=over.duck)))
             kinds.append(row.result)
         key = self._chance.choice(source.columns)
         columns, text = self._items([Sql.same(key.name), *items], (key.kind, *kinds))
         return _joined(
             Sql.same("SELECT "), text, Sql.same(" FROM "), source.sql, self._where(source, depth, ())
         ), columns
+
+    def _frame(self, columns: tuple[Column, ...], everything: str) -> Sql:
+        """An order and a frame: RANGE over one key that can have one, else ROWS or GROUPS over all columns."""
+        keys = [column for column in columns if column.kind in RANGE_FRAMES]
+        if not keys or self._chance.random() < 0.5:
+            return Sql.same(f"ORDER BY {everything} {self._chance.choice(ROW_FRAMES)}")
+        key = self._chance.choice(keys)
+        order = f"ORDER BY {key.name}{self._chance.choice(('', ' DESC'))} "
+        return _joined(Sql.same(order), self._chance.choice(RANGE_FRAMES[key.kind]))
 
     # FROM
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ SKEWED = Configuration(
 """Every join is shuffled and every key is dealt over several tasks."""
 
 
+@functools.cache
 def all_pairs() -> list[Configuration]:
     """A small set of configurations in which each two values of two settings meet (greedy, deterministic)."""
     sizes = [len(values) for _, values in CHOICES]

@@ -152,4 +152,3 @@ class DuckEngine:
 
     def close(self) -> None:
         self._connection.close()
-

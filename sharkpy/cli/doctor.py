@@ -17,7 +17,7 @@ from sharkpy.errors import SharkError
 
 Check = tuple[str, Callable[[], tuple[bool, str]]]
 LEAST_FREE = 1 << 30
-LIBRARIES = ("duckdb", "pyarrow", "numpy", "numba", "pyspark", "sqlglot", "zstandard", "xxhash")
+LIBRARIES = ("duckdb", "pyarrow", "numpy", "numba", "datasketches", "pyspark", "sqlglot", "zstandard", "xxhash")
 
 
 def run_doctor(warehouse: str | None) -> int:
@@ -67,7 +67,7 @@ def _libraries() -> tuple[bool, str]:
 
 
 def _java() -> tuple[bool, str]:
-    from sharkpy.execution.spark.java import find_java
+    from sharkpy.java import find_java
 
     java = find_java()
     return True, f"Java {java.version} from {java.origin}: {java.executable}"

@@ -110,14 +110,21 @@ class Shell:
 
     def run_sql(self, text: str, first_line: int = 1) -> bool:
         """Run statements one after the other; False at the first error, which is shown."""
-        from sharkpy.sql.split_statements import split_statements
+        from sharkpy.cli.client_statements import run_client_statement, statements_with_sources
 
-        for statement, line in split_statements(text):
+        try:
+            statements = list(statements_with_sources(text))
+        except SharkError as error:
+            self._report(error)
+            return False
+        for statement, line in statements:
             self.last_sql = statement
             sent = self._explained(statement)
             place = line + first_line - 1 - (sent != statement)
             started = time.perf_counter()
             try:
+                if run_client_statement(self.session.substituted(statement), self.say):
+                    continue
                 answer = self.wait_for(functools.partial(self._answer, sent))
                 seconds = time.perf_counter() - started
                 if answer.pages:
@@ -201,7 +208,7 @@ def pieces(script: str) -> list[tuple[int, str]]:
 
 
 def _is_between_statements(lines: list[str]) -> bool:
-    from sharkpy.sql.split_statements import split_statements
+    from sharkpy.sql.grammar.split_statements import split_statements
 
     text = "\n".join(lines)
     # A word behind an open statement does not make one more; behind a finished one it does.

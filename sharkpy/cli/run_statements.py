@@ -10,7 +10,7 @@ from sharkpy.cli.answers import Answer, AnswerWriter
 from sharkpy.cli.error_text import error_text
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress, short_count
 from sharkpy.cli.shell_options import ShellOptions
-from sharkpy.errors import CancelledError
+from sharkpy.errors import CancelledError, SharkError
 
 if TYPE_CHECKING:
     from sharkpy.cli.shell_session import ShellSession
@@ -18,12 +18,17 @@ if TYPE_CHECKING:
 
 def run_script(session: ShellSession, text: str, output_format: str, *, timing: bool = False) -> int:
     """The exit code: 1 at the first error, which ends the script; answers go to standard output alone."""
-    from sharkpy.sql.split_statements import split_statements
+    from sharkpy.cli.client_statements import run_client_statement, statements_with_sources
 
     board = ProgressBoard()
     remove = session.add_progress_listener(board.update)
     writer = AnswerWriter(ShellOptions(output_format, max_rows=0, width=-1, pager=False))
-    for statement, line in split_statements(text):
+    try:
+        statements = list(statements_with_sources(text))
+    except SharkError as error:
+        sys.stderr.write(error_text(error) + "\n")
+        return 1
+    for statement, line in statements:
         started = time.perf_counter()
 
         def answer(statement: str = statement) -> Answer:
@@ -31,6 +36,8 @@ def run_script(session: ShellSession, text: str, output_format: str, *, timing: 
                 return writer.write(result, board.hide)
 
         try:
+            if run_client_statement(session.substituted(statement), _say):
+                continue
             count = run_with_progress(answer, session.cancel, board).num_rows
         except BrokenPipeError:
             return 1
@@ -45,6 +52,10 @@ def run_script(session: ShellSession, text: str, output_format: str, *, timing: 
             sys.stderr.write(f"{footer(count, time.perf_counter() - started, board.rows_read)}\n")
     remove()
     return 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
 
 
 def footer(count: int | None, seconds: float, rows_read: int = 0) -> str:

@@ -37,6 +37,12 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
         help="listen beyond loopback without authentication",
     )
     parser.add_argument(
+        "--allow-code",
+        dest="allows_code",
+        action="store_true",
+        help="sessions may bring functions, JARs and scripts, which do what you may do",
+    )
+    parser.add_argument(
         "--location-folder",
         dest="location_folders",
         type=Path,

@@ -24,6 +24,9 @@ class ShellSession(Protocol):
 
     def sql(self, text: str) -> Result: ...
 
+    def substituted(self, text: str) -> str:
+        """`text` with the values of variables, as far as they are known on this side."""
+
     def cancel(self) -> None: ...
 
     def stop(self) -> None: ...

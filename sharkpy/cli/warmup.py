@@ -14,7 +14,7 @@ from pathlib import Path
 from sharkpy.errors import ExecutionError, SharkError
 from sharkpy.execution.spark.class_cache import ClassCache, cache_dir, class_cache
 from sharkpy.execution.spark.gateway import EXTRA_OPTIONS, pyspark_home
-from sharkpy.execution.spark.java import find_java
+from sharkpy.java import find_java
 
 _TRAINING = (
     """CREATE TABLE training AS

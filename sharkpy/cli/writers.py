@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Protocol, TextIO, cast
 
-from sharkpy.cli.values import NULL_TEXT, dumps, format_column, to_json
 from sharkpy.types import DataType, Schema, arrow_schema, is_numeric
+from sharkpy.value_text import NULL_TEXT, dumps, format_column, to_json
 
 if TYPE_CHECKING:
     import io

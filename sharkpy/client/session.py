@@ -83,7 +83,7 @@ class RemoteSession:
 
     def sql(self, text: str) -> Result:
         """Run a statement, or several separated by ";": all of them, with the answer of the last."""
-        from sharkpy.sql.split_statements import split_statements
+        from sharkpy.sql.grammar.split_statements import split_statements
 
         statements = split_statements(text)
         if not statements:
@@ -127,6 +127,10 @@ class RemoteSession:
                 yield schema, batch
         finally:
             operation.close()
+
+    def substituted(self, text: str) -> str:
+        """The server knows the variables."""
+        return text
 
     def cancel(self) -> None:
         """End the statement that runs now; its thread gets CancelledError."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.dbapi.placeholders import BoundText, Parameters, Placeholder, placeholders, put_in, values_of
-from sharkpy.sql.parser import tokenize
+from sharkpy.sql.grammar.parser import tokenize
 
 if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.dbapi.exceptions import ProgrammingError
 from sharkpy.dbapi.literals import list_items, literal, plain
-from sharkpy.sql.parser import place, tokenize
+from sharkpy.sql.grammar.parser import place, tokenize
 
 if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token

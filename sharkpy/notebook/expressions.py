@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 
 from sharkpy.dbapi.placeholders import BoundText, Placeholder, is_enclosed_at, placeholders, put_in
-from sharkpy.sql.parser import tokenize
+from sharkpy.sql.grammar.parser import tokenize
 
 if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token

@@ -23,7 +23,7 @@ from sharkpy.notebook.display import Answer, DisplayBoard
 from sharkpy.notebook.expressions import bind_expressions
 from sharkpy.notebook.options import Options, parse_options
 from sharkpy.session import SharkContext, connect
-from sharkpy.sql.split_statements import split_statements
+from sharkpy.sql.grammar.split_statements import split_statements
 from sharkpy.types import arrow_schema
 
 if TYPE_CHECKING:

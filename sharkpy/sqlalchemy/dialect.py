@@ -37,7 +37,7 @@ class SharkDialect(DefaultDialect):
     preparer = SharkIdentifierPreparer  # type: ignore[assignment]
     construct_arguments = [
         (schema_items.Column, {"partition": False}),
-        (schema_items.Table, {"stored_as": None, "location": None, "properties": None}),
+        (schema_items.Table, {"stored_as": "PARQUET", "location": None, "properties": None}),
     ]
     max_identifier_length = 255
     supports_alter = False

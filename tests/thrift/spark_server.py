@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sharkpy.execution.spark.gateway import java_command, logging_properties, pyspark_home
-from sharkpy.execution.spark.java import find_java
+from sharkpy.java import find_java
 
 START_SECONDS = 90.0
 _CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"

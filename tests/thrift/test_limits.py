@@ -229,6 +229,25 @@ def test_programs_and_files_of_the_machine(bounded: HiveServer, text: str) -> No
         assert caller.rows("SELECT 1") == [[1]]
 
 
+@pytest.mark.parametrize("allows_code", [False, True])
+def test_functions_of_sessions(serve: Serve, allows_code: bool) -> None:
+    with Caller(serve(allows_code=allows_code).port) as caller:
+        status = caller.execute("CREATE TEMPORARY FUNCTION f AS 'tests.functions.users_functions.collatz'").status
+        assert status.sqlState == (None if allows_code else "42501"), status.errorMessage
+        if allows_code:
+            assert caller.rows("SELECT f(7)") == [[16]]
+
+
+@pytest.mark.parametrize("allows_code", [False, True])
+def test_scripts_of_sessions(serve: Serve, allows_code: bool) -> None:
+    with Caller(serve(allows_code=allows_code).port) as caller:
+        text = "SELECT TRANSFORM('x') USING 'tr x y' AS (v)"
+        status = caller.execute(text).status
+        assert status.sqlState == (None if allows_code else "42501"), status.errorMessage
+        if allows_code:
+            assert caller.rows(text) == [["y"]]
+
+
 def test_a_limit_is_no_negative_number() -> None:
     with pytest.raises(ConfigurationError, match="sessions"):
         Limits(sessions=-1)

@@ -69,6 +69,8 @@ class ServerConfig:
     """Listens beyond loopback without authentication."""
     location_folders: tuple[Path, ...] = ()
     """Beside the warehouse, where LOCATION and LOAD DATA of sessions may point; "/" for everywhere."""
+    allows_code: bool = False
+    """Sessions may bring code: functions, JARs and scripts, which do what the engine's owner may do."""
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:

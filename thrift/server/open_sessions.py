@@ -326,4 +326,4 @@ def _restrictions(context: SharkContext, config: ServerConfig) -> Restrictions:
     """What sessions of people elsewhere may not do."""
     catalog = context.catalog
     folders = (Path(catalog.warehouse_dir), *(folder.absolute() for folder in config.location_folders))
-    return Restrictions(folders, (Path(catalog.state_dir),), guards_settings=True)
+    return Restrictions(folders, (Path(catalog.state_dir),), guards_settings=True, refuses_code=not config.allows_code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sharkpy.execution.spark.gateway import pyspark_home
-from sharkpy.execution.spark.java import find_java
+from sharkpy.java import find_java
 
 JARS = pyspark_home() / "jars"
 

@@ -16,7 +16,7 @@ from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JJavaError
 
 import sharkpy
-from sharkpy.execution.spark.java import find_java
+from sharkpy.java import find_java
 from sharkpy.thrift.config import ServerConfig
 from tests.thrift.clients.java import JARS, java_options
 from tests.thrift.clients.served import LONG_QUERY, NAMES, ROWS, Served, serving

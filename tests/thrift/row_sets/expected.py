@@ -11,8 +11,8 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
 from sharkpy import types as t
-from sharkpy.cli.values import format_value
 from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.value_text import format_value
 
 TYPES: tuple[t.DataType, ...] = (
     t.NULL,

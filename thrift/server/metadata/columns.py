@@ -28,12 +28,15 @@ SCHEMA = schema(
     columns(SMALLINT, "SOURCE_DATA_TYPE"),
     columns(STRING, "IS_AUTO_INCREMENT"),
 )
-_NULLABLE = 1
+_NO_NULLS, _NULLABLE = 0, 1
 
 
 def rows(request: Any, session: SharkContext) -> Iterator[tuple[str | int | None, ...]]:
     takes = name_test(request.columnName)
     for table in found_tables(session, request.schemaName, request.tableName):
+        enabled = [one for one in table.constraints if one.is_enabled]
+        required = {name for one in enabled if one.kind == "NOT NULL" for name in one.columns}
+        defaults = {one.columns[0]: one.text for one in enabled if one.kind == "DEFAULT"}
         for position, field in enumerate(table.schema, 1):
             if takes(field.name):
                 kind, type_name, size, digits, radix, octets = _type_columns(field.dtype)
@@ -48,14 +51,14 @@ def rows(request: Any, session: SharkContext) -> Iterator[tuple[str | int | None
                     None,
                     digits,
                     radix,
-                    _NULLABLE,
+                    _NO_NULLS if field.name in required else _NULLABLE,
                     field.comment or "",
-                    None,
+                    defaults.get(field.name),
                     None,
                     None,
                     octets,
                     position,
-                    "YES",
+                    "NO" if field.name in required else "YES",
                     None,
                     None,
                     None,

@@ -1,11 +1,17 @@
-"""GetCrossReference: no table has foreign keys, constraints are refused."""
+"""GetCrossReference: a row for each column of the FOREIGN KEYs from one table to another."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+from sharkpy.catalog.model import Constraint, Table
+from sharkpy.thrift.metadata.named_tables import named_tables
 from sharkpy.thrift.metadata.result_schema import columns, schema
 from sharkpy.types import INT, STRING
+
+if TYPE_CHECKING:
+    from sharkpy.session import SharkContext
 
 SCHEMA = schema(
     columns(STRING, "PKTABLE_CAT", "PKTABLE_SCHEM", "PKTABLE_NAME", "PKCOLUMN_NAME"),
@@ -16,5 +22,20 @@ SCHEMA = schema(
 )
 
 
-def rows(request: Any, session: Any) -> list[tuple[str | int]]:  # noqa: ARG001
-    return []
+def rows(request: Any, session: SharkContext) -> Iterator[tuple[str | int | None, ...]]:
+    """Of the tables that are named, either side or both; with a parent alone those of all that refer to it."""
+    parent = ((request.parentSchemaName or "").lower(), (request.parentTableName or "").lower())
+    for table in named_tables(session, request.foreignSchemaName, request.foreignTableName):
+        for one in table.constraints:
+            database, _, name = one.parent.partition(".")
+            if one.kind == "FOREIGN KEY" and parent[0] in ("", database) and parent[1] in ("", name):
+                yield from _columns(table, one, session.catalog.find_table(database, name))
+
+
+def _columns(table: Table, key: Constraint, parent: Table | None) -> Iterator[tuple[str | int | None, ...]]:
+    database, _, name = key.parent.partition(".")
+    primary = [one for one in parent.constraints if one.kind == "PRIMARY KEY"] if parent is not None else []
+    primary_name = primary[0].name if primary else None
+    for number, (column, parent_column) in enumerate(zip(key.columns, key.parent_columns, strict=True), 1):
+        names = (None, database, name, parent_column, None, table.database, table.name, column)
+        yield *names, number, 0, 0, key.name, primary_name, 0

@@ -1,4 +1,4 @@
-"""GetFunctions: each built-in function once, with its line of documentation."""
+"""GetFunctions: each built-in function and each of users once, with its line of documentation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCHEMA = schema(
 _GIVES_A_VALUE, _GIVES_A_TABLE = 1, 2
 
 
-def rows(request: Any, session: SharkContext) -> Iterator[tuple[str | int | None, ...]]:  # noqa: ARG001
+def rows(request: Any, session: SharkContext) -> Iterator[tuple[str | int | None, ...]]:
     takes = name_test(request.functionName)
     for name in registry.names():
         row = registry.described(name)
@@ -29,3 +29,10 @@ def rows(request: Any, session: SharkContext) -> Iterator[tuple[str | int | None
             is_table = registry.table_function(name) is row
             kind = _GIVES_A_TABLE if is_table else _GIVES_A_VALUE
             yield None, None, name, row.doc, kind, f"sharkpy.{registry.canonical(name)}"
+    functions = session.catalog.functions
+    for name in sorted(functions.temporary()):
+        if takes(name):
+            yield None, None, name, "", _GIVES_A_VALUE, name
+    for entry in functions.entries():
+        if takes(entry.name):
+            yield None, entry.database, entry.name, "", _GIVES_A_VALUE, entry.target

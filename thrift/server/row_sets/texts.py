@@ -87,7 +87,7 @@ def _as_utf8(column: pa.Array[Any]) -> pa.Array[Any]:
 def _texts_of_python_values(column: pa.Array[Any], dtype: t.DataType) -> pa.Array[Any]:
     import pyarrow as pa
 
-    from sharkpy.cli.values import format_column
+    from sharkpy.value_text import format_column
 
     try:
         values = format_column(column, dtype)

@@ -1,9 +1,9 @@
 """sharkpy: a Shark-style HiveQL warehouse engine on Spark, with a compressed columnar memory store.
 
-    import sharkpy
+import sharkpy
 
-    with sharkpy.connect() as ctx:
-        ctx.sql("SELECT 1").show()
+with sharkpy.connect() as ctx:
+    ctx.sql("SELECT 1").show()
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from sharkpy.errors import SharkError
 if TYPE_CHECKING:
     from sharkpy.result import Result
     from sharkpy.session import SharkContext, connect
+    from sharkpy.udf.user.declare import aggregate, function, table_function
 
 __version__ = "0.1.0"
-__all__ = ["Result", "SharkContext", "SharkError", "connect"]
+__all__ = ["Result", "SharkContext", "SharkError", "aggregate", "connect", "function", "table_function"]
 
 _LAZY = {
     "connect": "sharkpy.session",
     "SharkContext": "sharkpy.session",
     "Result": "sharkpy.result",
+    "function": "sharkpy.udf.user.declare",
+    "aggregate": "sharkpy.udf.user.declare",
+    "table_function": "sharkpy.udf.user.declare",
     "load_ipython_extension": "sharkpy.notebook",
     "unload_ipython_extension": "sharkpy.notebook",
 }

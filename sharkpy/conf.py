@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from sharkpy.errors import ConfigurationError
+from sharkpy.time_zone import LOCAL, check_zone
 
 T = TypeVar("T", int, float, bool, str)
 
@@ -19,6 +20,7 @@ _SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 class Setting(Generic[T]):
     """A key with its default and meaning. The default's type is the setting's type; sizes take k, m, g.
 
+    `synonyms` are other keys of it. `check`, where given, gives the value of a text, or raises ConfigurationError.
     `is_guarded`: for the engine's owner alone (memory, paths, Java, limits): a session with restrictions cannot set it.
     """
 
@@ -26,8 +28,12 @@ class Setting(Generic[T]):
     default: T
     doc: str
     is_guarded: bool = False
+    synonyms: tuple[str, ...] = ()
+    check: Callable[[str], T] | None = None
 
     def parse(self, text: str) -> T:
+        if self.check is not None:
+            return self.check(text)
         value: int | float | bool | str
         try:
             match self.default:
@@ -199,6 +205,9 @@ TEMP_BYTES = Setting(
     "Bytes that a process, driver or worker, may spill; 0: what the disk has room for.",
     is_guarded=True,
 )
+DYNAMIC_PARTITION = Setting(
+    "hive.exec.dynamic.partition", True, "Whether an INSERT may leave partition columns without a value."
+)
 DYNAMIC_PARTITION_MODE = Setting(
     "hive.exec.dynamic.partition.mode",
     "nonstrict",
@@ -207,7 +216,82 @@ DYNAMIC_PARTITION_MODE = Setting(
 MAX_DYNAMIC_PARTITIONS = Setting(
     "hive.exec.max.dynamic.partitions", 1000, "The most Hive partitions that one INSERT may write."
 )
-DEFAULT_FORMAT = Setting("hive.default.fileformat", "Parquet", "Format of a table created without STORED AS.")
+MERGE_CHECK = Setting(
+    "hive.merge.cardinality.check", True, "Whether a row that several rows of a MERGE's source match is an error."
+)
+MAX_TASK_PARTITIONS = Setting(
+    "hive.exec.max.dynamic.partitions.pernode", 1000, "The most Hive partitions that one task of an INSERT may write."
+)
+TIME_ZONE = Setting(
+    "shark.session.timezone",
+    LOCAL,
+    "Zone of the clock and of what turns numbers to times and back; LOCAL: the process's. Also SET TIME ZONE.",
+    synonyms=("hive.local.time.zone", "spark.sql.session.timezone"),
+    check=check_zone,
+)
+INTEGER_SECONDS = Setting(
+    "hive.int.timestamp.conversion.in.seconds",
+    False,
+    "CAST of an integer AS TIMESTAMP counts seconds, not milliseconds.",
+)
+SAMPLE_SEED = Setting("hive.sample.seednumber", 0, "Which rows TABLESAMPLE of a share or of random buckets takes.")
+GROUP_POSITIONS = Setting("hive.groupby.position.alias", True, "GROUP BY 1 means the first item of the select list.")
+ORDER_POSITIONS = Setting("hive.orderby.position.alias", True, "ORDER BY 1 means the first item of the select list.")
+LEGACY_GROUPING_ID = Setting(
+    "shark.grouping.id.legacy",
+    False,
+    "GROUPING__ID as before Hive 2.3: a bit for each column that is grouped by, the first column's the lowest.",
+)
+QUOTED_IDENTIFIERS = Setting(
+    "hive.support.quoted.identifiers", "column", "none: a name in backquotes in a select list is a regular expression."
+)
+DEFAULT_FORMAT = Setting(
+    "hive.default.fileformat",
+    "TextFile",
+    "Format of a table created without STORED AS; one made from a query is Parquet unless this is set.",
+)
+TEXT_TORN = Setting(
+    "shark.text.torn.rows",
+    False,
+    "Write strings that hold delimiters to text tables without ESCAPED BY, as Hive does: they are torn when read.",
+)
+COMPRESS_OUTPUT = Setting(
+    "hive.exec.compress.output", False, "Compress what statements write to text, sequence files, RCFiles and Avro."
+)
+OUTPUT_CODEC = Setting(
+    "mapreduce.output.fileoutputformat.compress.codec",
+    "org.apache.hadoop.io.compress.DefaultCodec",
+    "Class of the codec where output is compressed.",
+    synonyms=("mapred.output.compression.codec",),
+)
+OUTPUT_COMPRESSION_TYPE = Setting(
+    "mapreduce.output.fileoutputformat.compress.type",
+    "RECORD",
+    "RECORD or BLOCK: how sequence files are compressed.",
+    synonyms=("mapred.output.compression.type",),
+)
+RCFILE_SERDE = Setting(
+    "hive.default.rcfile.serde",
+    "org.apache.hadoop.hive.serde2.columnar.LazyBinaryColumnarSerDe",
+    "SerDe of a table created as RCFILE.",
+)
+SCRIPT_ESCAPES = Setting(
+    "hive.transform.escape.input",
+    False,
+    "Scripts get line ends and tabs within values as \\n, \\r and \\t, and may give them so.",
+)
+SCRIPT_MAY_LEAVE_ROWS = Setting(
+    "hive.exec.script.allow.partial.consumption", False, "A script may end before it has read all of its rows."
+)
+SCRIPT_ERROR_BYTES = Setting(
+    "hive.exec.script.maxerrsize", 100_000, "The last bytes of a script's standard error that are kept for its error."
+)
+SCRIPT_ID_VARIABLE = Setting(
+    "hive.script.operator.id.env.var",
+    "HIVE_SCRIPT_OPERATOR_ID",
+    "Variable in a script's environment with a name that no other script of the statement has.",
+)
+SCRIPT_WRAPPER = Setting("hive.exec.script.wrapper", "", "Words put before the command of each script.")
 
 SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ...] = (
     USER,
@@ -257,16 +341,36 @@ SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ..
     DEBUG_RECORD_BYTES,
     TEMP_DIR,
     TEMP_BYTES,
+    DYNAMIC_PARTITION,
     DYNAMIC_PARTITION_MODE,
     MAX_DYNAMIC_PARTITIONS,
+    MAX_TASK_PARTITIONS,
+    MERGE_CHECK,
+    TIME_ZONE,
+    INTEGER_SECONDS,
+    SAMPLE_SEED,
+    GROUP_POSITIONS,
+    ORDER_POSITIONS,
+    LEGACY_GROUPING_ID,
+    QUOTED_IDENTIFIERS,
     DEFAULT_FORMAT,
+    RCFILE_SERDE,
+    TEXT_TORN,
+    COMPRESS_OUTPUT,
+    OUTPUT_CODEC,
+    OUTPUT_COMPRESSION_TYPE,
+    SCRIPT_ESCAPES,
+    SCRIPT_MAY_LEAVE_ROWS,
+    SCRIPT_ERROR_BYTES,
+    SCRIPT_ID_VARIABLE,
+    SCRIPT_WRAPPER,
 )
 
 _GUARDED_PREFIXES = ("spark.", "shark.test.")
 """Keys that are not in the table and are the owner's too."""
 _OPEN_PREFIXES = ("spark.sql.",)
 """What clients of Spark set; it has no meaning here."""
-_BY_KEY = {setting.key.lower(): setting for setting in SETTINGS}
+_BY_KEY = {key.lower(): setting for setting in SETTINGS for key in (setting.key, *setting.synonyms)}
 
 
 class Conf(Mapping[str, str]):
@@ -280,8 +384,8 @@ class Conf(Mapping[str, str]):
     def set(self, key: str, value: str) -> None:
         """ConfigurationError where a known setting cannot hold the value."""
         if setting := _BY_KEY.get(key.lower()):
-            setting.parse(value)
-            key = setting.key
+            parsed = setting.parse(value)
+            key, value = setting.key, str(parsed) if setting.check is not None else value
         # Other threads may be reading: what they have in hand is not changed.
         self._values = {**self._values, key: value}
 
@@ -331,6 +435,18 @@ def user_name(conf: Conf) -> str:
         return getpass.getuser()
     except (OSError, KeyError):  # in a container whose user has no name
         return str(os.getuid())
+
+
+def groups_of(user: str) -> tuple[str, ...]:
+    """The groups that a user is in on this machine, sorted; none where the machine does not know them."""
+    import grp
+    import pwd
+
+    try:
+        ids = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
+        return tuple(sorted(grp.getgrgid(number).gr_name for number in ids))
+    except KeyError:
+        return ()
 
 
 def is_guarded(key: str) -> bool:

@@ -115,6 +115,12 @@ class ExecutionError(SharkError):
     sqlstate = "58000"
 
 
+class TableChangedError(ExecutionError):
+    """Others wrote a table while a statement that changes its rows ran: the statement may be tried again."""
+
+    sqlstate = "40001"
+
+
 class SourceError(ExecutionError):
     """A file that is missing, unreadable or not in its format."""
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from sharkpy import conf as settings
-from sharkpy.commands import Command, Explain
+from sharkpy.catalog.model import Table
+from sharkpy.commands import ChangeRows, Command, Explain, MultiInsert, queries_of
 from sharkpy.execution.commands.result import CommandResult, text_rows
+from sharkpy.explain_forms import FORMS
 from sharkpy.explain_tree import format_seconds, run_tree
 from sharkpy.logical import LogicalPlan
 from sharkpy.physical.distribution import Single
 from sharkpy.physical.operators import Exchange, ExchangeRead
-from sharkpy.physical.stage import ResultSink
+from sharkpy.physical.stage import ResultSink, StageProgram, StepColumns
 from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange
 
 if TYPE_CHECKING:
@@ -24,22 +27,61 @@ if TYPE_CHECKING:
 
 def explain(command: Explain, context: SharkContext) -> CommandResult:
     """One column, `plan`, a line a row."""
+    if form := FORMS.get(command.form):
+        return text_rows(("plan",), [(line,) for line in form(command, context)])
     lines: list[str] = []
     statement = command.statement
     if isinstance(statement, Command):
         lines.append(_title(statement))
+    if isinstance(statement, (MultiInsert, ChangeRows)):
+        lines += _branch_lines(command, statement, context)
+        return text_rows(("plan",), [(line,) for line in lines])
     plan = statement if isinstance(statement, LogicalPlan) else getattr(statement, "query", None)
     if plan is not None:
         lines += _query_lines(command, plan, context)
-    elif command.analyze:
-        lines += _command_run(statement, context)
+    elif isinstance(statement, Command):
+        lines += _facts(statement)
+        lines += _command_run(statement, context) if command.analyze else ()
     return text_rows(("plan",), [(line,) for line in lines])
+
+
+def _titles(statement: MultiInsert | ChangeRows) -> list[str]:
+    """What each query is for."""
+    if isinstance(statement, MultiInsert):
+        return [_title(one) for one in statement.inserts]
+    parts = {"Changed partitions": statement.changed, "Rows that stay": statement.rows, "Added rows": statement.added}
+    return [f"== {title} ==" for title, query in parts.items() if query is not None]
 
 
 def _title(command: Command) -> str:
     table = getattr(command, "table", None)
-    name = getattr(table, "name", None) or getattr(command, "name", "")
-    return f"== {type(command).__name__} {name}".rstrip() + " =="
+    name = getattr(table, "name", None) or getattr(command, "name", "") or getattr(command, "path", "")
+    verb = getattr(command, "verb", type(command).__name__)
+    return f"== {verb} {name}".rstrip() + " =="
+
+
+def _facts(command: Command) -> Iterator[str]:
+    """What a command that runs no query is told to do, as far as it is more than its defaults."""
+    for one in fields(command):
+        value = getattr(command, one.name)
+        if one.name not in ("name", "altered", "schema") and value not in (one.default, False, None, ()):
+            text = value.qualified_name if isinstance(value, Table) else str(value)
+            yield f"{one.name.replace('_', ' ')}: {text}"
+
+
+def _branch_lines(command: Explain, statement: MultiInsert | ChangeRows, context: SharkContext) -> Iterator[str]:
+    """Each query with its plan; the run is that of all of them."""
+    from sharkpy.execution.commands.shared_source import is_read_again
+
+    only_plans, source, titles = replace(command, analyze=False), statement.source, _titles(statement)
+    if source is not None and len(titles) > 1 and not is_read_again(source):
+        yield "== Source, computed once =="
+        yield from _query_lines(only_plans, source, context)
+    for title, query in zip(titles, queries_of(statement), strict=True):
+        yield title
+        yield from _query_lines(only_plans, query, context)
+    if command.analyze:
+        yield from _command_run(statement, context)
 
 
 def _query_lines(command: Explain, plan: LogicalPlan, context: SharkContext) -> Iterator[str]:
@@ -87,9 +129,19 @@ def _stage_query(title: str, fragment: PhysicalPlan, context: SharkContext) -> I
     tasks = f"{len(lowered.tasks)} {'task' if len(lowered.tasks) == 1 else 'tasks'}"
     yield from ("", f"== SQL of {title}: {tasks} ==")
     yield from lowered.program.sql.splitlines() or ["(rows are handed on as they are)"]
+    yield from _inner_queries(lowered.program)
     for name, leaf in lowered.leaves:
         source = f"exchange {leaf.exchange_id}" if isinstance(leaf, ExchangeRead) else leaf.label
         yield f"-- {name}: {source}"
+
+
+def _inner_queries(program: StageProgram) -> Iterator[str]:
+    """The queries whose rows steps take."""
+    for spec in program.inputs:
+        if isinstance(spec, StepColumns):
+            yield from _inner_queries(spec.program)
+            yield f"-- below {spec.relation}:"
+            yield from spec.program.sql.splitlines() or ["(rows are handed on as they are)"]
 
 
 def _query_run(plan: LogicalPlan, physical: PhysicalPlan, planning: float, context: SharkContext) -> Iterator[str]:

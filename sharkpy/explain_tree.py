@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from sharkpy.columnar.store import open_block
 from sharkpy.errors import SharkError
-from sharkpy.execution.tasks.operator_figures import SCAN, OperatorFigures
+from sharkpy.execution.tasks.operator_figures import SCAN, STEP, OperatorFigures
 from sharkpy.physical import operators
-from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan
+from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan, StepOperator
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.profile import QueryProfile, StageProfile
@@ -35,6 +35,7 @@ _KINDS: dict[type[PhysicalPlan], str] = {
     operators.LimitOperator: "limit",
     operators.UnionAll: "union",
     operators.Generate: "unnest",
+    operators.StepOperator: STEP,
 }
 
 
@@ -143,6 +144,10 @@ def block_notes(scan: BlockScan) -> list[str]:
 def _nodes(plan: PhysicalPlan, leaves: Iterator[tuple[str, PhysicalPlan]]) -> Node:
     """The operators of a stage; `leaves` are its relations in the order of the scans."""
     children = [_nodes(child, leaves) for child in plan.children]
+    if isinstance(plan, StepOperator):
+        # The query above reads what the step gives, and knows of no relation below.
+        name, _ = next(leaves, ("", plan))
+        return Node(plan, children, frozenset((name,)))
     if children:
         return Node(plan, children, frozenset().union(*(child.relations for child in children)))
     if isinstance(plan, (BlockScan, FileScan, ExchangeRead)):

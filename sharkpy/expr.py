@@ -16,7 +16,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar
 
 from sharkpy.tree import TreeNode
-from sharkpy.types import BOOLEAN, DataType, StringType
+from sharkpy.types import BOOLEAN, INTERVAL_YEAR_MONTH, DataType, StringType
+from sharkpy.udf.user.function import shown_name
 
 if TYPE_CHECKING:
     from sharkpy.logical import LogicalPlan
@@ -139,7 +140,39 @@ class Call(Expr):
     def __str__(self) -> str:
         if self.function in _INFIX and len(self.args) == 2:
             return f"({self.args[0]} {_INFIX[self.function]} {self.args[1]})"
-        return f"{self.function}({', '.join(map(str, self.args))})"
+        return f"{shown_name(self.function)}({', '.join(map(str, self.args))})"
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaVariable(Expr):
+    """A variable of a Lambda around it; no column, and so never among the columns that an expression uses.
+
+    `is_index`: it counts the items from 0.
+    """
+
+    variable_id: int
+    name: str
+    dtype: DataType
+    is_index: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda(Expr):
+    """`(x, y) -> body`, an argument of a higher-order function; its type is that of the body."""
+
+    variables: tuple[LambdaVariable, ...]
+    body: Expr
+
+    @property
+    def dtype(self) -> DataType:
+        return self.body.dtype
+
+    def __str__(self) -> str:
+        names = ", ".join(map(str, self.variables))
+        return f"{f'({names})' if len(self.variables) > 1 else names} -> {self.body}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +188,7 @@ class AggregateCall(Expr):
     def __str__(self) -> str:
         distinct = "DISTINCT " if self.distinct else ""
         where = f" FILTER (WHERE {self.filter})" if self.filter else ""
-        return f"{self.function}({distinct}{', '.join(map(str, self.args)) or '*'}){where}"
+        return f"{shown_name(self.function)}({distinct}{', '.join(map(str, self.args)) or '*'}){where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,15 +209,40 @@ class SortKey(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class WindowFrame:
-    """ROWS or RANGE between two bounds: a bound is an offset (negative: preceding), None: unbounded."""
+class FrameInterval:
+    """The distance of a RANGE frame's bound in time: months, or microseconds, by the type of the interval."""
 
-    unit: str
-    start: int | float | None
-    end: int | float | None
+    amount: int
+    dtype: DataType
+
+    def __lt__(self, other: int) -> bool:
+        return self.amount < other
+
+    def __abs__(self) -> FrameInterval:
+        return FrameInterval(abs(self.amount), self.dtype)
 
     def __str__(self) -> str:
-        def bound(offset: int | float | None, unbounded: str) -> str:
+        return f"INTERVAL {self.amount} {'MONTH' if self.dtype == INTERVAL_YEAR_MONTH else 'MICROSECOND'}"
+
+
+FrameBound = int | float | Decimal | FrameInterval | None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFrame:
+    """ROWS, RANGE or GROUPS between two bounds: a bound is an offset (negative: preceding), None: unbounded."""
+
+    unit: str
+    start: FrameBound
+    end: FrameBound
+
+    @property
+    def has_distance(self) -> bool:
+        """Whether the frame is found by adding to the value of the order's key, or subtracting from it."""
+        return self.unit == "RANGE" and any(bound is not None and bound != 0 for bound in (self.start, self.end))
+
+    def __str__(self) -> str:
+        def bound(offset: FrameBound, unbounded: str) -> str:
             if offset is None:
                 return f"UNBOUNDED {unbounded}"
             if offset == 0:
@@ -215,7 +273,7 @@ class WindowCall(Expr):
             parts.append(f"ORDER BY {', '.join(map(str, self.order_by))}")
         if self.frame:
             parts.append(str(self.frame))
-        return f"{self.function}({', '.join(map(str, self.args))}) OVER ({' '.join(parts)})"
+        return f"{shown_name(self.function)}({', '.join(map(str, self.args))}) OVER ({' '.join(parts)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +320,10 @@ class InSubquery(Expr):
 SUBQUERIES = (ScalarSubquery, Exists, InSubquery)
 
 
+_BALANCED_FROM = 16
+"""Terms from which a conjunction is a balanced tree: no phase then recurses once per term."""
+
+
 def conjuncts(predicate: Expr | None) -> tuple[Expr, ...]:
     """The terms of a conjunction; none for None and TRUE."""
     match predicate:
@@ -273,11 +335,16 @@ def conjuncts(predicate: Expr | None) -> tuple[Expr, ...]:
 
 
 def conjunction(terms: Iterable[Expr]) -> Expr | None:
-    """The terms joined by AND, left to right; None where there are none."""
-    result: Expr | None = None
-    for term in terms:
-        result = term if result is None else Call("and", (result, term), BOOLEAN)
-    return result
+    """The terms joined by AND, in their order; None where there are none. Many make a balanced tree."""
+    listed = list(terms)
+    return _conjoined(listed) if listed else None
+
+
+def _conjoined(terms: list[Expr]) -> Expr:
+    if len(terms) == 1:
+        return terms[0]
+    middle = (len(terms) + 1) // 2 if len(terms) >= _BALANCED_FROM else len(terms) - 1
+    return Call("and", (_conjoined(terms[:middle]), _conjoined(terms[middle:])), BOOLEAN)
 
 
 def column_ids(expr: Expr) -> frozenset[int]:

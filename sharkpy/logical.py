@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
+from sharkpy.catalog.virtual_columns import with_virtual_columns
 from sharkpy.expr import SUBQUERIES, Alias, Call, ColumnRef, Expr, Literal, SortKey, substitute
 from sharkpy.plan_node import PlanNode, listed
+from sharkpy.row_sample import RowSample
+from sharkpy.row_step import RowStep
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
+    from sharkpy.types import Schema
 
 
 class LogicalPlan(PlanNode):
@@ -36,21 +40,36 @@ LogicalPlan.family = LogicalPlan
 
 @dataclass(frozen=True, slots=True)
 class Scan(LogicalPlan):
-    """Rows of a table; `names[i]` is the table's column behind `columns[i]`. `predicate` was pushed into it."""
+    """Rows of a table; `names[i]` is the table's column behind `columns[i]`. `predicate` was pushed into it.
+
+    With a `sample`, the rows are those of the sample that meet the predicate.
+    """
 
     table: Table
     columns: tuple[ColumnRef, ...]
     names: tuple[str, ...]
     predicate: Expr | None = None
+    sample: RowSample | None = None
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:
         return self.columns
 
     @property
+    def schema(self) -> Schema:
+        """The table's, with the virtual columns that are read."""
+        return with_virtual_columns(self.table.schema, self.names)
+
+    @property
+    def is_of_files(self) -> bool:
+        """Whether virtual columns are read, which blocks do not have."""
+        return len(self.schema) > len(self.table.schema)
+
+    @property
     def label(self) -> str:
         where = f" where {self.predicate}" if self.predicate else ""
-        return f"Scan {self.table.qualified_name} {listed(self.columns)}{where}"
+        sample = f" {self.sample}" if self.sample else ""
+        return f"Scan {self.table.qualified_name} {listed(self.columns)}{where}{sample}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +86,21 @@ class Values(LogicalPlan):
     @property
     def label(self) -> str:
         return f"Values {listed(self.columns)} {len(self.rows)} rows"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRows(LogicalPlan):
+    """The rows that several queries of one statement have in common; before planning, their plan takes its place."""
+
+    columns: tuple[ColumnRef, ...]
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
+    def label(self) -> str:
+        return f"SharedRows {listed(self.columns)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +245,29 @@ class Generate(LogicalPlan):
 
 
 @dataclass(frozen=True, slots=True)
+class Step(LogicalPlan):
+    """The rows that `step` makes of the values of `arguments`, in the order and the tasks in which the child has them.
+
+    The output is `passed`, columns of the child that a step hands on with its rows, and `columns`, which are new.
+    A step that needs equal rows in one task, or side by side, stands on a Distribute and a Sort.
+    """
+
+    child: LogicalPlan
+    step: RowStep
+    arguments: tuple[Expr, ...]
+    columns: tuple[ColumnRef, ...]
+    passed: tuple[ColumnRef, ...] = ()
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.passed + self.columns
+
+    @property
+    def label(self) -> str:
+        return f"Step {self.step.label} of {listed(self.arguments)} as {listed(self.columns)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Sort(LogicalPlan):
     """ORDER BY; `is_global` False is SORT BY: within each task only."""
 
@@ -275,12 +332,19 @@ class Union(LogicalPlan):
         return f"Union {listed(self.columns)}"
 
 
+def with_source(query: LogicalPlan, source: LogicalPlan | None) -> LogicalPlan:
+    """`query` with `source` in the place of its SharedRows."""
+    if source is None:
+        return query
+    return source if isinstance(query, SharedRows) else query.map_children(lambda child: with_source(child, source))
+
+
 def free_column_ids(plan: LogicalPlan) -> frozenset[int]:
     """Columns that `plan` uses and does not produce: its outer references."""
     used: set[int] = set()
     produced: set[int] = set()
     for node in plan.walk():
-        if isinstance(node, (Scan, Generate, Expand, Values, Union)):
+        if isinstance(node, (Scan, SharedRows, Generate, Step, Expand, Values, Union)):
             produced |= {column.column_id for column in node.columns}
         for expr in node.expressions:
             for inner in expr.walk():

@@ -26,7 +26,7 @@ from sharkpy.physical.context import PlanContext
 from sharkpy.physical.planner import plan_physical
 from sharkpy.query_snapshot import QuerySnapshot
 from sharkpy.result import Result, Row
-from sharkpy.sql.coercion import convert_exactly
+from sharkpy.sql.expressions.coercion import convert_exactly
 from sharkpy.types import BOOLEAN, Field, Schema, from_arrow, to_arrow
 
 if TYPE_CHECKING:

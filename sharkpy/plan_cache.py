@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sharkpy.types import Schema
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.functions import CatalogFunction
     from sharkpy.catalog.model import Database, Table
     from sharkpy.execution.stages.stage import Stage
     from sharkpy.physical.plan import PhysicalPlan
@@ -29,6 +30,8 @@ class CatalogLookups:
         self._catalog = catalog
         self._tables: dict[tuple[str, str], Table | None] = {}
         self._databases: dict[str, Database] = {}
+        self._resources: dict[str, tuple[str, ...]] = {}
+        self._functions: dict[tuple[str, str], CatalogFunction | None] = {}
 
     def table(self, database: str, name: str) -> Table:
         found = self._catalog.table(database, name)
@@ -45,8 +48,18 @@ class CatalogLookups:
         self._databases[name] = found
         return found
 
+    def find_function(self, database: str, name: str) -> CatalogFunction | None:
+        found = self._catalog.find_function(database, name)
+        self._functions[database, name] = found
+        return found
+
     def table_names(self, database: str) -> Iterable[str]:
         return self._catalog.table_names(database)
+
+    def resource_paths(self, kind: str) -> tuple[str, ...]:
+        found = self._catalog.resource_paths(kind)
+        self._resources[kind] = found
+        return found
 
     def is_current(self, catalog: CatalogReader) -> bool:
         """Whether `catalog` says the same now: it gives the same object for an unchanged table.
@@ -54,7 +67,11 @@ class CatalogLookups:
         It may be another session's, whose temporary tables are other ones.
         """
         names_hold = all(catalog.find_table(*key) is found for key, found in self._tables.items())
-        return names_hold and all(catalog.database(name) == found for name, found in self._databases.items())
+        names_hold = names_hold and all(catalog.find_function(*key) is found for key, found in self._functions.items())
+        files_hold = all(catalog.resource_paths(kind) == found for kind, found in self._resources.items())
+        if not (names_hold and files_hold):
+            return False
+        return all(catalog.database(name) == found for name, found in self._databases.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from sharkpy.physical.context import PlanContext
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.planner import plan_physical
 from sharkpy.query_snapshot import QuerySnapshot
+from sharkpy.sql.deep_stack import with_deep_stack
 
 if TYPE_CHECKING:
     from sharkpy.session import SharkContext
@@ -21,7 +22,6 @@ def plan_query(
     """The optimised logical plan and the physical plan made of it."""
     snapshot = QuerySnapshot(session) if snapshot is None else snapshot
     session.table_cache.load_all(node.table for node in logical.walk() if isinstance(node, Scan))
-    optimized = optimize(logical, snapshot, session.conf)
     context = PlanContext(
         session.conf,
         snapshot.scan_source,
@@ -29,5 +29,11 @@ def plan_query(
         default_parallelism=session.engine.parallelism,
         placement=placement,
         is_local=session.engine.is_local,
+        file_source=snapshot.file_source,
     )
-    return optimized, plan_physical(optimized, context)
+
+    def plan() -> tuple[LogicalPlan, PhysicalPlan]:
+        optimized = optimize(logical, snapshot, session.conf)
+        return optimized, plan_physical(optimized, context)
+
+    return with_deep_stack(plan)

@@ -2,42 +2,59 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from sharkpy import conf as settings
 from sharkpy.columnar.range_share import prefix_share, range_share
+from sharkpy.errors import UnsupportedError
 from sharkpy.execution.tables.partitioned_table import PartitionedTable
 from sharkpy.optimizer.statistics import ColumnEstimate
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.folder_readers import FolderReaders
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.table_statistics import TableStatistics
     from sharkpy.columnar.version import TableVersion
     from sharkpy.expr import PythonValue
     from sharkpy.physical.hive_partitions import HivePartitions
     from sharkpy.session import SharkContext
+    from sharkpy.sources.layout import DataFile
     from sharkpy.sources.split import Split
+    from sharkpy.types import DataType
 
     TableState: TypeAlias = TableVersion | tuple[Split, ...] | PartitionedTable
     """The cached version of a table, else its files' splits, or what was read of its Hive partitions."""
 
 
 class QuerySnapshot:
-    """Is the planner's ScanSource and the optimizer's StatisticsProvider."""
+    """Is the planner's ScanSource and the optimizer's StatisticsProvider.
+
+    Files that were seen stay on disk until `release`, or until nobody has the snapshot any more.
+    """
 
     def __init__(self, context: SharkContext) -> None:
         self._context = context
         self._versions: dict[str, TableVersion | None] = {}
         self._splits: dict[str, list[Split]] = {}
         self._tables: dict[str, Table] = {}
+        self._entered: list[str] = []
+        weakref.finalize(self, _leave, context.catalog.readers, self._entered).atexit = False
         self._partitioned: dict[str, PartitionedTable] = {}
+        self._files: dict[str, list[DataFile]] = {}
+        self._statistics: dict[str, TableStatistics | None] = {}
 
     @property
     def catalog(self) -> Catalog:
         """The session's, with its temporary tables."""
         return self._context.catalog
+
+    def release(self) -> None:
+        """The rows have been read."""
+        _leave(self._context.catalog.readers, self._entered)
 
     def states(self) -> tuple[tuple[Table, TableState], ...]:
         """The tables that were looked at so far, as they were seen."""
@@ -54,20 +71,35 @@ class QuerySnapshot:
         state = self._state(table)
         return state.for_planning() if isinstance(state, PartitionedTable) else state
 
+    def file_source(self, table: Table) -> Sequence[Split] | HivePartitions:
+        """The files that the cached version, if there is one, was made of."""
+        if table.location is None:
+            raise UnsupportedError(f"virtual columns of {table.qualified_name}, which is in memory only")
+        self._version(table)
+        if not table.is_partitioned:
+            return self._file_splits(table)
+        context = self._context
+        return PartitionedTable(table, context.catalog.partitions(table), None, context.conf).for_planning()
+
     def num_rows(self, table: Table) -> int | None:
         if table.is_view:
             return None
         version = self._version(table)
         if version is not None:
             return version.statistics.count()
-        if table.is_partitioned:
-            return None
-        counts = [split.num_rows for split in self._file_splits(table)]
-        return sum(count for count in counts if count is not None) if None not in counts else None
+        counts = [None] if table.is_partitioned else [split.num_rows for split in self._file_splits(table)]
+        if None not in counts:
+            return sum(count for count in counts if count is not None)
+        analyzed = self._analyzed(table)
+        return None if analyzed is None else analyzed.num_rows
 
     def column(self, table: Table, name: str) -> ColumnEstimate | None:
-        version = None if table.is_view else self._version(table)
-        if version is None or name not in version.statistics.columns:
+        if table.is_view:
+            return None
+        version = self._version(table)
+        if version is None:
+            return self._analyzed_column(table, name)
+        if name not in version.statistics.columns:
             return None
         statistics = version.statistics
         rows = statistics.count()
@@ -80,6 +112,34 @@ class QuerySnapshot:
             range_share=partial(range_share, statistics.columns[name]),
             prefix_share=partial(prefix_share, statistics.columns[name]),
         )
+
+    def _analyzed_column(self, table: Table, name: str) -> ColumnEstimate | None:
+        analyzed = self._analyzed(table)
+        found = None if analyzed is None else analyzed.column(name)
+        if analyzed is None or found is None:
+            return None
+        dtype = table.schema[name].dtype
+        low, high = (_bound(text, dtype) for text in (found.low, found.high))
+        nulls = found.num_nulls / analyzed.num_rows if analyzed.num_rows else 0.0
+        ndv = None if found.num_distinct is None else float(found.num_distinct)
+        return ColumnEstimate(ndv, low, high, nulls)
+
+    def _analyzed(self, table: Table) -> TableStatistics | None:
+        """What ANALYZE TABLE has found, as far as it still holds."""
+        if table.table_id not in self._statistics:
+            self._statistics[table.table_id] = self._find_analyzed(table)
+        return self._statistics[table.table_id]
+
+    def _find_analyzed(self, table: Table) -> TableStatistics | None:
+        from sharkpy.execution.tables.analyzed import all_partitions_statistics, table_statistics
+
+        catalog = self.catalog
+        if table.location is None:
+            return None
+        if table.is_partitioned:
+            return all_partitions_statistics(catalog, table)
+        self._file_splits(table)
+        return table_statistics(catalog, table, self._files[table.table_id])
 
     def _state(self, table: Table) -> TableState:
         version = self._version(table)
@@ -95,9 +155,16 @@ class QuerySnapshot:
             self._partitioned[table.table_id] = made
         return self._partitioned[table.table_id]
 
+    def _enter(self, table: Table) -> None:
+        """Before anything of the table is listed."""
+        if table.location is not None:
+            self._context.catalog.readers.enter(table.location)
+            self._entered.append(table.location)
+
     def _version(self, table: Table) -> TableVersion | None:
         if table.table_id not in self._versions:
             self._tables[table.table_id] = table
+            self._enter(table)
             self._versions[table.table_id] = self._context.table_cache.version(table)
         return self._versions[table.table_id]
 
@@ -109,13 +176,25 @@ class QuerySnapshot:
     def _list_splits(self, table: Table) -> list[Split]:
         if table.location is None:
             return []
+        from sharkpy.sources.file_splits import file_splits
         from sharkpy.sources.layout import list_data_files
-        from sharkpy.sources.registry import source
 
-        files = list_data_files(table.location)
+        files = self._files[table.table_id] = list_data_files(table.location)
         split_bytes = self._context.conf.value(settings.SPLIT_BYTES)
-        return source(table.storage.name).splits(files, table.schema, table.storage.properties, split_bytes)
+        return file_splits(files, table.schema, table.storage, split_bytes)
+
+
+def _leave(readers: FolderReaders, entered: list[str]) -> None:
+    while entered:
+        readers.leave(entered.pop())
 
 
 def _value(answer: object) -> PythonValue:
     return getattr(answer, "value", None)
+
+
+def _bound(text: str | None, dtype: DataType) -> PythonValue:
+    from sharkpy.sources.partition_values import value_array
+
+    value: PythonValue = None if text is None else value_array([text], dtype)[0].as_py()
+    return value

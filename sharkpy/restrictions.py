@@ -17,11 +17,13 @@ class Restrictions:
     1. `folders`: where LOCATION and LOAD DATA may point, and below; None: anywhere.
     2. `closed`: folders of the engine itself: nothing may point into them, nor at what holds them.
     3. `guards_settings`: settings for the engine's owner alone, by the table of settings, keep their values.
+    4. `refuses_code`: no code of the session's runs in the engine, as functions, JARs and scripts would.
     """
 
     folders: tuple[Path, ...] | None = None
     closed: tuple[Path, ...] = ()
     guards_settings: bool = False
+    refuses_code: bool = False
 
     def check_path(self, path: str) -> None:
         """NotAllowedError for a path out of bounds, whichever links lead there."""
@@ -40,8 +42,16 @@ class Restrictions:
         if self.keeps(key):
             raise NotAllowedError(f"{key} cannot be set in this session", hint="the engine's owner sets it")
 
+    def check_code(self, action: str) -> None:
+        """NotAllowedError where the session may not bring code."""
+        if self.refuses_code:
+            hint = "the engine's owner defines functions, or starts the server with --allow-code"
+            raise NotAllowedError(f"{action} is not allowed in this session", hint=hint)
+
     def keeps(self, key: str) -> bool:
         return self.guards_settings and is_guarded(key)
 
 
 UNRESTRICTED = Restrictions()
+SCRIPT = "a script in a query"
+"""What `check_code` is asked for TRANSFORM, MAP and REDUCE."""

@@ -165,7 +165,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """The next rows as an HTML table for a notebook, or what can be said of a result that has no such rows."""
-        from sharkpy.cli.values import format_column
+        from sharkpy.value_text import format_column
 
         if not self.columns or self._is_closed or self._rows is not None:
             return f"<code>{html.escape(repr(self))}</code>"

@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Self
 
 from sharkpy import conf as settings
 from sharkpy.conf import Conf
-from sharkpy.errors import BlocksReplacedError, ExecutionError, ParseError, UnsupportedError
-from sharkpy.restrictions import UNRESTRICTED
+from sharkpy.errors import BlocksReplacedError, ExecutionError, ParseError
+from sharkpy.execution.function_loader import FunctionLoader
+from sharkpy.restrictions import SCRIPT, UNRESTRICTED
 from sharkpy.result import Result, Row
 from sharkpy.shared_parts import SharedParts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.columnar.statistics import BlockStatistics
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from sharkpy.physical.stage import BlockSink, FileSink
     from sharkpy.query_snapshot import QuerySnapshot
     from sharkpy.statement_steps import PreparedStatement
+    from sharkpy.udf.user.declare import Returns, TypeLike
 
 
 def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None = None, **conf: object) -> SharkContext:
@@ -102,6 +105,8 @@ class SharkContext:
         self._is_stopped = False
         self._plans = parts.plans
         self._name = parts.join(self)
+        owner = weakref.ref(self)
+        self.catalog.functions.loader = FunctionLoader(conf, lambda: getattr(owner(), "restrictions", UNRESTRICTED))
 
     def __enter__(self) -> Self:
         return self
@@ -130,7 +135,7 @@ class SharkContext:
 
     def sql(self, text: str) -> Result:
         """Run a statement, or several separated by ";": all of them, with the answer of the last."""
-        from sharkpy.sql.split_statements import split_statements
+        from sharkpy.sql.grammar.split_statements import split_statements
 
         statements = split_statements(text)
         if not statements:
@@ -145,11 +150,10 @@ class SharkContext:
         `timeout` in seconds, where it is shorter than that of the session; `listener` hears of this statement alone.
         """
         from sharkpy.execution.statement import Statement
-        from sharkpy.sql.variables import substitute_variables
         from sharkpy.statement_steps import PreparedStatement
 
         self._check_running()
-        text = substitute_variables(text, self.conf)
+        text = self.substituted(text)
         own = self.conf.value(settings.QUERY_TIMEOUT)
         allowed = min(filter(None, (timeout, own)), default=0.0)
         statement = Statement(allowed, listener) if listener else Statement(allowed)
@@ -162,6 +166,12 @@ class SharkContext:
         except BaseException:
             self._end(statement)
             raise
+
+    def substituted(self, text: str) -> str:
+        """`text` with the values of its variables; those of the environment are not for remote users."""
+        from sharkpy.sql.grammar.variables import substitute_variables
+
+        return substitute_variables(text, self.conf, of_machine=not self.restrictions.guards_settings)
 
     def lookup(
         self,
@@ -179,9 +189,22 @@ class SharkContext:
         self._check_running()
         return lookup(self, table, key, columns, by)
 
-    def register_function(self, name: str, function: Callable[..., object], returns: str | None = None) -> None:  # noqa: ARG002
-        """Python functions in SQL are not carried out yet: always UnsupportedError."""
-        raise UnsupportedError(f'Python function "{name}": register_function')
+    def register_function(
+        self,
+        name: str,
+        function: Callable[..., object],
+        returns: Returns = None,
+        arguments: Sequence[TypeLike] | None = None,
+    ) -> None:
+        """Make a Python function or class, perhaps decorated by `sharkpy.function` and its like, a temporary function.
+
+        Types are those of the decorator, of `arguments` and `returns`, or of annotations.
+        """
+        from sharkpy.udf.user.function import intern
+        from sharkpy.udf.user.make import user_function
+
+        self._check_running()
+        self.catalog.functions.add_temporary(name.lower(), intern(user_function(name, function, arguments, returns)))
 
     def cancel(self) -> None:
         """End all statements that run now; each raises CancelledError in its thread."""
@@ -238,9 +261,9 @@ class SharkContext:
         self._check_running()
         return bind(text, self.catalog, self.conf, self.current_database)
 
-    def plan(self, logical: LogicalPlan) -> PhysicalPlan:
-        """Optimised and planned over the tables as they are now."""
-        return self.plan_steps(logical)[1]
+    def plan(self, logical: LogicalPlan, snapshot: QuerySnapshot | None = None) -> PhysicalPlan:
+        """Optimised and planned over the tables as they are now, or as they are in `snapshot`."""
+        return self.plan_steps(logical, None, snapshot)[1]
 
     def plan_steps(
         self, logical: LogicalPlan, placement: str | None = None, snapshot: QuerySnapshot | None = None
@@ -253,28 +276,56 @@ class SharkContext:
     # What commands ask of the session
 
     def batches(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
-        physical = self.plan(plan)
-        return self.run_batches(self.new_runner(plan.label), physical)
+        with self._reading(None) as snapshot:
+            yield from self.run_batches(self.new_runner(plan.label), self.plan(plan, snapshot))
 
-    def write_files(self, plan: LogicalPlan, sink: FileSink) -> Sequence[tuple[str, int, int]]:
+    def snapshot(self) -> QuerySnapshot:
+        from sharkpy.query_snapshot import QuerySnapshot
+
+        return QuerySnapshot(self)
+
+    @contextlib.contextmanager
+    def _reading(self, snapshot: QuerySnapshot | None) -> Iterator[QuerySnapshot]:
+        """`snapshot`, or one that ends with what is done inside."""
+        seen = self.snapshot() if snapshot is None else snapshot
+        try:
+            yield seen
+        finally:
+            if snapshot is None:
+                seen.release()
+
+    def write_files(
+        self, plan: LogicalPlan, sink: FileSink, snapshot: QuerySnapshot | None = None
+    ) -> Sequence[tuple[str, int, int]]:
+        from sharkpy.execution.commands.storage import with_output_settings
         from sharkpy.execution.tasks.report import FileResult
 
-        results = self._run_to_sink(self.plan(plan), plan.label, sink)
+        sink = replace(sink, properties=with_output_settings(sink.properties, self.conf))
+        with self._reading(snapshot) as seen:
+            results = self._run_to_sink(self.plan(plan, seen), plan.label, sink)
         return [(one.path, one.num_rows, one.encoded_bytes) for one in results if isinstance(one, FileResult)]
 
-    def write_blocks(self, plan: LogicalPlan, sink: BlockSink) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
+    def write_blocks(
+        self, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot | None = None
+    ) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
         try:
-            return self._written_blocks(plan, sink)
+            with self._reading(snapshot) as seen:
+                return self._written_blocks(plan, sink, seen)
         except BlocksReplacedError:
+            if snapshot is not None:
+                raise
             # The tables that it reads have other blocks now.
-            return self._written_blocks(plan, sink)
+            with self._reading(None) as seen:
+                return self._written_blocks(plan, sink, seen)
 
-    def _written_blocks(self, plan: LogicalPlan, sink: BlockSink) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
+    def _written_blocks(
+        self, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot
+    ) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
         """The blocks that a query makes; how it made them is kept, so that lost ones can be made again."""
         from sharkpy.execution.tables.lineage import Recipe, is_repeatable
         from sharkpy.execution.tasks.report import BlockResult
 
-        contents, physical = self.table_cache.contents(plan), self.plan(plan)
+        contents, physical = self.table_cache.contents(plan), self.plan(plan, snapshot)
         sink = replace(sink, is_checked=is_repeatable(plan))
         results = self._run_to_sink(physical, plan.label, sink)
         made = [one for one in results if isinstance(one, BlockResult)]
@@ -287,6 +338,9 @@ class SharkContext:
         from sharkpy.physical.estimate import estimated_bytes
 
         return choose_table_buckets(self.engine.parallelism, estimated_bytes(self.plan(plan)))
+
+    def forget_plans(self, table: Table) -> None:
+        self._plans.drop_table(table)
 
     def explain(self, command: Explain) -> CommandResult:
         from sharkpy.explain import explain
@@ -332,8 +386,11 @@ class SharkContext:
     def _turn(self, runner: Runner, physical: PhysicalPlan) -> Iterator[None]:
         from sharkpy.execution.stages.progress import Progress
         from sharkpy.execution.statement import Statement
+        from sharkpy.physical.plan_step import runs_scripts
         from sharkpy.physical.work import work_rows
 
+        if runs_scripts(physical):
+            self.restrictions.check_code(SCRIPT)
         statement = runner.statement
         if not isinstance(statement, Statement):
             yield

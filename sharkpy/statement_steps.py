@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 from sharkpy.commands import Command, CreateTable, Explain, Insert
 from sharkpy.errors import BlocksReplacedError, InternalError
-from sharkpy.logical import LogicalPlan
+from sharkpy.logical import LogicalPlan, Step
+from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.plan_cache import CatalogLookups, PlanCache, PlannedQuery
 from sharkpy.query_snapshot import QuerySnapshot
+from sharkpy.restrictions import SCRIPT
 from sharkpy.result import Result
+from sharkpy.script import Script
 from sharkpy.sql.binder import bind
 from sharkpy.sql.context import StatementClock
 from sharkpy.types import Field, Schema
@@ -52,6 +55,14 @@ class PreparedStatement:
         self._bound: LogicalPlan | Command | None = None
         if self._known is None:
             self._bound = bind(text, self._lookups, session.conf, self._database, self._clock)
+        if session.restrictions.refuses_code and self._runs_scripts():
+            session.restrictions.check_code(SCRIPT)
+
+    def _runs_scripts(self) -> bool:
+        """Whether the query is known to; a script within a command or an expression is met when that runs."""
+        if self._known is not None:
+            return runs_scripts(self._known.physical)
+        return isinstance(self._bound, LogicalPlan) and any(map(_is_script, self._bound.walk()))
 
     @property
     def yields_rows(self) -> bool:
@@ -117,18 +128,21 @@ class PreparedStatement:
 
     def _planned_again(self) -> PlannedQuery:
         """The query planned over its tables as they are now."""
+        self._snapshot.release()
+        self._snapshot = QuerySnapshot(self._session)
         session = self._session
         lookups = CatalogLookups(session.catalog)
         plan = bind(self._text, lookups, session.conf, self._database)
         if not isinstance(plan, LogicalPlan):
             raise InternalError("a query became a command")
-        return self._planned(plan, session.new_runner(plan.label), lookups, QuerySnapshot(session))
+        return self._planned(plan, session.new_runner(plan.label), lookups, self._snapshot)
 
     def _query(self, planned: PlannedQuery, runner: Runner) -> Result:
         runners = [runner]
 
         def end() -> None:
             runners[-1].stages.close()
+            self._snapshot.release()
             self._end(self._statement)
 
         def rows() -> Iterator[pa.RecordBatch]:
@@ -160,3 +174,7 @@ class PreparedStatement:
 
 def _schema(plan: LogicalPlan) -> Schema:
     return Schema(tuple(Field(column.name, column.dtype) for column in plan.output))
+
+
+def _is_script(node: LogicalPlan) -> bool:
+    return isinstance(node, Step) and isinstance(node.step, Script)

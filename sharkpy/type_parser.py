@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sharkpy.errors import ParseError, did_you_mean
+from sharkpy.errors import ParseError, UnsupportedError, did_you_mean
 from sharkpy.types import (
     MAX_PRECISION,
     PRIMITIVES,
@@ -86,6 +86,8 @@ class _TypeParser:
                 return self._characters(name, self._numbers())
             case "double" if (self._peek() or "").lower() == "precision":
                 self._next()
+        if name == "uniontype":
+            raise UnsupportedError("the type UNIONTYPE is not supported", hint="a STRUCT with a field for each type")
         if name not in PRIMITIVES:
             raise ParseError(f'unknown type "{name}"', hint=did_you_mean(name, PRIMITIVES))
         return PRIMITIVES[name]

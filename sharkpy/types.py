@@ -6,7 +6,7 @@ run time (TIMESTAMP is microseconds without a zone, DECIMAL is decimal128, CHAR/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -244,8 +244,24 @@ def is_nested(dtype: DataType) -> bool:
     return isinstance(dtype, (ArrayType, MapType, StructType))
 
 
+def has_map(dtype: DataType) -> bool:
+    """Whether there is a map in the type: such values have no order and no hash."""
+    match dtype:
+        case ArrayType(element):
+            return has_map(element)
+        case StructType(types=types):
+            return any(map(has_map, types))
+    return isinstance(dtype, MapType)
+
+
 def is_interval(dtype: DataType) -> bool:
     return isinstance(dtype, (YearMonthIntervalType, DayTimeIntervalType))
+
+
+def fits_decimal(left: DecimalType, right: DecimalType) -> bool:
+    """Whether a DECIMAL holds every value of both types."""
+    digits = max(left.precision - left.scale, right.precision - right.scale)
+    return digits + max(left.scale, right.scale) <= MAX_PRECISION
 
 
 def bounded_decimal(precision: int, scale: int) -> DecimalType:
@@ -272,41 +288,44 @@ def wider_decimal(left: DecimalType, right: DecimalType) -> DecimalType:
 
 
 def common_type(left: DataType, right: DataType) -> DataType | None:
-    """The type both sides take in UNION, CASE, COALESCE, IN and function arguments; None where there is none.
-
-    Strings absorb primitives, as in Hive's UNION and CASE; comparisons use `comparison_type`.
-    """
-    if left == right:
+    """The type both sides take in UNION, CASE, COALESCE, IN and function arguments; None where there is none."""
+    if right in (left, NULL):
         return left
     if left == NULL:
         return right
-    if right == NULL:
-        return left
-    if is_numeric(left) and is_numeric(right):
-        return _common_numeric(left, right)
-    if is_string(left) and is_string(right):
-        return STRING
-    if {left, right} == {DATE, TIMESTAMP}:
-        return TIMESTAMP
-    if is_nested(left) or is_nested(right):
-        return _common_nested(left, right)
-    if is_interval(left) or is_interval(right) or BINARY in (left, right):
-        return None
-    if is_string(left) or is_string(right):
-        return None if BOOLEAN in (left, right) else STRING
-    return None
+    return _by_families(_COMMON, left, right)
 
 
 def comparison_type(left: DataType, right: DataType) -> DataType | None:
-    """The type both sides take in a comparison: a string meets a number as DOUBLE, a date as DATE."""
-    if is_string(left) and is_string(right):
-        return STRING
-    for one, other in ((left, right), (right, left)):
-        if is_string(one) and is_numeric(other):
-            return DOUBLE
-        if is_string(one) and other in (DATE, TIMESTAMP, BOOLEAN):
-            return other
+    """The type both sides take in a comparison; None where they cannot be compared."""
+    if NULL not in (left, right) and frozenset((_family(left), _family(right))) in _COMPARED:
+        return _by_families(_COMPARED, left, right)
     return common_type(left, right)
+
+
+_Common = Callable[[DataType, DataType], DataType | None]
+_CommonTable = dict[frozenset[str], "DataType | _Common"]
+
+
+def _by_families(table: _CommonTable, left: DataType, right: DataType) -> DataType | None:
+    found = table.get(frozenset((_family(left), _family(right))))
+    return found if found is None or isinstance(found, DataType) else found(left, right)
+
+
+def _family(dtype: DataType) -> str:
+    if is_numeric(dtype):
+        return "number"
+    if is_string(dtype):
+        return "string"
+    return "nested" if is_nested(dtype) else str(dtype)
+
+
+def _common_string(left: DataType, right: DataType) -> DataType:
+    """STRING takes all, VARCHAR takes CHAR; of two lengths the greater one."""
+    if not isinstance(left, (VarcharType, CharType)) or not isinstance(right, (VarcharType, CharType)):
+        return STRING
+    length = max(left.length, right.length)
+    return CharType(length) if isinstance(left, CharType) and isinstance(right, CharType) else VarcharType(length)
 
 
 def _common_numeric(left: DataType, right: DataType) -> DataType:
@@ -316,6 +335,10 @@ def _common_numeric(left: DataType, right: DataType) -> DataType:
             return DOUBLE
         return wider_decimal(left_decimal, right_decimal)
     return max(left, right, key=_NUMERIC_ORDER.index)
+
+
+def _number_of(left: DataType, right: DataType) -> DataType:
+    return left if is_numeric(left) else right
 
 
 def _common_nested(left: DataType, right: DataType) -> DataType | None:
@@ -330,6 +353,29 @@ def _common_nested(left: DataType, right: DataType) -> DataType | None:
             types = [common_type(one, other) for one, other in zip(left_types, right_types, strict=True)]
             return StructType(names, tuple(t for t in types if t)) if all(types) else None
     return None
+
+
+_COMMON: _CommonTable = {
+    frozenset(("number",)): _common_numeric,
+    frozenset(("string",)): _common_string,
+    frozenset(("nested",)): _common_nested,
+    frozenset(("date", "timestamp")): TIMESTAMP,
+    frozenset(("string", "number")): STRING,
+    frozenset(("string", "date")): STRING,
+    frozenset(("string", "timestamp")): STRING,
+}
+"""Hive's implicit conversions in UNION and CASE, by families of types: strings absorb what is printed like them."""
+
+_COMPARED: _CommonTable = {
+    frozenset(("string",)): STRING,
+    frozenset(("string", "number")): DOUBLE,
+    frozenset(("string", "date")): DATE,
+    frozenset(("string", "timestamp")): TIMESTAMP,
+    frozenset(("string", "boolean")): BOOLEAN,
+    frozenset(("timestamp", "number")): DOUBLE,
+    frozenset(("boolean", "number")): _number_of,
+}
+"""Where a comparison converts otherwise: a string is read as what it meets, a time is its seconds since 1970."""
 
 
 def to_arrow(dtype: DataType) -> pa.DataType:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+
+# Results shall not depend on where the tests run: the session's zone is the process's.
+os.environ["TZ"] = "UTC"
 
 if TYPE_CHECKING:
     from sharkpy.execution.engine import Engine

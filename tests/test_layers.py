@@ -12,10 +12,10 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "sharkpy"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "types", "type_parser", "conf", "cancellation", "tree"),
+    ("errors", "types", "type_parser", "value_text", "time_zone", "conf", "cancellation", "tree", "java"),
     ("columnar",),
     ("udf",),
-    ("expr", "plan_node", "logical", "catalog", "commands"),
+    ("expr", "plan_node", "row_step", "script", "row_sample", "table_function_step", "logical", "catalog", "commands"),
     ("optimizer",),
     ("sql",),
     ("sources", "restrictions"),
@@ -24,7 +24,20 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         *("session", "lookup", "shared_parts", "query_snapshot", "plan_cache"),
         *("plan_query", "statement_steps"),
-        *("explain", "explain_tree", "result", "cli", "client", "demo", "dbapi", "sqlalchemy", "notebook", "thrift"),
+        *(
+            "explain",
+            "explain_forms",
+            "explain_inputs",
+            "explain_tree",
+            "result",
+            "cli",
+            "client",
+            "demo",
+            "dbapi",
+            "sqlalchemy",
+            "notebook",
+            "thrift",
+        ),
     ),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

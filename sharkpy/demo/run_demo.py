@@ -89,7 +89,7 @@ def _pruning(context: SharkContext, sql: str) -> str:
     """How many blocks of the query's tables pruning leaves."""
     from sharkpy.logical import LogicalPlan
     from sharkpy.physical.operators import BlockScan
-    from sharkpy.sql.split_statements import split_statements
+    from sharkpy.sql.grammar.split_statements import split_statements
 
     if len(split_statements(sql)) != 1:
         return ""

@@ -191,7 +191,7 @@ def test_what_is_shown_makes_the_table_again(context: sharkpy.SharkContext) -> N
 
 
 def test_files_are_sorted_within_their_bucket(context: sharkpy.SharkContext) -> None:
-    context.sql("CREATE TABLE c (k INT, v INT) CLUSTERED BY (k) SORTED BY (v DESC) INTO 3 BUCKETS")
+    context.sql("CREATE TABLE c (k INT, v INT) CLUSTERED BY (k) SORTED BY (v DESC) INTO 3 BUCKETS STORED AS PARQUET")
     context.sql("INSERT INTO c SELECT v, k FROM a WHERE k IS NOT NULL")
     import pyarrow.parquet as pq
 

@@ -18,7 +18,6 @@ from sharkpy.errors import (
     ParseError,
     SharkError,
     TableNotFoundError,
-    UnsupportedError,
 )
 
 ROOT = Path(__file__).parent.parent.parent
@@ -136,11 +135,6 @@ def test_explain_analyze_of_a_command_runs_it(numbers: sharkpy.SharkContext) -> 
     lines = numbers.sql("EXPLAIN ANALYZE INSERT INTO t SELECT 4, 'd'").fetchall()
     assert any("stage 1" in line for (line,) in lines)
     assert numbers.sql("SELECT count(*) FROM t").fetchall() == [(4,)]
-
-
-def test_functions_in_python_are_refused(context: sharkpy.SharkContext) -> None:
-    with pytest.raises(UnsupportedError, match="twice"):
-        context.register_function("twice", lambda x: 2 * x)
 
 
 def test_no_jvm_for_driver_queries(numbers: sharkpy.SharkContext) -> None:

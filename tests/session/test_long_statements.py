@@ -32,7 +32,7 @@ RUNNING = {
     ),
 }
 REFUSED = {
-    "parentheses": "SELECT " + "(" * 5_000 + "a" + ")" * 5_000 + " FROM t",
+    "parentheses": "SELECT " + "(" * 50_000 + "a" + ")" * 50_000 + " FROM t",
     "plus": "SELECT " + " + ".join(["a"] * 10_000) + " FROM t",
     "functions": "SELECT " + "abs(" * 390 + "a" + ")" * 390 + " FROM t",
     "not": "SELECT a FROM t WHERE " + "NOT " * 10_000 + "a = 1",

@@ -145,7 +145,7 @@ def test_a_script_may_print_before_it_has_read_and_after(session: sharkpy.SharkC
 
 
 def test_a_script_that_fails_ends_the_one_below_it(session: sharkpy.SharkContext) -> None:
-    below = "SELECT TRANSFORM(a) USING 'bash -c \"seq 300000; sleep 600\"' AS (x INT) FROM t"
+    below = "SELECT TRANSFORM(a) USING 'yes 7' AS (x INT) FROM t"
     failing = 'bash -c "cat > /dev/null & sleep 1; exit 5"'
     started = time.perf_counter()
     with pytest.raises(ExecutionError, match="exit code 5"):

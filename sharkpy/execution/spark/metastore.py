@@ -17,6 +17,7 @@ from sharkpy.errors import BindError, ConfigurationError, ExecutionError
 
 _API = "org.apache.hadoop.hive.metastore.api"
 _NOT_THERE = frozenset({f"{_API}.NoSuchObjectException", f"{_API}.UnknownDBException", f"{_API}.UnknownTableException"})
+_POOLING = "datanucleus.connectionPoolingType"
 _STRUCTS = {"sd": "StorageDescriptor", "serdeInfo": "SerDeInfo", "skewedInfo": "SkewedInfo"}
 _LISTS = {"cols": "FieldSchema", "partitionKeys": "FieldSchema", "sortCols": "Order"}
 _FLAGS = frozenset({"compressed", "storedAsSubDirectories", "rewriteEnabled", "temporary"})
@@ -164,6 +165,9 @@ class JvmMetastore:
                 conf.addResource(jvm.java.io.File(self._place.site).toURI().toURL())
             for key, value in self._place.settings:
                 conf.set(key, value)
+            if str(conf.get(_POOLING)).lower() == "bonecp":
+                # The default, whose classes Spark does not bring.
+                conf.set(_POOLING, "DBCP")
             if self._place.derby:
                 jvm.java.lang.System.setProperty("derby.stream.error.file", f"{self._place.derby}.log")
             self._client = hive.metastore.RetryingMetaStoreClient.getProxy(conf, True)

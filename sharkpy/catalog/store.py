@@ -236,7 +236,7 @@ class Catalog:
             self._store.add(created)
             if publish is not None:
                 publish()
-        return created
+            return self._find_permanent(key) or created
 
     def drop_table(self, table: Table) -> None:
         """Forget `table`; a managed table's folder is listed as garbage (see `collect_garbage`)."""
@@ -302,7 +302,7 @@ class Catalog:
                 self._store.alter(now, altered, changed, cascade)
                 if publish is not None:
                     publish()
-        return altered
+                return self._find_permanent(key) or altered
 
     def _check_unchanged(self, was: Table | None, now: Table | None) -> None:
         if was is None:

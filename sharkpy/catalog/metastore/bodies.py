@@ -68,6 +68,8 @@ def table_of(body: Body) -> Table:
     else:
         _check_readable(name, parameters)
         storage = with_storage_properties(_storage(sd, name), properties)
+        if parameters.get(PROVIDER_KEY, "hive").lower() not in ("hive", storage.name):
+            raise UnsupportedError(f"table {name} of the metastore is in a form of Spark's own")
         declared = _fields(sd["cols"], name)
         columns = declared or columns_of_format(storage, properties, declared) or []
     table = Table(
@@ -83,7 +85,7 @@ def table_of(body: Body) -> Table:
         (body.get("viewExpandedText") or body.get("viewOriginalText")) if kind is TableKind.VIEW else None,
         float(body.get("createTime", 0)),
         tuple(field.name for field in keys),
-        _buckets(sd),
+        _buckets(sd) or _buckets_of_spark(parameters),
         body.get("owner") or "",
         is_plain=True,
     )
@@ -136,7 +138,11 @@ def body_of(table: Table, old: Body | None = None) -> Body:
     if before is None or before.storage != table.storage:
         body["sd"] |= _descriptor(table.storage, table.data_schema, table.location, table.buckets)
     body["sd"] |= {"cols": _field_bodies(table.data_schema), "location": uri(table.location or "")}
-    body["sd"] |= _bucket_body(table.buckets)
+    if before is None or before.buckets != table.buckets:
+        body["sd"] |= _bucket_body(table.buckets)
+    serde = body["sd"]["serdeInfo"].get("parameters") or {}
+    if "path" in serde:
+        serde["path"] = body["sd"]["location"]
     return body
 
 
@@ -247,6 +253,13 @@ def _buckets(sd: Body) -> BucketSpec | None:
         return None
     sorts = tuple((one["col"].lower(), one["order"] == 1) for one in sd.get("sortCols") or ())
     return BucketSpec(columns, sd["numBuckets"], sorts)
+
+
+def _buckets_of_spark(parameters: dict[str, str]) -> BucketSpec | None:
+    start = "spark.sql.sources.schema."
+    columns = (parameters.get(f"{start}bucketCol.{n}") for n in range(int(parameters.get(f"{start}numBucketCols", 0))))
+    found = tuple(name.lower() for name in columns if name)
+    return BucketSpec(found, int(parameters[f"{start}numBuckets"])) if found else None
 
 
 def _bucket_body(buckets: BucketSpec | None) -> Body:

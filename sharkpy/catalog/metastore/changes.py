@@ -36,7 +36,7 @@ class MetastoreChanges(PartitionChanges):
         self,
         name: str,
         location: str | None = None,
-        newest: int | None = None,
+        newest: int | None = None,  # noqa: ARG002 - files of others have no generations
         storage: StorageFormat | None = None,
         columns: Schema | None = None,
     ) -> HivePartition:

@@ -26,7 +26,8 @@ class MetastoreClient(Protocol):
 
     def table_text(self, database: str, name: str) -> str | None: ...
 
-    def table_texts(self, database: str, names: Sequence[str]) -> list[str]: ...
+    def table_texts(self, database: str, names: Sequence[str]) -> list[str]:
+        """Without what cannot be had as JSON."""
 
     def create_table(self, body: Body) -> None: ...
 

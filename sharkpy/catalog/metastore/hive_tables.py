@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +31,16 @@ from sharkpy.errors import SharkError, TableNotFoundError, UnsupportedError
 Kept = Sequence[tuple[HivePartition, HivePartition]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Mirrored:
+    """The metastore's text of a table's Hive partitions, and what follows from it and the table."""
+
+    table: Table
+    text: str
+    bodies: dict[str, Body]
+    partitions: tuple[HivePartition, ...]
+
+
 class HiveTables:
     """A `TableStore`. The metastore is asked each time, so that what others change is seen.
 
@@ -45,7 +56,7 @@ class HiveTables:
         self._client = client
         self._known: dict[tuple[str, str], tuple[str, Body, Table]] = {}
         self._names: dict[str, tuple[str, str]] = {}
-        self._mirrored: dict[str, tuple[str, dict[str, Body], tuple[HivePartition, ...]]] = {}
+        self._mirrored: dict[str, _Mirrored] = {}
         self._undo: list[Callable[[], object]] | None = None
 
     @contextmanager
@@ -179,9 +190,9 @@ class HiveTables:
     def partitions(self, table: Table) -> tuple[HivePartition, ...]:
         text = self._client.partitions_text(table.database, table.name)
         known = self._mirrored.get(table.table_id)
-        if known is None or known[0] != text:
-            known = self._mirrored[table.table_id] = (text, *self._mirror(table, text))
-        return known[2]
+        if known is None or known.text != text or known.table is not table:
+            known = self._mirrored[table.table_id] = _Mirrored(table, text, *self._mirror(table, text))
+        return known.partitions
 
     def _mirror(self, table: Table, text: str) -> tuple[dict[str, Body], tuple[HivePartition, ...]]:
         """The file has the same Hive partitions as `text`, under the ids that they had."""
@@ -205,7 +216,7 @@ class HiveTables:
 
     def _partition_bodies(self, table: Table) -> dict[str, Body]:
         self.partitions(table)
-        return self._mirrored[table.table_id][1]
+        return self._mirrored[table.table_id].bodies
 
     @contextmanager
     def partition_changes(self, table: Table) -> Iterator[PartitionChanges]:

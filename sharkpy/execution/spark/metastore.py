@@ -7,13 +7,14 @@ import json
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sharkpy.catalog.metastore.client import Body
 from sharkpy.conf import METASTORE_DERBY, METASTORE_SITE, METASTORE_URIS, Conf
-from sharkpy.errors import BindError, ConfigurationError, ExecutionError
+from sharkpy.errors import BindError, ConfigurationError, ExecutionError, UnsupportedError
 
 _API = "org.apache.hadoop.hive.metastore.api"
 _NOT_THERE = frozenset({f"{_API}.NoSuchObjectException", f"{_API}.UnknownDBException", f"{_API}.UnknownTableException"})
@@ -111,7 +112,11 @@ class JvmMetastore:
     def table_texts(self, database: str, names: Sequence[str]) -> list[str]:
         if not names:
             return []
-        return [self._text(table) for table in self._call("getTableObjectsByName", database, list(names))]
+        texts = []
+        for table in self._call("getTableObjectsByName", database, list(names)):
+            with suppress(UnsupportedError):
+                texts.append(self._text(table))
+        return texts
 
     def create_table(self, body: Body) -> None:
         self._call("createTable", self._struct("Table", body))
@@ -198,8 +203,14 @@ class JvmMetastore:
                 raise kind(f"the Hive metastore: {_reason(error)}") from None
 
     def _text(self, struct: Any) -> str:
+        from py4j.protocol import Py4JJavaError
+
         with self._lock:
-            return str(self._serializer.toString(struct))
+            try:
+                return str(self._serializer.toString(struct))
+            except Py4JJavaError as error:
+                # The protocol has no maps from lists, which say where skewed values have folders of their own.
+                raise UnsupportedError(f"an object of the Hive metastore: {_reason(error)}") from None
 
     def _struct(self, name: str, body: Body) -> Any:
         """The Thrift struct of that name with the fields of `body`."""

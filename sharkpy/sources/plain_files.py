@@ -48,6 +48,7 @@ class PlainFiles:
             aside, self.replaced = self.replaced, None
             with suppress(OSError):
                 swap(aside, self._target())
+                _move_staged(aside, self._target())
             shutil.rmtree(aside, ignore_errors=True)
 
     def clean(self) -> None:
@@ -69,13 +70,22 @@ class PlainFiles:
             shutil.rmtree(aside, ignore_errors=True)
             raise
         self.replaced = aside
+        _move_staged(aside, target)
         layout.sync_folders([target, str(Path(target).parent)])
 
     def _add(self) -> None:
+        Path(self.staging).stat()
         for path in sorted(Path(self.staging).rglob("*")):
             if path.is_file():
                 self.linked.append(_link(path, Path(self.folder)))
         layout.sync_folders([self.folder])
+
+
+def _move_staged(source: str, target: str) -> None:
+    """Hidden folders are what others, or this statement, are about to add: they stay in the folder of that name."""
+    for path in Path(source).iterdir():
+        if path.name.startswith((".", "_")) and path.is_dir():
+            path.rename(Path(target, path.name))
 
 
 def _link(path: Path, folder: Path) -> str:

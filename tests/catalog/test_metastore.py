@@ -63,6 +63,8 @@ OURS = (
     "ALTER TABLE mine2 ADD COLUMNS (w int)",
     "CREATE TABLE made STORED AS PARQUET AS SELECT a, s FROM texts",
     "CREATE TABLE made_parts PARTITIONED BY (s) STORED AS TEXTFILE AS SELECT a, s FROM texts WHERE s IS NOT NULL",
+    "MERGE INTO made USING (SELECT 12 AS b UNION ALL SELECT 99) n ON made.a = n.b"
+    " WHEN MATCHED THEN UPDATE SET s = 'merged' WHEN NOT MATCHED THEN INSERT VALUES (n.b, 'new')",
     "CREATE TABLE emptied AS SELECT 1 AS a",
     "TRUNCATE TABLE emptied",
     "CREATE VIEW of_mine AS SELECT k, p FROM mine2",
@@ -164,6 +166,7 @@ def test_ours_is_read_by_spark(tmp_path: Path) -> None:
             session.sql(text.replace("{folder}", str(place.folder)))
         expected = [rows(session, query) for query in QUERIES]
         assert expected[0] == ['[11, "x"]', "[12, null]", '[13, "y"]']
+        assert expected[5] == ['[11, "x"]', '[12, "merged"]', '[13, "y"]', '[99, "new"]']
         assert expected[-3:] == [["[1]", "[3]"], ["[2, 1]", "[33, 1]", "[77, 1]", "[8, 1]", "[9, 1]"], expected[-1]]
     more = ("INSERT INTO texts VALUES (50, 'again')", "INSERT INTO mixed PARTITION (p = 3) VALUES (31, 'more')")
     answers = place.spark(*QUERIES, *more, "ALTER TABLE mine2 CHANGE COLUMN w w int COMMENT 'theirs'")

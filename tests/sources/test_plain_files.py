@@ -58,6 +58,25 @@ def test_taking_back_gives_what_was_there(tmp_path: Path, overwrite: bool) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_what_others_are_about_to_add_stays_with_the_folder(tmp_path: Path, is_kept: bool) -> None:
+    folder = tmp_path / "t"
+    _write(folder, "a", False)
+    staging = layout.new_staging(str(folder))
+    Path(staging, "later.txt").write_text("c")
+    files = _write(folder, "b", True)
+    if not is_kept:
+        files.take_back()
+    files.clean()
+    PlainFiles(staging, str(folder), False).place()
+    assert _files(folder) == {"part-00000.txt": "b" if is_kept else "a", "later.txt": "c"}
+
+
+def test_staged_rows_that_are_gone_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        PlainFiles(str(tmp_path / "gone"), str(tmp_path / "t"), False).place()
+
+
 def test_a_link_to_a_folder_stays_one(tmp_path: Path) -> None:
     Path(tmp_path, "real").mkdir()
     Path(tmp_path, "t").symlink_to(tmp_path / "real")

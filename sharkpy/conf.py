@@ -11,6 +11,8 @@ from typing import Generic, TypeVar
 from sharkpy.errors import ConfigurationError
 from sharkpy.time_zone import LOCAL, check_zone
 
+EMBEDDED, HIVE = "embedded", "hive"
+"""The values of shark.metastore."""
 T = TypeVar("T", int, float, bool, str)
 
 _SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -51,6 +53,15 @@ class Setting(Generic[T]):
         return value
 
 
+def _check_metastore(text: str) -> str:
+    name = text.strip().lower()
+    if name not in (EMBEDDED, HIVE):
+        raise ConfigurationError(
+            f'"{text}" is not a value of shark.metastore', hint="embedded or hive", sqlstate="22023"
+        )
+    return name
+
+
 def _parse_size(text: str) -> int:
     lowered = text.strip().lower().removesuffix("b")
     if lowered and lowered[-1] in _SUFFIXES:
@@ -60,6 +71,25 @@ def _parse_size(text: str) -> int:
 
 USER = Setting("shark.user", "", "Whose session it is; empty: who runs the engine.", is_guarded=True)
 WAREHOUSE = Setting("shark.warehouse.dir", "", "Folder of the catalog and of managed tables.", is_guarded=True)
+METASTORE = Setting(
+    "shark.metastore",
+    EMBEDDED,
+    "Where tables are known: embedded, in the warehouse's own catalog; hive, in a Hive metastore.",
+    is_guarded=True,
+    check=_check_metastore,
+)
+METASTORE_URIS = Setting(
+    "shark.metastore.uris", "", "The metastore's addresses: thrift://host:port, several with commas.", is_guarded=True
+)
+METASTORE_DERBY = Setting(
+    "shark.metastore.derby",
+    "",
+    "Folder of a Derby database that is the metastore, in the session's JVM.",
+    is_guarded=True,
+)
+METASTORE_SITE = Setting(
+    "shark.metastore.site", "", "A hive-site.xml that says where the metastore is.", is_guarded=True
+)
 MASTER = Setting("shark.master", "local[*]", "Spark master.", is_guarded=True)
 STORE_MEMORY_LIMIT = Setting(
     "shark.store.memory.limit",
@@ -296,6 +326,10 @@ SCRIPT_WRAPPER = Setting("hive.exec.script.wrapper", "", "Words put before the c
 SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ...] = (
     USER,
     WAREHOUSE,
+    METASTORE,
+    METASTORE_URIS,
+    METASTORE_DERBY,
+    METASTORE_SITE,
     MASTER,
     STORE_MEMORY_LIMIT,
     STORE_SHM_DIR,

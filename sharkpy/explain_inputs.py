@@ -54,7 +54,7 @@ def _parents(views: tuple[Table, ...], context: SharkContext) -> dict[str, list[
     """For tables and views those of `views` that read them themselves, not through another one."""
     read: dict[str, set[str]] = {}
     for view in views:
-        statement = bind(f"EXPLAIN {view.view_text or ''}", context.catalog, context.conf, view.database)
+        statement = bind(f"EXPLAIN {view.view_text or ''}", context.catalog, context.conf, view.view_database)
         if isinstance(statement, Explain):
             plans = [statement.statement] if isinstance(statement.statement, LogicalPlan) else []
             inner = {scan.table.table_id for plan in plans for scan in scans_of(plan)}

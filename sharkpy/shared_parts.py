@@ -15,6 +15,7 @@ from sharkpy.plan_cache import PlanCache
 if TYPE_CHECKING:
     from sharkpy.execution.admission import Admission
     from sharkpy.execution.engine import Engine
+    from sharkpy.execution.spark.metastore import JvmMetastore
     from sharkpy.execution.tables.cache import TableCache
     from sharkpy.session import SharkContext
 
@@ -28,7 +29,8 @@ class SharedParts:
     def __init__(self, conf: Conf) -> None:
         self.conf = conf
         self.initial_conf = conf.copy()
-        self.catalog = Catalog(conf[settings.WAREHOUSE.key])
+        self.metastore: JvmMetastore | None = None
+        self.catalog = self._open_catalog(conf[settings.WAREHOUSE.key])
         self.plans = PlanCache()
         self.sessions: weakref.WeakSet[SharkContext] = weakref.WeakSet()
         self._lock = threading.RLock()
@@ -36,6 +38,17 @@ class SharedParts:
         self._engine: Engine | None = None
         self._table_cache: TableCache | None = None
         self._admission: Admission | None = None
+
+    def _open_catalog(self, warehouse: str) -> Catalog:
+        """Over the warehouse's own store, or over a Hive metastore, which is asked when it is needed."""
+        if self.conf.value(settings.METASTORE) == settings.EMBEDDED:
+            return Catalog(warehouse)
+        from sharkpy.catalog.metastore.hive_tables import HiveTables
+        from sharkpy.execution.spark.metastore import JvmMetastore, metastore_place
+
+        place = metastore_place(self.conf, warehouse)
+        metastore = self.metastore = JvmMetastore(lambda: self.engine.jvm, place)
+        return Catalog(warehouse, f"metastore-{place.digest}.sqlite", lambda file, _: HiveTables(file, metastore))
 
     def join(self, session: SharkContext) -> str:
         """Take `session` in; a name for it that no other has."""
@@ -87,6 +100,8 @@ class SharedParts:
         try:
             if self._table_cache is not None:
                 self._table_cache.close()
+            if self.metastore is not None:
+                self.metastore.close()
             if self._engine is not None:
                 self._engine.stop()
         finally:

@@ -21,6 +21,29 @@ LAZY_BINARY = f"{_SERDE2}.lazybinary.LazyBinarySerDe"
 COLUMNAR = f"{_SERDE2}.columnar.ColumnarSerDe"
 LAZY_BINARY_COLUMNAR = f"{_SERDE2}.columnar.LazyBinaryColumnarSerDe"
 
+Properties = tuple[tuple[str, str], ...]
+_STORAGE_KEYS = (
+    "skip.header.line.count",
+    "skip.footer.line.count",
+    "serialization.null.format",
+    "serialization.encoding",
+    "serialization.format",
+    "serialization.last.column.takes.rest",
+    "escape.delim",
+    "field.delim",
+    "collection.delim",
+    "colelction.delim",
+    "mapkey.delim",
+    "line.delim",
+    "timestamp.formats",
+    "parquet.compression",
+    "orc.compress",
+    "avro.schema.literal",
+    "avro.schema.url",
+    "avro.output.codec",
+)
+"""Table properties that say how files are read or written, as Hive takes them too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Container:
@@ -158,6 +181,18 @@ def has_default_serde(storage: StorageFormat) -> bool:
     found = _BY_NAME[storage.name]
     first = next(one for one in FORMATS if one.container == found.container)
     return serde_of(storage) == first.serdes[0]
+
+
+def with_storage_properties(storage: StorageFormat, properties: Properties) -> StorageFormat:
+    """`storage` with what the table's own properties say about its files."""
+    given = {key: value for key, value in properties if key in _STORAGE_KEYS}
+    return with_serde_properties(storage, tuple(given.items()))
+
+
+def with_serde_properties(storage: StorageFormat, properties: Properties) -> StorageFormat:
+    """`storage` with these properties of its SerDe beside and instead of those it has."""
+    merged = dict(storage.properties) | dict(properties)
+    return replace(storage, properties=tuple(merged.items()))
 
 
 def columns_of_format(

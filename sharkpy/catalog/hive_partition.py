@@ -72,6 +72,11 @@ def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
     return "/".join(f"{escape(column)}={escape(value or DEFAULT_VALUE)}" for column, value in pairs)
 
 
+def partition_texts(name: str) -> list[str]:
+    """The values in a name as Hive has them, the default value included."""
+    return [unescape(part.partition("=")[2]) for part in name.split("/") if part]
+
+
 def partition_values(name: str) -> dict[str, str | None]:
     """The text of each column's value in a name; None for the default value."""
     pairs = (part.partition("=") for part in name.split("/") if part)

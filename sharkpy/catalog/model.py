@@ -116,6 +116,8 @@ class Table:
     owner: str = field(compare=False, default="")
     skew: SkewSpec | None = field(compare=False, default=None)
     constraints: tuple[Constraint, ...] = field(compare=False, default=())
+    is_plain: bool = field(compare=False, default=False)
+    """Its files lie in its folder itself, and in those of its Hive partitions, where Hive reads and writes too."""
 
     @property
     def is_partitioned(self) -> bool:
@@ -137,6 +139,11 @@ class Table:
     @property
     def is_view(self) -> bool:
         return self.kind in (TableKind.VIEW, TableKind.TEMPORARY_VIEW)
+
+    @property
+    def view_database(self) -> str:
+        """The database that names in a view's text are looked up in: Spark notes another one than the view's own."""
+        return dict(self.properties).get("view.catalogAndNamespace.part.1", self.database)
 
     @property
     def cache_mode(self) -> CacheMode:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sharkpy.errors import BindError
 
+DEFAULT_DATABASE = "default"
 _FORBIDDEN = frozenset("/\\.\0")
 
 

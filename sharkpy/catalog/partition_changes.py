@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition
-from sharkpy.catalog.model import StorageFormat, Table, TableKind
+from sharkpy.catalog.model import StorageFormat, Table
 from sharkpy.catalog.serialize import form_from_text, form_to_text
 from sharkpy.types import Schema
 
@@ -50,10 +50,6 @@ class PartitionChanges:
         self._file.run(sql, new.name, new.location, new.newest, form, old.partition_id)
         del self.known[old.name]
         self.known[new.name] = dataclasses.replace(new, partition_id=old.partition_id)
-
-    def drop_all(self) -> None:
-        """With the table: a managed one's data goes, wherever its Hive partitions lie."""
-        self.drop(list(self.known.values()), with_data=self.table.kind is TableKind.MANAGED)
 
     def drop(self, partitions: Iterable[HivePartition], *, with_data: bool) -> None:
         """Forget them; `with_data` lists their folders as garbage (see `Catalog.collect_garbage`)."""

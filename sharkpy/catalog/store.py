@@ -1,4 +1,4 @@
-"""The catalog: databases, tables and views in one SQLite file of the warehouse, and a session's temporary ones."""
+"""The catalog: permanent databases, tables and views, which a store keeps, and a session's temporary ones."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from sharkpy.catalog.folder_readers import FolderReaders
 from sharkpy.catalog.functions import CatalogFunction, FunctionCatalog
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Database, Table, TableKind
-from sharkpy.catalog.names import check_name
-from sharkpy.catalog.partition_changes import PartitionChanges, read_partitions
+from sharkpy.catalog.names import DEFAULT_DATABASE, check_name
+from sharkpy.catalog.own_tables import OwnTables
+from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.resources import Resources
-from sharkpy.catalog.serialize import database_from_row, database_to_json, table_from_json, table_to_json
+from sharkpy.catalog.serialize import table_to_json
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json, statistics_to_json
+from sharkpy.catalog.table_store import TableStore
 from sharkpy.errors import (
     BindError,
     ConfigurationError,
@@ -33,7 +35,6 @@ from sharkpy.errors import (
     did_you_mean,
 )
 
-DEFAULT_DATABASE = "default"
 TEMPORARY_KINDS = (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
 
 
@@ -46,26 +47,42 @@ class Catalog:
     """Databases and tables of a warehouse.
 
     1. Names are case-insensitive and stored in lower case.
-    2. Every change is one SQLite transaction; several processes and threads may use a warehouse at once.
+    2. Every change is one transaction of the catalog's SQLite file; several processes and threads may use it at once.
+       Databases, tables and Hive partitions are kept there too, or by another `TableStore`.
     3. Temporary tables and views belong to this object and shadow permanent ones of the same name.
     4. `garbage` holds the folders of dropped tables until they are gone, so that a killed DROP cannot
        leave rows to a later table of the same name.
     """
 
-    def __init__(self, warehouse_dir: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        warehouse_dir: str | os.PathLike[str],
+        file_name: str = "catalog.sqlite",
+        store: Callable[[CatalogFile, str], TableStore] = OwnTables,
+    ) -> None:
+        """`store` is made of the catalog's file and the warehouse's folder."""
         self.warehouse_dir = str(Path(warehouse_dir).expanduser().absolute())
         self.state_dir = str(Path(self.warehouse_dir, ".sharkpy"))
         try:
             Path(self.state_dir).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigurationError(f'warehouse "{self.warehouse_dir}" cannot be written: {error.strerror}') from None
-        self._file = CatalogFile(str(Path(self.state_dir, "catalog.sqlite")), self.warehouse_dir)
+        self._file = CatalogFile(str(Path(self.state_dir, file_name)), self.warehouse_dir)
+        self._store = store(self._file, self.warehouse_dir)
         self.readers = FolderReaders(str(Path(self.state_dir, "readers")))
         self._temporary: dict[tuple[str, str], Table] = {}
-        self._decoded: dict[tuple[str, str], tuple[str, Table]] = {}
         self.functions = FunctionCatalog(self._file)
         self.resources = Resources()
         self._lock = threading.RLock()
+
+        if self.is_shared:
+            # What a killed DROP has left may be a new table's by now.
+            self._file.run("DELETE FROM garbage")
+
+    @property
+    def is_shared(self) -> bool:
+        """Others read and write the permanent tables too."""
+        return self._store.is_shared
 
     def close(self) -> None:
         self._file.close()
@@ -93,11 +110,7 @@ class Catalog:
     # Databases
 
     def find_database(self, name: str) -> Database | None:
-        key = name.lower()
-        row = self._file.row("SELECT name, location, comment, body FROM database_ WHERE name = ?", key)
-        if row is not None:
-            return database_from_row(*row)
-        return Database(DEFAULT_DATABASE, self.warehouse_dir) if key == DEFAULT_DATABASE else None
+        return self._store.find_database(name.lower())
 
     def database(self, name: str) -> Database:
         """DatabaseNotFoundError where there is none."""
@@ -108,8 +121,7 @@ class Catalog:
         return found
 
     def database_names(self, pattern: str | None = None) -> list[str]:
-        rows = self._file.rows("SELECT name FROM database_")
-        return matching({DEFAULT_DATABASE, *(name for (name,) in rows)}, pattern)
+        return matching(set(self._store.database_names()), pattern)
 
     def create_database(
         self,
@@ -124,10 +136,10 @@ class Catalog:
         """Whether a database was made; BindError 42P04 where it exists already."""
         check_name(name)
         key = name.lower()
-        place = location or str(Path(self.warehouse_dir, f"{key}.db"))
-        with self._file.transaction():
+        place = location or self._store.database_location(key)
+        with self._store.transaction():
             if self.find_database(key) is None:
-                self._put_database(Database(key, place, comment, properties, owner))
+                self._store.put_database(Database(key, place, comment, properties, owner))
                 return True
         if not if_not_exists:
             raise BindError(f'database "{key}" already exists', sqlstate="42P04")
@@ -135,20 +147,16 @@ class Catalog:
 
     def alter_database(self, database: Database) -> None:
         """Replace what is known of the database of that name; DatabaseNotFoundError where it was dropped meanwhile."""
-        with self._file.transaction():
+        with self._store.transaction():
             self.database(database.name)
-            self._put_database(database)
-
-    def _put_database(self, database: Database) -> None:
-        sql = "INSERT OR REPLACE INTO database_ (name, location, comment, body) VALUES (?, ?, ?, ?)"
-        self._file.run(sql, database.name, database.location, database.comment, database_to_json(database))
+            self._store.put_database(database)
 
     def drop_database(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> list[Table]:
         """The tables dropped with it; BindError 2BP01 where it has tables and `cascade` is not given."""
         key = name.lower()
         if key == DEFAULT_DATABASE:
             raise BindError('database "default" cannot be dropped', sqlstate="42000")
-        with self._lock, self._file.transaction():
+        with self._lock, self._store.transaction():
             if self.find_database(key) is None:
                 if if_exists:
                     return []
@@ -161,7 +169,7 @@ class Catalog:
             self.functions.drop_database(key)
             for table in tables:
                 self.drop_table(table)
-            self._file.run("DELETE FROM database_ WHERE name = ?", key)
+            self._store.remove_database(key)
         return tables
 
     # Tables
@@ -185,15 +193,14 @@ class Catalog:
         if views_only:
             return matching({table.name for table in self.tables(database) if table.is_view}, pattern)
         key = self.database(database).name
-        permanent = {name for (name,) in self._file.rows("SELECT name FROM table_ WHERE database = ?", key)}
+        permanent = set(self._store.table_names(key))
         with self._lock:
             return matching(permanent | {name for place, name in self._temporary if place == key}, pattern)
 
     def tables(self, database: str) -> list[Table]:
         """All tables and views of a database by name, temporary ones in place of what they shadow."""
         key = self.database(database).name
-        rows = self._file.rows("SELECT table_id, database, name, body FROM table_ WHERE database = ?", key)
-        found = {name: self._decode((database, name), table_id, body) for table_id, database, name, body in rows}
+        found = {table.name: table for table in self._store.tables(key)}
         with self._lock:
             found |= {name: table for (place, name), table in self._temporary.items() if place == key}
         return [found[name] for name in sorted(found)]
@@ -217,7 +224,8 @@ class Catalog:
         )
         if created.kind in TEMPORARY_KINDS:
             return self._create_temporary(key, created, publish, replace)
-        with self._lock, self._file.transaction():
+        created = dataclasses.replace(created, is_plain=self.is_shared)
+        with self._lock, self._store.transaction():
             old = self._find_permanent(key)
             if old is not None and not (replace and _can_replace(old, created)):
                 raise _exists(key[1])
@@ -225,11 +233,10 @@ class Catalog:
                 self._forget(old)
             if created.location is not None:
                 self._clear_garbage(created.location)
-            row = (*key, created.table_id, table_to_json(created))
-            self._file.run("INSERT INTO table_ (database, name, table_id, body) VALUES (?, ?, ?, ?)", *row)
+            self._store.add(created)
             if publish is not None:
                 publish()
-        return created
+            return self._find_permanent(key) or created
 
     def drop_table(self, table: Table) -> None:
         """Forget `table`; a managed table's folder is listed as garbage (see `collect_garbage`)."""
@@ -239,14 +246,18 @@ class Catalog:
                 del self._temporary[key]
                 self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
                 return
-            with self._file.transaction():
+            with self._store.transaction():
                 self._forget(table)
 
     def _forget(self, table: Table) -> None:
         """Inside a transaction."""
-        if not self._file.run("DELETE FROM table_ WHERE table_id = ?", table.table_id):
+        current = self._store.current(table)
+        if current is None:
             raise TableNotFoundError(f"Table not found {table.name}")
-        PartitionChanges(self._file, table).drop_all()
+        if table.kind is TableKind.MANAGED:
+            for one in self.partitions(table):
+                self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", one.folder(table))
+        self._store.remove(current)
         self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
         if table.kind is TableKind.MANAGED and table.location is not None:
             self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", table.location)
@@ -278,50 +289,36 @@ class Catalog:
                 del self._temporary[old_key]
                 self._temporary[key] = altered
                 return altered
-            with self._file.transaction():
+            with self._store.transaction():
                 other = self._find_permanent(key)
                 if other is not None and other != table:
                     raise _exists(key[1])
-                self._check_unchanged(was)
-                self._keep_forms(altered, cascade)
-                row = (*key, table_to_json(altered), altered.table_id)
-                if not self._file.run("UPDATE table_ SET database = ?, name = ?, body = ? WHERE table_id = ?", *row):
+                now = self._store.current(table)
+                self._check_unchanged(was, now)
+                if now is None:
                     raise TableNotFoundError(f"Table not found {table.name}")
+                kept = [(one, one.keeping(now, altered, cascade=cascade)) for one in self.partitions(now)]
+                changed = [(before, after) for before, after in kept if before != after]
+                self._store.alter(now, altered, changed, cascade)
                 if publish is not None:
                     publish()
-        return altered
+                return self._find_permanent(key) or altered
 
-    def _check_unchanged(self, was: Table | None) -> None:
+    def _check_unchanged(self, was: Table | None, now: Table | None) -> None:
         if was is None:
             return
-        sql = "SELECT database, name, body FROM table_ WHERE table_id = ?"
-        row = self._file.row(sql, was.table_id)
-        now = None if row is None else self._decode((row[0], row[1]), was.table_id, row[2])
         if now is None or (now.database, now.name, table_to_json(now)) != (was.database, was.name, table_to_json(was)):
             message = f'"{was.name}" was changed by somebody else at the same time'
             raise TableChangedError(message, hint="run the statement again")
 
-    def _keep_forms(self, altered: Table, cascade: bool) -> None:
-        """Inside a transaction, before the table is changed."""
-        sql = "SELECT database, name, body FROM table_ WHERE table_id = ?"
-        row = self._file.row(sql, altered.table_id) if altered.is_partitioned else None
-        if row is None:
-            return
-        old = self._decode((row[0], row[1]), altered.table_id, row[2])
-        changes = PartitionChanges(self._file, old)
-        for one in list(changes.known.values()):
-            kept = one.keeping(old, altered, cascade=cascade)
-            if kept != one:
-                changes.alter(one, kept)
-
     def partitions(self, table: Table) -> tuple[HivePartition, ...]:
         """The Hive partitions of a partitioned table as they are now, by name."""
-        return read_partitions(self._file, table) if table.is_partitioned else ()
+        return self._store.partitions(table) if table.is_partitioned else ()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """What is changed inside counts together or not at all; other writers wait. Transactions nest."""
-        with self._lock, self._file.transaction():
+        with self._lock, self._store.transaction():
             yield
 
     def require(self, table: Table) -> None:
@@ -329,9 +326,14 @@ class Catalog:
         if table.kind in TEMPORARY_KINDS:
             is_there = table in self.temporary_tables()
         else:
-            is_there = self._file.row("SELECT 1 FROM table_ WHERE table_id = ?", table.table_id) is not None
+            is_there = self._store.current(table) is not None
         if not is_there:
             raise TableNotFoundError(f"Table not found {table.name}")
+
+    def note_written(self, table: Table) -> None:
+        """Inside a transaction that puts a table's files in place."""
+        if table.kind not in TEMPORARY_KINDS:
+            self._store.note_written(table)
 
     def statistics(self, table: Table) -> dict[str, TableStatistics]:
         """What ANALYZE TABLE has found, by the names of Hive partitions; of a table without them by the empty name."""
@@ -340,7 +342,7 @@ class Catalog:
 
     def put_statistics(self, table: Table, found: Mapping[str, TableStatistics]) -> None:
         """Beside and instead of those that are there; all of them, or none."""
-        with self._file.transaction():
+        with self._store.transaction():
             for partition, statistics in found.items():
                 row = (table.table_id, partition, statistics_to_json(statistics))
                 self._file.run("INSERT OR REPLACE INTO statistics_ (table_id, partition, body) VALUES (?, ?, ?)", *row)
@@ -353,19 +355,20 @@ class Catalog:
         """
         with self.transaction():
             self.require(table)
-            yield PartitionChanges(self._file, table)
+            with self._store.partition_changes(table) as changes:
+                yield changes
 
     def clear_garbage(self, path: str) -> None:
         """Before data is put at `path`: what a dropped table or Hive partition left there goes."""
-        with self._lock, self._file.transaction():
+        with self._lock, self._store.transaction():
             self._clear_garbage(path)
 
     def collect_garbage(self) -> None:
         """Delete the folders of dropped tables. Those that are read, or cannot be deleted now, stay listed."""
         for (path,) in self._file.rows("SELECT path FROM garbage"):
-            if any(self.readers.is_read(str(folder)) for folder in (path, *Path(path).parents)):
+            if not self.is_shared and any(self.readers.is_read(str(folder)) for folder in (path, *Path(path).parents)):
                 continue
-            with self._lock, self._file.transaction():
+            with self._lock, self._store.transaction():
                 self._clear_garbage(path)
 
     def _clear_garbage(self, path: str) -> None:
@@ -374,7 +377,7 @@ class Catalog:
             return
         from sharkpy.catalog.trash import discard
 
-        if discard(path, str(Path(self.state_dir, "trash"))):
+        if discard(path, str(Path(self.state_dir, "trash"))) or self.is_shared:
             self._file.run("DELETE FROM garbage WHERE path = ?", path)
 
     def _create_temporary(
@@ -389,19 +392,7 @@ class Catalog:
         return table
 
     def _find_permanent(self, key: tuple[str, str]) -> Table | None:
-        row = self._file.row("SELECT table_id, body FROM table_ WHERE database = ? AND name = ?", *key)
-        if row is None:
-            return None
-        return self._decode(key, *row)
-
-    def _decode(self, key: tuple[str, str], table_id: str, body: str) -> Table:
-        """The same object as before where nothing has changed: decoding thousands of tables takes its time."""
-        known = self._decoded.get(key)
-        if known is not None and known[0] == body and known[1].table_id == table_id:
-            return known[1]
-        table = table_from_json(table_id, *key, body)
-        self._decoded[key] = (body, table)
-        return table
+        return self._store.find(*key)
 
 
 def _can_replace(old: Table, new: Table) -> bool:

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from sharkpy import __version__
 from sharkpy.cli.open_session import add_server_options
+from sharkpy.conf import HIVE, METASTORE, METASTORE_URIS
 from sharkpy.errors import ConfigurationError, SharkError
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "html", "parquet", "arrow")
@@ -94,8 +95,13 @@ def _script(options: argparse.Namespace) -> str | None:
 
 
 def session_settings(options: argparse.Namespace) -> dict[str, str]:
-    """What `--set` gave."""
-    return dict(map(_setting, options.set))
+    """What `--set` and `--metastore` gave."""
+    settings = dict(map(_setting, options.set))
+    if options.metastore is None:
+        return settings
+    if options.metastore.startswith("thrift://"):
+        return settings | {METASTORE.key: HIVE, METASTORE_URIS.key: options.metastore}
+    return settings | {METASTORE.key: options.metastore}
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -103,6 +109,9 @@ def _setting(text: str) -> tuple[str, str]:
     if not equals:
         raise ConfigurationError(f'"{text}" is not a setting', hint="write --set key=value", sqlstate="22023")
     return key.strip(), value.strip()
+
+
+_METASTORE_HELP = "where tables are known: embedded (in the warehouse), hive, or a Hive metastore's thrift://host:port"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -115,6 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--timing", action="store_true", help="rows and seconds of each statement, on standard error")
     parser.add_argument("--master", default="local[*]", help="Spark master (default: local[*])")
     parser.add_argument("--warehouse", help="folder of the catalog and of managed tables")
+    parser.add_argument("--metastore", metavar="PLACE", help=_METASTORE_HELP)
     add_server_options(parser)
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(title="commands", metavar="command")
@@ -130,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
         # Without a default of its own: what stands before the command's name holds too.
         command.add_argument("--warehouse", default=argparse.SUPPRESS, help="folder of the warehouse")
         command.add_argument("--master", default=argparse.SUPPRESS, help="Spark master")
+        command.add_argument("--metastore", metavar="PLACE", default=argparse.SUPPRESS, help=_METASTORE_HELP)
     return parser
 
 

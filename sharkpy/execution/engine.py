@@ -127,6 +127,11 @@ class Engine:
                 self._jobs = SparkJobs(self._spark, self.scratch)
             return self._jobs
 
+    @property
+    def jvm(self) -> Any:
+        """Spark's JVM, by Py4J; starts Spark."""
+        return self.jobs.jvm
+
     def task_writer(self) -> BlockWriter | ExecutorWriter:
         """What tasks store blocks with: in this machine's memory, or in that of the host where they run."""
         if self.is_local:

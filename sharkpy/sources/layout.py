@@ -90,12 +90,17 @@ def list_partition_files(location: str, newest: int | None, partition: str) -> l
 def new_staging(location: str) -> str:
     """A new folder beside the data, invisible to readers; its name tells which process it belongs to."""
     path = local_path(location)
-    staging = Path(path, _staging_name())
+    staging = Path(staging_path(path))
     try:
         staging.mkdir(parents=True)
     except OSError as error:
         raise io_error(error, path) from None
     return str(staging)
+
+
+def staging_path(folder: str) -> str:
+    """A name for one in `folder`."""
+    return str(Path(folder, _staging_name()))
 
 
 def _staging_name() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy.catalog.hive_formats import with_default_serde
+from sharkpy.catalog.hive_formats import with_default_serde, with_serde_properties, with_storage_properties
 from sharkpy.catalog.model import StorageFormat, Table
 from sharkpy.commands import AlterPartition, AlterTable, TouchTable
 from sharkpy.conf import RCFILE_SERDE
@@ -17,8 +17,6 @@ from sharkpy.execution.commands.storage import (
     check_storage,
     managed_folder,
     stored_schema,
-    with_serde_properties,
-    with_storage_properties,
 )
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 

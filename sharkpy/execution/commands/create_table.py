@@ -28,6 +28,7 @@ from sharkpy.execution.commands.storage import (
 from sharkpy.execution.commands.tables import release_dropped
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.publish import publish
+from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.logical import LogicalPlan
@@ -115,6 +116,7 @@ def _table(command: CreateTable, session: CommandSession, old: Table | None) -> 
         owner=user_name(session.conf),
         skew=command.skew,
         constraints=command.constraints,
+        is_plain=session.catalog.is_shared and kind is not TableKind.TEMPORARY,
     )
 
 
@@ -176,13 +178,20 @@ def _create_from_query(table: Table, query: LogicalPlan, session: CommandSession
     was_there = Path(location).is_dir()
     staging = layout.new_staging(location)
     published: list[str | None] = []
+
+    def put_in_place() -> None:
+        if table.is_plain:
+            publish([TableFiles(table, location, staging, True, session)], session.catalog)
+        else:
+            published.append(layout.publish(staging, location, overwrite=True))
+
     try:
         buckets = bucketing(table.buckets, table.schema)
         sink = FileSink(table.schema, table.storage.name, table.storage.properties, staging, buckets=buckets)
         session.write_files(query, sink)
         created = session.catalog.create_table(
             table,
-            publish=lambda: published.append(layout.publish(staging, location, overwrite=True)),
+            publish=put_in_place,
             replace=replace,
         )
     except BaseException:

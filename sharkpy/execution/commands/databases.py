@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy.catalog.store import DEFAULT_DATABASE
+from sharkpy.catalog.names import DEFAULT_DATABASE
 from sharkpy.commands import AlterDatabase, CreateDatabase, DropDatabase, UseDatabase
 from sharkpy.conf import user_name
 from sharkpy.execution.commands.result import NOTHING, CommandResult

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.commands import Insert, InsertDirectory, MultiInsert
 from sharkpy.conf import BLOCK_ROWS
-from sharkpy.errors import BindError
+from sharkpy.errors import BindError, UnsupportedError
 from sharkpy.execution.commands.bucketed_query import bucketed_query
 from sharkpy.execution.commands.partition_insert import has_partition, stage_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
@@ -63,6 +63,8 @@ def stage(command: Insert, session: CommandSession, snapshot: QuerySnapshot | No
     table = command.table
     if table.is_view:
         raise BindError(f'"{table.name}" is a view: rows cannot be inserted', sqlstate="42809")
+    if table.is_plain and table.buckets is not None:
+        raise UnsupportedError(f"adding rows to {table.qualified_name}, a table of the metastore in Hive's buckets")
     if command.if_not_exists and has_partition(command, session):
         return
     if table.is_partitioned:

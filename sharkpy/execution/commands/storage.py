@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
-from sharkpy.catalog.hive_formats import WORDS, format_of_word, with_default_serde
+from sharkpy.catalog.hive_formats import WORDS, format_of_word, with_default_serde, with_storage_properties
 from sharkpy.catalog.model import CacheMode, StorageFormat, TableKind
 from sharkpy.catalog.shared_folders import require_own_folder
 from sharkpy.conf import (
@@ -30,27 +30,6 @@ from sharkpy.types import NULL, STRING, ArrayType, DataType, MapType, Schema, St
 
 Properties = tuple[tuple[str, str], ...]
 CACHE_PROPERTY = "shark.cache"
-_STORAGE_KEYS = (
-    "skip.header.line.count",
-    "skip.footer.line.count",
-    "serialization.null.format",
-    "serialization.encoding",
-    "serialization.format",
-    "serialization.last.column.takes.rest",
-    "escape.delim",
-    "field.delim",
-    "collection.delim",
-    "colelction.delim",
-    "mapkey.delim",
-    "line.delim",
-    "timestamp.formats",
-    "parquet.compression",
-    "orc.compress",
-    "avro.schema.literal",
-    "avro.schema.url",
-    "avro.output.codec",
-)
-"""Table properties that say how files are read or written, as Hive takes them too."""
 
 
 def check_properties(properties: Sequence[tuple[str, str]]) -> None:
@@ -80,18 +59,6 @@ def with_cache_property(name: str, properties: Properties, conf: Conf) -> Proper
     if name.lower().endswith("_cached") and CACHE_PROPERTY not in dict(properties) and conf.value(CACHE_CHECK_NAME):
         return (*properties, (CACHE_PROPERTY, CacheMode.MEMORY.value))
     return properties
-
-
-def with_storage_properties(storage: StorageFormat, properties: Properties) -> StorageFormat:
-    """`storage` with what the table's own properties say about its files."""
-    given = {key: value for key, value in properties if key in _STORAGE_KEYS}
-    return with_serde_properties(storage, tuple(given.items()))
-
-
-def with_serde_properties(storage: StorageFormat, properties: Properties) -> StorageFormat:
-    """`storage` with these properties of its SerDe beside and instead of those it has."""
-    merged = dict(storage.properties) | dict(properties)
-    return dataclasses.replace(storage, properties=tuple(merged.items()))
 
 
 def storage_format(

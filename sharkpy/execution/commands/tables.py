@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.catalog.hive_formats import with_storage_properties
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.trash import discard
@@ -14,7 +15,7 @@ from sharkpy.conf import user_name
 from sharkpy.errors import TableExistsError, UnsupportedError
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
-from sharkpy.execution.commands.storage import check_properties, stored_schema, with_storage_properties
+from sharkpy.execution.commands.storage import check_properties, stored_schema
 from sharkpy.sources.failures import io_error
 
 if TYPE_CHECKING:

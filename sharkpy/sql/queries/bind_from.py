@@ -121,7 +121,7 @@ def bind_view(context: Context, table: Table, node: exp.Expr | None) -> LogicalP
         raise context.error(f"the view {table.qualified_name} refers to itself: {chain}", node)
     text = table.view_text or ""
     inner = dataclasses.replace(
-        context, database=table.database, text=text, ctes={}, views=(*context.views, table.qualified_name)
+        context, database=table.view_database, text=text, ctes={}, views=(*context.views, table.qualified_name)
     )
     try:
         plan = context.bind_query(parse(text), inner, None)

@@ -11,6 +11,7 @@ from sharkpy.errors import UnsupportedError
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.sources import layout
+from sharkpy.sources.plain_files import PlainFiles
 
 
 def table_folder(table: Table) -> str:
@@ -32,6 +33,8 @@ class TableFiles:
     session: CommandSession
     placed: tuple[str, int] | None = None
     """The new folder and its inode."""
+    plain: PlainFiles | None = None
+    """Of a table that others write too."""
 
     @classmethod
     def begin(cls, table: Table, overwrite: bool, session: CommandSession) -> TableFiles:
@@ -45,11 +48,18 @@ class TableFiles:
 
     def place(self) -> None:
         self.session.catalog.require(self.table)
+        if self.table.is_plain:
+            self.plain = PlainFiles(self.staging, self.location, self.overwrite)
+            self.plain.place()
+            self.session.catalog.note_written(self.table)
+            return
         inode = Path(self.staging).stat().st_ino
         folder = layout.place(self.staging, self.location, self.overwrite)
         self.placed = None if folder is None else (folder, inode)
 
     def take_back(self) -> None:
+        if self.plain is not None:
+            self.plain.take_back()
         if self.placed is not None:
             layout.take_back(*self.placed)
 
@@ -57,6 +67,8 @@ class TableFiles:
         pass
 
     def clean(self) -> None:
+        if self.plain is not None:
+            self.plain.clean()
         if self.placed is not None and not self.session.catalog.readers.is_read(self.table.location or ""):
             layout.remove_hidden(self.location, layout.generation_of(self.placed[0]))
         load_new_blocks(self.table, self.session)

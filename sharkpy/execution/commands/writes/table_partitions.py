@@ -15,6 +15,7 @@ from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.sources import layout
 from sharkpy.sources.partition_values import typed_values
+from sharkpy.sources.plain_files import PlainFiles
 
 
 @dataclass(slots=True)
@@ -35,9 +36,12 @@ class TablePartitions:
     only_new: bool = False
     placed: list[tuple[str, int]] = field(default_factory=list)
     """The folder of each new generation, and its inode."""
+    plain: list[PlainFiles] = field(default_factory=list)
+    """Of a table that others write too: they count as soon as they are in place."""
 
     def prepare(self) -> None:
-        self._settle()
+        if not self.table.is_plain:
+            self._settle()
         layout.sync_staged(self.staging)
 
     def place(self) -> None:
@@ -49,8 +53,11 @@ class TablePartitions:
                     self.session.catalog.clear_garbage(str(Path(self.table.location or "", name)))
                 self._place(name, known, changes)
             layout.sync_folders(str(Path(folder).parent) for folder, _ in self.placed)
+            self.session.catalog.note_written(self.table)
 
     def take_back(self) -> None:
+        for files in reversed(self.plain):
+            files.take_back()
         for folder, inode in self.placed:
             layout.take_back(folder, inode)
 
@@ -58,8 +65,10 @@ class TablePartitions:
         pass
 
     def clean(self) -> None:
+        for files in self.plain:
+            files.clean()
         location = self.table.location or ""
-        if not self.session.catalog.readers.is_read(location):
+        if not self.table.is_plain and not self.session.catalog.readers.is_read(location):
             for folder, _ in self.placed:
                 layout.remove_hidden(str(Path(folder).parent), layout.generation_of(folder))
             layout.remove_hidden(location)
@@ -89,6 +98,16 @@ class TablePartitions:
     def _place(self, name: str, known: HivePartition | None, changes: PartitionChanges) -> None:
         folder = str(Path(self.table.location or "", name)) if known is None else known.folder(self.table)
         staged = Path(self.staging, name)
+        if self.table.is_plain:
+            self.plain.append(PlainFiles(str(staged), folder, self.overwrite))
+            self.plain[-1].place()
+            if known is None:
+                changes.add(name)
+            else:
+                changes.alter(
+                    known, dataclasses.replace(known, storage=None, columns=None) if self.overwrite else known
+                )
+            return
         inode = staged.stat().st_ino
         target = layout.place_generation(str(staged), folder, self._newest(known, folder), self.overwrite)
         self.placed.append((target, inode))

@@ -1,0 +1,1 @@
+"""Databases, tables and Hive partitions of a Hive metastore, as a `TableStore`."""

@@ -15,6 +15,7 @@ from bench.engines import CORES
 from bench.files import scans
 from bench.pde import Figure
 from bench.suites import CACHE
+from sharkpy.types import Field, Schema, arrow_schema, from_arrow
 
 LEAST = 3.0
 _FILES = 4
@@ -43,6 +44,7 @@ def _text_files() -> Path:
     if not folder.exists():
         with tempfile.TemporaryDirectory(dir=CACHE) as made:
             table = pq.read_table(scans.lineitem())
+            table = table.cast(arrow_schema(Schema(tuple(Field(f.name, from_arrow(f.type)) for f in table.schema))))
             rows = -(-table.num_rows // _FILES)
             options = pyarrow.csv.WriteOptions(include_header=False, delimiter="|", quoting_style="none")
             for number in range(_FILES):

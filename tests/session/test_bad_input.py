@@ -133,3 +133,22 @@ def test_full_disk_leaves_nothing(
     assert error.sqlstate == "53100"
     assert sorted(path for path in tmp_path.rglob("*")) == before
     assert context.sql("SELECT * FROM full").fetchall() == [(1,)]
+
+
+def test_no_statement_replaces_a_shared_folder(
+    context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "mine.txt").write_text("1\n")
+    (tmp_path / "new.txt").write_text("2\n")
+    context.sql(f"CREATE EXTERNAL TABLE at_home (a STRING) STORED AS TEXTFILE LOCATION '{home}'")
+    monkeypatch.setenv("HOME", str(home))
+    for statement in (
+        "INSERT OVERWRITE TABLE at_home SELECT 'x'",
+        f"LOAD DATA LOCAL INPATH '{tmp_path}/new.txt' OVERWRITE INTO TABLE at_home",
+        f"INSERT OVERWRITE DIRECTORY '{home}' SELECT 'x'",
+    ):
+        assert failure(context, statement).sqlstate == "42000"
+        assert [path.name for path in home.iterdir()] == ["mine.txt"]
+    assert context.sql("SELECT a FROM at_home").fetchall() == [("1",)]

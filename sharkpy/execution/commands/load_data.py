@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.shared_folders import require_own_folder
 from sharkpy.catalog.store import new_table_id
 from sharkpy.commands import Insert, LoadData
 from sharkpy.errors import BindError, SourceError
@@ -65,14 +64,13 @@ def _take_files(command: LoadData, sources: Sequence[str], session: CommandSessi
     """LOCAL copies files, else they move: linked or copied aside, put in place by one rename, then unlinked."""
     table = command.table
     partition = spec_name(table, command.partition, session)
-    staging = layout.new_staging(table_folder(table))
+    location = table_folder(table, overwrite=command.overwrite and not partition)
+    staging = layout.new_staging(location)
     write: StagedWrite
     if partition:
         write = TablePartitions(table, staging, [partition], command.overwrite, session)
     else:
-        if command.overwrite:
-            require_own_folder(table_folder(table), "LOAD DATA … OVERWRITE")
-        write = TableFiles(table, table_folder(table), staging, command.overwrite, session)
+        write = TableFiles(table, location, staging, command.overwrite, session)
     with discarding([write]):
         try:
             folder = str(Path(staging, partition))

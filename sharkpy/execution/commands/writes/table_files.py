@@ -14,11 +14,13 @@ from sharkpy.sources import layout
 from sharkpy.sources.plain_files import PlainFiles
 
 
-def table_folder(table: Table) -> str:
-    """The folder of a table that rows are to be added to."""
+def table_folder(table: Table, *, overwrite: bool = False) -> str:
+    """The folder of a table that rows are to be added to, or to replace what is there."""
     location = layout.local_path(table.location or "")
     if Path(location).is_file():
         raise UnsupportedError(f'adding rows to table "{table.name}", whose location is the file "{location}"')
+    if overwrite:
+        require_own_folder(location, "overwriting the table")
     return location
 
 
@@ -38,9 +40,7 @@ class TableFiles:
 
     @classmethod
     def begin(cls, table: Table, overwrite: bool, session: CommandSession) -> TableFiles:
-        location = table_folder(table)
-        if overwrite:
-            require_own_folder(location, "overwriting the table")
+        location = table_folder(table, overwrite=overwrite)
         return cls(table, location, layout.new_staging(location), overwrite, session)
 
     def prepare(self) -> None:

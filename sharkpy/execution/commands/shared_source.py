@@ -14,7 +14,7 @@ from sharkpy.errors import UnsupportedError
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import CACHE_PROPERTY, stored_type
 from sharkpy.execution.tables.lineage import is_repeatable
-from sharkpy.expr import SUBQUERIES, Alias, ColumnRef, Literal
+from sharkpy.expr import SUBQUERIES, Alias, ColumnRef, Literal, column_ids
 from sharkpy.logical import Distribute, Filter, LogicalPlan, Project, Scan, Sort, Step, Values, with_source
 from sharkpy.physical.stage import BlockSink
 from sharkpy.types import NULL, Field, Schema, is_interval
@@ -93,15 +93,7 @@ def _used(queries: Iterable[LogicalPlan]) -> set[int]:
 
 
 def _columns_used(nodes: Iterable[LogicalPlan]) -> set[int]:
-    found: set[int] = set()
-    for node in nodes:
-        for expr in node.expressions:
-            for part in expr.walk():
-                if isinstance(part, ColumnRef):
-                    found.add(part.column_id)
-                elif isinstance(part, SUBQUERIES):
-                    found |= _used([part.plan])
-    return found
+    return {used for node in nodes for expr in node.expressions for used in column_ids(expr)}
 
 
 def _table(columns: list[ColumnRef]) -> Table:

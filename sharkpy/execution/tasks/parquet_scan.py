@@ -6,7 +6,7 @@ It reads with all its threads, skips row groups by their statistics, and knows t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.physical.stage import FileColumns, StageProgram, StepColumns, TaskInput
@@ -25,17 +25,10 @@ _PATTERN_SIGNS = frozenset("*?[")
 
 def parquet_query(spec: FileColumns, splits: Sequence[Split]) -> str | None:
     """A SELECT of the relation's rows in the order of `splits`; None where DuckDB is not to read one of the files."""
-    if spec.sample is not None or not splits or not _are_whole(splits):
+    files = _files(spec, splits)
+    if files is None:
         return None
-    partitions: dict[str, list[str]] = defaultdict(list)
-    for split in splits:
-        if not _is_readable(split, spec):
-            return None
-        if split.path not in partitions[split.partition]:
-            partitions[split.partition].append(split.path)
-    if len(partitions) > MOST_PARTITIONS:
-        return None
-    return " UNION ALL ".join(_select(spec, partition, paths) for partition, paths in partitions.items())
+    return " UNION ALL ".join(_select(spec, partition, paths) for partition, paths in files.items())
 
 
 def reads_streams(program: StageProgram, part: TaskInput) -> bool:
@@ -43,9 +36,21 @@ def reads_streams(program: StageProgram, part: TaskInput) -> bool:
     splits = dict(part.splits)
     return any(
         isinstance(spec, StepColumns)
-        or (isinstance(spec, FileColumns) and parquet_query(spec, splits.get(spec.relation, ())) is None)
+        or (isinstance(spec, FileColumns) and _files(spec, splits.get(spec.relation, ())) is None)
         for spec in program.inputs
     )
+
+
+def _files(spec: FileColumns, splits: Sequence[Split]) -> dict[str, dict[str, None]] | None:
+    """The paths by Hive partition, in order; None where DuckDB is not to read one of them."""
+    if spec.sample is not None or not splits or not _are_whole(splits):
+        return None
+    partitions: dict[str, dict[str, None]] = defaultdict(dict)
+    for split in splits:
+        if not _is_readable(split, spec):
+            return None
+        partitions[split.partition][split.path] = None
+    return partitions if len(partitions) <= MOST_PARTITIONS else None
 
 
 def note_files(spec: FileColumns, splits: Sequence[Split], metrics: ReadMetrics) -> int:
@@ -74,7 +79,7 @@ def _is_readable(split: Split, spec: FileColumns) -> bool:
     return not split.form and stored.issuperset(spec.names) and not _PATTERN_SIGNS.intersection(split.path)
 
 
-def _select(spec: FileColumns, partition: str, paths: Sequence[str]) -> str:
+def _select(spec: FileColumns, partition: str, paths: Iterable[str]) -> str:
     values = partition_values(partition)
     columns = [
         f"{_constant(values[name], spec.schema[name].dtype) if name in values else _stored(name, spec.schema)} "

@@ -6,7 +6,6 @@ States are BLOBs. A kernel is NULL where its first argument is; NULLs inside a l
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.udf import distinct_sketches, ngram_estimator, numeric_histogram
+from sharkpy.udf.arity import with_parameters
 
 _ARROW_TYPES: dict[str, pa.DataType] = {
     "BLOB": pa.binary(),
@@ -46,10 +46,7 @@ class GroupKernel:
             values = [None if row[0] is None else self.function(*row) for row in zip(*given, strict=True)]
             return pa.array(values, type=_ARROW_TYPES[self.result])
 
-        names = (f"column{index}" for index in range(len(self.parameters)))
-        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        return run
+        return with_parameters(run, len(self.parameters))
 
 
 def _arguments(column: pa.ChunkedArray[Any], kind: str, *, is_first: bool) -> Iterable[object]:

@@ -6,7 +6,6 @@ computed once.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.udf.aes import decrypt, encrypt
+from sharkpy.udf.arity import with_parameters
 from sharkpy.udf.java_datetime import format_time, parse_time, zone_shift
 from sharkpy.udf.json_path import get_json_object
 from sharkpy.udf.masking import mask_date, mask_number, mask_text
@@ -56,10 +56,7 @@ class Kernel:
             rows = zip(*map(_values, columns), strict=True)
             return pa.array(list(self._rows(rows, memo)), type=_ARROW_TYPES[self.result])
 
-        names = (f"column{index}" for index in range(len(self.parameters)))
-        parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        return run
+        return with_parameters(run, len(self.parameters))
 
     def _rows(self, rows: Iterator[tuple[object, ...]], memo: dict[tuple[object, ...], object]) -> Iterator[object]:
         for row in rows:

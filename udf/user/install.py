@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sharkpy.udf.arity import with_parameters
 from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.user.function import Column, FunctionUse, Routine
 
@@ -54,10 +54,7 @@ def _over_columns(routine: Routine) -> Callable[..., Column]:
     def call(*columns: Column) -> Column:
         return routine.run([_whole(column) for column in columns], len(columns[0]))
 
-    names = (f"column{index}" for index in range(len(routine.parameters)))
-    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return call
+    return with_parameters(call, len(routine.parameters))
 
 
 def _whole(column: Any) -> Column:

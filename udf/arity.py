@@ -1,0 +1,17 @@
+"""How many parameters DuckDB sees of a Python function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def with_parameters(function: Function, count: int) -> Function:
+    """`function`, which takes any number of columns, with `count` parameters to be seen."""
+    names = (f"column{index}" for index in range(count))
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return function

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from sharkpy.expr import Call, Cast, Expr, Literal, PythonValue
@@ -162,13 +162,7 @@ def comparable(exprs: Sequence[Expr]) -> tuple[Expr, ...] | None:
     exprs = with_minimal_literals(exprs)
     if (parts := _decimal_parts(exprs)) is not None:
         return parts
-    target = exprs[0].dtype
-    for expr in exprs[1:]:
-        wider = comparison_type(target, expr.dtype)
-        if wider is None:
-            return None
-        target = wider
-    return tuple(cast(expr, target) for expr in exprs)
+    return _cast_to_one(exprs, comparison_type)
 
 
 def _without_padding(exprs: Sequence[Expr]) -> Sequence[Expr]:
@@ -226,9 +220,16 @@ def _keeps_meaning(literal: DataType, target: DataType) -> bool:
 
 def unify(exprs: Sequence[Expr]) -> tuple[Expr, ...] | None:
     """`exprs` cast to their common type (CASE, COALESCE, VALUES, array items); None where there is none."""
+    return _cast_to_one(exprs, common_type)
+
+
+def _cast_to_one(
+    exprs: Sequence[Expr], common: Callable[[DataType, DataType], DataType | None]
+) -> tuple[Expr, ...] | None:
+    """`exprs` cast to the type that `common` comes to, pair by pair; None where there is none."""
     target = exprs[0].dtype
     for expr in exprs[1:]:
-        wider = common_type(target, expr.dtype)
+        wider = common(target, expr.dtype)
         if wider is None:
             return None
         target = wider

@@ -336,15 +336,20 @@ def conjuncts(predicate: Expr | None) -> tuple[Expr, ...]:
 
 def conjunction(terms: Iterable[Expr]) -> Expr | None:
     """The terms joined by AND, in their order; None where there are none. Many make a balanced tree."""
-    listed = list(terms)
-    return _conjoined(listed) if listed else None
+    return _joined("and", list(terms))
 
 
-def _conjoined(terms: list[Expr]) -> Expr:
-    if len(terms) == 1:
-        return terms[0]
+def disjunction(terms: Iterable[Expr]) -> Expr | None:
+    """The terms joined by OR, as `conjunction` joins them by AND."""
+    return _joined("or", list(terms))
+
+
+def _joined(function: str, terms: list[Expr]) -> Expr | None:
+    if len(terms) <= 1:
+        return terms[0] if terms else None
     middle = (len(terms) + 1) // 2 if len(terms) >= _BALANCED_FROM else len(terms) - 1
-    return Call("and", (_conjoined(terms[:middle]), _conjoined(terms[middle:])), BOOLEAN)
+    sides = (_joined(function, terms[:middle]), _joined(function, terms[middle:]))
+    return Call(function, tuple(side for side in sides if side is not None), BOOLEAN)
 
 
 def column_ids(expr: Expr) -> frozenset[int]:

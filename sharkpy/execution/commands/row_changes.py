@@ -8,7 +8,7 @@ from pathlib import Path
 from sharkpy.catalog.hive_partition import partition_name
 from sharkpy.catalog.model import Table
 from sharkpy.commands import ChangeRows, Insert
-from sharkpy.errors import BindError, ExecutionError, TableChangedError
+from sharkpy.errors import ExecutionError, TableChangedError
 from sharkpy.execution.commands.insert import stage
 from sharkpy.execution.commands.partition_insert import write_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
@@ -17,7 +17,7 @@ from sharkpy.execution.commands.shared_source import Resolve, shared_source
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.commands.writes.unchanged import Unchanged
-from sharkpy.expr import Call, Cast, ColumnRef, Expr, string_literal
+from sharkpy.expr import Call, Cast, ColumnRef, Expr, conjunction, disjunction, string_literal
 from sharkpy.logical import Filter, LogicalPlan
 from sharkpy.sources import layout
 from sharkpy.types import BOOLEAN
@@ -85,34 +85,26 @@ def _stage_partitions(
     names = [partition_name(columns, texts) for texts in found]
     writes.append(TablePartitions(table, staging, names, True, session))
     query = resolved(rows)
-    if len(found) <= _MOST_NAMED:
-        query = Filter(query, _is_one_of(query.output, columns, found))
+    is_changed = _is_one_of(query.output, columns, found) if len(found) <= _MOST_NAMED else None
+    if is_changed is not None:
+        query = Filter(query, is_changed)
     write_partitions(table, query, tuple((name, None) for name in columns), staging, session)
     for name in names:
         Path(staging, name).mkdir(parents=True, exist_ok=True)
 
 
-def _is_one_of(output: Sequence[ColumnRef], columns: Sequence[str], found: Sequence[tuple[str | None, ...]]) -> Expr:
+def _is_one_of(
+    output: Sequence[ColumnRef], columns: Sequence[str], found: Sequence[tuple[str | None, ...]]
+) -> Expr | None:
     """Whether a row belongs to one of the Hive partitions with these texts."""
     named = {column.name: column for column in output}
-    terms = [
-        _tree("and", [_is_value(named[name], text) for name, text in zip(columns, texts, strict=True)])
-        for texts in found
+    rows = [
+        conjunction(_is_value(named[name], text) for name, text in zip(columns, texts, strict=True)) for texts in found
     ]
-    return _tree("or", terms)
+    return disjunction(term for term in rows if term is not None)
 
 
 def _is_value(column: ColumnRef, text: str | None) -> Expr:
     if text is None:
         return Call("is_null", (column,), BOOLEAN)
     return Call("eq", (column, Cast(string_literal(text), column.dtype)), BOOLEAN)
-
-
-def _tree(function: str, terms: Sequence[Expr]) -> Expr:
-    """The terms put together with little depth."""
-    if not terms:
-        raise BindError("no term to put together")
-    if len(terms) == 1:
-        return terms[0]
-    half = len(terms) // 2
-    return Call(function, (_tree(function, terms[:half]), _tree(function, terms[half:])), BOOLEAN)

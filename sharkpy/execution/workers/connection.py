@@ -163,5 +163,12 @@ def process_pool(settings: ConnectionSettings) -> ConnectionPool:
     if pool is None:
         if expected := os.environ.get(EXPECTED):
             check_worker(expected)
+        _close_ended()
         pool = _pools.setdefault(settings, ConnectionPool(settings.on_this_host()))
     return pool
+
+
+def _close_ended() -> None:
+    """Workers outlive the sessions that share their SparkContext: those whose folder is gone have ended."""
+    for settings in [one for one in _pools if one.temp_directory and not Path(one.temp_directory).parent.is_dir()]:
+        _pools.pop(settings).close()

@@ -1,0 +1,95 @@
+"""Elements of arrays and maps, fields of structs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.errors import InternalError
+from sharkpy.types import INT, INTEGER_TYPES, NULL, ArrayType, DataType, MapType, StructType, is_nested, is_string
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.literals import integer_value
+from sharkpy.udf.operators.operands import both_decimal
+from sharkpy.udf.signatures import Types, converts
+
+
+def _element_arguments(types: Types) -> Types | None:
+    match types:
+        case [ArrayType() as array, index] if index in INTEGER_TYPES or index == NULL:
+            return (array, index if index in INTEGER_TYPES else INT)
+        case [MapType(key, _) as mapping, given] if converts(given, key):
+            return (mapping, key)
+    return None
+
+
+def _element_type(types: Types) -> DataType:
+    match types[0]:
+        case ArrayType(element):
+            return element
+        case MapType(_, value):
+            return value
+    raise InternalError(f"element_at of {types[0]}")
+
+
+def _element_at(args: Sequence[str], types: Types, _result: DataType) -> str:
+    if isinstance(types[0], MapType):
+        return f"map_extract_value({args[0]}, {args[1]})"
+    position = integer_value(args[1])
+    if position is not None:
+        return f"{args[0]}[{position + 1 if position >= 0 else 0}]"
+    return f"{args[0]}[CASE WHEN {args[1]} >= 0 THEN CAST({args[1]} AS BIGINT) + 1 END]"
+
+
+def _field_arguments(types: Types) -> Types | None:
+    """A struct and a name; or Hive's field(value, item, …), which gives a position."""
+    if types and isinstance(types[0], StructType):
+        return types if len(types) == 2 and is_string(types[1]) else None
+    return types if len(types) >= 2 and not any(map(is_nested, types)) else None
+
+
+def _field(args: Sequence[str], types: Types, _result: DataType) -> str:
+    if isinstance(types[0], StructType):
+        return f"struct_extract({args[0]}, {args[1]})"
+    if isinstance(types[0], ArrayType):
+        return f"list_transform({args[0]}, lambda element: struct_extract(element, {args[1]}))"
+    branches = " ".join(
+        f"WHEN {args[0]} = {arg} THEN {index}"
+        for index, (arg, dtype) in enumerate(zip(args[1:], types[1:], strict=True), 1)
+        if dtype == types[0] or (is_string(dtype) and is_string(types[0])) or both_decimal(dtype, types[0])
+    )
+    return f"CASE {branches} ELSE 0 END" if branches else "0"
+
+
+def _field_type(_types: Types) -> DataType:
+    raise InternalError("the type of a field needs its name: literal_result")
+
+
+def _field_literal_type(types: Types, values: Sequence[object]) -> DataType:
+    struct = types[0]
+    if not isinstance(struct, StructType):
+        return INT
+    if str(values[1]).lower() in struct.names:
+        return struct.types[struct.names.index(str(values[1]).lower())]
+    raise InternalError(f"no field {values[1]!r} in {struct}")
+
+
+ACCESS = (
+    ScalarFunction(
+        "element_at",
+        _element_arguments,
+        _element_type,
+        _element_at,
+        NullPolicy.CUSTOM,
+        doc="array[index from 0] or map[key]; NULL where there is none",
+        example="array(1, 2)[0]",
+    ),
+    ScalarFunction(
+        "field",
+        _field_arguments,
+        _field_type,
+        _field,
+        NullPolicy.CUSTOM,
+        doc="struct.name; or the position of a value among others, 0 where absent",
+        example="named_struct('a', 1).a",
+        literal_result=_field_literal_type,
+    ),
+)

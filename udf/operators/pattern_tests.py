@@ -1,0 +1,76 @@
+"""LIKE and RLIKE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.types import BOOLEAN, STRING, DataType
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.literals import quote_string, string_value
+from sharkpy.udf.patterns import lower_rlike
+from sharkpy.udf.signatures import Types, returns, takes
+
+
+def _like(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    pattern = string_value(args[1])
+    if pattern is None:
+        return f"({args[0]} LIKE shark_like_pattern({args[1]}) ESCAPE '\\')"
+    if "\\" not in pattern:
+        return f"({args[0]} LIKE {args[1]})"
+    return f"({args[0]} LIKE {quote_string(_escape_like(pattern))} ESCAPE '\\')"
+
+
+def _escape_like(pattern: str) -> str:
+    """A backslash that escapes nothing stands for itself."""
+    parts, position = [], 0
+    while position < len(pattern):
+        pair = pattern[position : position + 2]
+        if pair in ("\\_", "\\%", "\\\\"):
+            parts.append(pair)
+            position += 2
+            continue
+        parts.append("\\\\" if pair[0] == "\\" else pair[0])
+        position += 1
+    return "".join(parts)
+
+
+def _like_each(word: str) -> ScalarFunction:
+    """likeany, likeall: NULL where the text or any of the patterns is NULL."""
+
+    def lower(args: Sequence[str], types: Types, result: DataType) -> str:
+        tests = [_like((args[0], pattern), types, result) for pattern in args[1:]]
+        known = " AND ".join(f"{arg} IS NOT NULL" for arg in args)
+        return f"CASE WHEN {known} THEN {f' {word} '.join(tests)} END"
+
+    name, spoken = ("likeany", "ANY") if word == "OR" else ("likeall", "ALL")
+    return ScalarFunction(
+        name,
+        takes(STRING, STRING, repeat=True),
+        returns(BOOLEAN),
+        lower,
+        NullPolicy.CUSTOM,
+        doc=f"a LIKE {spoken} (pattern, …); NULL where one of them is NULL",
+        example=f"{name}('abc', 'a%', '%d')",
+    )
+
+
+PATTERN_TESTS = (
+    ScalarFunction(
+        "like",
+        takes(STRING, STRING),
+        returns(BOOLEAN),
+        _like,
+        doc="whether all of a matches a pattern of % and _",
+        example="'abc' LIKE 'a%'",
+    ),
+    _like_each("OR"),
+    _like_each("AND"),
+    ScalarFunction(
+        "rlike",
+        takes(STRING, STRING),
+        returns(BOOLEAN),
+        lower_rlike,
+        doc="whether a part of the string matches the Java regular expression",
+        example="'abc' RLIKE 'b+'",
+    ),
+)

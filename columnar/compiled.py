@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
@@ -18,6 +18,17 @@ _lock = threading.Lock()
 
 def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """`function` as machine code, for each combination of argument types. It does not check bounds."""
+    return _on_first_use(function, machine_code)
+
+
+def compiled_sums(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """As `compiled`; sums are taken in the order that suits the processor, so only alike ones give the same bits."""
+    return _on_first_use(function, functools.partial(machine_code, fastmath={"reassoc", "contract", "nsz"}))
+
+
+def _on_first_use(
+    function: Callable[_P, _R], compiler: Callable[[Callable[_P, _R]], Callable[_P, _R]]
+) -> Callable[_P, _R]:
     made: list[Callable[_P, _R]] = []
 
     @functools.wraps(function)
@@ -25,16 +36,19 @@ def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if not made:
             with _lock:
                 if not made:
-                    made.append(_compile(function))
+                    made.append(compiler(function))
         return made[0](*args, **kwargs)
 
     return call
 
 
-def _compile(function: Callable[_P, _R]) -> Callable[_P, _R]:
+def machine_code(function: Callable[_P, _R], fastmath: Collection[str] = ()) -> Callable[_P, _R]:
+    """`function` as numba's dispatcher, which other compiled functions can call."""
     import numba
 
-    compile_with = functools.partial(numba.njit, nogil=True, boundscheck=False, error_model="numpy")
+    compile_with = functools.partial(
+        numba.njit, nogil=True, boundscheck=False, error_model="numpy", fastmath=set(fastmath)
+    )
     result: Callable[_P, _R]
     try:
         result = compile_with(cache=True)(function)

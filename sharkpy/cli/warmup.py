@@ -5,6 +5,7 @@ The JVM writes down the classes that it has loaded; numba's compiled kernels are
 
 from __future__ import annotations
 
+import importlib
 import sys
 import tempfile
 import time
@@ -30,6 +31,11 @@ _TRAINING = (
     "SELECT a.name, sum(b.price) FROM training a JOIN training b ON a.whole = b.small GROUP BY a.name LIMIT 5",
     "SELECT * FROM training ORDER BY moment DESC, whole",
     "SELECT is_even, count(DISTINCT gaps) FROM training GROUP BY is_even",
+    """CREATE TABLE training_text ROW FORMAT DELIMITED FIELDS TERMINATED BY '|' STORED AS TEXTFILE
+    AS SELECT a.* FROM training a JOIN training b ON a.is_even = b.is_even""",
+    "SET shark.placement.driver=true",
+    """SELECT max(tiny), max(whole), max(big), max(single), max(fraction), max(price), max(name), max(day), max(moment),
+           count_if(is_even), count(gaps) FROM training_text""",
 )
 _AS_TASKS = {"shark.placement.driver": "false", "shark.join.broadcast.threshold": "1"}
 """Small as the table is, its stages run as RDD tasks, with shuffles."""
@@ -58,6 +64,8 @@ def train(cache: ClassCache, settings: Mapping[str, str]) -> int:
         written = Path(folder) / cache.path.name
         options = f"{settings.get(EXTRA_OPTIONS, '')} {cache.train(written)}"
         conf = {**settings, **_AS_TASKS, EXTRA_OPTIONS: options}
+        # Loaded, compiled loops read text however little there is of it.
+        importlib.import_module("sharkpy.sources.cut_fields")
         with connect("local[2]", Path(folder) / "warehouse", **conf) as context:
             for statement in _TRAINING:
                 context.sql(statement).fetchall()

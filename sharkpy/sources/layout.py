@@ -27,6 +27,8 @@ from sharkpy.sources.failures import io_error
 _GENERATION = re.compile(r"(base|delta)_(\d+)")
 _STAGING_PREFIX = ".staging-"
 _SYNC_THREADS = 8
+_DISCARD_TRIES = 3
+"""A file that was about to be made as its folder moved away keeps the folder from going at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,18 @@ def new_staging(location: str) -> str:
     return str(staging)
 
 
+def staged_subfolder(staging_dir: str, name: str) -> str:
+    """The folder `name`, a path below `staging_dir`, which itself is not made anew where it is gone."""
+    folder = Path(staging_dir)
+    try:
+        for part in Path(name).parts:
+            folder /= part
+            folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise io_error(error, str(folder)) from None
+    return str(folder)
+
+
 def staging_path(folder: str) -> str:
     """A name for one in `folder`."""
     return str(Path(folder, _staging_name()))
@@ -141,17 +155,9 @@ def generation_of(folder: str) -> int:
 
 def take_back(folder: str, inode: int) -> None:
     """Undo `place` or `place_generation`, unless another folder has the name by now."""
-    path = Path(folder)
-    try:
-        if path.stat().st_ino != inode:
-            return
-        aside = path.with_name(_staging_name())
-        path.rename(aside)
-    except FileNotFoundError:
-        return
-    except OSError:
-        aside = path
-    shutil.rmtree(aside, ignore_errors=True)
+    with suppress(OSError):
+        if Path(folder).stat().st_ino == inode:
+            discard_staging(folder)
 
 
 def newest_generation(location: str) -> int:
@@ -181,7 +187,11 @@ def place_generation(staging_dir: str, location: str, newest: int | None, overwr
 
 def sync_staged(staging_dir: str) -> None:
     """Before files are put in place: they reach the disk, many at once."""
-    _sync_many([file.path for file in _files(staging_dir)])
+    try:
+        paths = [file.path for file in _files(staging_dir)]
+    except OSError as error:
+        raise io_error(error, staging_dir) from None
+    _sync_many(paths)
 
 
 def sync_folders(paths: Iterable[str]) -> None:
@@ -207,8 +217,22 @@ def _remove_beyond(path: str, newest: int) -> None:
 
 
 def discard_staging(staging_dir: str) -> None:
-    """Free what a failed write left; nothing happens where the folder is gone."""
-    shutil.rmtree(staging_dir, ignore_errors=True)
+    """Free what a failed write left; nothing happens where the folder is gone.
+
+    A task may outlive its statement: it finds nothing any more under the name that it knows.
+    """
+    path = Path(staging_dir)
+    aside = path.with_name(_staging_name())
+    try:
+        path.rename(aside)
+    except FileNotFoundError:
+        return
+    except OSError:
+        aside = path
+    for _ in range(_DISCARD_TRIES):
+        shutil.rmtree(aside, ignore_errors=True)
+        if not os.path.lexists(aside):
+            break
 
 
 def remove_abandoned(location: str) -> None:

@@ -16,8 +16,10 @@ from sharkpy.sources.hadoop_codecs import HadoopCodec, codec_of_path
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.split import Split
 
-CHUNK_BYTES = 16 << 20
+CHUNK_BYTES = 4 << 20
+"""Small enough that what was read is still in the processor's cache when it is cut."""
 _BACKWARD_BYTES = 1 << 16
+_SEARCHED_BYTES = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +105,16 @@ def _plain_chunks(split: Split, newline: bytes, chunk_bytes: int) -> Iterator[tu
     with open(split.path, "rb", buffering=0) as file:
         place = split.start
         if place > 0:
-            place = _next_line(file, place - 1, newline)
+            place = _next_line(file, place - 1, newline, end)
         while place < end:
-            wanted = min(chunk_bytes, end - place)
+            # Where the chunk ends is looked up first, so that its bytes need not be copied once more.
+            chunk_end = _next_line(file, min(place + chunk_bytes, end) - 1, newline)
             file.seek(place)
-            data = _read_fully(file, wanted)
+            data = _read_fully(file, chunk_end - place)
             if not data:
                 return
-            first, place = place, place + len(data)
-            if not data.endswith(newline):
-                rest_end = _next_line(file, place, newline)
-                file.seek(place)
-                data += _read_fully(file, rest_end - place)
-                place = rest_end
-            yield first, data
+            yield place, data
+            place += len(data)
 
 
 def _compressed_chunks(split: Split, codec: HadoopCodec, lines: LineLayout, chunk_bytes: int) -> Iterator[bytes]:
@@ -196,15 +194,17 @@ def _read_fully(file: BinaryIO | object, size: int) -> bytes:
     return data
 
 
-def _next_line(file: BinaryIO | object, place: int, newline: bytes) -> int:
-    """Offset behind the first newline at or after `place`, or the end of the file."""
+def _next_line(file: BinaryIO | object, place: int, newline: bytes, end: int | None = None) -> int:
+    """Offset behind the first newline from `place` on, or `end`, which is that of the file where it is not given."""
     reader = cast(BinaryIO, file)
     reader.seek(place)
-    while data := reader.read(1 << 16):
+    size = _SEARCHED_BYTES
+    while data := reader.read(size if end is None else min(size, end - place)):
         found = data.find(newline)
         if found >= 0:
             return place + found + 1
         place += len(data)
+        size = min(2 * size, CHUNK_BYTES)
     return place
 
 

@@ -14,11 +14,11 @@ from sharkpy.sources.escapes import hide
 from sharkpy.sources.lazy_binary import decode_content, encode_content
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.rows.delimited import valid_utf8
 from sharkpy.sources.source import Properties
 from sharkpy.sources.text_fields import FieldReader
 from sharkpy.sources.text_format import TextFormat, text_format
 from sharkpy.sources.text_write import to_text
+from sharkpy.sources.utf8 import valid_utf8
 from sharkpy.sources.writables import IntArray, vlongs_at
 from sharkpy.types import BIGINT, BINARY, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, DataType, Field, Schema, is_string
 

@@ -14,7 +14,7 @@ from sharkpy.sources.escapes import Hidden
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.text_format import TextFormat
-from sharkpy.types import TIMESTAMP, ArrayType, DataType, MapType, StructType, is_nested, is_string
+from sharkpy.types import TIMESTAMP, ArrayType, DataType, MapType, StructType, is_string
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -126,8 +126,3 @@ def _first_of_duplicates(entries: Array) -> Array:
 
 def is_nested_arrow(arrow_type: pa.DataType) -> bool:
     return bool(pa.types.is_nested(arrow_type))
-
-
-def needs_fields(dtype: DataType) -> bool:
-    """Whether a column must be read by FieldReader rather than by the CSV reader's own conversion."""
-    return is_nested(dtype) or column_type(dtype) == pa.binary()

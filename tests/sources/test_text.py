@@ -22,11 +22,19 @@ from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.line_chunks import LineLayout, line_chunks, line_splits
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.registry import source
+from sharkpy.sources.rows.delimited import DelimitedReader
 from sharkpy.sources.text_format import TextFormat, text_format
 from sharkpy.type_parser import parse_type
 from sharkpy.types import Field, Schema, arrow_schema
 
 COMMA = (("field.delim", ","),)
+
+
+@pytest.fixture(params=["cut", "split"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Much data is cut by compiled loops, little is split by Arrow's: every test is for both."""
+    monkeypatch.setattr(DelimitedReader, "_is_much", lambda *_: request.param == "cut")
+    return str(request.param)
 
 
 def schema_of(*types: str) -> Schema:

@@ -1,0 +1,46 @@
+"""The bytes of fields, one behind the other, as Arrow keeps texts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sharkpy.sources.kernels.vector_bytes import Bytes, Numbers, Word, copy_16, kernel
+
+
+@kernel
+def copy_fields(
+    data: Bytes, starts: Numbers, ends: Numbers, null: Bytes, offsets: Numbers, valid: Bytes, out: Bytes
+) -> tuple[Word, Word]:
+    """How many fields are NULL, and whether all bytes are ASCII.
+
+    NULL are fields equal to `null` and those that start at -1: their bits in `valid`, all set before, are taken out.
+    `out` has 16 bytes more than all fields have.
+    """
+    num_nulls = 0
+    length = 0
+    seen = np.uint8(0)
+    safe = len(data) - 16
+    for row in range(len(starts)):
+        offsets[row] = length
+        start = starts[row]
+        size = ends[row] - start
+        is_null = start < 0
+        if size == len(null) and not is_null:
+            is_null = True
+            for i in range(size):
+                is_null &= data[start + i] == null[i]
+        if is_null:
+            valid[row >> 3] &= ~np.uint8(1 << (row & 7))
+            num_nulls += 1
+            continue
+        if start + size <= safe:
+            for i in range(0, size, 16):
+                copy_16(out, length + i, data, start + i)
+        else:
+            for i in range(size):
+                out[length + i] = data[start + i]
+        length += size
+    offsets[len(starts)] = length
+    for i in range(length):
+        seen |= out[i]
+    return num_nulls, seen < 128

@@ -1,0 +1,98 @@
+"""Lines to the places of their fields: 64 bytes at a time are compared with the two delimiters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sharkpy.sources.kernels.vector_bytes import Bytes, Numbers, Word, count_ones, kernel, lowest_one, match_64
+
+_ONE = np.uint64(1)
+
+
+@kernel
+def count_byte(data: Bytes, byte: np.uint8) -> Word:
+    """How often `byte` occurs."""
+    found = 0
+    whole = len(data) & ~63
+    for base in range(0, whole, 64):
+        found += count_ones(match_64(data, base, byte))
+    for place in range(whole, len(data)):
+        found += data[place] == byte
+    return found
+
+
+@kernel
+def cut_lines(
+    data: Bytes,
+    separator: np.uint8,
+    newline: np.uint8,
+    wanted: Numbers,
+    num_fields: int,
+    last_field: int,
+    starts: Numbers,
+    ends: Numbers,
+) -> tuple[Word, Word]:
+    """The number of lines, and of those with fewer than `num_fields` fields.
+
+    `starts` and `ends` are (wanted, lines): the fields `wanted`, whose numbers ascend, are data[start:end]. One that a
+    line lacks starts at -1. The field `last_field` goes on to the end of the line. The last line may lack its newline.
+    """
+    size = len(data)
+    whole = size & ~63
+    # The bytes behind the last 64 whole ones, which are not read beyond the end of the data.
+    tail = np.zeros(64, np.uint8)
+    tail[: size - whole] = data[whole:]
+    num_wanted = len(wanted)
+    row, short, field, start, found = 0, 0, 0, 0, 0
+    upcoming = wanted[0] if num_wanted else -1
+    for base in range(0, whole + 64, 64):
+        if base < whole:
+            separators = match_64(data, base, separator)
+            newlines = match_64(data, base, newline)
+        else:
+            inside = (_ONE << np.uint64(size - whole)) - _ONE
+            separators = match_64(tail, 0, separator) & inside
+            newlines = match_64(tail, 0, newline) & inside
+            if size and data[size - 1] != newline:
+                newlines |= _ONE << np.uint64(size - whole)
+        while True:
+            if found == num_wanted:
+                # Of the rest of the line, the number of fields is all that matters.
+                if newlines == 0:
+                    field += count_ones(separators)
+                    break
+                low = newlines & (~newlines + _ONE)
+                field += count_ones(separators & (low - _ONE))
+                separators &= ~(low | (low - _ONE))
+                newlines ^= low
+                start = base + lowest_one(low) + 1
+            else:
+                both = separators | newlines
+                if both == 0:
+                    break
+                low = both & (~both + _ONE)
+                is_end = newlines & low != 0
+                separators &= ~low
+                if field == last_field and not is_end:
+                    continue
+                place = base + lowest_one(low)
+                if field == upcoming:
+                    starts[found, row] = start
+                    ends[found, row] = place
+                    found += 1
+                    upcoming = wanted[found] if found < num_wanted else -1
+                start = place + 1
+                if not is_end:
+                    field += 1
+                    continue
+                newlines ^= low
+                while found < num_wanted:
+                    starts[found, row] = -1
+                    ends[found, row] = -1
+                    found += 1
+            row += 1
+            short += field + 1 < num_fields
+            field = 0
+            found = 0
+            upcoming = wanted[0] if num_wanted else -1
+    return row, short

@@ -1,0 +1,168 @@
+"""Fields in the plain forms of numbers. What is written in any other way is left to Hive's lenient rules."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sharkpy.sources.kernels.vector_bytes import Bytes, Numbers, Word, kernel, load_8
+
+MOST_DIGITS = 18
+"""That any number of so many digits has 64 bits."""
+EXACT_MANTISSA = {64: 1 << 53, 32: 1 << 24}
+EXACT_POWER = {64: 22, 32: 10}
+"""By bits: up to which an integer, and a power of ten, is exact as a floating point number."""
+POWERS = np.array([float(f"1e{power}") for power in range(EXACT_POWER[64] + 1)])
+INTEGER_POWERS = 10 ** np.arange(MOST_DIGITS + 1)
+HIGH_BITS, TO_HIGH_BITS = np.uint64(0x8080808080808080), np.uint64(0x7676767676767676)
+"""A byte above 9 has its high bit set, or gets it from the sum with the second one."""
+
+_ZEROS = np.uint64(0x3030303030303030)
+_NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_PAIRS = np.uint64(0x00FF00FF00FF00FF)
+_FOURS = np.uint64(0x0000FFFF0000FFFF)
+
+
+@kernel
+def is_null(data: Bytes, start: Word, end: Word, null: Bytes) -> Word:
+    """Whether a field of another type than text has no value: it is not there, empty, or the text of NULL."""
+    if end <= start:
+        return True
+    if end - start != len(null):
+        return False
+    for i in range(len(null)):  # noqa: SIM110 - a loop that LLVM inlines
+        if data[start + i] != null[i]:
+            return False
+    return True
+
+
+@kernel
+def digits_of(data: Bytes, start: Word, end: Word) -> Word:
+    """The number that at most 18 digits make; -1 where other characters are among them, 0 where there is none."""
+    size = end - start
+    if 0 < size <= 8 and start + 8 <= len(data):
+        # Eight digits at once; what lies behind the field is shifted out (D. Lemire, 2018).
+        shift = np.uint64(64 - 8 * size)
+        digits = (load_8(data, start) ^ _ZEROS) << shift
+        if ((digits + TO_HIGH_BITS) | digits) & HIGH_BITS != 0:
+            return -1
+        digits = ((digits & _NIBBLES) * np.uint64(2561)) >> np.uint64(8)
+        digits = ((digits & _PAIRS) * np.uint64(6553601)) >> np.uint64(16)
+        return np.int64(((digits & _FOURS) * np.uint64(42949672960001)) >> np.uint64(32))
+    number = np.int64(0)
+    for place in range(start, end):
+        digit = np.int64(data[place]) - 48
+        if digit < 0 or digit > 9:
+            return np.int64(-1)
+        number = number * 10 + digit
+    return number
+
+
+@kernel
+def parse_decimals(
+    data: Bytes,
+    starts: Numbers,
+    ends: Numbers,
+    null: Bytes,
+    scale: int,
+    low: int,
+    high: int,
+    powers: Numbers,
+    values: Numbers,
+    valid: Bytes,
+    odd: Numbers,
+) -> tuple[Word, Word]:
+    """How many fields are NULL, and how many rows are `odd`: not in the plain form, or not between `low` and `high`.
+
+    `-?digits[.digits]` with at most `scale` digits behind the point, and none where `scale` is 0. `values` are times
+    10**scale; `powers` are those of ten. `valid` has all bits set before.
+    """
+    num_nulls, num_odd = 0, 0
+    for row in range(len(starts)):
+        start, end = np.int64(starts[row]), np.int64(ends[row])
+        if is_null(data, start, end, null):
+            values[row] = 0
+            valid[row >> 3] &= ~np.uint8(1 << (row & 7))
+            num_nulls += 1
+            continue
+        is_negative = data[start] == 45
+        start += is_negative
+        point = end - 1 - scale if scale else end
+        if scale and (point <= start or data[point] != 46):
+            point = start
+            while point < end and data[point] != 46:
+                point += 1
+        fraction_digits: Word = max(end - point - 1, 0)
+        number = np.int64(-1)
+        if 0 < point - start <= MOST_DIGITS - scale and fraction_digits <= scale and (point == end or fraction_digits):
+            whole = digits_of(data, start, point)
+            fraction = digits_of(data, point + 1, end)
+            if whole >= 0 and fraction >= 0:
+                number = whole * powers[scale] + fraction * powers[scale - fraction_digits]
+        if number < 0 or (is_negative and -number < low) or (not is_negative and number > high):
+            odd[num_odd] = row
+            num_odd += 1
+            number = np.int64(0)
+        values[row] = -number if is_negative else number
+    return num_nulls, num_odd
+
+
+@kernel
+def parse_reals(
+    data: Bytes,
+    starts: Numbers,
+    ends: Numbers,
+    null: Bytes,
+    most_mantissa: int,
+    most_power: int,
+    powers: Numbers,
+    values: Numbers,
+    valid: Bytes,
+    odd: Numbers,
+) -> tuple[Word, Word]:
+    """As `parse_decimals`: `-?digits[.digits][E-?digits]` whose value is exact by one multiplication or division.
+
+    That is, digits below `most_mantissa` and a power of ten of at most `most_power` (W. D. Clinger, 1990).
+    """
+    num_nulls, num_odd = 0, 0
+    for row in range(len(starts)):
+        start, end = np.int64(starts[row]), np.int64(ends[row])
+        if is_null(data, start, end, null):
+            values[row] = 0.0
+            valid[row >> 3] &= ~np.uint8(1 << (row & 7))
+            num_nulls += 1
+            continue
+        place = start + (data[start] == 45)
+        mantissa, num_digits, power = np.int64(0), np.int64(0), np.int64(0)
+        is_behind = False
+        while place < end:
+            digit = np.int64(data[place]) - 48
+            if 0 <= digit <= 9:
+                mantissa = mantissa * 10 + digit
+                num_digits += 1
+                power -= is_behind
+            elif digit == -2 and not is_behind:
+                is_behind = True
+            else:
+                break
+            place += 1
+        is_plain = 0 < num_digits <= MOST_DIGITS
+        if is_plain and place < end:
+            exponent = np.int64(-1)
+            is_small = False
+            if data[place] | 32 == 101:
+                place += 1
+                is_small = place < end and data[place] == 45
+                place += is_small
+                if 0 < end - place <= 3:
+                    exponent = digits_of(data, place, end)
+            is_plain = exponent >= 0
+            power += -exponent if is_small else exponent
+        if is_plain and mantissa <= most_mantissa and -most_power <= power <= most_power:
+            value = np.float64(mantissa)
+            value = value / powers[-power] if power < 0 else value * powers[power]
+            values[row] = -value if data[start] == 45 else value
+        else:
+            values[row] = 0.0
+            odd[num_odd] = row
+            num_odd += 1
+    return num_nulls, num_odd

@@ -1,0 +1,72 @@
+"""Splits of lines in pieces that several threads read; their rows stay in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import TypeVar
+
+import pyarrow as pa
+
+from sharkpy.sources.hadoop_codecs import codec_of_path
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.registry import source
+from sharkpy.sources.split import Split
+
+PIECE_BYTES = 4 << 20
+"""As much as `line_chunks` reads at once."""
+
+_Item = TypeVar("_Item")
+_Made = TypeVar("_Made")
+ReadSplit = Callable[[Split, ReadMetrics], Iterator[pa.RecordBatch]]
+
+
+def read_splits(
+    splits: Sequence[Split], read: ReadSplit, metrics: ReadMetrics, threads: int
+) -> Iterator[tuple[Split, pa.RecordBatch]]:
+    """The batches of all splits, each with its split. What is read ahead is counted when its rows are given."""
+    is_parted = threads > 1 and all(map(_has_pieces, splits))
+    pieces = [(split, piece) for split in splits for piece in _pieces(split)] if is_parted else []
+    if len(pieces) < 2:
+        for split in splits:
+            for batch in read(split, metrics):
+                yield split, batch
+        return
+
+    def read_piece(item: tuple[Split, Split]) -> tuple[Split, list[pa.RecordBatch], ReadMetrics]:
+        counted = ReadMetrics()
+        return item[0], list(read(item[1], counted)), counted
+
+    for split, batches, counted in _made_ahead(read_piece, pieces, threads):
+        metrics.merge(counted)
+        for batch in batches:
+            yield split, batch
+
+
+def _has_pieces(split: Split) -> bool:
+    return source(split.format).splits_lines and codec_of_path(split.path) is None
+
+
+def _pieces(split: Split) -> Iterator[Split]:
+    """Parts of the split that together have its rows."""
+    end = split.start + split.length
+    for start in range(split.start, end, PIECE_BYTES):
+        yield replace(split, start=start, length=min(PIECE_BYTES, end - start))
+
+
+def _made_ahead(make: Callable[[_Item], _Made], items: Iterable[_Item], threads: int) -> Generator[_Made]:
+    """`make` of each item, in order; as many as there are threads are made ahead."""
+    waiting: deque[Future[_Made]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="sharkpy-read") as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(make, item))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

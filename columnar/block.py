@@ -24,9 +24,9 @@ _MAX_COLUMN_BYTES = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class EncodedBlock:
-    """A block ready to be written: the bytes of its file, and what they hold."""
+    """A block ready to be written: the bytes of its file, in pieces, and what they hold."""
 
-    content: pa.Buffer
+    pieces: tuple[pa.Buffer, ...]
     statistics: BlockStatistics
     encodings: tuple[tuple[str, str], ...]
 
@@ -36,7 +36,12 @@ class EncodedBlock:
 
     @property
     def size_bytes(self) -> int:
-        return int(self.content.size)
+        return sum(piece.size for piece in self.pieces)
+
+    @property
+    def content(self) -> pa.Buffer:
+        """The whole of the file."""
+        return pa.py_buffer(b"".join(map(memoryview, self.pieces)))
 
 
 def encode_block(table: pa.Table, schema: Schema, *, force_encoding: str = "") -> EncodedBlock:
@@ -53,8 +58,8 @@ def encode_block(table: pa.Table, schema: Schema, *, force_encoding: str = "") -
         columns[field.name], stats = _encode_column(array, field.dtype, force_encoding)
         statistics.append((field.name, stats))
     block_statistics = BlockStatistics(table.num_rows, tuple(statistics))
-    content = block_file.serialize(columns, block_statistics)
-    return EncodedBlock(content, block_statistics, tuple((name, c.encoding) for name, c in columns.items()))
+    pieces = block_file.serialize(columns, block_statistics)
+    return EncodedBlock(pieces, block_statistics, tuple((name, c.encoding) for name, c in columns.items()))
 
 
 def _encode_column(array: pa.Array[Any], dtype: DataType, force: str) -> tuple[EncodedColumn, ColumnStatistics]:
@@ -159,6 +164,10 @@ class Block:
     def scan_form(self, name: str) -> ScanForm:
         """A column in the cheapest form to scan."""
         return encodings.scan_form(self._column(name))
+
+    def stored(self, name: str) -> EncodedColumn:
+        """A column as it lies in the file."""
+        return self._column(name)
 
     def maps(self, buffer: pa.Buffer) -> bool:
         """Whether `buffer` lies in the block's own memory."""

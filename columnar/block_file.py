@@ -14,7 +14,7 @@ import json
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import xxhash
@@ -26,6 +26,9 @@ from sharkpy.columnar.encoded_column import EncodedColumn
 from sharkpy.errors import CorruptionError
 from sharkpy.type_parser import parse_type
 from sharkpy.types import DataType
+
+if TYPE_CHECKING:
+    from io import IOBase
 
 _KEY = b"sharkpy.block"
 _MAGIC = b"SHKBLK01"
@@ -55,35 +58,76 @@ class BlockContent:
 def checksum(column: EncodedColumn) -> int:
     digest = xxhash.xxh3_64()
     for _, part in column.flat_parts():
-        if len(part):
-            digest.update(memoryview(parts.buffer(part, 1))[: len(part) * (part.type.bit_width // 8)])
+        for chunk in _chunks(part):
+            digest.update(memoryview(chunk))
     return digest.intdigest()
 
 
-def serialize(columns: dict[str, EncodedColumn], statistics: BlockStatistics) -> pa.Buffer:
-    """The bytes of the file."""
+def _chunks(part: Any) -> list[pa.Buffer]:
+    """The bytes of a part, which may be a chunked array."""
+    arrays = part.chunks if isinstance(part, pa.ChunkedArray) else [part]
+    width = part.type.bit_width // 8
+    return [parts.buffer(one, 1).slice(one.offset * width, len(one) * width) for one in arrays if len(one)]
+
+
+def serialize(columns: dict[str, EncodedColumn], statistics: BlockStatistics) -> tuple[pa.Buffer, ...]:
+    """The bytes of the file, in pieces: large parts as they lie in memory."""
     described = [_describe(name, column, statistics[name]) for name, column in columns.items()]
     metadata: dict[bytes | str, bytes | str] = {
         _KEY: json.dumps({"rows": statistics.num_rows, "columns": described}, separators=(",", ":"))
     }
-    structs = [_struct(column) for column in columns.values()]
+    sink = _Pieces()
+    structs = [_struct(column, sink) for column in columns.values()]
     schema = pa.schema([pa.field(name, s.type) for name, s in zip(columns, structs, strict=True)], metadata=metadata)
     batch = pa.RecordBatch.from_arrays(structs, schema=schema)
-    total = sum(column.size_bytes for column in columns.values())
-    sink = pa.FixedSizeBufferWriter(space := pa.allocate_buffer(total + _headroom(columns, metadata)))
-    with pa.ipc.new_file(sink, schema) as writer:
+    with pa.ipc.new_file(pa.PythonFile(cast("IOBase", sink), mode="w"), schema) as writer:
         writer.write_batch(batch)
-    return _seal(space, sink.tell())
+    return _sealed(sink.runs, sink.tell())
 
 
-def _headroom(columns: dict[str, EncodedColumn], metadata: dict[bytes | str, bytes | str]) -> int:
-    num_parts = sum(1 for column in columns.values() for _ in column.flat_parts())
-    return 4096 + 3 * len(metadata[_KEY]) + 1024 * (num_parts + len(columns))
+_SMALL_PIECE = 1 << 16
+"""Bytes up to which a piece is put together with those around it."""
 
 
-def _struct(column: EncodedColumn) -> pa.StructArray:
+class _Pieces:
+    """The file that Arrow writes: runs of small pieces put together, large ones as they are."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.runs: list[bytearray | pa.Buffer] = [bytearray()]
+        self._size = 0
+        self._chunked: dict[int, list[pa.Buffer]] = {}
+
+    def stand_in(self, part: pa.ChunkedArray[Any]) -> pa.Array[Any]:
+        """An array of as many values, never read nor written: in its place the file gets the chunks."""
+        buffer = pa.allocate_buffer(len(part) * (part.type.bit_width // 8))
+        self._chunked[buffer.address] = _chunks(part)
+        return pa.Array.from_buffers(part.type, len(part), [None, buffer])
+
+    def write(self, data: bytes | pa.Buffer) -> None:
+        chunks = self._chunked.get(data.address) if isinstance(data, pa.Buffer) and data.size else None
+        for piece in chunks or [pa.py_buffer(data)]:
+            self._size += piece.size
+            if piece.size > _SMALL_PIECE:
+                self.runs += [piece, bytearray()]
+            else:
+                run = self.runs[-1]
+                assert isinstance(run, bytearray)
+                run += memoryview(piece)
+
+    def tell(self) -> int:
+        return self._size
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def _struct(column: EncodedColumn, sink: _Pieces) -> pa.StructArray:
     fields, lists = [], []
-    for name, part in column.flat_parts():
+    for name, stored in column.flat_parts():
+        part = sink.stand_in(stored) if isinstance(stored, pa.ChunkedArray) else stored
         lists.append(pa.LargeListArray.from_arrays(pa.array([0, len(part)], pa.int64()), part))
         fields.append(pa.field(name, lists[-1].type))
     array = pa.StructArray.from_buffers(pa.struct(fields), 1, [None], children=lists)
@@ -91,20 +135,19 @@ def _struct(column: EncodedColumn) -> pa.StructArray:
     return array
 
 
-def _seal(space: pa.Buffer, size: int) -> pa.Buffer:
-    """Put the trailer before Arrow's footer."""
-    data = memoryview(space).cast("B")[:size]
-    (footer_bytes,) = struct.unpack_from("<i", data, size - 10)
-    footer = size - 10 - footer_bytes
-    body = _body_start(data)
-    digest = _outer_digest(data[:body], data[footer:], body, footer)
-    tail = bytes(data[footer:])
-    trailer = _TRAILER.pack(_MAGIC, body, footer, digest)
-    whole = size + len(trailer)
-    data = memoryview(space).cast("B")
-    data[footer : footer + len(trailer)] = trailer
-    data[footer + len(trailer) : whole] = tail
-    return space.slice(0, whole)
+def _sealed(runs: list[bytearray | pa.Buffer], size: int) -> tuple[pa.Buffer, ...]:
+    """With the trailer before Arrow's footer. Messages are in the first run, the footer is in the last."""
+    first, last = runs[0], runs[-1]
+    assert isinstance(first, bytearray)
+    assert isinstance(last, bytearray)
+    (footer_bytes,) = struct.unpack_from("<i", last, len(last) - 10)
+    tail = bytes(last[len(last) - 10 - footer_bytes :])
+    footer = size - len(tail)
+    body = _body_start(memoryview(bytes(first)))
+    digest = _outer_digest(memoryview(bytes(first[:body])), memoryview(tail), body, footer)
+    del last[len(last) - len(tail) :]
+    last += _TRAILER.pack(_MAGIC, body, footer, digest) + tail
+    return tuple(pa.py_buffer(bytes(run)) if isinstance(run, bytearray) else run for run in runs if len(run))
 
 
 def _body_start(data: memoryview) -> int:
@@ -123,6 +166,17 @@ def _outer_digest(head: memoryview, tail: memoryview, body: int, footer: int) ->
     digest.update(head)
     digest.update(tail)
     return digest.intdigest()
+
+
+def content_digest(content: pa.Buffer) -> int:
+    """A number for the whole of a file: that of its outer bytes, among which are its columns' checksums.
+
+    `content` is the file or the last piece of it.
+    """
+    (footer_bytes,) = struct.unpack_from("<i", content, content.size - 10)
+    trailer = content.size - 10 - footer_bytes - _TRAILER.size
+    _, _, _, digest = _TRAILER.unpack_from(content, trailer)
+    return int(digest)
 
 
 def verify_outer(buffer: pa.Buffer) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.columnar import store_folder
 from sharkpy.columnar.block import EncodedBlock
 from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.store_folder import Piece
 from sharkpy.errors import ResourceError
 
 
@@ -33,16 +35,15 @@ class BlockWriter:
     def write(self, encoded: EncodedBlock, durable_dir: str | None = None, *, is_synced: bool = True) -> BlockHandle:
         """Store a block; with `durable_dir` a copy goes there first, which the caller syncs unless `is_synced`."""
         block_id = self.prefix + uuid.uuid4().hex
-        content = memoryview(encoded.content).cast("B")
         durable_path = None
         if durable_dir is None:
             durable_dir, is_synced = self.copies_dir, False
         if durable_dir is not None:
             Path(durable_dir).mkdir(parents=True, exist_ok=True)
             durable_path = str(Path(durable_dir, block_id + store_folder.SUFFIX))
-            store_folder.write_file(durable_path, content, sync=is_synced)
+            store_folder.write_file(durable_path, *encoded.pieces, sync=is_synced)
         try:
-            memory_path = self.place(block_id, content, durable_path)
+            memory_path = self.place(block_id, encoded.pieces, durable_path)
             store_folder.check_claim(self.local_dir, self.prefix)
         except Exception:
             self._remove(block_id, durable_path)
@@ -50,20 +51,24 @@ class BlockWriter:
         sizes = tuple((name, stats.size_bytes) for name, stats in encoded.statistics.columns)
         return BlockHandle(block_id, encoded.num_rows, encoded.size_bytes, memory_path, durable_path, sizes)
 
-    def place(self, block_id: str, content: memoryview, durable_path: str | None) -> str:
+    def place(self, block_id: str, pieces: Sequence[Piece], durable_path: str | None) -> str:
         """Put a block's bytes in memory, or behind a link where there is no room; where that is."""
         name = block_id + store_folder.SUFFIX
         path = str(Path(self.memory_dir, name))
         try:
-            if self._write_to_memory(block_id, path, content):
+            if self._write_to_memory(block_id, path, pieces):
                 return path
             if durable_path is not None:
                 store_folder.link(durable_path, path)
             else:
-                self._write_behind_link(str(Path(self.local_dir, name)), path, content)
+                self._write_behind_link(str(Path(self.local_dir, name)), path, pieces)
         except OSError as error:
             raise store_folder.storage_error(path, error) from None
         return path
+
+    def remove(self, handle: BlockHandle) -> None:
+        """Take back what `write` stored."""
+        self._remove(handle.block_id, handle.durable_path)
 
     def _remove(self, block_id: str, durable_path: str | None) -> None:
         name = block_id + store_folder.SUFFIX
@@ -90,22 +95,23 @@ class BlockWriter:
         if target != handle.durable_path:
             store_folder.remove(target)
         store_folder.remove(handle.memory_path)
-        self.place(handle.block_id, content, handle.durable_path)
+        self.place(handle.block_id, (content,), handle.durable_path)
 
-    def _write_behind_link(self, target: str, path: str, content: memoryview) -> None:
-        store_folder.write_file(target, content)
+    def _write_behind_link(self, target: str, path: str, pieces: Sequence[Piece]) -> None:
+        store_folder.write_file(target, *pieces)
         try:
             store_folder.link(target, path)
         except Exception:
             store_folder.remove(target)
             raise
 
-    def _write_to_memory(self, block_id: str, path: str, content: memoryview) -> bool:
-        temporary = store_folder.reserve(self.memory_dir, block_id, len(content), self.memory_limit)
+    def _write_to_memory(self, block_id: str, path: str, pieces: Sequence[Piece]) -> bool:
+        size = sum(map(len, pieces))
+        temporary = store_folder.reserve(self.memory_dir, block_id, size, self.memory_limit)
         if temporary is None:
             return False
         try:
-            store_folder.write_file(path, content, temporary=temporary)
+            store_folder.write_file(path, *pieces, temporary=temporary)
         except ResourceError:
             return False
         return True

@@ -20,7 +20,8 @@ Param = int | str
 class EncodedColumn:
     """A column of `num_rows` values of `dtype` under one codec.
 
-    1. `parts` are primitive Arrow arrays without nulls and without offset: codes, values, offsets, data, ….
+    1. `parts` are primitive Arrow arrays without nulls and without offset: codes, values, offsets, data, …. Before it
+       is written a part may be chunked: it is stored as one, chunk after chunk, without a copy before that.
     2. The part "validity" is a bitmap (uint8, least significant bit first); absent where no value is null.
     3. `children` are columns that this codec has encoded further: a dictionary's values, a run's values.
     """
@@ -29,10 +30,10 @@ class EncodedColumn:
     dtype: DataType
     num_rows: int
     params: dict[str, Param] = field(default_factory=dict)
-    parts: dict[str, pa.Array[Any]] = field(default_factory=dict)
+    parts: dict[str, Any] = field(default_factory=dict)
     children: dict[str, EncodedColumn] = field(default_factory=dict)
 
-    def flat_parts(self, prefix: str = "") -> Iterator[tuple[str, pa.Array[Any]]]:
+    def flat_parts(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
         """All parts, those of children under `child/part`, in a fixed order."""
         for name, part in self.parts.items():
             yield prefix + name, part

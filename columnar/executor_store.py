@@ -54,12 +54,11 @@ class ExecutorWriter:
     def write(self, encoded: EncodedBlock, durable_dir: str | None = None, *, is_synced: bool = True) -> BlockHandle:
         """Store a block; the handle names this host."""
         block_id = self.prefix + uuid.uuid4().hex
-        content = memoryview(encoded.content).cast("B")
         folder = Path(durable_dir or self.copies_dir)
         folder.mkdir(parents=True, exist_ok=True)
         copy = str(folder / (block_id + store_folder.SUFFIX))
-        store_folder.write_file(copy, content, sync=is_synced and durable_dir is not None)
-        memory_path = self._keep(block_id, content, copy)
+        store_folder.write_file(copy, *encoded.pieces, sync=is_synced and durable_dir is not None)
+        memory_path = self._keep(block_id, encoded, copy)
         try:
             store_folder.check_claim(self.copies_dir, self.prefix)
         except ExecutionError:
@@ -71,19 +70,26 @@ class ExecutorWriter:
         host = this_executor().host
         return BlockHandle(block_id, encoded.num_rows, encoded.size_bytes, memory_path, copy, sizes, host=host)
 
-    def _keep(self, block_id: str, content: memoryview, copy: str) -> str:
+    def remove(self, handle: BlockHandle) -> None:
+        """Take back what `write` stored, on this host."""
+        if handle.durable_path is not None:
+            store_folder.remove(handle.durable_path)
+        if handle.memory_path:
+            drop_from_memory(handle.memory_path)
+
+    def _keep(self, block_id: str, encoded: EncodedBlock, copy: str) -> str:
         """Put the block in this host's memory; "" where there is no room, even after making some."""
         try:
             folder = executor_folder(self.shm_dir)
             limit = self.memory_limit or machine_memory() // 3
-            temporary = store_folder.reserve(folder, block_id, len(content), limit)
+            temporary = store_folder.reserve(folder, block_id, encoded.size_bytes, limit)
             if temporary is None:
-                _make_room(folder, limit - len(content))
-                temporary = store_folder.reserve(folder, block_id, len(content), limit)
+                _make_room(folder, limit - encoded.size_bytes)
+                temporary = store_folder.reserve(folder, block_id, encoded.size_bytes, limit)
             if temporary is None:
                 return ""
             path = Path(folder, block_id + store_folder.SUFFIX)
-            store_folder.write_file(str(path), content, temporary=temporary)
+            store_folder.write_file(str(path), *encoded.pieces, temporary=temporary)
             path.with_suffix(_COPY).symlink_to(copy)
         except (OSError, ExecutionError):
             # The copy is the block: without room in memory it is read from there.

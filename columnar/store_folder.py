@@ -10,9 +10,15 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from sharkpy.errors import ConfigurationError, ExecutionError, ResourceError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Piece: TypeAlias = "memoryview | pa.Buffer"
+"""Bytes of a file, which follow each other."""
 _PREFIX = "sharkpy-store-"
 _FRESH = ".new-"
 _OWNER = "owner"
@@ -193,8 +199,8 @@ def check_claim(folder: str, prefix: str) -> None:
         raise ExecutionError("the statement that the block was made for is over")
 
 
-def write_file(path: str, content: memoryview, *, temporary: str | None = None, sync: bool = False) -> None:
-    """Make the file appear at `path` whole, or not at all.
+def write_file(path: str, *pieces: Piece, temporary: str | None = None, sync: bool = False) -> None:
+    """Make the file of all `pieces` appear at `path` whole, or not at all.
 
     ResourceError where the disk is full; what was written is removed.
     """
@@ -202,7 +208,8 @@ def write_file(path: str, content: memoryview, *, temporary: str | None = None, 
     unfinished = Path(temporary) if temporary else target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
     try:
         with unfinished.open("r+b" if temporary else "xb", buffering=0) as file:
-            _write_all(file.fileno(), content)
+            for piece in pieces:
+                _write_all(file.fileno(), memoryview(piece).cast("B"))
             if sync:
                 os.fsync(file.fileno())
         unfinished.rename(target)

@@ -17,6 +17,7 @@ from sharkpy.columnar.encodings import (
     constant,
     delta,
     dictionary,
+    matrix,
     narrow,
     plain,
     run_length,
@@ -37,6 +38,7 @@ CODECS: tuple[Codec, ...] = (
     delta.CODEC,
     scaled.CODEC,
     block.CODEC,
+    matrix.CODEC,
 )
 CODEC_BY_NAME = {codec.name: codec for codec in CODECS}
 _CHEAP_ENOUGH = ("constant", "boolean")

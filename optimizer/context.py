@@ -9,6 +9,7 @@ from sharkpy.logical import (
     Aggregate,
     Expand,
     Generate,
+    Given,
     Join,
     LogicalPlan,
     Project,
@@ -92,7 +93,7 @@ class Context:
 
     def _compute_output_ids(self, plan: LogicalPlan) -> frozenset[int]:
         match plan:
-            case Scan() | Values() | Union() | Expand():
+            case Scan() | Values() | Given() | Union() | Expand():
                 return frozenset(column.column_id for column in plan.columns)
             case Project():
                 return frozenset(item.column_id for item in plan.items)
@@ -114,7 +115,7 @@ def max_column_id(plan: LogicalPlan) -> int:
     """The largest column id that `plan` produces, subqueries included."""
     largest = 0
     for node in walk_plan(plan):
-        if isinstance(node, (Scan, Values, Union, Expand, Generate, Step)):
+        if isinstance(node, (Scan, Values, Given, Union, Expand, Generate, Step)):
             largest = max(largest, *(column.column_id for column in node.columns), 0)
         for root in node_expressions(node):
             for expr in walk_expr(root):

@@ -16,6 +16,7 @@ from sharkpy.logical import (
     Expand,
     Filter,
     Generate,
+    Given,
     Join,
     JoinKind,
     Limit,
@@ -60,6 +61,8 @@ def _rows(plan: LogicalPlan, context: Context) -> float:
             return base_rows(plan, context) * selectivity(conjuncts(plan.predicate), plan, context)
         case Values():
             return float(len(plan.rows))
+        case Given(_, given):
+            return DEFAULT_ROWS if given.num_rows is None else float(given.num_rows)
         case Filter(child, predicate):
             return estimate_rows(child, context) * selectivity(conjuncts(predicate), child, context)
         case Aggregate():
@@ -177,7 +180,7 @@ def resolve(column_id: int, plan: LogicalPlan, context: Context) -> tuple[Logica
         return entry
     original = column_id
     node: LogicalPlan | None = plan
-    while isinstance(node, LogicalPlan) and not isinstance(node, (Scan, Values, Union, Expand)):
+    while isinstance(node, LogicalPlan) and not isinstance(node, (Scan, Values, Given, Union, Expand)):
         match node:
             case Project(child, items) | Aggregate(child, items, _):
                 source = _item_source(items, column_id)

@@ -13,6 +13,7 @@ from sharkpy.logical import (
     Expand,
     Filter,
     Generate,
+    Given,
     Join,
     LogicalPlan,
     Project,
@@ -47,7 +48,7 @@ EXPRESSION_FIELDS: dict[type[LogicalPlan], tuple[str, ...]] = {
 
 def plan_children(plan: LogicalPlan) -> tuple[LogicalPlan, ...]:
     match plan:
-        case Scan() | Values():
+        case Scan() | Values() | Given():
             return ()
         case Join():
             return (plan.left, plan.right)
@@ -59,7 +60,7 @@ def plan_children(plan: LogicalPlan) -> tuple[LogicalPlan, ...]:
 def map_inputs(plan: LogicalPlan, function: PlanFunction) -> LogicalPlan:
     """`plan` with `function` applied to each child; the same object where no child changed."""
     match plan:
-        case Scan() | Values():
+        case Scan() | Values() | Given():
             return plan
         case Join():
             left, right = function(plan.left), function(plan.right)

@@ -127,6 +127,24 @@ class SourceError(ExecutionError):
     sqlstate = "58030"
 
 
+class DataError(ExecutionError, ValueError):
+    """Data that an algorithm cannot work on: NaN or NULL, one class only, fewer rows than clusters, wrong shapes."""
+
+    sqlstate = "22000"
+
+
+class ParameterError(SharkError, ValueError):
+    """A parameter of a model or function whose value or type does not fit; the message names both."""
+
+    sqlstate = "22023"
+
+
+class NotFittedError(SharkError, ValueError, AttributeError):
+    """A model that was asked for what only `fit` can know."""
+
+    sqlstate = "55000"
+
+
 class CorruptionError(ExecutionError):
     """Stored data whose checksum or structure is wrong; it was not read. `block_id` where it is a block's."""
 

@@ -17,6 +17,7 @@ from sharkpy.row_step import RowStep
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
+    from sharkpy.given_rows import GivenRows
     from sharkpy.types import Schema
 
 
@@ -86,6 +87,22 @@ class Values(LogicalPlan):
     @property
     def label(self) -> str:
         return f"Values {listed(self.columns)} {len(self.rows)} rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Given(LogicalPlan):
+    """Rows that a Python program hands over; `columns` are those of `rows.schema`."""
+
+    columns: tuple[ColumnRef, ...]
+    rows: GivenRows
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
+    def label(self) -> str:
+        return f"Given {listed(self.columns)} from {self.rows.label}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +361,7 @@ def free_column_ids(plan: LogicalPlan) -> frozenset[int]:
     used: set[int] = set()
     produced: set[int] = set()
     for node in plan.walk():
-        if isinstance(node, (Scan, SharedRows, Generate, Step, Expand, Values, Union)):
+        if isinstance(node, (Scan, SharedRows, Given, Generate, Step, Expand, Values, Union)):
             produced |= {column.column_id for column in node.columns}
         for expr in node.expressions:
             for inner in expr.walk():

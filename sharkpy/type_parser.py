@@ -25,6 +25,11 @@ def parse_type(text: str) -> DataType:
     return _TypeParser(text).parse()
 
 
+def parse_columns(text: str) -> tuple[tuple[str, DataType], ...]:
+    """Parse a list of columns, `id bigint, name string` as in CREATE TABLE; ParseError where it is not one."""
+    return _TypeParser(text).parse_columns()
+
+
 class _TypeParser:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -38,6 +43,18 @@ class _TypeParser:
         if self.position != len(self.tokens):
             raise ParseError(f'"{self.text}" is not a type')
         return dtype
+
+    def parse_columns(self) -> tuple[tuple[str, DataType], ...]:
+        columns: list[tuple[str, DataType]] = []
+        while True:
+            name = self._next().strip("`")
+            if self._peek() == ":":
+                self._next()
+            columns.append((name, self._type()))
+            if self.position == len(self.tokens):
+                return tuple(columns)
+            if self._next() != ",":
+                raise ParseError(f'"{self.text}" is not a list of columns', hint='such as "id bigint, name string"')
 
     def _next(self) -> str:
         if self.position >= len(self.tokens):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sharkpy.expr import SUBQUERIES, Alias, ColumnRef, Expr
-from sharkpy.logical import Expand, Generate, LogicalPlan, Project, Scan, Step, Union, Values
+from sharkpy.logical import Expand, Generate, Given, LogicalPlan, Project, Scan, Step, Union, Values
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.traversal import node_expressions, walk_expr, walk_plan
 
@@ -37,7 +37,7 @@ def produced_ids(plan: LogicalPlan) -> set[int]:
     """Every column id that a node of `plan` introduces."""
     found: set[int] = set()
     for node in walk_plan(plan):
-        if isinstance(node, (Scan, Values, Union, Expand, Generate, Step)):
+        if isinstance(node, (Scan, Values, Given, Union, Expand, Generate, Step)):
             found.update(column.column_id for column in node.columns)
         found.update(expr.column_id for expr in node_expressions(node) if isinstance(expr, Alias))
     return found

@@ -12,6 +12,7 @@ from sharkpy.physical.operators import (
     FileScan,
     Filter,
     Generate,
+    GivenScan,
     HashAggregate,
     HashJoin,
     LimitOperator,
@@ -61,6 +62,8 @@ def estimated_rows(plan: PhysicalPlan) -> float:
             return _file_rows(plan) * _share(plan)
         case ValuesScan():
             return len(plan.rows)
+        case GivenScan(rows=given) if given.num_rows is not None:
+            return given.num_rows
         case ExchangeRead(observed=observed) if observed is not None:
             return observed.rows
         case Exchange():

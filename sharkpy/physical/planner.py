@@ -20,6 +20,7 @@ from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import (
     BlockScan,
     FileScan,
+    GivenScan,
     HashAggregate,
     LimitOperator,
     Project,
@@ -68,6 +69,8 @@ class Planner:
 
     def _placement(self) -> str:
         context = self._context
+        if any(isinstance(node, logical.Given) and node.rows.is_here for node in self._root.walk()):
+            return "driver"
         if context.placement is not None:
             return context.placement
         limit = context.conf.value(conf.DRIVER_PLACEMENT_BYTES)
@@ -79,8 +82,8 @@ class Planner:
         match node:
             case logical.Scan():
                 return self._scan(self._scans[id(node)])
-            case logical.Values(columns, rows):
-                return ValuesScan(columns, rows)
+            case logical.Values() | logical.Given():
+                return _rows(node)
             case logical.Project(child, items):
                 return Project(self._plan(child), items)
             case logical.Filter(child, predicate):
@@ -222,3 +225,10 @@ class Planner:
             for child in inputs
         )
         return UnionAll(spread, columns)
+
+
+def _rows(node: logical.Values | logical.Given) -> PhysicalPlan:
+    """Rows of the statement itself."""
+    return (
+        ValuesScan(node.columns, node.rows) if isinstance(node, logical.Values) else GivenScan(node.columns, node.rows)
+    )

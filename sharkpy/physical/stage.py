@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.key_bits import KeyBits
+from sharkpy.given_rows import RowReader
 from sharkpy.row_sample import RowSample
 from sharkpy.row_step import RowStep
 from sharkpy.sources.split import Split
@@ -72,6 +73,19 @@ class BroadcastColumns:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenColumns:
+    """An input relation of rows that a Python program hands over: `read` makes batches of those of a part.
+
+    `label` says in errors where they come from.
+    """
+
+    relation: str
+    schema: Schema
+    label: str
+    read: RowReader
+
+
+@dataclass(frozen=True, slots=True)
 class StepColumns:
     """An input relation that `step` makes, in the same task, of the rows of another query.
 
@@ -85,7 +99,7 @@ class StepColumns:
     schema: Schema
 
 
-DataInput = BlockColumns | FileColumns | ExchangeColumns | BroadcastColumns
+DataInput = BlockColumns | FileColumns | ExchangeColumns | BroadcastColumns | GivenColumns
 StageInput = DataInput | StepColumns
 
 
@@ -155,8 +169,24 @@ class Bucketing:
 
 
 @dataclass(frozen=True, slots=True)
+class MatrixLayout:
+    """Blocks of one matrix: columns, of any numeric types, become floats; the last one is apart where `has_label`.
+
+    A missing value (NULL, NaN) is refused, unless `drops_missing` leaves out its row or `fills` has, for each feature,
+    what takes its place. `is_by_source`: the rows of each scanned block go to blocks of their own, whichever task
+    reads it.
+    """
+
+    dtype: str
+    has_label: bool
+    drops_missing: bool = False
+    fills: tuple[float, ...] = ()
+    is_by_source: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BlockSink:
-    """Rows to encoded blocks of the store, with `buckets` of one bucket each.
+    """Rows to encoded blocks of the store, with `buckets` of one bucket each, or in the `layout` of a matrix.
 
     Tasks return BlockHandles with their statistics, and with the checksum of the rows where `is_checked`.
     """
@@ -166,6 +196,7 @@ class BlockSink:
     durable_dir: str | None
     buckets: Bucketing | None = None
     is_checked: bool = False
+    layout: MatrixLayout | None = None
 
 
 @dataclass(frozen=True, slots=True)

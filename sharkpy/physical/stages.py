@@ -19,7 +19,7 @@ from sharkpy.physical.distribution import (
     SinglePartitioning,
 )
 from sharkpy.physical.lowering.lower_fragment import lower_fragment
-from sharkpy.physical.operators import BlockScan, Exchange, ExchangeRead, FileScan
+from sharkpy.physical.operators import BlockScan, Exchange, ExchangeRead, FileScan, GivenScan
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.replan import Decision, replan
 from sharkpy.physical.replan.reduce_sides import reducible_exchanges
@@ -112,12 +112,14 @@ def sink_of(exchange: Exchange, bounds: bytes = b"") -> StageSink:
     raise InternalError(f"{exchange.label} has no sink")
 
 
-def lower_stage(fragment: PhysicalPlan, sink: StageSink, parallelism: int = 2) -> LoweredStage:
-    """The program of a fragment without Exchanges, and its tasks: as many as its distribution asks for."""
+def lower_stage(
+    fragment: PhysicalPlan, sink: StageSink, parallelism: int = 2, num_tasks: int | None = None
+) -> LoweredStage:
+    """The program of a fragment without Exchanges, and its tasks: `num_tasks`, or as many as it asks for."""
     lowered = lower_fragment(fragment)
     program = StageProgram(lowered.sql, lowered.inputs, fragment.schema, sink, lowered.functions)
     scans = {name: leaf for name, leaf in lowered.leaves if isinstance(leaf, (BlockScan, FileScan))}
-    return LoweredStage(program, deal(scans, _num_buckets(fragment), parallelism), lowered.leaves)
+    return LoweredStage(program, deal(scans, num_tasks or _num_buckets(fragment), parallelism), lowered.leaves)
 
 
 def _num_buckets(fragment: PhysicalPlan) -> int | None:
@@ -127,7 +129,8 @@ def _num_buckets(fragment: PhysicalPlan) -> int | None:
     reads = [node for node in fragment.walk() if isinstance(node, ExchangeRead)]
     fed = [read.num_tasks for read in reads if not isinstance(read.partitioning, BroadcastPartitioning)]
     scans = [node for node in fragment.walk() if isinstance(node, (BlockScan, FileScan))]
+    given = [node.rows.num_parts for node in fragment.walk() if isinstance(node, GivenScan)]
     if not fed:
-        return None if scans else 1
+        return max(given) if given else None if scans else 1
     by_bucket = [scan.buckets.num_buckets for scan in scans if isinstance(scan, BlockScan) and scan.buckets]
     return max(fed + by_bucket)

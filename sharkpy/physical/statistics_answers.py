@@ -30,7 +30,7 @@ def answer_from_statistics(plan: LogicalPlan, context: PlanContext) -> LogicalPl
 
 
 def _answered(node: Aggregate, context: PlanContext) -> LogicalPlan | None:
-    found = _scan_below(node.child)
+    found = scan_below(node.child)
     calls = [item.expr for item in node.aggregates if isinstance(item.expr, AggregateCall)]
     if found is None or len(calls) < len(node.aggregates) or not all(map(_may_answer, calls)):
         return None
@@ -66,13 +66,13 @@ def _known(scan: Scan, names: dict[int, str], context: PlanContext) -> _Known | 
     return None
 
 
-def _scan_below(plan: LogicalPlan) -> tuple[Scan, dict[int, str]] | None:
+def scan_below(plan: LogicalPlan) -> tuple[Scan, dict[int, str]] | None:
     """The scan under projections that only rename, and the stored column behind each column id."""
     match plan:
         case Scan():
             return plan, {column.column_id: name for column, name in zip(plan.columns, plan.names, strict=True)}
         case Project(child, items):
-            found = _scan_below(child)
+            found = scan_below(child)
             if found is None:
                 return None
             names = dict(found[1])

@@ -9,6 +9,7 @@ from sharkpy.physical.operators import (
     FileScan,
     Filter,
     Generate,
+    GivenScan,
     LimitOperator,
     NestedLoopJoin,
     Project,
@@ -41,7 +42,7 @@ def _work(node: PhysicalPlan) -> float:
             return _PARSED_VALUE * estimated_rows(node) * len(node.columns)
         case NestedLoopJoin(left=left, right=right):
             return estimated_rows(left) * estimated_rows(right)
-        case Generate():
+        case Generate() | GivenScan():
             return estimated_rows(node)
         case Exchange() | Project() | LimitOperator():
             return 0

@@ -208,6 +208,7 @@ def test_blocks_are_cut_by_rows(
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path, connection: duckdb.DuckDBPyConnection) -> None:
     sink = FileSink(SCHEMA, "parquet", (), str(tmp_path / "out"))
+    (tmp_path / "out").mkdir()
     context = SinkContext(partition=3)
     good = StageProgram("SELECT range AS c0, 'x' AS c1 FROM range(10)", (), SCHEMA, sink)
     (result,) = run_task(good, TaskData(), connection, context, TaskMetrics())
@@ -215,10 +216,14 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path, connection: duckdb.D
     assert result.num_rows == 10
     assert Path(result.path).name == "part-00003.parquet"
     bad = StageProgram(
-        "SELECT if(range < 5000, range, error('x')) AS c0, 'x' AS c1 FROM range(10000)", (), SCHEMA, sink
+        "SELECT if(range < 5000, range, error('x [SQLSTATE 22012]')) AS c0, 'x' AS c1 FROM range(10000)",
+        (),
+        SCHEMA,
+        sink,
     )
-    with pytest.raises(ExecutionError):
+    with pytest.raises(ExecutionError) as caught:
         list(run_task(bad, TaskData(), connection, SinkContext(partition=4), TaskMetrics(), 1000))
+    assert (caught.value.sqlstate, caught.value.message) == ("22012", "x")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["part-00003.parquet"]
     none = StageProgram("SELECT range AS c0, 'x' AS c1 FROM range(0)", (), SCHEMA, sink)
     assert list(run_task(none, TaskData(), connection, context, TaskMetrics())) == []

@@ -40,3 +40,30 @@ def test_shuffle_files_that_vanish(
     assert deleted
     monkeypatch.undo()
     assert context.sql(query).fetchall() == expected[query]
+
+
+def test_shuffle_files_and_their_blocks_vanish(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The map stage that Spark runs again, in the job of the reduce side, cannot read its blocks: no row is missed."""
+    context.sql(
+        "CREATE TABLE vanishing TBLPROPERTIES ('shark.cache'='MEMORY_ONLY') AS "
+        "SELECT n, n % 40 AS g FROM (SELECT explode(sequence(1, 4000)) AS n) t"
+    )
+    table = context.catalog.table("default", "vanishing")
+    version = context.table_cache.known_version(table)
+    assert version is not None
+    run_exchange = StageRunner.run_exchange
+    deleted: list[Path] = []
+
+    def run_and_delete(self: StageRunner, *arguments: object) -> object:
+        answer = run_exchange(self, *arguments)  # type: ignore[arg-type]
+        if not deleted:
+            deleted.extend(shuffle_files(context))
+            for path in (*deleted, *(Path(block.memory_path) for block in version.blocks)):
+                path.unlink()
+        return answer
+
+    monkeypatch.setattr(StageRunner, "run_exchange", run_and_delete)
+    found = context.sql("SELECT g, count(*), sum(n) FROM vanishing GROUP BY g").fetchall()
+    assert deleted
+    assert (len(found), sum(row[1] for row in found), sum(row[2] for row in found)) == (40, 4000, 8_002_000)
+    context.sql("DROP TABLE vanishing")

@@ -12,6 +12,7 @@ from sharkpy.execution.commands.user_functions import described_users_function
 from sharkpy.types import PRIMITIVES
 from sharkpy.udf import registry
 from sharkpy.udf.forms import FORMS
+from sharkpy.udf.function import RelationFunction
 from sharkpy.udf.usages import usage
 
 
@@ -47,11 +48,13 @@ def _described(name: str, extended: bool) -> list[str]:
     if not doc:
         is_type = name in PRIMITIVES
         return [f"There is no documentation for function '{name}'" if is_type else f"Function '{name}' does not exist."]
-    lines = [f"{usage(registry.canonical(name), name, example)} - {doc}"]
+    is_relation = isinstance(row, RelationFunction)
+    call = row.usage if isinstance(row, RelationFunction) else usage(registry.canonical(name), name, example)
+    lines = [f"{call} - {doc}"]
     if not extended:
         return lines
     if others := registry.synonyms(name):
         lines.append(f"Synonyms: {', '.join(others)}")
     if example:
-        lines += ["Example:", f"  > SELECT {example};"]
+        lines += ["Example:", f"  > {'GENERATE' if is_relation else 'SELECT'} {example};"]
     return [*lines, "Function type:BUILTIN"]

@@ -17,6 +17,7 @@ from sharkpy.execution.commands.shared_source import shared_source
 from sharkpy.execution.commands.storage import check_storage, storage_format, stored_query, stored_schema
 from sharkpy.execution.commands.writes.directory import Directory
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.staging import while_known
 from sharkpy.execution.commands.writes.table_blocks import TableBlocks
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.tasks.row_buckets import bucketing
@@ -79,7 +80,8 @@ def stage(command: Insert, session: CommandSession, snapshot: QuerySnapshot | No
     writes.append(write)
     storage = table.storage
     files = FileSink(table.schema, storage.name, storage.properties, write.staging, buckets=buckets)
-    session.write_files(query, files, snapshot)
+    with while_known(table, session):
+        session.write_files(query, files, snapshot)
 
 
 def _stage_directory(

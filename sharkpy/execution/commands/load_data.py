@@ -16,6 +16,7 @@ from sharkpy.execution.commands.partition_spec import spec_name
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.staging import table_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles, table_folder
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.expr import ColumnRef
@@ -46,7 +47,7 @@ def _insert_rows(command: LoadData, sources: Sequence[str], session: CommandSess
     table = command.table
     given = {name for name, value in command.partition if value is not None}
     schema = Schema(tuple(field for field in table.schema if field.name not in given))
-    folder = layout.new_staging(table_folder(table))
+    folder = table_staging(table, table_folder(table), session)
     try:
         for path in sources:
             Path(_free_name(folder, Path(path).name)).symlink_to(path)
@@ -65,7 +66,7 @@ def _take_files(command: LoadData, sources: Sequence[str], session: CommandSessi
     table = command.table
     partition = spec_name(table, command.partition, session)
     location = table_folder(table, overwrite=command.overwrite and not partition)
-    staging = layout.new_staging(location)
+    staging = table_staging(table, location, session)
     write: StagedWrite
     if partition:
         write = TablePartitions(table, staging, [partition], command.overwrite, session)
@@ -73,8 +74,7 @@ def _take_files(command: LoadData, sources: Sequence[str], session: CommandSessi
         write = TableFiles(table, location, staging, command.overwrite, session)
     with discarding([write]):
         try:
-            folder = str(Path(staging, partition))
-            Path(folder).mkdir(parents=True, exist_ok=True)
+            folder = layout.staged_subfolder(staging, partition)
             for path in sources:
                 _place(path, _free_name(folder, Path(path).name), may_link=not command.is_local)
         except OSError as error:

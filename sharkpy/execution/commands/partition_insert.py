@@ -15,6 +15,7 @@ from sharkpy.execution.commands.partition_spec import matching_spec, spec_name
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import stored_query
 from sharkpy.execution.commands.writes.publish import StagedWrite
+from sharkpy.execution.commands.writes.staging import table_staging, while_known
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.tasks.partitioned_files import too_many_partitions
 from sharkpy.expr import SortKey
@@ -37,11 +38,12 @@ def stage_partitions(
 ) -> None:
     """A Hive partition with all values given is written even where the query has no rows; others where it has some."""
     table = command.table
-    staging = layout.new_staging(table.location or "")
+    staging = table_staging(table, table.location or "", session)
     write = TablePartitions(table, staging, (), command.overwrite, session, only_new=command.if_not_exists)
     writes.append(write)
     known = () if command.overwrite else session.catalog.partitions(table)
-    write.names = write_partitions(table, command.query, command.partition, staging, session, known, snapshot)
+    with while_known(table, session):
+        write.names = write_partitions(table, command.query, command.partition, staging, session, known, snapshot)
 
 
 def write_partitions(
@@ -59,8 +61,7 @@ def write_partitions(
     """
     dynamic = tuple(name for name, value in spec if value is None)
     static = spec_name(table, spec, session)
-    folder = Path(staging, static)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = layout.staged_subfolder(staging, static)
     storage = table.storage
     forms = tuple(
         (one.name.removeprefix(static).removeprefix("/"), one.storage_of(table), one.columns_of(table))
@@ -71,7 +72,7 @@ def write_partitions(
         table.data_schema,
         storage.name,
         storage.properties,
-        str(folder),
+        folder,
         partition_columns=dynamic,
         max_partitions=session.conf.value(MAX_TASK_PARTITIONS),
         forms=forms,

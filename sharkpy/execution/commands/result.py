@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,14 @@ from sharkpy.types import STRING, Field, Schema, arrow_schema
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The rows of SHOW, DESCRIBE and the like; `table` None for a command that yields none."""
+    """The rows of SHOW, DESCRIBE and the like; `table` None for a command that yields none, or a `stream` of them.
+
+    A stream's rows are made while they are read; it is closed by who does not read it to its end.
+    """
 
     schema: Schema
     table: pa.Table | None
+    stream: Generator[pa.RecordBatch] | None = None
 
 
 NOTHING = CommandResult(Schema(()), None)

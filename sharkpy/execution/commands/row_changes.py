@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from sharkpy.catalog.hive_partition import partition_name
 from sharkpy.catalog.model import Table
@@ -15,6 +14,7 @@ from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.shared_source import Resolve, shared_source
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.staging import table_staging, while_known
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.commands.writes.unchanged import Unchanged
 from sharkpy.expr import Call, Cast, ColumnRef, Expr, conjunction, disjunction, string_literal
@@ -81,16 +81,17 @@ def _stage_partitions(
     ]
     if not found:
         return
-    staging = layout.new_staging(table.location or "")
+    staging = table_staging(table, table.location or "", session)
     names = [partition_name(columns, texts) for texts in found]
     writes.append(TablePartitions(table, staging, names, True, session))
     query = resolved(rows)
     is_changed = _is_one_of(query.output, columns, found) if len(found) <= _MOST_NAMED else None
     if is_changed is not None:
         query = Filter(query, is_changed)
-    write_partitions(table, query, tuple((name, None) for name in columns), staging, session)
-    for name in names:
-        Path(staging, name).mkdir(parents=True, exist_ok=True)
+    with while_known(table, session):
+        write_partitions(table, query, tuple((name, None) for name in columns), staging, session)
+        for name in names:
+            layout.staged_subfolder(staging, name)
 
 
 def _is_one_of(

@@ -56,6 +56,10 @@ def _explain(command: commands.Explain, session: CommandSession) -> CommandResul
     return session.explain(command)
 
 
+def _generate(command: commands.GenerateTable, session: CommandSession) -> CommandResult:
+    return session.generate(command)
+
+
 _RUNNERS: dict[type[commands.Command], Callable[[Any, CommandSession], CommandResult]] = {
     commands.CreateDatabase: create_database,
     commands.DropDatabase: drop_database,
@@ -110,6 +114,7 @@ _RUNNERS: dict[type[commands.Command], Callable[[Any, CommandSession], CommandRe
     commands.SetConf: set_conf,
     commands.ResetConf: reset_conf,
     commands.Explain: _explain,
+    commands.GenerateTable: _generate,
     commands.CacheTable: cache_table,
     commands.UncacheTable: uncache_table,
     commands.ClearCache: clear_cache,

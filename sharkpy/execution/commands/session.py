@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.catalog.store import Catalog
-from sharkpy.commands import Explain
+from sharkpy.commands import Explain, GenerateTable
 from sharkpy.conf import Conf
 from sharkpy.execution.commands.result import CommandResult
 from sharkpy.logical import LogicalPlan
@@ -64,3 +64,5 @@ class CommandSession(Protocol):
         """Queries of `table` are planned anew: what is known of it has changed."""
 
     def explain(self, command: Explain) -> CommandResult: ...
+
+    def generate(self, command: GenerateTable) -> CommandResult: ...

@@ -128,7 +128,7 @@ def stored_query(query: LogicalPlan, schema: Schema) -> LogicalPlan:
     """`query` with its columns cast to `schema` where they differ (its `stored_schema`)."""
     if all(column.dtype == field.dtype for column, field in zip(query.output, schema, strict=True)):
         return query
-    top = max(_ids(query), default=0)
+    top = max(used_ids(query), default=0)
     items = tuple(
         column if column.dtype == field.dtype else Alias(Cast(column, field.dtype), top + index, field.name)
         for index, (column, field) in enumerate(zip(query.output, schema, strict=True), start=1)
@@ -136,7 +136,7 @@ def stored_query(query: LogicalPlan, schema: Schema) -> LogicalPlan:
     return Project(query, items)
 
 
-def _ids(plan: LogicalPlan) -> set[int]:
+def used_ids(plan: LogicalPlan) -> set[int]:
     """Column ids that occur anywhere in `plan`, its subqueries included."""
     from sharkpy.expr import SUBQUERIES
 
@@ -147,5 +147,5 @@ def _ids(plan: LogicalPlan) -> set[int]:
             for inner in expr.walk():
                 found |= {getattr(inner, "column_id", 0)}
                 if isinstance(inner, SUBQUERIES):
-                    found |= _ids(inner.plan)
+                    found |= used_ids(inner.plan)
     return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from sharkpy.catalog.model import TableKind
 from sharkpy.commands import TruncateTable
 from sharkpy.errors import BindError
@@ -11,6 +9,7 @@ from sharkpy.execution.commands.partition_spec import matching_spec, no_such_par
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
+from sharkpy.execution.commands.writes.staging import table_staging
 from sharkpy.execution.commands.writes.table_blocks import TableBlocks
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
@@ -40,7 +39,7 @@ def _no_rows(command: TruncateTable, session: CommandSession) -> TablePartitions
         chosen = matching_spec(table, chosen, command.partition)
         if not chosen:
             raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in command.partition))
-    staging = layout.new_staging(table.location or "")
+    staging = table_staging(table, table.location or "", session)
     for one in chosen:
-        Path(staging, one.name).mkdir(parents=True)
+        layout.staged_subfolder(staging, one.name)
     return TablePartitions(table, staging, [one.name for one in chosen], True, session)

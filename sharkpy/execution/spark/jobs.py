@@ -7,7 +7,7 @@ import struct
 import sys
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -23,8 +23,11 @@ from sharkpy.execution.tasks.failure import full_disk, is_disk_full
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER
 from sharkpy.execution.tasks.report import ReportBook, TaskReport
 from sharkpy.execution.workers.frame_files import receive_frame
+from sharkpy.execution.workers.function_task import FunctionTask
+from sharkpy.execution.workers.pass_task import PassTask
 from sharkpy.execution.workers.shipping import worker_problem
 from sharkpy.execution.workers.stop_file import stop_file
+from sharkpy.execution.workers.task_error import HEARD_RUN, carried_error
 from sharkpy.execution.workers.worker import StageTask
 
 _SMALL_COMMAND = 256 << 10
@@ -77,13 +80,20 @@ class SparkJobs:
             return self._next_run
 
     @contextmanager
-    def job_group(self, group: str, description: str, pool: Pool = DEFAULT_POOL) -> Iterator[None]:
-        """Jobs that this thread starts inside share the tasks of `pool`, and can be cancelled by `cancel(group)`."""
+    def job_group(
+        self, group: str, description: str, pool: Pool = DEFAULT_POOL, run_id: int | None = None
+    ) -> Iterator[None]:
+        """Jobs that this thread starts inside share the tasks of `pool`, and can be cancelled by `cancel(group)`.
+
+        Reports of the tasks of `run_id` are heard; others, of map stages whose output was lost, raise their errors.
+        """
         self.context.setJobGroup(group, description, interruptOnCancel=True)
         self.context.setLocalProperty("spark.scheduler.pool", self._pools.use(pool))
+        self.context.setLocalProperty(HEARD_RUN, None if run_id is None else str(run_id))
         try:
             yield
         finally:
+            self.context.setLocalProperty(HEARD_RUN, None)
             self.context.setLocalProperty("spark.jobGroup.id", None)
 
     def cancel(self, group: str) -> None:
@@ -124,11 +134,30 @@ class SparkJobs:
         finally:
             path.unlink(missing_ok=True)
 
-    def stage_rdd(self, frames: Any, task: StageTask) -> Any:
+    def stage_rdd(self, frames: Any, task: StageTask | FunctionTask | PassTask) -> Any:
         """The JavaRDD of the stage's output frames over the JavaRDD of its input frames."""
-        command = (replace(task, reports=self.reports), None, self._frames, self._frames)
-        pickled, broadcasts = self._pickled_command(command)
-        function = self._python_function(
+        return self.python_rdd(frames.rdd(), replace(task, reports=self.reports), self._frames, self._frames)
+
+    def given_rdd(self, rdd: Any, function: Callable[[int, Iterable[Any]], Iterator[Any]]) -> Any:
+        """As `stage_rdd`, over the elements of a pyspark RDD: the functions that make them run in the same process."""
+        function = replace(function, reports=self.reports) if isinstance(function, StageTask) else function
+        whole = rdd.mapPartitionsWithIndex(function)
+        below, deserializer = whole._prev_jrdd.rdd(), whole._prev_jrdd_deserializer
+        return self.python_rdd(below, whole.func, deserializer, self._frames, is_barrier=whole.is_barrier)
+
+    def python_rdd(
+        self,
+        rdd: Any,
+        function: Any,
+        deserializer: Any,
+        serializer: Any,
+        *,
+        keeps: bool = False,
+        is_barrier: bool = False,
+    ) -> Any:
+        """The JavaRDD of what `function(partition, elements)` yields over a Scala RDD; `keeps`: each stays in place."""
+        pickled, broadcasts = self._pickled_command((function, None, deserializer, serializer))
+        wrapped = self._python_function(
             bytearray(pickled),
             self._environ,
             self._includes,
@@ -137,7 +166,7 @@ class SparkJobs:
             broadcasts,
             self.context._javaAccumulator,
         )
-        return self._python_rdd(frames.rdd(), function, False, False).asJavaRDD()
+        return self._python_rdd(rdd, wrapped, keeps, is_barrier).asJavaRDD()
 
     def _pickled_command(self, command: object) -> tuple[bytes, Any]:
         """The command and the Java list of the broadcasts in it; a large one is itself broadcast."""
@@ -167,6 +196,13 @@ class SparkJobs:
             if cleaner.isDefined():
                 for shuffle_id in shuffle_ids:
                     cleaner.get().doCleanupShuffle(shuffle_id, False)
+
+    def failure(self, error: Exception) -> SharkError:
+        """What to raise for an exception of Spark's; where workers did not start, the next job has others."""
+        failure = spark_error(error)
+        if isinstance(failure, WorkersLostError):
+            self._renew_workers()
+        return failure
 
     def _renew_workers(self) -> None:
         """Have Spark start other worker daemons: where one died as it started, its executor never starts another."""
@@ -222,10 +258,7 @@ class SparkJobs:
         except Exception as error:  # noqa: BLE001 - Py4J raises whatever Spark or the connection met
             reports += self.book.close(run_id)
             _raise_task_error(reports)
-            failure = spark_error(error)
-            if isinstance(failure, WorkersLostError):
-                self._renew_workers()
-            raise failure from None
+            raise self.failure(error) from None
         except BaseException:
             reports += self.book.close(run_id)
             raise
@@ -249,7 +282,9 @@ def spark_error(error: Exception) -> SharkError:
         if type(error).__name__ == "Py4JNetworkError":
             return ExecutionError("the JVM of the session has ended")
         return InternalError(f"{type(error).__name__}: {error}")
-    said = _java_messages(java)
+    said = java_messages(java)
+    if carried := carried_error(said):
+        return carried
     # A daemon that died before its program began says of that, too, that it cannot be run.
     is_dead = any("spawn helper" in text for text in said)
     if not is_dead and (problem := worker_problem("\n".join(said))):
@@ -267,7 +302,7 @@ def spark_error(error: Exception) -> SharkError:
     return ExecutionError(f"Spark failed: {texts[-1]}")
 
 
-def _java_messages(java: Any) -> list[str]:
+def java_messages(java: Any) -> list[str]:
     """The messages of a Java exception and of its causes."""
     texts: list[str] = []
     while java is not None and len(texts) < 10:

@@ -102,6 +102,8 @@ class DriverStages:
             limits.threads,
             connections=partial(self.run.connection, part=stage.tasks[number]),
             statement=self.run.statement,
+            given=() if stage.given is None else stage.given.here,
+            number=number,
         )
         self.run.observer.driver_task(stage, number, data, limits)
         return data

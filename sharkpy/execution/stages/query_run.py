@@ -58,6 +58,8 @@ class QueryRun:
     """Bytes that the query may use in this process, of DuckDB's and of rows held; 0: what there is."""
     observer: StageObserver = field(default_factory=Unobserved)
     profile: QueryProfile = field(default_factory=QueryProfile)
+    stages: list[Stage] = field(default_factory=list)
+    """Those that have run as RDD jobs: what they read may be read again, where their output is lost."""
     statement: Cancellation = field(default_factory=lambda: current_cancellation() or Cancellation())
     """What ends the query from outside: this thread's statement."""
     group: str = field(default_factory=new_group)
@@ -119,7 +121,8 @@ class QueryRun:
             return True
         if not isinstance(error, CorruptionError) or error.block_id is None or self.repair is None:
             return False
-        self.repair([handle for part in stage.tasks for _, handles in part.blocks for handle in handles])
+        parts = [part for one in (*self.stages, stage) for part in one.tasks]
+        self.repair([handle for part in parts for _, handles in part.blocks for handle in handles])
         # Tasks of the failed run may still be on their way to being cancelled under its name.
         self.group = new_group()
         return True
@@ -186,11 +189,15 @@ class QueryRun:
         if self.engine.is_spark_started:
             self.engine.jobs.cancel(self.group)
 
-    def close(self) -> None:
-        """Idempotent."""
+    def outlive_statement(self) -> None:
+        """The end of the statement is not that of what it has left here."""
         self._forget()
         # What it refers to refers to this object, whose profile holds the handles of blocks.
         self._forget = _nothing
+
+    def close(self) -> None:
+        """Idempotent."""
+        self.outlive_statement()
         if self._own_database is not None:
             self._own_database.close()
             self._own_database = None

@@ -11,13 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.errors import CorruptionError, WorkersLostError
+from sharkpy.errors import CorruptionError, UnsupportedError, WorkersLostError
 from sharkpy.execution.spark.jobs import payload_batches
 from sharkpy.execution.stages.exchange import ExchangeOutput, run_map_stage
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.stage import Stage
 from sharkpy.execution.stages.stage_outputs import StageOutputs
-from sharkpy.execution.stages.stage_rdd import StageRdd, stage_rdd
+from sharkpy.execution.stages.stage_rdd import PreparedStage, StageRdd, prepared_stage, stage_rdd
 from sharkpy.execution.stages.waves import WaveReader, waves
 from sharkpy.execution.tasks.collectors import merge_collected
 from sharkpy.execution.tasks.report import BlockResult, TaskReport
@@ -92,6 +92,13 @@ class RddStages:
                 remove_frames(engine.results_dir, f"{rdd.run_id}-")
                 self.run.note(stage, "rdd", len(reports), reports, start, exchange_id)
 
+    def prepared(self, stage: Stage) -> PreparedStage:
+        """The stage as RDDs of others begin with it; nothing runs."""
+        if stage.given is not None:
+            hint = "call cache() on the TableRDD first, or save it as a table"
+            raise UnsupportedError(f"an RDD over {stage.given.label} that is read for a TableRDD", hint=hint)
+        return prepared_stage(self.run, self.outputs, stage, None, self.run.engine.jobs.new_run())
+
     def _run_whole(
         self,
         stage: Stage,
@@ -108,7 +115,7 @@ class RddStages:
             try:
                 if isinstance(stage.program.sink, BlockSink):
                     self.run.engine.store.claim(self._block_prefix(rdd.run_id))
-                group = jobs.job_group(self.run.group, self.run.description, self.run.pool)
+                group = jobs.job_group(self.run.group, self.run.description, self.run.pool, rdd.run_id)
                 with group, jobs.reported(rdd.run_id, listener) as reports:
                     output = run(rdd.frames)
                     tasks = range(rdd.num_tasks)
@@ -125,6 +132,7 @@ class RddStages:
 
     def _stage_rdd(self, stage: Stage, exchange_id: int | None) -> StageRdd:
         self.run.check()
+        self.run.stages.append(stage)
         run_id = self.run.engine.jobs.new_run()
         stores = isinstance(stage.program.sink, BlockSink)
         writer = replace(self.run.engine.task_writer(), prefix=self._block_prefix(run_id)) if stores else None

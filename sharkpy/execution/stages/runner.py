@@ -18,6 +18,7 @@ from sharkpy.execution.stages.profile import QueryProfile
 from sharkpy.execution.stages.progress import ProgressListener, ignore_progress
 from sharkpy.execution.stages.query_run import Repair
 from sharkpy.execution.stages.stage import Stage
+from sharkpy.execution.stages.stage_rdd import PreparedStage
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tasks.buckets import bucket_count
 from sharkpy.execution.tasks.report import BlockResult, FileResult
@@ -35,7 +36,7 @@ from sharkpy.physical.first_rows import MOST_ROWS, Waves, satisfied_limits
 from sharkpy.physical.first_rows import waves as first_row_waves
 from sharkpy.physical.key_filters import filter_by_keys
 from sharkpy.physical.learned_filters import KeyValues, learn_filters
-from sharkpy.physical.operators import Exchange, ExchangeRead, LimitOperator, TopN
+from sharkpy.physical.operators import Exchange, ExchangeRead, LimitOperator, TopN, is_given_here
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.planned_decisions import planned_decisions
 from sharkpy.physical.range_bounds import SAMPLE_ROWS, range_bounds, sample_plan
@@ -125,6 +126,14 @@ class Runner:
         finally:
             self.stages.close()
             self.profile.seconds = time.perf_counter() - start
+
+    def prepared(self, physical: PhysicalPlan, num_buckets: int | None = None) -> PreparedStage:
+        """The last stage of `physical`, not run: its exchanges have, and are kept until `stages.close()`.
+
+        With `num_buckets` task i reads bucket i of the tables in that many buckets, empty ones too.
+        """
+        plan = self._run_exchanges(physical)
+        return self.stages.prepared(self._stage(plan, ResultSink(), num_buckets))
 
     def _run_exchanges(self, plan: PhysicalPlan) -> PhysicalPlan:
         """`plan` with every Exchange run and replaced by its read."""
@@ -252,8 +261,8 @@ class Runner:
             return arrow_schema(stage.program.output).empty_table()
         return pa.Table.from_batches(batches)
 
-    def _stage(self, fragment: PhysicalPlan, sink: StageSink) -> Stage:
-        lowered = lower_stage(fragment, sink, self.engine.parallelism)
+    def _stage(self, fragment: PhysicalPlan, sink: StageSink, num_tasks: int | None = None) -> Stage:
+        lowered = lower_stage(fragment, sink, self.engine.parallelism, num_tasks)
         singles = frozenset(
             node.exchange_id
             for node in fragment.walk()
@@ -266,6 +275,8 @@ class Runner:
 
     def _in_driver(self, plan: PhysicalPlan) -> bool:
         """One task over nothing that lies in Spark's shuffle, where the session allows it."""
+        if is_given_here(plan):
+            return True
         if self.placement == "rdd" or not isinstance(plan.distribution, Single):
             return False
         if self.placement is None and not self.conf.value(settings.DRIVER_PLACEMENT):

@@ -7,7 +7,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from sharkpy.errors import UnsupportedError
 from sharkpy.physical.distribution import DealtBuckets
+from sharkpy.physical.operators import GivenScan
 from sharkpy.physical.stage import BroadcastColumns, StageProgram, TaskInput
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.tasks.inputs import TaskData
     from sharkpy.execution.tasks.report import TaskReport
     from sharkpy.execution.workers.connection import ConnectionSettings
+    from sharkpy.given_rows import GivenRows
     from sharkpy.physical.plan import PhysicalPlan
 
 Payloads = Mapping[int, Sequence["pa.Buffer"]]
@@ -36,6 +39,14 @@ class Stage:
     """The operators that the program was made of."""
     leaves: tuple[tuple[str, PhysicalPlan], ...] = ()
     """What the program's relations read, by name."""
+
+    @property
+    def given(self) -> GivenRows | None:
+        """What a Python program hands over to the stage's tasks."""
+        found = [leaf.rows for _, leaf in self.leaves if isinstance(leaf, GivenScan)]
+        if len(found) > 1:
+            raise UnsupportedError("rows of two Python programs in one stage", hint="save one of them as a table")
+        return found[0] if found else None
 
     @property
     def broadcasts(self) -> list[BroadcastColumns]:

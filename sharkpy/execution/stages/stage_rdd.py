@@ -20,8 +20,23 @@ from sharkpy.physical.task_inputs import merged, preferred_host
 if TYPE_CHECKING:
     from sharkpy.columnar.block_writer import BlockWriter
     from sharkpy.columnar.executor_store import ExecutorWriter
+    from sharkpy.columnar.handle import BlockHandle
 
 _UNLIMITED = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStage:
+    """A stage before it runs: the JavaRDD of what exchanges bring to its tasks, and the function over it."""
+
+    frames: Any
+    task: StageTask
+    tasks: tuple[TaskInput, ...]
+
+    @property
+    def blocks(self) -> tuple[BlockHandle, ...]:
+        """What its tasks read."""
+        return tuple(handle for part in self.tasks for _, handles in part.blocks for handle in handles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +56,21 @@ def stage_rdd(
     run_id: int,
     writer: BlockWriter | ExecutorWriter | None,
 ) -> StageRdd:
+    prepared = prepared_stage(run, outputs, stage, exchange_id, run_id, writer)
+    jobs, given = run.engine.jobs, stage.given
+    if given is not None:
+        return StageRdd(jobs.given_rdd(given.rdd, prepared.task), run_id, len(prepared.tasks))
+    return StageRdd(jobs.stage_rdd(prepared.frames, prepared.task), run_id, len(prepared.tasks))
+
+
+def prepared_stage(
+    run: QueryRun,
+    outputs: StageOutputs,
+    stage: Stage,
+    exchange_id: int | None,
+    run_id: int,
+    writer: BlockWriter | ExecutorWriter | None = None,
+) -> PreparedStage:
     jobs, engine = run.engine.jobs, run.engine
     base, packed = _input_frames(run, outputs, jobs, stage)
     tasks = tuple(merged([stage.tasks[planned] for planned in task]) for task in packed)
@@ -50,7 +80,7 @@ def stage_rdd(
     stop_file = str(jobs.stop_file(run.group)) if engine.is_local else ""
     parts = _pickled_parts(tasks)
     task = StageTask(run_id, stage.program, parts, broadcasts, exchange_id, settings, stop_file)
-    return StageRdd(jobs.stage_rdd(base, task), run_id, len(tasks))
+    return PreparedStage(base, task, tasks)
 
 
 def _input_frames(run: QueryRun, outputs: StageOutputs, jobs: SparkJobs, stage: Stage) -> tuple[Any, list[Packed]]:
@@ -58,6 +88,8 @@ def _input_frames(run: QueryRun, outputs: StageOutputs, jobs: SparkJobs, stage: 
     inputs = outputs.exchange_inputs(stage)
     planned = len(stage.tasks)
     if not inputs:
+        if stage.given is not None:
+            return None, [(task,) for task in range(planned)]
         hosts = () if run.engine.is_local else tuple(map(preferred_host, stage.tasks))
         base = jobs.placed_slots(hosts) if any(hosts) else jobs.slots(planned)
         return base, [(task,) for task in range(planned)]
@@ -70,6 +102,8 @@ def _input_frames(run: QueryRun, outputs: StageOutputs, jobs: SparkJobs, stage: 
 
 
 def _payloads(jobs: SparkJobs, base: Any, task: int) -> Payloads:
+    if base is None:
+        return {}
     frames = map(bytes, jobs.collect(base, range(task, task + 1)))
     return payloads_by_exchange(frames, FrameBuffer(_UNLIMITED, ""))
 

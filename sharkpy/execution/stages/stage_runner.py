@@ -26,6 +26,7 @@ from sharkpy.physical.distribution import ExchangeStatistics
 from sharkpy.types import Schema
 
 if TYPE_CHECKING:
+    from sharkpy.execution.stages.stage_rdd import PreparedStage
     from sharkpy.expr import Expr
     from sharkpy.physical.learned_filters import KeyValues
     from sharkpy.physical.operators import ExchangeRead
@@ -126,6 +127,13 @@ class StageRunner:
         """The reports of tasks whose sinks store blocks or files, in the order of tasks."""
         with self._run.observer.running(stage):
             return self._rdd.reports(stage, only_tasks)
+
+    def prepared(self, stage: Stage) -> PreparedStage:
+        """The stage, not run: what RDDs of others begin with, until `close`."""
+        with self._run.observer.running(stage):
+            prepared = self._rdd.prepared(stage)
+        self._run.outlive_statement()
+        return prepared
 
     # What stages left, and the end
 

@@ -60,7 +60,7 @@ class WaveReader:
             executor.shutdown(wait=True, cancel_futures=True)
 
     def _collect(self, wave: range) -> list[pa.Buffer]:
-        with self.jobs.job_group(self.run.group, self.run.description, self.run.pool):
+        with self.jobs.job_group(self.run.group, self.run.description, self.run.pool, self.run_id):
             return self.jobs.collect(self.rdd, wave, is_all=wave == range(self.count))
 
     def _ordered(self, frames: list[pa.Buffer], wave: range) -> list[pa.Buffer]:

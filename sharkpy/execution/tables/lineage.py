@@ -13,9 +13,9 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion
 from sharkpy.conf import Conf
 from sharkpy.expr import Call
-from sharkpy.logical import LogicalPlan
+from sharkpy.logical import Given, LogicalPlan
 from sharkpy.optimizer.functions import is_deterministic_function
-from sharkpy.physical.operators import BlockScan
+from sharkpy.physical.operators import BlockScan, Filter, Project
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.stage import BlockSink
 
@@ -68,8 +68,8 @@ class Recipe:
         plan = physical.transform_up(emptied)
         return cls(query, contents, plan, tuple(inputs), sink, conf.copy(), plan_anew)
 
-    def filled_plan(self) -> PhysicalPlan | None:
-        """The plan over the blocks that it read at first; None where some are gone."""
+    def filled_plan(self, only_sources: frozenset[str] | None = None) -> PhysicalPlan | None:
+        """The plan over the blocks that it read at first, or those of `only_sources`; None where some are gone."""
         found = [tuple(block for ref in blocks if (block := ref()) is not None) for blocks in self.inputs]
         if [len(blocks) for blocks in found] != [len(blocks) for blocks in self.inputs]:
             return None
@@ -78,20 +78,22 @@ class Recipe:
         def filled(node: PhysicalPlan) -> PhysicalPlan:
             if not isinstance(node, BlockScan):
                 return node
-            return replace(node, blocks=replace(node.blocks, blocks=next(rest)))
+            blocks = (block for block in next(rest) if only_sources is None or block.block_id in only_sources)
+            return replace(node, blocks=replace(node.blocks, blocks=tuple(blocks)))
 
         return self.plan.transform_up(filled)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """A block as its statement made it: the `place`-th of its task."""
+    """A block as its statement made it: the `place`-th of its task, or what `source` says (see BlockResult)."""
 
     recipe: Recipe
     task: int
     place: int
     num_rows: int
     checksum: int
+    source: tuple[str, int] | None = None
 
     def is_again(self, block: BlockHandle) -> bool:
         """Whether `block` has the same rows, in whichever order."""
@@ -118,7 +120,7 @@ class Lineage:
         for result in results:
             place = places[result.task] = places.get(result.task, -1) + 1
             if (checksum := result.handle.checksum) is not None:
-                piece = Piece(recipe, result.task, place, result.handle.num_rows, checksum)
+                piece = Piece(recipe, result.task, place, result.handle.num_rows, checksum, result.source)
                 self.note(result.handle, (piece,))
 
     def of(self, block_id: str) -> Pieces:
@@ -145,11 +147,31 @@ def pieces_of(version: TableVersion, recipes: set[Recipe], lineage: Lineage) -> 
     return found
 
 
+def in_source_order(results: Sequence[BlockResult], physical: PhysicalPlan) -> list[BlockResult]:
+    """Blocks in the order of the scanned blocks that they were made from, where each was made from one alone."""
+    scans = (node for node in physical.walk() if isinstance(node, BlockScan))
+    places = {block.block_id: place for scan in scans for place, block in enumerate(scan.blocks.blocks)}
+    if any(result.source is None for result in results):
+        return list(results)
+    return sorted(results, key=lambda one: (places[one.source[0]], one.source[1]) if one.source else (0, 0))
+
+
+def is_row_wise(physical: PhysicalPlan) -> bool:
+    """Whether the plan's rows are those of one table's blocks, each block's for itself."""
+    leaves = [node for node in physical.walk() if not node.children]
+    is_by_row = all(isinstance(node, (BlockScan, Filter, Project)) for node in physical.walk())
+    return is_by_row and len(leaves) == 1 and isinstance(leaves[0], BlockScan)
+
+
 def is_repeatable(query: LogicalPlan) -> bool:
-    """Whether running the query again gives the same rows: no function in it has values of its own each time."""
-    return all(
+    """Whether running the query again gives the same rows: no function in it has values of its own each time.
+
+    An RDD is computed again; rows that this process hands over are read once.
+    """
+    nodes = list(query.walk())
+    return not any(isinstance(node, Given) and node.rows.is_here for node in nodes) and all(
         is_deterministic_function(part.function)
-        for node in query.walk()
+        for node in nodes
         for expr in node.expressions
         for part in expr.walk()
         if isinstance(part, Call)

@@ -74,26 +74,27 @@ class RecipeRepair:
             ]
             if not blocks:
                 return True
-            plan = recipe.filled_plan()
+            sources = [piece.source[0] for _, piece in blocks if piece.source is not None]
+            is_by_source = len(sources) == len(blocks)
+            plan = recipe.filled_plan(frozenset(sources) if is_by_source else None)
             if plan is None:
                 return False
-            made = self._run(recipe, plan, frozenset(piece.task for _, piece in blocks), blocks[0][0])
+            tasks = None if is_by_source else frozenset(piece.task for _, piece in blocks)
+            made = self._run(recipe, plan, tasks, blocks[0][0])
             try:
                 return self._put_in_place(blocks, made)
             finally:
                 self.discard(made)
 
     def _put_in_place(self, blocks: Sequence[tuple[BlockHandle, Piece]], made: Sequence[BlockResult]) -> bool:
-        tasks: dict[int, list[BlockHandle]] = {}
-        for result in made:
-            tasks.setdefault(result.task, []).append(result.handle)
+        found = _by_place(made)
         again: list[tuple[BlockHandle, BlockHandle]] = []
         for block, piece in blocks:
-            found = tasks.get(piece.task, [])
+            new = found.get(piece.source or (piece.task, piece.place))
             is_single = len(self.lineage.of(block.block_id)) == 1
-            if not is_single or piece.place >= len(found) or not piece.is_again(found[piece.place]):
+            if not is_single or new is None or not piece.is_again(new):
                 return False
-            again.append((block, found[piece.place]))
+            again.append((block, new))
         for block, new in again:
             self.store.rewrite_from(block, new)
         return True
@@ -134,6 +135,16 @@ class RecipeRepair:
 
     def _hopeless(self, block: BlockHandle, reason: str) -> CorruptionError:
         return hopeless(block, self.tables.table_name(block), reason)
+
+
+def _by_place(made: Sequence[BlockResult]) -> dict[tuple[str | int, int], BlockHandle]:
+    """Blocks by what a Piece says of theirs: source and number, else task and place."""
+    found: dict[tuple[str | int, int], BlockHandle] = {}
+    counts: dict[int, int] = {}
+    for result in made:
+        place = counts[result.task] = counts.get(result.task, -1) + 1
+        found[result.source or (result.task, place)] = result.handle
+    return found
 
 
 def _is_same(pieces: Sequence[Piece], made: Sequence[BlockResult], schema: Schema) -> bool:

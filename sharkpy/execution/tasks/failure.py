@@ -6,6 +6,8 @@ import errno
 import os
 import re
 import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from sharkpy.errors import (
     CancelledError,
@@ -50,6 +52,24 @@ def as_shark_error(error: BaseException) -> SharkError:
     place = traceback.extract_tb(error.__traceback__)
     where = f" in {place[-1].name}, line {place[-1].lineno}" if place else ""
     return InternalError(f"{type(error).__name__}{where}: {_first_lines(str(error))}")
+
+
+def raised_by(label: str, rows: Iterable[object]) -> Iterator[object]:
+    """`rows`, which a user's program makes while they are read: what that raises names the program's line."""
+    try:
+        yield from rows
+    except (SharkError, MemoryError):
+        raise
+    except Exception as error:
+        said = f": {_first_lines(str(error))}" if str(error) else ""
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_below(frame.filename)]
+        place = f" ({frames[-1].filename}, line {frames[-1].lineno}, in {frames[-1].name})" if frames else ""
+        raise ExecutionError(f"{label} raised {type(error).__name__}{said}{place}", sqlstate="38000") from error
+
+
+def _is_below(file: str) -> bool:
+    """Whether code is Spark's or the engine's own."""
+    return bool({"pyspark", "sharkpy"} & set(Path(file).parts))
 
 
 def is_disk_full(text: str) -> bool:

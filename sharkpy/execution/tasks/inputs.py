@@ -9,16 +9,18 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.cancellation import Cancellation
+from sharkpy.cancellation import Cancellation, checked
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_beside
 from sharkpy.errors import CorruptionError, ExecutionError, InternalError
+from sharkpy.execution.tasks.failure import raised_by
 from sharkpy.execution.tasks.operator_figures import OperatorFigures
 from sharkpy.physical.stage import (
     BlockColumns,
@@ -26,6 +28,7 @@ from sharkpy.physical.stage import (
     DataInput,
     ExchangeColumns,
     FileColumns,
+    GivenColumns,
     StageProgram,
     TaskInput,
 )
@@ -103,6 +106,10 @@ class TaskData:
     """For the queries below steps."""
     statement: Cancellation | None = None
     """What ends the task from outside, for steps that run something beside it."""
+    given: Iterable[object] = ()
+    """What a Python program hands over to the task, to be read once."""
+    number: int = 0
+    """The task's own, for errors."""
 
 
 class BatchStream:
@@ -151,7 +158,7 @@ def open_input(spec: DataInput, data: TaskData, metrics: TaskMetrics) -> Relatio
             _count_places(handles, metrics)
             return _read_blocks(spec, handles, data)
         case FileColumns(relation):
-            return [_files(spec, dict(data.part.splits).get(relation, ()), metrics)]
+            return [_files(spec, dict(data.part.splits).get(relation, ()), metrics, data.threads)]
         case ExchangeColumns(_, exchange_id, schema, spread):
             table = read_payloads(data.payloads.get(exchange_id, ()), arrow_schema(schema), spread)
             metrics.rows_in += table.num_rows
@@ -160,6 +167,8 @@ def open_input(spec: DataInput, data: TaskData, metrics: TaskMetrics) -> Relatio
             if exchange_id not in data.broadcasts:
                 raise InternalError(f"broadcast {exchange_id} was not sent to the task")
             return [data.broadcasts[exchange_id]]
+        case GivenColumns():
+            return [_given(spec, data, metrics)]
 
 
 @contextmanager
@@ -354,34 +363,47 @@ def _rows_only(num_rows: int) -> pa.Table:
     return pa.table({"_": pa.repeat(pa.scalar(True), num_rows)})
 
 
-def _files(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics) -> BatchStream:
+def _files(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics, threads: int) -> BatchStream:
     from sharkpy.execution.tasks.parquet_scan import note_files, parquet_query
 
     def note_read() -> None:
         metrics.rows_in += note_files(spec, splits, metrics.read)
 
-    stream = _read_splits(spec, splits, metrics)
+    stream = _read_splits(spec, splits, metrics, threads)
     query = parquet_query(spec, splits)
     return stream if query is None else ParquetScan(query, stream, note_read)
 
 
-def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics) -> BatchStream:
+def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetrics, threads: int) -> BatchStream:
+    from sharkpy.sources.read_ahead import read_splits
     from sharkpy.sources.read_split import read_split
 
-    names = spec.names or spec.schema.names[:1]
-    aliases = spec.aliases or ("_",)
-    schema = pa.schema(
-        [(alias, field.type) for alias, field in zip(aliases, arrow_schema(spec.schema.select(names)), strict=True)]
-    )
+    columns = list(zip(spec.aliases, arrow_schema(spec.schema.select(spec.names)), strict=True))
+    schema = pa.schema([(alias, field.type) for alias, field in columns] or [("_", pa.bool_())])
+
+    def read(split: Split, counted: ReadMetrics) -> Iterator[pa.RecordBatch]:
+        return read_split(split, spec.schema, spec.names, counted)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for split in splits:
+        for split, parts in itertools.groupby(read_splits(splits, read, metrics.read, threads), itemgetter(0)):
             origin = f"{split.partition}/{Path(split.path).name}:{split.start}"
             choose = spec.sample.chooser(origin) if spec.sample else None
-            for batch in read_split(split, spec.schema, names, metrics.read):
+            for _, batch in parts:
                 metrics.rows_in += batch.num_rows
-                if choose is not None:
-                    batch = batch.filter(pa.array(choose(batch.num_rows)))
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+                arrays = batch.columns or [pa.repeat(pa.scalar(True), batch.num_rows)]
+                rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
+                yield rows if choose is None else rows.filter(pa.array(choose(rows.num_rows)))
+
+    return BatchStream(schema, batches)
+
+
+def _given(spec: GivenColumns, data: TaskData, metrics: TaskMetrics) -> BatchStream:
+    """Rows of a Python program, which are read once; reading them ends with the statement."""
+    schema = arrow_schema(spec.schema)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in spec.read(raised_by(spec.label, checked(data.given)), data.number):
+            metrics.rows_in += batch.num_rows
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
     return BatchStream(schema, batches)

@@ -6,7 +6,6 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from sharkpy.execution.tasks.report import FileResult
 from sharkpy.execution.tasks.sinks import write_file
 from sharkpy.physical.stage import FileSink
 from sharkpy.sources.convert import convert_columns
+from sharkpy.sources.layout import staged_subfolder
 
 
 def write_partitioned_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: int) -> Iterator[FileResult]:
@@ -33,7 +33,7 @@ def write_partitioned_files(batches: Iterable[pa.RecordBatch], sink: FileSink, p
             raise too_many_partitions("one task", len(files), MAX_TASK_PARTITIONS)
         again = f"-{files[name]}" if files[name] else ""
         files[name] += 1
-        folder = replace(sink, directory=str(Path(sink.directory, name)), partition_columns=())
+        folder = replace(sink, directory=staged_subfolder(sink.directory, name), partition_columns=())
         rows, into = in_form((rows for _, rows in members), folder, name)
         yield from write_file(rows, into, f"part-{partition:05d}{again}")
 

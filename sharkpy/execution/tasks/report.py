@@ -22,11 +22,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """A block that a BlockSink stored in the task of that number."""
+    """A block that a BlockSink stored in the task of that number.
+
+    `source`: the scanned block that all its rows are from, and its number among those made of it.
+    """
 
     handle: BlockHandle
     statistics: BlockStatistics
     task: int = 0
+    source: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

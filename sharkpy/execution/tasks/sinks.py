@@ -83,7 +83,7 @@ def windows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[list[pa.R
 
 def write_blocks(batches: Iterable[pa.RecordBatch], sink: BlockSink, context: SinkContext) -> Iterator[BlockResult]:
     """Rows to encoded blocks of at most `block_rows`; a task without rows stores nothing."""
-    for table in _block_tables(batches, sink.schema, sink.block_rows, context.block_bytes):
+    for table in block_tables(batches, sink.schema, sink.block_rows, context.block_bytes):
         yield write_block(table, sink, context)
 
 
@@ -96,9 +96,10 @@ def write_block(table: pa.Table, sink: BlockSink, context: SinkContext, bucket: 
     return BlockResult(replace(handle, bucket=bucket, checksum=checksum), encoded.statistics, context.partition)
 
 
-def _block_tables(
+def block_tables(
     batches: Iterable[pa.RecordBatch], schema: Schema, block_rows: int, block_bytes: int
 ) -> Iterator[pa.Table]:
+    """The rows in tables of `block_rows`, or fewer where they have `block_bytes`."""
     pending: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -126,7 +127,10 @@ def write_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: in
 
 
 def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> Iterator[FileResult]:
-    """Rows to the file `name`, put in place when it is complete; without rows there is none."""
+    """Rows to the file `name`, put in place when it is complete; without rows there is none.
+
+    The folder is there while the statement runs: a task that outlives it must not make it anew.
+    """
     from sharkpy.sources.registry import file_suffix, source
     from sharkpy.types import arrow_schema
 
@@ -136,7 +140,6 @@ def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> 
     if first is None:
         return
     folder = Path(sink.directory)
-    folder.mkdir(parents=True, exist_ok=True)
     suffix = file_suffix(sink.format, sink.properties)
     path = folder / f"{name}{suffix}"
     # A name of its own for each attempt: two of them may run at once.

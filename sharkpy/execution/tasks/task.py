@@ -26,6 +26,7 @@ from sharkpy.execution.tasks.inputs import (
     registered_inputs,
     relation_batches,
 )
+from sharkpy.execution.tasks.matrix_blocks import write_matrix_blocks
 from sharkpy.execution.tasks.operator_figures import read_figures
 from sharkpy.execution.tasks.partitioned_files import in_form, write_partitioned_files
 from sharkpy.execution.tasks.report import BlockResult, FileResult
@@ -45,6 +46,7 @@ from sharkpy.physical.stage import (
     Bucketing,
     FileSink,
     HashSink,
+    MatrixLayout,
     RangeSink,
     ResultSink,
     SingleSink,
@@ -79,6 +81,9 @@ def run_task(
             case SingleSink() | BroadcastSink() | ResultSink():
                 with task_batches(program, data, connection, metrics, batch_rows) as batches:
                     yield from single_payloads(batches, schema, context.exchange_id)
+            case BlockSink(layout=MatrixLayout()) as sink:
+                query = partial(_query_batches, program, metrics=metrics, batch_rows=batch_rows)
+                yield from write_matrix_blocks(program, sink, data, connection, context, query)
             case BlockSink(buckets=Bucketing() as buckets) as sink:
                 keyed = partial(_bucket_sql, program, buckets, connection)
                 with _keyed_batches(program, keyed, data, connection, metrics, batch_rows) as batches:
@@ -130,6 +135,22 @@ def task_batches(
             return
         with _query(connection, relations, program, program.sql, metrics, batch_rows) as reader:
             yield _counted((conform(batch, schema) for batch in reader), metrics)
+
+
+@contextmanager
+def _query_batches(
+    program: StageProgram, data: TaskData, connection: DuckDBPyConnection, metrics: TaskMetrics, batch_rows: int
+) -> Generator[Iterator[pa.RecordBatch]]:
+    """As `task_batches`, in the types that the query has, by threads that count side by side."""
+    own = metrics.below()
+    with _relations(program, data, own, batch_rows) as relations:
+        if not program.sql:
+            yield _counted(relation_batches(next(iter(relations.values()))), own)
+        else:
+            with _query(connection, relations, program, program.sql, own, batch_rows) as reader:
+                yield _counted(iter(reader), own)
+    metrics.take_in(own)
+    metrics.rows_out += own.rows_out
 
 
 @contextmanager
@@ -235,9 +256,15 @@ def _pass_through(relations: dict[str, Relation], schema: pa.Schema) -> Iterator
 
 
 def _counted(batches: Iterator[pa.RecordBatch], metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        metrics.rows_out += batch.num_rows
-        yield batch
+    """A query that fails behind its first rows says so itself: Arrow's reader raises OSError for DuckDB's errors, and
+    who writes the rows would take it for one of the file.
+    """
+    try:
+        for batch in batches:
+            metrics.rows_out += batch.num_rows
+            yield batch
+    except OSError as error:
+        raise as_shark_error(error) from error
 
 
 _TASK_MODULES = (

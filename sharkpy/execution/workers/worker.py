@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -25,12 +26,13 @@ from sharkpy.execution.tasks.in_place import InPlaceRebuild
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskData, TaskMetrics, payload_exchange, payload_order
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
-from sharkpy.execution.tasks.task import run_task
+from sharkpy.execution.tasks.task import run_task, task_batches
 from sharkpy.execution.workers.broadcast import BroadcastSource, load_broadcast
-from sharkpy.execution.workers.connection import ConnectionSettings, process_pool
+from sharkpy.execution.workers.connection import ConnectionPool, ConnectionSettings, process_pool
 from sharkpy.execution.workers.frame_files import FrameBuffer, send_frame
-from sharkpy.execution.workers.stop_file import ending_with
-from sharkpy.physical.stage import StageProgram, TaskInput
+from sharkpy.execution.workers.stop_file import ending_with, stop_file
+from sharkpy.execution.workers.task_error import TaskError, is_heard, job_property
+from sharkpy.physical.stage import GivenColumns, StageProgram, TaskInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +71,12 @@ class StageTask:
     reports: Any = None
     """Spark accumulator for the report. A failed task reports its error instead of failing: no retry, no Java trace."""
 
-    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Any]:
+    def __call__(self, partition: int, frames: Iterable[Any]) -> Iterator[Any]:
+        """`frames` are an RDD's own elements where the program reads what is given."""
         with ending_with(self.stop_file) as statement:
             yield from self._run(partition, frames, statement)
 
-    def _run(self, partition: int, frames: Iterable[bytes], statement: Cancellation) -> Iterator[Any]:
+    def _run(self, partition: int, frames: Iterable[Any], statement: Cancellation) -> Iterator[Any]:
         start, cpu_start = time.perf_counter(), time.process_time()
         metrics = TaskMetrics(is_profiled=self.settings.is_profiled)
         results: list[BlockResult | FileResult] = []
@@ -92,9 +95,32 @@ class StageTask:
         except Exception as failure:  # noqa: BLE001 - whatever it was, the driver must learn of it
             error = as_shark_error(failure)
             self._drop_damaged(partition, error)
+            if not is_heard(self.run_id):
+                # Without its output rows would be missing in another stage.
+                raise TaskError(error) from None
         seconds = time.perf_counter() - start
         metrics.cpu_seconds = time.process_time() - cpu_start
         self.reports.add([_report(self.run_id, partition, metrics, seconds, tuple(results), error)])
+
+    def batches(self, partition: int, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
+        """The task's rows themselves, for Python code in the same process; a failure is raised, as a SharkError."""
+        metrics = TaskMetrics()
+        try:
+            with ending_with(self._stop_file_of_job()) as statement:
+                pool = process_pool(self.settings.connection)
+                data = self._data(partition, frames, metrics, statement, pool)
+                rows = self.settings.batch_rows
+                with pool.borrow() as connection, task_batches(self.program, data, connection, metrics, rows) as found:
+                    yield from found
+        except Exception as failure:
+            error = as_shark_error(failure)
+            self._drop_damaged(partition, error)
+            raise error from failure
+
+    def _stop_file_of_job(self) -> str:
+        """That of the job which the task is of: jobs of several groups begin with the same stage."""
+        group = job_property("spark.jobGroup.id")
+        return str(stop_file(Path(self.stop_file).parent, group)) if self.stop_file and group else ""
 
     def _drop_damaged(self, partition: int, error: SharkError) -> None:
         """What another host than the driver's has in memory is its own to remove: the block's copy is read instead."""
@@ -107,27 +133,39 @@ class StageTask:
                         drop_from_memory(handle.memory_path)
 
     def _outputs(
-        self, partition: int, frames: Iterable[bytes], metrics: TaskMetrics, statement: Cancellation
+        self, partition: int, frames: Iterable[Any], metrics: TaskMetrics, statement: Cancellation
     ) -> Iterator[Payload | BlockResult | FileResult]:
         pool = process_pool(self.settings.connection)
-        data = TaskData(
+        data = self._data(partition, frames, metrics, statement, pool)
+        header = partition if self.exchange_id is None else self.exchange_id
+        context = SinkContext(
+            partition, header, self.settings.writer, self.settings.block_bytes, self.settings.force_encoding
+        )
+        with pool.borrow() as connection:
+            yield from run_task(self.program, data, connection, context, metrics, self.settings.batch_rows)
+
+    def _data(
+        self,
+        partition: int,
+        frames: Iterable[Any],
+        metrics: TaskMetrics,
+        statement: Cancellation,
+        pool: ConnectionPool,
+    ) -> TaskData:
+        column_cache().limit = self.settings.scan_cache_bytes
+        is_given = any(isinstance(spec, GivenColumns) for spec in self.program.data_inputs)
+        buffer = FrameBuffer(pool.settings.decoded_limit, pool.settings.temp_directory)
+        return TaskData(
             part=_load_part(self.parts, partition),
-            payloads=payloads_by_exchange(
-                frames, FrameBuffer(pool.settings.decoded_limit, pool.settings.temp_directory)
-            ),
+            payloads={} if is_given else payloads_by_exchange(frames, buffer),
             broadcasts={exchange_id: load_broadcast(source) for exchange_id, source in self.broadcasts},
             decoded_limit=pool.settings.decoded_limit,
             rebuild=self._rebuild(metrics),
             connections=lambda _: pool.borrow(),
             statement=statement,
+            given=frames if is_given else (),
+            number=partition,
         )
-        header = partition if self.exchange_id is None else self.exchange_id
-        context = SinkContext(
-            partition, header, self.settings.writer, self.settings.block_bytes, self.settings.force_encoding
-        )
-        column_cache().limit = self.settings.scan_cache_bytes
-        with pool.borrow() as connection:
-            yield from run_task(self.program, data, connection, context, metrics, self.settings.batch_rows)
 
     def _rebuild(self, metrics: TaskMetrics) -> InPlaceRebuild | None:
         folder = self.settings.recipes_dir

@@ -38,7 +38,7 @@ class LoweredFragment:
     functions: tuple[FunctionUse, ...] = ()
 
 
-_PASSED_ON = (operators.ExchangeRead, operators.BlockScan, operators.StepOperator)
+_PASSED_ON = (operators.ExchangeRead, operators.BlockScan, operators.GivenScan, operators.StepOperator)
 """Operators whose rows need no query where nothing is asked of them."""
 
 

@@ -8,10 +8,17 @@ from sharkpy.physical.distribution import BroadcastPartitioning
 from sharkpy.physical.lowering.lower_expr import lower_logical
 from sharkpy.physical.lowering.select import Builder, Select
 from sharkpy.physical.lowering.value import Value
-from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan, ValuesScan
+from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan, GivenScan, ValuesScan
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.ranges import ColumnRange
-from sharkpy.physical.stage import BlockColumns, BroadcastColumns, ExchangeColumns, FileColumns, StageInput
+from sharkpy.physical.stage import (
+    BlockColumns,
+    BroadcastColumns,
+    ExchangeColumns,
+    FileColumns,
+    GivenColumns,
+    StageInput,
+)
 from sharkpy.types import DATE, INTEGER_TYPES, DataType, DecimalType
 from sharkpy.udf.types_duckdb import duckdb_type
 
@@ -28,6 +35,8 @@ def lower_leaf(plan: PhysicalPlan, builder: Builder) -> Select:
             return _values(plan, builder)
         case ExchangeRead():
             return _exchange(plan, builder)
+        case GivenScan():
+            return _given(plan, builder)
     raise UnsupportedError(f"{plan.label} cannot be read")
 
 
@@ -82,6 +91,12 @@ def _files(plan: FileScan, builder: Builder) -> Select:
     builder.add_input(FileColumns(relation, plan.table_schema, plan.names, aliases, plan.sample), plan)
     select = Select(relation, _columns(plan.columns))
     return select if plan.predicate is None else select.filtered(lower_logical(plan.predicate, select.scope))
+
+
+def _given(plan: GivenScan, builder: Builder) -> Select:
+    relation = builder.relation()
+    builder.add_input(GivenColumns(relation, plan.schema, plan.rows.label, plan.rows.read), plan)
+    return Select(relation, _columns(plan.columns))
 
 
 def _exchange(plan: ExchangeRead, builder: Builder) -> Select:

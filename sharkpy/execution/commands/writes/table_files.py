@@ -10,6 +10,7 @@ from sharkpy.catalog.shared_folders import require_own_folder
 from sharkpy.errors import UnsupportedError
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.commands.writes.staging import table_staging, while_known
 from sharkpy.sources import layout
 from sharkpy.sources.plain_files import PlainFiles
 
@@ -41,10 +42,11 @@ class TableFiles:
     @classmethod
     def begin(cls, table: Table, overwrite: bool, session: CommandSession) -> TableFiles:
         location = table_folder(table, overwrite=overwrite)
-        return cls(table, location, layout.new_staging(location), overwrite, session)
+        return cls(table, location, table_staging(table, location, session), overwrite, session)
 
     def prepare(self) -> None:
-        layout.sync_staged(self.staging)
+        with while_known(self.table, self.session):
+            layout.sync_staged(self.staging)
 
     def place(self) -> None:
         self.session.catalog.require(self.table)

@@ -13,6 +13,7 @@ from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.execution.commands.partition_spec import by_values
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.commands.writes.staging import while_known
 from sharkpy.sources import layout
 from sharkpy.sources.partition_values import typed_values
 from sharkpy.sources.plain_files import PlainFiles
@@ -42,7 +43,8 @@ class TablePartitions:
     def prepare(self) -> None:
         if not self.table.is_plain:
             self._settle()
-        layout.sync_staged(self.staging)
+        with while_known(self.table, self.session):
+            layout.sync_staged(self.staging)
 
     def place(self) -> None:
         with self.session.catalog.partition_changes(self.table) as changes:

@@ -7,7 +7,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from sharkpy.batch_step import BatchStep
 from sharkpy.errors import InternalError
+from sharkpy.execution.tasks.steps.batch_function import run_batch_function
 from sharkpy.execution.tasks.steps.script import run_script
 from sharkpy.execution.tasks.steps.step_run import StepRun
 from sharkpy.execution.tasks.steps.table_function import run_table_function
@@ -25,6 +27,7 @@ RunStep: TypeAlias = Callable[[Any, Iterator[pa.RecordBatch], StepRun], Iterator
 """
 
 RUNNERS: dict[type[RowStep], RunStep] = {
+    BatchStep: run_batch_function,
     Script: run_script,
     TableFunctionStep: run_table_function,
 }

@@ -1,0 +1,32 @@
+"""Staging folders of tables that others may drop while rows are written there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sharkpy.catalog.model import Table
+from sharkpy.errors import SharkError
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.sources import layout
+
+_SYSTEM_ERRORS = "58"
+"""What the SQLSTATEs of files that are missing or cannot be written begin with."""
+
+
+def table_staging(table: Table, location: str, session: CommandSession) -> str:
+    """A new folder for the table's rows. TableNotFoundError where the table was dropped: its folder stays away."""
+    with session.catalog.transaction():
+        session.catalog.require(table)
+        return layout.new_staging(location)
+
+
+@contextmanager
+def while_known(table: Table, session: CommandSession) -> Iterator[None]:
+    """TableNotFoundError, instead of an error about files, where the table was dropped and they with it."""
+    try:
+        yield
+    except SharkError as error:
+        if error.sqlstate.startswith(_SYSTEM_ERRORS):
+            session.catalog.require(table)
+        raise

@@ -1,0 +1,35 @@
+"""The sessions of this process, for those who are given none: the newest that runs."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING
+
+from sharkpy.errors import ExecutionError
+
+if TYPE_CHECKING:
+    from sharkpy.session import SharkContext
+
+_lock = threading.Lock()
+_running: list[weakref.ref[SharkContext]] = []
+
+
+def note_started(session: SharkContext) -> None:
+    with _lock:
+        _running[:] = [ref for ref in _running if ref() is not None]
+        _running.append(weakref.ref(session))
+
+
+def note_stopped(session: SharkContext) -> None:
+    with _lock:
+        _running[:] = [ref for ref in _running if ref() not in (None, session)]
+
+
+def newest_session() -> SharkContext:
+    """ExecutionError where none runs."""
+    with _lock:
+        for ref in reversed(_running):
+            if (session := ref()) is not None:
+                return session
+    raise ExecutionError("no session runs in this process", hint="sharkpy.connect() makes one", sqlstate="08003")

@@ -1,0 +1,150 @@
+"""One pass of a function over blocks: an RDD job, or threads of this process. Lost blocks are made anew on the way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from sharkpy.cancellation import Cancellation, check_cancelled, current_cancellation, submit
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.errors import CorruptionError, SharkError, WorkersLostError
+from sharkpy.execution.blas_threads import one_blas_thread
+from sharkpy.execution.engine import Engine
+from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
+from sharkpy.execution.stages.query_run import Repair, new_group
+from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER
+from sharkpy.execution.tasks.report import TaskReport
+from sharkpy.execution.workers.frame_files import receive_frame, remove_frames
+from sharkpy.execution.workers.pass_task import Numbered, PassTask, call
+from sharkpy.udf.user.python_code import PythonCode, pickled, unpickled
+
+_MOST_RUNS = 4
+"""Times that what is missing of a pass is run, where blocks or workers were lost."""
+
+
+@dataclass(slots=True)
+class BlockPasses:
+    """Passes over the same blocks. The parts of tasks are pickled once."""
+
+    engine: Engine
+    handles: tuple[BlockHandle, ...]
+    repair: Repair
+    pool: Pool = DEFAULT_POOL
+    _parts: tuple[bytes, ...] = ()
+    _hosts: tuple[str, ...] = ()
+    num_tasks: int = field(default=0)
+    """RDD tasks that all passes together have started."""
+
+    def run(self, function: PythonCode, argument: Any, description: str, *, in_driver: bool) -> list[Any]:
+        """[function(number, block, argument) for each block], in their order.
+
+        What a run gave is kept where it met lost blocks: after the repair only the others are run.
+        """
+        found: dict[int, Any] = {}
+        packed = b"" if in_driver else pickled(argument)
+        for attempt in range(_MOST_RUNS):
+            check_cancelled()
+            rest = [(number, handle) for number, handle in enumerate(self.handles) if number not in found]
+            if in_driver:
+                error = self._run_here(function, argument, rest, found)
+            else:
+                error = self._run_job(function, packed, rest, found, description)
+            if error is None:
+                return [found[number] for number in range(len(self.handles))]
+            if attempt + 1 == _MOST_RUNS or not isinstance(error, (CorruptionError, WorkersLostError)):
+                raise error
+            if isinstance(error, CorruptionError):
+                self.repair([handle for number, handle in rest if number not in found])
+        raise AssertionError("the last run returns or raises")
+
+    def _run_here(
+        self, function: PythonCode, argument: Any, rest: Sequence[Numbered], found: dict[int, Any]
+    ) -> SharkError | None:
+        loaded = function.load()
+        lost: CorruptionError | None = None
+        cores = min(len(rest), os.cpu_count() or 1)
+        with one_blas_thread(), ThreadPoolExecutor(cores, thread_name_prefix="sharkpy-pass") as threads:
+            runs = [(number, submit(threads, _called, loaded, number, handle, argument)) for number, handle in rest]
+            try:
+                for number, run in runs:
+                    try:
+                        found[number] = run.result()
+                    except CorruptionError as error:
+                        lost = lost or error
+            except BaseException:
+                threads.shutdown(wait=True, cancel_futures=True)
+                raise
+        return lost
+
+    def _run_job(
+        self, function: PythonCode, argument: bytes, rest: Sequence[Numbered], found: dict[int, Any], description: str
+    ) -> SharkError | None:
+        jobs, group, engine = self.engine.jobs, new_group(), self.engine
+        statement = current_cancellation() or Cancellation()
+        parts, hosts = self._dealt(rest)
+        stop_file = str(jobs.stop_file(group)) if engine.is_local else ""
+        results_dir = engine.results_dir if engine.is_local else ""
+        task = PassTask(jobs.new_run(), function, parts, argument, results_dir, stop_file)
+        slots = jobs.placed_slots(hosts) if any(hosts) else jobs.slots(len(parts))
+        self.num_tasks += len(parts)
+        forget = statement.on_cancel(lambda: jobs.cancel(group))
+        try:
+            with jobs.job_group(group, description, self.pool), jobs.reported(task.run_id, _unheard):
+                for frame in jobs.collect(jobs.stage_rdd(slots, task), range(len(parts)), is_all=True):
+                    found.update(unpickled(memoryview(receive_frame(frame))[PAYLOAD_HEADER:]))
+                jobs.check_tasks(task.run_id, range(len(parts)))
+        except SharkError as error:
+            statement.check()
+            return error
+        finally:
+            forget()
+            remove_frames(engine.results_dir, f"{task.run_id}-")
+        statement.check()
+        return None
+
+    def _dealt(self, rest: Sequence[Numbered]) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
+        """The blocks of each task, pickled, and the host that it should run on."""
+        if len(rest) == len(self.handles) and self._parts:
+            return self._parts, self._hosts
+        dealt = deal_blocks(rest, self.engine.parallelism)
+        parts, hosts = tuple(map(pickled, dealt)), tuple(part[0][1].host for part in dealt)
+        if len(rest) == len(self.handles):
+            self._parts, self._hosts = parts, hosts
+        return parts, hosts
+
+
+def deal_blocks(blocks: Sequence[Numbered], num_tasks: int) -> list[tuple[Numbered, ...]]:
+    """At most `num_tasks` runs of blocks of about equal bytes; more where they lie on more hosts: a run is of one."""
+    by_host: dict[str, list[Numbered]] = {}
+    for block in blocks:
+        by_host.setdefault(block[1].host, []).append(block)
+    total = sum(handle.size_bytes for _, handle in blocks) or 1
+    parts: list[tuple[Numbered, ...]] = []
+    for held in by_host.values():
+        size = sum(handle.size_bytes for _, handle in held)
+        parts += _cut(held, max(1, min(len(held), round(num_tasks * size / total))))
+    return parts
+
+
+def _cut(blocks: Sequence[Numbered], count: int) -> list[tuple[Numbered, ...]]:
+    """In the order of the blocks."""
+    parts: list[list[Numbered]] = [[] for _ in range(count)]
+    total = sum(handle.size_bytes for _, handle in blocks) or 1
+    before = 0
+    for block in blocks:
+        middle = before + block[1].size_bytes / 2
+        parts[min(count - 1, int(middle * count / total))].append(block)
+        before += block[1].size_bytes
+    return [tuple(part) for part in parts if part]
+
+
+def _called(function: Callable[..., Any], number: int, handle: BlockHandle, argument: Any) -> Any:
+    check_cancelled()
+    return call(function, number, handle, argument)
+
+
+def _unheard(report: TaskReport) -> None:
+    """Nobody follows a pass's tasks."""

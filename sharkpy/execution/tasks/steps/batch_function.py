@@ -1,0 +1,20 @@
+"""Runs Python code from batches to batches over the rows of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from sharkpy.batch_step import BatchStep
+from sharkpy.execution.tasks.steps.step_run import StepRun
+
+
+def run_batch_function(step: BatchStep, rows: Iterator[pa.RecordBatch], run: StepRun) -> Iterator[pa.RecordBatch]:
+    from pyspark.serializers import CPickleSerializer
+
+    function = CPickleSerializer().loads(step.function)  # type: ignore[no-untyped-call]
+    for batch in rows:
+        run.end.check()
+        if batch.num_rows:
+            yield from function(batch)

@@ -1,0 +1,40 @@
+"""The picklable function of a job that calls a Python function once for each of some numbers."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sharkpy.execution.tasks.failure import as_shark_error
+from sharkpy.execution.tasks.report import TaskReport
+from sharkpy.execution.workers.stop_file import ending_with
+from sharkpy.udf.user.python_code import pickled
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTask:
+    """Task i computes `function(numbers[i], argument)`; its one output frame is the pickled result."""
+
+    run_id: int
+    function: Callable[[int, Any], Any]
+    """Of a module that workers have: it goes by its name."""
+    numbers: tuple[int, ...]
+    argument: Any
+    stop_file: str = ""
+    """The file whose appearance ends the task's process."""
+    reports: Any = None
+    """Spark accumulator for the report. A failed task reports its error instead of failing: no retry, no Java trace."""
+
+    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[bytes]:
+        # A worker whose input was not read to its end is not used again.
+        deque(frames, maxlen=0)
+        start, error = time.perf_counter(), None
+        with ending_with(self.stop_file):
+            try:
+                yield pickled(self.function(self.numbers[partition], self.argument))
+            except Exception as failure:  # noqa: BLE001 - whatever it was, the driver must learn of it
+                error = as_shark_error(failure)
+        self.reports.add([TaskReport(self.run_id, partition, seconds=time.perf_counter() - start, error=error)])

@@ -1,0 +1,90 @@
+"""The picklable function of a pass over blocks: a function called on each of them, mapped."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from sharkpy.columnar.block import Block
+from sharkpy.columnar.executor_store import drop_from_memory
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.host import is_beside
+from sharkpy.columnar.store import open_block
+from sharkpy.errors import CorruptionError, ExecutionError, SharkError
+from sharkpy.execution.tasks.failure import as_shark_error
+from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER
+from sharkpy.execution.tasks.report import TaskReport
+from sharkpy.execution.workers.frame_files import send_frame
+from sharkpy.execution.workers.stop_file import ending_with
+from sharkpy.udf.user.python_code import RAISED, PythonCode, pickled, unpickled
+
+BlockFunction = Callable[[int, Block, Any], Any]
+"""What a pass computes of a block: of its number, the block, and the pass's argument."""
+Numbered = tuple[int, BlockHandle]
+_TRACE_LINES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class PassTask:
+    """Task i calls `function` on the blocks of `parts[i]`; its one output frame is the pickled list of
+    (number, result).
+
+    Lost or damaged blocks are passed over: the first of them is the error that the task reports.
+    """
+
+    run_id: int
+    function: PythonCode
+    parts: tuple[bytes, ...]
+    """Pickled tuples of numbers and handles."""
+    argument: bytes
+    """Pickled."""
+    results_dir: str
+    stop_file: str = ""
+    reports: Any = None
+
+    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Any]:
+        # A worker whose input was not read to its end is not used again.
+        deque(frames, maxlen=0)
+        start = time.perf_counter()
+        error: SharkError | None = None
+        results: list[tuple[int, Any]] = []
+        rows = 0
+        with ending_with(self.stop_file):
+            try:
+                function, argument = self.function.load(), unpickled(self.argument)
+                for number, handle in unpickled(self.parts[partition]):
+                    try:
+                        results.append((number, call(function, number, handle, argument)))
+                        rows += handle.num_rows
+                    except CorruptionError as failure:
+                        error = error or failure
+                        if handle.host and is_beside(handle.host):
+                            # What another host than the driver's has in memory is its own to remove.
+                            drop_from_memory(handle.memory_path)
+            except Exception as failure:  # noqa: BLE001 - whatever it was, the driver must learn of it
+                error = as_shark_error(failure)
+            if results:
+                frame = pa.py_buffer(bytes(PAYLOAD_HEADER) + pickled(results))
+                yield send_frame(frame, self.results_dir, f"{self.run_id}-")
+        seconds = time.perf_counter() - start
+        self.reports.add([TaskReport(self.run_id, partition, rows, seconds=seconds, error=error)])
+
+
+def call(function: BlockFunction, number: int, handle: BlockHandle, argument: Any) -> Any:
+    """`function` on a mapped block; ExecutionError naming function and block where it raises."""
+    block = open_block(handle)
+    try:
+        return function(number, block, argument)
+    except (SharkError, MemoryError):
+        raise
+    except Exception as error:
+        lines = "".join(traceback.format_exception(error)).strip().splitlines()[-_TRACE_LINES:]
+        name = getattr(function, "__name__", type(function).__name__)
+        message = f'function "{name}" raised {type(error).__name__} on block {number}'
+        raise ExecutionError("\n".join([f"{message}:", *lines]), sqlstate=RAISED) from error

@@ -1,0 +1,63 @@
+"""A task's error on its way through Spark: where it cannot be reported it is raised, as text that carries it."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable
+
+from sharkpy.errors import ExecutionError, SharkError
+
+HEARD_RUN = "sharkpy.run"
+"""The local property of a job that says which run of a stage reports to it; tasks of other runs raise their errors."""
+EXTERNAL = "38000"
+"""SQLSTATE of code that is not the engine's."""
+_MARK = "sharkpy-error:"
+_CARRIED = re.compile(_MARK + r"([A-Za-z0-9+/=]+)")
+_TRACE = re.compile(r"Traceback \(most recent call last\):\n(?: .*\n|\n)*(?P<said>\S[^\n]*)")
+
+
+class TaskError(Exception):
+    """Readable, with the error itself behind it."""
+
+    def __init__(self, error: SharkError) -> None:
+        from pyspark.serializers import CPickleSerializer
+
+        pickled = CPickleSerializer().dumps(error)  # type: ignore[no-untyped-call]
+        super().__init__(f"{error}\n{_MARK}{base64.b64encode(pickled).decode()}")
+
+
+def carried_error(said: Iterable[str]) -> SharkError | None:
+    """The error that Spark's messages carry."""
+    from pyspark.serializers import CPickleSerializer
+
+    for text in said:
+        if found := _CARRIED.search(text):
+            error = CPickleSerializer().loads(base64.b64decode(found[1]))  # type: ignore[no-untyped-call]
+            if isinstance(error, SharkError):
+                return error
+    return None
+
+
+def quoted_error(said: Iterable[str]) -> SharkError | None:
+    """The error of Python code whose traceback Spark's messages quote."""
+    for text in said:
+        if found := _TRACE.search(text):
+            return ExecutionError(f"a task failed: {found['said']}", sqlstate=EXTERNAL)
+    return None
+
+
+def is_heard(run_id: int) -> bool:
+    """Whether the job that this task is of hears the reports of that run.
+
+    Otherwise its output was lost and is made again for a later stage, or for an RDD's action.
+    """
+    return job_property(HEARD_RUN) == str(run_id)
+
+
+def job_property(name: str) -> str | None:
+    """A local property of the job that this task is of."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return None if context is None else context.getLocalProperty(name)

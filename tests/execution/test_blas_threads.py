@@ -1,0 +1,38 @@
+"""BLAS is held to one thread while somebody asks for it, and has its own number again behind the last of them."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from sharkpy.execution.blas_threads import _libraries, one_blas_thread
+
+
+def numbers() -> list[int]:
+    return [get() for get, _ in _libraries(len(sys.modules))]
+
+
+def test_one_thread_until_the_last_is_done() -> None:
+    np.ones((4, 4)) @ np.ones((4, 4))
+    if not numbers():
+        pytest.skip("NumPy's BLAS is none that is known")
+    before = numbers()
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with one_blas_thread():
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=hold)
+    with one_blas_thread():
+        assert set(numbers()) == {1}
+        thread.start()
+        entered.wait()
+    assert set(numbers()) == {1}
+    leave.set()
+    thread.join()
+    assert numbers() == before

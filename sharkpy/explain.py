@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy import conf as settings
 from sharkpy.catalog.model import Table
-from sharkpy.commands import ChangeRows, Command, Explain, MultiInsert, queries_of
+from sharkpy.commands import ChangeRows, Command, Explain, GenerateTable, MultiInsert, queries_of
 from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.explain_forms import FORMS
 from sharkpy.explain_tree import format_seconds, run_tree
@@ -18,6 +18,7 @@ from sharkpy.physical.distribution import Single
 from sharkpy.physical.operators import Exchange, ExchangeRead
 from sharkpy.physical.stage import ResultSink, StageProgram, StepColumns
 from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange
+from sharkpy.udf.user.function import shown_name
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.profile import QueryProfile
@@ -33,6 +34,9 @@ def explain(command: Explain, context: SharkContext) -> CommandResult:
     statement = command.statement
     if isinstance(statement, Command):
         lines.append(_title(statement))
+    if isinstance(statement, GenerateTable):
+        lines += _generate_lines(command, statement, context)
+        return text_rows(("plan",), [(line,) for line in lines])
     if isinstance(statement, (MultiInsert, ChangeRows)):
         lines += _branch_lines(command, statement, context)
         return text_rows(("plan",), [(line,) for line in lines])
@@ -57,6 +61,8 @@ def _title(command: Command) -> str:
     table = getattr(command, "table", None)
     name = getattr(table, "name", None) or getattr(command, "name", "") or getattr(command, "path", "")
     verb = getattr(command, "verb", type(command).__name__)
+    if isinstance(command, GenerateTable):
+        name = shown_name(command.function)
     return f"== {verb} {name}".rstrip() + " =="
 
 
@@ -67,6 +73,20 @@ def _facts(command: Command) -> Iterator[str]:
         if one.name not in ("name", "altered", "schema") and value not in (one.default, False, None, ()):
             text = value.qualified_name if isinstance(value, Table) else str(value)
             yield f"{one.name.replace('_', ' ')}: {text}"
+
+
+def _generate_lines(command: Explain, statement: GenerateTable, context: SharkContext) -> Iterator[str]:
+    """The function, its result and its arguments, each query with its plan."""
+    from sharkpy.ml.generate.generate_table import function_of
+
+    yield f"function: {function_of(statement).usage}"
+    yield f"result: {'rows' if statement.name is None else f'table {statement.database}.{statement.name}'}"
+    for number, one in enumerate(statement.arguments, start=1):
+        yield f"argument {one.name or number}: {' '.join(one.text.split())}"
+        if isinstance(one.value, LogicalPlan):
+            yield from _query_lines(replace(command, analyze=False), one.value, context)
+    if command.analyze:
+        yield from _command_run(statement, context)
 
 
 def _branch_lines(command: Explain, statement: MultiInsert | ChangeRows, context: SharkContext) -> Iterator[str]:
@@ -163,7 +183,8 @@ def _command_run(command: LogicalPlan | Command, context: SharkContext) -> Itera
         return
     started = time.perf_counter()
     with context.observed_profiles() as profiles:
-        run_command(command, context)
+        for _ in run_command(command, context).stream or ():
+            pass
     yield f"== Run: {format_seconds(time.perf_counter() - started)} in all =="
     for profile in profiles:
         yield from _profile_lines(profile)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sharkpy.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.functions import CatalogFunction
+    from sharkpy.catalog.functions import CatalogFunction, ModelFunction
     from sharkpy.catalog.model import Database, Table
     from sharkpy.execution.stages.stage import Stage
     from sharkpy.physical.plan import PhysicalPlan
@@ -55,6 +55,9 @@ class CatalogLookups:
 
     def table_names(self, database: str) -> Iterable[str]:
         return self._catalog.table_names(database)
+
+    def model_function(self, table: Table, method: str) -> ModelFunction:
+        return self._catalog.model_function(table, method)
 
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         found = self._catalog.resource_paths(kind)

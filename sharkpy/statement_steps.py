@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING
 
-from sharkpy.commands import Command, CreateTable, Explain, Insert
+from sharkpy.commands import Command, CreateTable, Explain, GenerateTable, Insert
 from sharkpy.errors import BlocksReplacedError, InternalError
 from sharkpy.logical import LogicalPlan, Step
 from sharkpy.physical.plan_step import runs_scripts
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sharkpy.execution.stages.runner import Runner
     from sharkpy.execution.statement import Statement
     from sharkpy.session import SharkContext
+
+_WRITERS = (Insert, CreateTable, GenerateTable)
 
 
 class PreparedStatement:
@@ -62,7 +64,8 @@ class PreparedStatement:
         """Whether the query is known to; a script within a command or an expression is met when that runs."""
         if self._known is not None:
             return runs_scripts(self._known.physical)
-        return isinstance(self._bound, LogicalPlan) and any(map(_is_script, self._bound.walk()))
+        queries = self._bound.queries if isinstance(self._bound, GenerateTable) else (self._bound,)
+        return any(_is_script(node) for one in queries if isinstance(one, LogicalPlan) for node in one.walk())
 
     @property
     def yields_rows(self) -> bool:
@@ -77,8 +80,8 @@ class PreparedStatement:
 
     @property
     def rows_written(self) -> int | None:
-        """How many rows an INSERT or CREATE TABLE that was run has written; None for other statements."""
-        return self._statement.rows_written if isinstance(self._bound, (Insert, CreateTable)) else None
+        """How many rows an INSERT, CREATE TABLE or GENERATE that was run has written; None for other statements."""
+        return self._statement.rows_written if isinstance(self._bound, _WRITERS) else None
 
     def cancel(self) -> None:
         self._statement.cancel()
@@ -114,9 +117,26 @@ class PreparedStatement:
         if command is None:
             raise InternalError("a statement that is neither bound nor known")
         answer = run_command(command, self._session)
+        if answer.stream is not None:
+            return self._streamed(answer.schema, answer.stream)
         self._end(self._statement)
         batches = answer.table.to_batches() if answer.table is not None else ()
         return Result(answer.schema, batches, is_text=isinstance(command, Explain))
+
+    def _streamed(self, schema: Schema, batches: Generator[pa.RecordBatch]) -> Result:
+        """A command's rows, made while they are read."""
+
+        def end() -> None:
+            batches.close()
+            self._end(self._statement)
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from self._statement.steps(batches)
+            finally:
+                end()
+
+        return Result(schema, rows(), on_close=end, on_cancel=self._statement.cancel)
 
     def _planned(
         self, plan: LogicalPlan, runner: Runner, lookups: CatalogLookups, snapshot: QuerySnapshot

@@ -136,6 +136,15 @@ CONDITIONAL_FUNCTIONS = (
         example="enforce_constraint(1 = 1)",
     ),
     ScalarFunction(
+        "require",
+        takes(BOOLEAN, STRING),
+        returns(BOOLEAN),
+        "CASE WHEN {0} THEN TRUE ELSE error(coalesce({1}, 'NULL')) END",
+        NullPolicy.CUSTOM,
+        doc="true, or an error with this message; the same each time, so that rows can be computed anew",
+        example="require(1 = 1, 'odd numbers')",
+    ),
+    ScalarFunction(
         "assert_true_oom",
         lambda types: types if len(types) == 1 and types[0] == BOOLEAN else None,
         returns(NULL),

@@ -24,6 +24,8 @@ FORMS = {
     "extract": "a part of a date or time: year, quarter, month, week, day, dayofweek, doy, hour, minute, second",
     "position": "where a part begins in a string, from 1; 0 where it is absent",
     "try_cast": "as CAST",
+    "predict": "what the model kept as the table of that name predicts of these features",
+    "predict_proba": "the probability of each class, in the order of the classes, by the model of that name",
     "grouping": "1 where the column is aggregated away in the row's grouping set, else 0",
     **built_in.DOCS,
     **{name: f"its argument as {dtype}, as CAST gives it" for name, dtype in CAST_FUNCTIONS.items()},

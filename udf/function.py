@@ -113,3 +113,16 @@ class TableFunction:
     doc: str = ""
     example: str = ""
     literal_columns: Callable[[Sequence[DataType], Sequence[object]], Sequence[tuple[str, DataType]]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationFunction:
+    """A function of whole tables, which GENERATE calls in the session's process; no query does.
+
+    `usage` is its name with its arguments; `example` the end of a GENERATE statement.
+    """
+
+    name: str
+    usage: str
+    doc: str = ""
+    example: str = ""

@@ -13,7 +13,7 @@ from sharkpy.udf.conditional_functions import CONDITIONAL_FUNCTIONS
 from sharkpy.udf.date_functions import DATE_FUNCTIONS
 from sharkpy.udf.format_functions import FORMAT_FUNCTIONS
 from sharkpy.udf.forms import FORMS
-from sharkpy.udf.function import AggregateFunction, ScalarFunction, TableFunction, WindowFunction
+from sharkpy.udf.function import AggregateFunction, RelationFunction, ScalarFunction, TableFunction, WindowFunction
 from sharkpy.udf.hash_functions import HASH_FUNCTIONS
 from sharkpy.udf.higher_order_functions import HIGHER_ORDER_FUNCTIONS
 from sharkpy.udf.json_functions import JSON_FUNCTIONS
@@ -23,6 +23,7 @@ from sharkpy.udf.math_functions import MATH_FUNCTIONS
 from sharkpy.udf.misc_functions import MISC_FUNCTIONS
 from sharkpy.udf.operators import OPERATORS
 from sharkpy.udf.refused import REFUSED
+from sharkpy.udf.relation_functions import RELATION_FUNCTIONS
 from sharkpy.udf.session_functions import SESSION_FUNCTIONS
 from sharkpy.udf.sketch_aggregates import SKETCH_FUNCTIONS
 from sharkpy.udf.spark_functions import SPARK_FUNCTIONS
@@ -34,7 +35,7 @@ from sharkpy.udf.user.function import find as find_user_function
 from sharkpy.udf.window_functions import WINDOW_FUNCTIONS
 from sharkpy.udf.xml_functions import XML_FUNCTIONS
 
-Row = TypeVar("Row", ScalarFunction, AggregateFunction, TableFunction)
+Row = TypeVar("Row", ScalarFunction, AggregateFunction, TableFunction, RelationFunction)
 
 _SCALARS: dict[str, ScalarFunction] = {
     row.name: row
@@ -64,6 +65,7 @@ _SCALARS: dict[str, ScalarFunction] = {
 _AGGREGATES: dict[str, AggregateFunction] = {row.name: row for row in AGGREGATES}
 _WINDOWS: dict[str, WindowFunction] = {row.name: row for row in WINDOW_FUNCTIONS}
 _TABLES: dict[str, TableFunction] = {row.name: row for row in TABLE_FUNCTIONS}
+_RELATIONS: dict[str, RelationFunction] = {row.name: row for row in RELATION_FUNCTIONS}
 
 
 def canonical(name: str) -> str:
@@ -95,15 +97,27 @@ def table_function(name: str) -> TableFunction | None:
     return _TABLES.get(canonical(name)) or _user_row(name, TableFunction)
 
 
+def relation_function(name: str) -> RelationFunction | None:
+    """The function of whole tables, for GENERATE."""
+    return _RELATIONS.get(canonical(name)) or _user_row(name, RelationFunction)
+
+
+def relation_functions() -> tuple[str, ...]:
+    """Names of the built-in functions of whole tables, sorted."""
+    return tuple(sorted(_RELATIONS))
+
+
 def _user_row(key: str, kind: type[Row]) -> Row | None:
     """The row behind the key of a user function."""
     function = find_user_function(key)
     return function.row if function is not None and isinstance(function.row, kind) else None
 
 
-def described(name: str) -> ScalarFunction | AggregateFunction | WindowFunction | TableFunction | None:
+def described(
+    name: str,
+) -> ScalarFunction | AggregateFunction | WindowFunction | TableFunction | RelationFunction | None:
     """The row that says what the function is for; None where there is none of that name."""
-    return scalar(name) or aggregate(name) or window(name) or table_function(name)
+    return scalar(name) or aggregate(name) or window(name) or table_function(name) or relation_function(name)
 
 
 def refused(name: str) -> str | None:
@@ -118,7 +132,7 @@ def names() -> tuple[str, ...]:
 
 def listed() -> frozenset[str]:
     """What SHOW FUNCTIONS lists: the names that queries write, and those that are known and refused."""
-    return frozenset(names()) - UNLISTED | FORMS.keys() | REFUSED.keys()
+    return frozenset(names()) - UNLISTED | FORMS.keys() | REFUSED.keys() | _RELATIONS.keys()
 
 
 def synonyms(name: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.model import Table
 from sharkpy.catalog.names import check_name
 from sharkpy.errors import BindError, ConfigurationError, FunctionNotFoundError
 from sharkpy.types import DataType
@@ -57,9 +58,26 @@ class FunctionEntry:
         return f"{self.database}.{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class ModelFunction:
+    """What a fitted model computes of a row's features, as a function of one DOUBLE for each."""
+
+    function: UserFunction
+    features: tuple[str, ...]
+    result: DataType
+
+
 CatalogFunction = UserFunction | Macro
 Loader = Callable[[FunctionEntry], UserFunction]
 """Makes the function that an entry is about; an error where its code is not there."""
+
+
+ModelLoader = Callable[[Table, str], ModelFunction]
+"""Makes a function of the model that a table holds, by the name of a method; BindError where it holds none."""
+
+
+def _no_model_loader(table: Table, method: str) -> ModelFunction:
+    raise ConfigurationError(f'{method} of the model "{table.name}" cannot be made by a catalog without a session')
 
 
 def _no_loader(entry: FunctionEntry) -> UserFunction:
@@ -78,6 +96,7 @@ class FunctionCatalog:
         self._temporary: dict[str, CatalogFunction] = {}
         self._loaded: dict[str, UserFunction] = {}
         self.loader: Loader = _no_loader
+        self.model_loader: ModelLoader = _no_model_loader
         if file.row("SELECT 1 FROM sqlite_master WHERE name = 'function_'") is None:
             file.run(_TABLE)
 
@@ -85,7 +104,8 @@ class FunctionCatalog:
         """The same permanent functions with temporary ones of its own."""
         other = FunctionCatalog.__new__(FunctionCatalog)
         other._file, other._lock = self._file, threading.RLock()
-        other._temporary, other._loaded, other.loader = {}, {}, self.loader
+        other._temporary, other._loaded = {}, {}
+        other.loader, other.model_loader = self.loader, self.model_loader
         return other
 
     def find(self, database: str, name: str) -> CatalogFunction | None:

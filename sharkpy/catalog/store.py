@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.folder_readers import FolderReaders
-from sharkpy.catalog.functions import CatalogFunction, FunctionCatalog
+from sharkpy.catalog.functions import CatalogFunction, FunctionCatalog, ModelFunction
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Database, Table, TableKind
 from sharkpy.catalog.names import DEFAULT_DATABASE, check_name
@@ -98,6 +98,10 @@ class Catalog:
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
         """What a name means to a query in `database`; None: a built-in function, or nothing."""
         return self.functions.find(database, name)
+
+    def model_function(self, table: Table, method: str) -> ModelFunction:
+        """`predict` or `predict_proba` of the model that `table` holds; BindError where it holds none, or none such."""
+        return self.functions.model_loader(table, method)
 
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         """What the session was told of by ADD FILE and its like."""

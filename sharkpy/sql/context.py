@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
-from sharkpy.catalog.functions import CatalogFunction
+from sharkpy.catalog.functions import CatalogFunction, ModelFunction
 from sharkpy.catalog.model import Database, Table
 from sharkpy.conf import TIME_ZONE, Conf
 from sharkpy.errors import BindError, SharkError, UnsupportedError
@@ -57,6 +57,9 @@ class CatalogReader(Protocol):
 
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
         """The user's function that `name`, perhaps `database.name`, means; None: a built-in one, or nothing."""
+
+    def model_function(self, table: Table, method: str) -> ModelFunction:
+        """`predict` or `predict_proba` of the model that `table` holds; BindError where it holds none, or none such."""
 
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         """What the session was told of by ADD FILE and its like."""

@@ -37,6 +37,7 @@ from sharkpy.types import (
     StructType,
 )
 from sharkpy.udf.function import NullPolicy
+from sharkpy.udf.user.relation import TABLE, Kind
 
 TypeLike = str | DataType
 Returns = TypeLike | Mapping[str, TypeLike] | None
@@ -146,6 +147,10 @@ def table_function(*arguments: Any, returns: Returns = None, null: str = "call",
     a task makes once and calls for each of its rows and at the end; both yield rows as tuples, or single values.
 
     `returns` names the columns: {"word": "string", "n": "int"}.
+
+    With a parameter annotated as TableRDD, or of the type "table", it is a function of whole tables for GENERATE: it
+    is called once, with a TableRDD for a table or query and Python values for literals, and returns a TableRDD, an
+    RDD, an Arrow table, a data frame, an array, rows as tuples or dicts, or a fitted model.
     """
     return _decorate("table", arguments, Options(None, returns, "row", null, repeat=repeat))
 
@@ -189,6 +194,57 @@ def _check_count(name: str, called: Callable[..., Any], count: int) -> None:
         signature.bind(*range(count))
     except TypeError as error:
         raise BindError(f'function "{name}" does not take {count} arguments: {error}') from None
+
+
+_STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class _TableRDD:
+    """Stands for the class in annotations of modules that import it for type checkers alone; `RDD[Any]` is one too."""
+
+    def __class_getitem__(cls, _: object) -> type:
+        return cls
+
+
+_TableRDD.__name__ = "TableRDD"
+
+
+def _relation_hints(target: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(target, localns={"TableRDD": _TableRDD, "RDD": _TableRDD})
+    except Exception:  # noqa: BLE001 - annotations are the user's code
+        return dict(getattr(target, "__annotations__", {}))
+
+
+def is_relation(target: Callable[..., Any], options: Options) -> bool:
+    """Whether a parameter takes a whole table."""
+    if options.arguments is not None:
+        return TABLE in options.arguments
+    hints = _relation_hints(target)
+    return any(_is_table(hints.get(parameter.name)) for parameter in _parameters(target))
+
+
+def _is_table(hint: Any) -> bool:
+    """Whether an annotation is TableRDD, or the RDD that it is, perhaps with None."""
+    name = getattr(typing.get_origin(hint) or hint, "__name__", "")
+    return name in ("TableRDD", "RDD") or any(map(_is_table, typing.get_args(hint)))
+
+
+def relation_kinds(name: str, target: Callable[..., Any], options: Options) -> dict[str, Kind]:
+    """What each parameter takes: by the types given, else by annotations; None: any value."""
+    parameters = [one.name for one in _parameters(target) if one.kind not in _STARRED]
+    if options.arguments is not None:
+        _check_count(name, target, len(options.arguments))
+        given = (one if one == TABLE else as_type(name, one) for one in options.arguments)
+        return dict(zip(parameters, given, strict=False))
+    hints = _relation_hints(target)
+    found = {one.name: hints.get(one.name) for one in _parameters(target)}
+    return {name: TABLE if _is_table(hint) else annotated_type(hint) for name, hint in found.items()}
+
+
+def relation_columns(name: str, target: Callable[..., Any], options: Options) -> StructType | None:
+    """The columns of a function of whole tables: those given, or None where its result tells."""
+    return None if options.returns is None else result_columns(name, target, options, target)
 
 
 def result_type(name: str, target: Callable[..., Any], options: Options, called: Callable[..., Any]) -> DataType:
@@ -235,13 +291,14 @@ def _annotated(name: str, parameter: str, hints: Mapping[str, Any]) -> DataType:
             f'function "{name}" does not say the type of {what}',
             hint='give types: @sharkpy.function("bigint", returns="double"), or annotate',
         )
-    found = _of_annotation(hints[parameter])
+    found = annotated_type(hints[parameter])
     if found is None:
         raise BindError(f'function "{name}": {hints[parameter]!r} is no type that {what} can have')
     return found
 
 
-def _of_annotation(hint: Any) -> DataType | None:
+def annotated_type(hint: Any) -> DataType | None:
+    """The type that an annotation stands for, such as `int` or `list[str]`; None where it is none."""
     if isinstance(hint, DataType):
         return hint
     if found := _ANNOTATIONS.get(hint) or _NUMPY.get(getattr(hint, "__name__", "")):
@@ -249,8 +306,8 @@ def _of_annotation(hint: Any) -> DataType | None:
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         known = [arg for arg in args if arg is not type(None)]
-        return _of_annotation(known[0]) if len(known) == 1 else None
-    inner = [_of_annotation(arg) for arg in args]
+        return annotated_type(known[0]) if len(known) == 1 else None
+    inner = [annotated_type(arg) for arg in args]
     if origin in (list, Sequence) and len(inner) == 1 and inner[0] is not None:
         return ArrayType(inner[0])
     if origin in (dict, Mapping) and len(inner) == 2 and inner[0] is not None and inner[1] is not None:
@@ -263,7 +320,7 @@ def _yielded(name: str, hints: Mapping[str, Any]) -> DataType:
     args = typing.get_args(hint)
     if typing.get_origin(hint) in (Iterator, Iterable, Generator) and args:
         items = typing.get_args(args[0]) if typing.get_origin(args[0]) is tuple else (args[0],)
-        found = [_of_annotation(item) for item in items]
+        found = [annotated_type(item) for item in items]
         if None not in found:
             names = ("col",) if len(found) == 1 else tuple(f"col{index}" for index in range(len(found)))
             return StructType(names, tuple(dtype for dtype in found if dtype is not None))

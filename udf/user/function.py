@@ -15,12 +15,12 @@ from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
 from sharkpy.types import DataType
-from sharkpy.udf.function import AggregateFunction, ScalarFunction, TableFunction
+from sharkpy.udf.function import AggregateFunction, RelationFunction, ScalarFunction, TableFunction
 from sharkpy.udf.literals import integer_value, string_value
 
 MARK = "@"
 """Between the name and the digest of a key; no name of a function has it."""
-FunctionRow = ScalarFunction | AggregateFunction | TableFunction
+FunctionRow = ScalarFunction | AggregateFunction | TableFunction | RelationFunction
 Types = Sequence[DataType]
 Column: TypeAlias = Any
 """A pyarrow.Array, whose stubs do not know what nested ones have."""

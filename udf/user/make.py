@@ -15,7 +15,8 @@ from sharkpy.udf.user.aggregate import PythonAggregate
 from sharkpy.udf.user.compiled import compile_note
 from sharkpy.udf.user.declare import NULLS, Options
 from sharkpy.udf.user.function import UserFunction
-from sharkpy.udf.user.python_code import python_code
+from sharkpy.udf.user.python_code import place_of, python_code
+from sharkpy.udf.user.relation import PythonRelation
 from sharkpy.udf.user.scalar import PythonScalar
 from sharkpy.udf.user.table import PythonTable
 
@@ -86,6 +87,8 @@ def _aggregate(name: str, target: Callable[..., Any], options: Options) -> UserF
 
 
 def _table(name: str, target: Callable[..., Any], options: Options) -> UserFunction:
+    if not inspect.isclass(target) and declare.is_relation(target, options):
+        return _relation(name, target, options)
     called = target
     if inspect.isclass(target):
         if not hasattr(target, "process"):
@@ -95,6 +98,18 @@ def _table(name: str, target: Callable[..., Any], options: Options) -> UserFunct
     columns = declare.result_columns(name, target, options, called)
     return PythonTable(
         name, python_code(name, target), arguments, columns, NULLS[options.null], options.repeat, _doc(target)
+    )
+
+
+def _relation(name: str, target: Callable[..., Any], options: Options) -> UserFunction:
+    return PythonRelation(
+        name,
+        target,
+        inspect.signature(target),
+        declare.relation_kinds(name, target, options),
+        declare.relation_columns(name, target, options),
+        place_of(target),
+        _doc(target),
     )
 
 
@@ -148,7 +163,8 @@ def user_function(
 def _kind(value: Callable[..., Any]) -> str:
     if inspect.isclass(value):
         return "table" if hasattr(value, "process") else "aggregate"
-    return "table" if inspect.isgeneratorfunction(value) else "scalar"
+    is_table = inspect.isgeneratorfunction(value) or declare.is_relation(value, Options())
+    return "table" if is_table else "scalar"
 
 
 def _check(name: str, options: Options) -> None:

@@ -45,7 +45,7 @@ class PythonCode:
 
 def python_code(name: str, value: Callable[..., object] | type) -> PythonCode:
     """BindError where the object cannot be shipped to tasks."""
-    file, line = _place(value)
+    file, line = place_of(value)
     try:
         payload = _pickled(value)
     except Exception as error:
@@ -79,7 +79,9 @@ def _pickled(value: Any) -> bytes:
 
 
 def _is_installed(module: Any) -> bool:
-    """Whether the module comes with Python or from a package that was installed: every worker has it."""
+    """Whether all workers have the module: it is Python's, the engine's, or comes from a package that was installed."""
+    if module.__name__.partition(".")[0] == "sharkpy":
+        return True
     file = getattr(module, "__file__", None)
     if file is None:
         return True
@@ -89,7 +91,7 @@ def _is_installed(module: Any) -> bool:
     return any(Path(file).is_relative_to(place) for place in places)
 
 
-def _place(value: Any) -> tuple[str, int]:
+def place_of(value: Any) -> tuple[str, int]:
     code = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
     if code is not None:
         return code.co_filename, code.co_firstlineno
@@ -109,7 +111,7 @@ def pickled(value: Any) -> bytes:
         return bytes(cloudpickle.dumps(value))
 
 
-def unpickled(data: bytes) -> Any:
+def unpickled(data: bytes | memoryview) -> Any:
     """What `python_code` or `pickled` made: their data comes from the session alone."""
     return pickle.loads(data)  # noqa: TID251 - a user's Python object has no other form
 

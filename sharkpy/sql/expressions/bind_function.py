@@ -13,6 +13,7 @@ from sharkpy.errors import BindError, FunctionNotFoundError, TypeMismatchError, 
 from sharkpy.expr import AggregateCall, Call, Expr, Literal, PythonValue
 from sharkpy.sql.expressions.bind_macro import bind_macro
 from sharkpy.sql.expressions.bind_name import GROUPING_ID, resolve
+from sharkpy.sql.expressions.bind_predict import bind_predict
 from sharkpy.sql.expressions.bind_time_unit import UNIT_CALLS
 from sharkpy.sql.expressions.coercion import cast_all, with_minimal_literals
 from sharkpy.sql.expressions.constant_arguments import check_constants
@@ -122,6 +123,10 @@ def argument_types(
 
 
 def not_found(binder: ExprBinder, name: str, node: exp.Expr) -> Exception:
+    """The error for a call of something that no query calls."""
+    if registry.relation_function(name):
+        message = f"the function {shown_name(name)} is of whole tables: GENERATE calls it, a query does not"
+        return binder.context.error(message, node, sqlstate="42809")
     if reason := registry.refused(name):
         return binder.context.error(f"the function {name} is not supported: {reason}", node, UnsupportedError)
     hint = did_you_mean(name, registry.names())
@@ -303,6 +308,8 @@ _SPECIAL_FORMS: dict[str, Callable[[ExprBinder, exp.Expr], Expr]] = {
     "date_part": _bind_date_part,
     "datepart": _bind_date_part,
     **UNIT_CALLS,
+    "predict": bind_predict,
+    "predict_proba": bind_predict,
     GROUPING: _bind_grouping,
     GROUPING_ID: _bind_grouping_id,
 }

@@ -49,6 +49,7 @@ VALUES = Clause("VALUES")
 FILTER = Clause("FILTER")
 AGGREGATE = Clause("an aggregate function")
 WINDOW = Clause("a window function", aggregates=True)
+GENERATE = Clause("an argument of GENERATE")
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ def bind_generator(
     if row is None:
         if registry.scalar(known) or registry.aggregate(known):
             raise context.error(f"{function} is no table function", node)
-        raise not_found(binder, function, node)
+        raise not_found(binder, known, node)
     args = tuple(map(binder.bind, node.expressions))
     if row.name == "stack":
         args, fields = _stack(context, args, node)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable
 
-from sharkpy.catalog.functions import CatalogFunction
+from sharkpy.catalog.functions import CatalogFunction, ModelFunction
 from sharkpy.catalog.model import Database, Table
-from sharkpy.commands import Explain, SetConf, Statement
+from sharkpy.commands import Explain, GenerateTable, SetConf, Statement
 from sharkpy.sql.context import CatalogReader, Context
 from sharkpy.sql.grammar.parser import parse_query
 from sharkpy.sql.grammar.token_reader import TokenReader
@@ -44,14 +44,14 @@ def bind_explain(
     if isinstance(statement, (Explain, SetConf)):
         reader.position = start
         raise reader.error("a query or another statement that does something expected after EXPLAIN")
-    tree = _tree(reader, start) if form == "ast" else ""
+    tree = _tree(reader, start, statement) if form == "ast" else ""
     is_analyze, is_extended = form.startswith("analyze"), form.endswith(("extended", "codegen"))
     return Explain(statement, is_analyze, is_extended, form, tree, tuple(views.found.values()))
 
 
-def _tree(reader: TokenReader, start: int) -> str:
-    """The tree of the query of a statement; UnsupportedError where it has none."""
-    tokens = reader.tokens[start:]
+def _tree(reader: TokenReader, start: int, statement: Statement) -> str:
+    """The tree of the query of a statement; UnsupportedError where it has none, or perhaps several."""
+    tokens = [] if isinstance(statement, GenerateTable) else reader.tokens[start:]
     index = find_insert(tokens)
     for place, token in enumerate(tokens[index or 0 :], index or 0):
         if token.text.upper() in QUERY_WORDS[:4] and (index is None or place > index):
@@ -89,6 +89,9 @@ class _ViewRecorder:
 
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
         return self._catalog.find_function(database, name)
+
+    def model_function(self, table: Table, method: str) -> ModelFunction:
+        return self._catalog.model_function(table, method)
 
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         return self._catalog.resource_paths(kind)

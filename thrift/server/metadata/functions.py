@@ -23,10 +23,10 @@ _GIVES_A_VALUE, _GIVES_A_TABLE = 1, 2
 
 def rows(request: Any, session: SharkContext) -> Iterator[tuple[str | int | None, ...]]:
     takes = name_test(request.functionName)
-    for name in registry.names():
+    for name in sorted({*registry.names(), *registry.relation_functions()}):
         row = registry.described(name)
         if row is not None and name.isidentifier() and takes(name):
-            is_table = registry.table_function(name) is row
+            is_table = row in (registry.table_function(name), registry.relation_function(name))
             kind = _GIVES_A_TABLE if is_table else _GIVES_A_VALUE
             yield None, None, name, row.doc, kind, f"sharkpy.{registry.canonical(name)}"
     functions = session.catalog.functions

@@ -1,0 +1,122 @@
+"""GENERATE: a function of whole tables, its arguments, and the table that its result becomes."""
+
+from __future__ import annotations
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sharkpy.catalog.functions import Macro
+from sharkpy.commands import GenerateArgument, GenerateTable
+from sharkpy.errors import BindError, FunctionNotFoundError, did_you_mean
+from sharkpy.expr import Expr
+from sharkpy.logical import LogicalPlan
+from sharkpy.sql.expressions import expr_binder
+from sharkpy.sql.grammar.parser import parse_expression
+from sharkpy.sql.scope import Scope
+from sharkpy.sql.statements.command_binder import QUERY_WORDS, CommandBinder
+from sharkpy.udf import registry
+
+_CONSTANTS = ("TRUE", "FALSE", "NULL", "CURRENT_DATE", "CURRENT_TIMESTAMP")
+"""Words that are values and no names of tables."""
+
+
+def bind_generate(binder: CommandBinder) -> GenerateTable:
+    """GENERATE function(argument, …) [AS [TABLE] name]: an argument is a table, (a query) or a constant."""
+    reader = binder.reader
+    reader.expect("GENERATE")
+    function = _function(binder)
+    reader.expect("(")
+    arguments: list[GenerateArgument] = []
+    while not reader.match(")"):
+        if arguments:
+            reader.expect(",")
+        arguments.append(_argument(binder, arguments))
+    if not reader.match("AS"):
+        return GenerateTable(function, tuple(arguments))
+    reader.match("TABLE")
+    return GenerateTable(function, tuple(arguments), *binder.new_name())
+
+
+def _function(binder: CommandBinder) -> str:
+    """What the registry knows it by: a built-in one's name, or the key of a user's."""
+    token = binder.reader.current
+    database, short = binder.reader.qualified_name("a function")
+    name = short if database is None else f"{database}.{short}"
+    found = binder.context.catalog.find_function(binder.context.database, name)
+    key = name if found is None or isinstance(found, Macro) else found.key
+    if not isinstance(found, Macro) and (row := registry.relation_function(key)) is not None:
+        return row.name
+    if found is not None or registry.described(name) is not None:
+        message = f'"{name}" is no function of whole tables, which GENERATE calls'
+        hint = f"SELECT {name}(…) calls it; a function for GENERATE has a parameter that is annotated as TableRDD"
+        raise binder.error(message, token, BindError, hint, "42809")
+    guess = did_you_mean(name, registry.relation_functions())
+    raise binder.error(f'no function "{name}"', token, FunctionNotFoundError, guess)
+
+
+def _argument(binder: CommandBinder, before: list[GenerateArgument]) -> GenerateArgument:
+    reader = binder.reader
+    name: str | None = None
+    first = reader.current
+    if _type_at(binder, 1) == TokenType.FARROW:
+        reader.name("a parameter")
+        name = reader.tokens[reader.position - 1].text
+        reader.take()
+        if any(one.name is not None and one.name.lower() == name.lower() for one in before):
+            raise binder.error(f'two arguments are named "{name}"', first)
+    elif before and before[-1].name is not None:
+        raise reader.error("an argument with a name expected: those without come first")
+    start = reader.current
+    value = _value(binder)
+    last = reader.tokens[reader.position - 1]
+    assert start is not None  # _value took it
+    return GenerateArgument(name, value, reader.text[start.start : last.end + 1])
+
+
+def _value(binder: CommandBinder) -> LogicalPlan | Expr:
+    reader = binder.reader
+    first = reader.current
+    if _is_table(binder):
+        start = reader.position
+        binder.table()
+        return binder.query([*_select_all(first), *reader.tokens[start : reader.position]])
+    tokens = [] if reader.word() in QUERY_WORDS[:3] else reader.until(",")
+    if not tokens:
+        raise reader.error("a table, a query in parentheses or a value expected")
+    if tokens[0].token_type == TokenType.L_PAREN and _is_query(tokens[1:]):
+        if tokens[-1].token_type != TokenType.R_PAREN:
+            raise binder.error("a query stands alone in its parentheses", tokens[0])
+        return binder.query(tokens[1:-1])
+    tree = parse_expression(reader.text, tokens)
+    return expr_binder.ExprBinder(binder.context, Scope(()), expr_binder.GENERATE).bind(tree)
+
+
+def _select_all(first: Token | None) -> list[Token]:
+    """SELECT * FROM, at the place of a table's name."""
+    assert first is not None
+    words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
+    return [Token(kind, text, first.line, first.col, first.start, first.end) for kind, text in words]
+
+
+def _is_table(binder: CommandBinder) -> bool:
+    """Whether the argument is [database.]name and nothing else."""
+    reader = binder.reader
+    token = reader.current
+    if token is None or reader.word() in _CONSTANTS:
+        return False
+    is_name = token.token_type == TokenType.IDENTIFIER or (
+        token.token_type != TokenType.STRING and (token.text[:1].isalpha() or token.text[:1] == "_")
+    )
+    length = 3 if _type_at(binder, 1) == TokenType.DOT else 1
+    return is_name and _type_at(binder, length) in (TokenType.COMMA, TokenType.R_PAREN, None)
+
+
+def _is_query(tokens: list[Token]) -> bool:
+    """Whether what is behind an opening parenthesis, or behind several, begins a query."""
+    first = next((token for token in tokens if token.token_type != TokenType.L_PAREN), None)
+    return first is not None and first.token_type != TokenType.STRING and first.text.upper() in QUERY_WORDS
+
+
+def _type_at(binder: CommandBinder, ahead: int) -> TokenType | None:
+    position = binder.reader.position + ahead
+    tokens = binder.reader.tokens
+    return tokens[position].token_type if position < len(tokens) else None

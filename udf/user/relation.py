@@ -1,0 +1,67 @@
+"""Python functions of whole tables: GENERATE calls them once, in the session's process, with a TableRDD for a table."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from sharkpy.types import DataType, StructType
+from sharkpy.udf.function import RelationFunction
+from sharkpy.udf.user.function import FunctionUse, Routine, make_key
+
+TABLE = "table"
+"""The type of a parameter that takes a table or query, as `@sharkpy.table_function("table", "int")` writes it."""
+Kind = DataType | str | None
+"""What a parameter takes: TABLE, values of a type, or anything."""
+_STARS: Mapping[object, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, eq=False)
+class PythonRelation:
+    """`kinds` by parameter; `columns` of the result where they are declared. It never travels: it may hold anything."""
+
+    name: str
+    target: Callable[..., object]
+    signature: inspect.Signature
+    kinds: Mapping[str, Kind]
+    columns: StructType | None
+    place: tuple[str, int]
+    """File and line."""
+    doc: str = ""
+    is_built_in: bool = False
+    number: int = field(default_factory=lambda: next(_numbers))
+
+    @cached_property
+    def key(self) -> str:
+        return make_key(self.name, "relation", self.number)
+
+    @cached_property
+    def row(self) -> RelationFunction:
+        return RelationFunction(self.key, self.usage, self.doc)
+
+    @property
+    def usage(self) -> str:
+        """The name with its parameters: `f(points table, k bigint = 3, **others)`."""
+        return f"{self.name}({', '.join(map(self._parameter, self.signature.parameters.values()))})"
+
+    def _parameter(self, parameter: inspect.Parameter) -> str:
+        stars = _STARS.get(parameter.kind, "")
+        kind = self.kinds.get(parameter.name)
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        return f"{stars}{parameter.name}{f' {kind}' if kind else ''}{default}"
+
+    def routines(self, use: FunctionUse) -> Sequence[Routine]:  # noqa: ARG002
+        """None: no query calls it."""
+        return ()
+
+    def facts(self) -> Sequence[str]:
+        returns = f" returns {self.columns}" if self.columns is not None else ""
+        return (
+            f"Signature: {self.usage}{returns}",
+            "Python function of whole tables, called by GENERATE",
+            f"Defined in {self.place[0]}, line {self.place[1]}",
+        )

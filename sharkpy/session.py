@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from sharkpy import conf as settings
 from sharkpy.conf import Conf
@@ -26,11 +26,12 @@ from sharkpy.shared_parts import SharedParts
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sharkpy.catalog.functions import ModelFunction
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.columnar.statistics import BlockStatistics
-    from sharkpy.commands import Command, Explain
+    from sharkpy.commands import Command, Explain, GenerateTable
     from sharkpy.execution.commands.result import CommandResult
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.spark.pools import Pool
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.cache import TableCache
     from sharkpy.expr import PythonValue
     from sharkpy.logical import LogicalPlan
+    from sharkpy.ml.models.estimator import Estimator
+    from sharkpy.ml.rdd.table_rdd import TableRDD
     from sharkpy.physical.plan import PhysicalPlan
     from sharkpy.physical.stage import BlockSink, FileSink
     from sharkpy.query_snapshot import QuerySnapshot
@@ -107,6 +110,7 @@ class SharkContext:
         self._name = parts.join(self)
         owner = weakref.ref(self)
         self.catalog.functions.loader = FunctionLoader(conf, lambda: getattr(owner(), "restrictions", UNRESTRICTED))
+        self.catalog.functions.model_loader = _model_function
 
     def __enter__(self) -> Self:
         return self
@@ -149,17 +153,11 @@ class SharkContext:
 
         `timeout` in seconds, where it is shorter than that of the session; `listener` hears of this statement alone.
         """
-        from sharkpy.execution.statement import Statement
         from sharkpy.statement_steps import PreparedStatement
 
         self._check_running()
         text = self.substituted(text)
-        own = self.conf.value(settings.QUERY_TIMEOUT)
-        allowed = min(filter(None, (timeout, own)), default=0.0)
-        statement = Statement(allowed, listener) if listener else Statement(allowed)
-        with self._lock:
-            self._check_running()
-            self._running.add(statement)
+        statement = self._new_statement(timeout, listener)
         try:
             with statement.active():
                 return PreparedStatement(self, self._plans, text, statement, self._end)
@@ -167,11 +165,60 @@ class SharkContext:
             self._end(statement)
             raise
 
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """What this thread does inside is a statement of the session, or of the one that it works for already."""
+        from sharkpy.cancellation import current_cancellation
+
+        self._check_running()
+        if current_cancellation() is not None:
+            yield
+            return
+        with self.as_statement():
+            yield
+
+    def _new_statement(self, timeout: float = 0.0, listener: ProgressListener | None = None) -> Statement:
+        from sharkpy.execution.statement import Statement
+
+        own = self.conf.value(settings.QUERY_TIMEOUT)
+        allowed = min(filter(None, (timeout, own)), default=0.0)
+        statement = Statement(allowed, listener) if listener else Statement(allowed)
+        with self._lock:
+            self._check_running()
+            self._running.add(statement)
+        return statement
+
+    @contextlib.contextmanager
+    def as_statement(self) -> Iterator[Statement]:
+        """What this thread does inside is one statement, which `cancel` and the time limit end; or a part of the one
+        that the thread works for.
+        """
+        from sharkpy.cancellation import current_cancellation
+        from sharkpy.execution.statement import Statement
+
+        outer = current_cancellation()
+        if isinstance(outer, Statement):
+            yield outer
+            return
+        statement = self._new_statement()
+        try:
+            with statement.active():
+                statement.check()
+                yield statement
+        finally:
+            self._end(statement)
+
     def substituted(self, text: str) -> str:
         """`text` with the values of its variables; those of the environment are not for remote users."""
         from sharkpy.sql.grammar.variables import substitute_variables
 
         return substitute_variables(text, self.conf, of_machine=not self.restrictions.guards_settings)
+
+    def sql2rdd(self, text: str) -> TableRDD:
+        """The rows of a query as a PySpark RDD of typed rows; names and types are checked now, the rest is lazy."""
+        from sharkpy.ml.rdd.table_rdd import TableRDD
+
+        return TableRDD.of_text(self, text)
 
     def lookup(
         self,
@@ -205,6 +252,57 @@ class SharkContext:
 
         self._check_running()
         self.catalog.functions.add_temporary(name.lower(), intern(user_function(name, function, arguments, returns)))
+
+    def save_as_table(
+        self,
+        data: object,
+        name: str,
+        schema: object = None,
+        cache: bool | str | None = None,
+        mode: Literal["error", "overwrite", "append", "ignore"] = "error",
+        *,
+        partition_by: Sequence[str] = (),
+        distribute_by: Sequence[str] = (),
+        comment: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> int:
+        """Make a table of an RDD, a TableRDD, Arrow data, a data frame, an array or a list of rows; how many rows.
+
+        `schema`: columns as text ("id bigint, name string"), a dict of types, names, or a pyarrow schema; None: the
+        data's own. `cache`: True or "MEMORY", or "MEMORY_ONLY" for blocks without files. See docs/ml.md.
+        """
+        from sharkpy.ml.tables.save_table import save_as_table
+
+        self._check_running()
+        return save_as_table(
+            self,
+            data,
+            name,
+            schema,
+            cache,
+            mode,
+            partition_by=partition_by,
+            distribute_by=distribute_by,
+            comment=comment,
+            properties=properties,
+        )
+
+    def save_model(self, model: Estimator, name: str, *, replace: bool = False) -> None:
+        """Keep a fitted model as the table `name`, for `predict` in SQL; its rows show what was fitted.
+
+        TableExistsError where there is a table of that name and `replace` is not given.
+        """
+        from sharkpy.ml.generate.model_table import save_model
+
+        with self.working():
+            save_model(self, model, name, replace=replace)
+
+    def load_model(self, name: str) -> Estimator:
+        """The model that the table `name` holds. TableNotFoundError; BindError for a table that holds none."""
+        from sharkpy.ml.generate.model_table import load_model
+
+        self._check_running()
+        return load_model(self, name)
 
     def cancel(self) -> None:
         """End all statements that run now; each raises CancelledError in its thread."""
@@ -322,13 +420,15 @@ class SharkContext:
         self, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot
     ) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
         """The blocks that a query makes; how it made them is kept, so that lost ones can be made again."""
-        from sharkpy.execution.tables.lineage import Recipe, is_repeatable
+        from sharkpy.execution.tables.lineage import Recipe, in_source_order, is_repeatable, is_row_wise
         from sharkpy.execution.tasks.report import BlockResult
 
         contents, physical = self.table_cache.contents(plan), self.plan(plan, snapshot)
         sink = replace(sink, is_checked=is_repeatable(plan))
+        if sink.layout is not None:
+            sink = replace(sink, layout=replace(sink.layout, is_by_source=sink.is_checked and is_row_wise(physical)))
         results = self._run_to_sink(physical, plan.label, sink)
-        made = [one for one in results if isinstance(one, BlockResult)]
+        made = in_source_order([one for one in results if isinstance(one, BlockResult)], physical)
         if sink.is_checked:
             self.table_cache.lineage.note_made(Recipe.of(plan, contents, physical, sink, self.conf, self.plan), made)
         return [(one.handle, one.statistics) for one in made]
@@ -346,6 +446,11 @@ class SharkContext:
         from sharkpy.explain import explain
 
         return explain(command, self)
+
+    def generate(self, command: GenerateTable) -> CommandResult:
+        from sharkpy.ml.generate.generate_table import generate
+
+        return generate(command, self)
 
     # Running plans
 
@@ -449,6 +554,12 @@ class SharkContext:
     def _check_running(self) -> None:
         if self._is_stopped:
             raise ExecutionError("this session is stopped", hint="connect again", sqlstate="08003")
+
+
+def _model_function(table: Table, method: str) -> ModelFunction:
+    from sharkpy.ml.generate.model_table import model_function
+
+    return model_function(table, method)
 
 
 class _SessionWithSettings(SharkContext):

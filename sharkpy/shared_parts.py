@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sharkpy import conf as settings
 from sharkpy.catalog.store import Catalog
 from sharkpy.conf import Conf
+from sharkpy.execution.newest_session import note_started, note_stopped
 from sharkpy.plan_cache import PlanCache
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class SharedParts:
         """Take `session` in; a name for it that no other has."""
         with self._lock:
             self.sessions.add(session)
+            note_started(session)
             return f"session-{next(self._numbers)}"
 
     def members(self) -> list[SharkContext]:
@@ -61,6 +63,7 @@ class SharedParts:
             return list(self.sessions)
 
     def leave(self, session: SharkContext) -> None:
+        note_stopped(session)
         with self._lock:
             self.sessions.discard(session)
 

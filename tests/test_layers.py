@@ -15,12 +15,16 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "types", "type_parser", "value_text", "time_zone", "conf", "cancellation", "tree", "java"),
     ("columnar",),
     ("udf",),
-    ("expr", "plan_node", "row_step", "script", "row_sample", "table_function_step", "logical", "catalog", "commands"),
+    (
+        *("expr", "plan_node", "row_step", "script", "row_sample", "given_rows", "table_function_step", "batch_step"),
+        *("logical", "catalog", "commands"),
+    ),
     ("optimizer",),
     ("sql",),
     ("sources", "restrictions"),
     ("physical",),
     ("execution",),
+    ("ml",),
     (
         *("session", "lookup", "shared_parts", "query_snapshot", "plan_cache"),
         *("plan_query", "statement_steps"),

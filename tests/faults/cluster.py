@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import psutil
 
 import sharkpy
 from tests.execution.standalone import standalone
 from tests.faults.disk import ballast, used
+from tests.faults.feature_passes import NUM_BLOCKS, gradient, make_features, num_calls
 from tests.faults.workload import QUERIES, make_tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,9 +48,9 @@ SPECULATION = {
 }
 
 
-def run_apart(function: str, folder: Path, *arguments: int, seconds: float = 280) -> str:
-    """Run a function of this module in a process of its own; what it printed."""
-    code = f"import sys, pathlib; from tests.faults.cluster import {function} as run; "
+def run_apart(function: str, folder: Path, *arguments: int, seconds: float = 280, module: str = __name__) -> str:
+    """Run a function of `module` (default: this one) in a process of its own; what it printed."""
+    code = f"import sys, pathlib; from {module} import {function} as run; "
     code += "run(pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:]))"
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code, str(folder), *map(str, arguments)]
@@ -350,3 +352,25 @@ def _state_of(context: sharkpy.SharkContext, statement: str) -> str:
 def _kept_bytes(folder: Path) -> int:
     """Of data and blocks, in memory and in the warehouse."""
     return used(folder / "shm") + used(folder / "warehouse")
+
+
+def features_outlive_an_executor(folder: Path) -> None:
+    """Killed in the sixth iteration: that one costs its part of it, and the answer is the same to the last bit."""
+    weights: dict[bool, bytes] = {}
+    with connect(folder) as context:
+        blocks = make_features(context)
+        for is_killed in (False, True):
+            w = np.zeros(2)
+            for iteration in range(8):
+                calls = folder / f"calls-{is_killed}-{iteration}"
+                calls.mkdir()
+                timer = threading.Timer(0.3, _kill, [executors(context)[:1]])
+                if is_killed and iteration == 5:
+                    timer.start()
+                w -= 1e-4 * sum(blocks.run(gradient, (w, str(calls), 0.1)))
+                again = num_calls(calls) - NUM_BLOCKS
+                assert again < NUM_BLOCKS, f"iteration {iteration}: {again}"
+                assert iteration != 5 or is_killed == (again > 0), f"iteration {iteration}: {again}"
+                timer.cancel()
+            weights[is_killed] = w.tobytes()
+    assert weights[False] == weights[True]

@@ -1,0 +1,45 @@
+"""Is a tumour malignant? A data frame becomes a table, a model is fitted, judged and used in SQL alone.
+
+    python examples/tumours.py
+
+The data is that of the breast cancer set which comes with scikit-learn (569 tumours, 30 measures).
+"""
+
+from __future__ import annotations
+
+from sklearn.datasets import load_breast_cancer
+
+import sharkpy
+
+MEASURES = ("mean_radius", "mean_texture", "mean_smoothness", "worst_area", "worst_concavity")
+
+
+def main(context: sharkpy.SharkContext) -> float:
+    """Prints how good the model is; the share of tumours that it tells right."""
+    frame = load_breast_cancer(as_frame=True).frame
+    frame.columns = [name.replace(" ", "_") for name in frame.columns]
+    context.save_as_table(frame, "measured", mode="overwrite")
+    context.sql(
+        "CREATE OR REPLACE VIEW tumours AS SELECT *, IF(target = 0, 'malignant', 'benign') AS kind FROM measured"
+    )
+
+    scaled = ", ".join(f"({name} - avg({name}) OVER ()) / stddev({name}) OVER () AS {name}" for name in MEASURES)
+    context.sql("DROP TABLE IF EXISTS judged; DROP TABLE IF EXISTS tumour_model")
+    context.sql(f"""
+        GENERATE LogisticRegression((SELECT kind, {scaled} FROM tumours), 'kind', C => 10, model => 'tumour_model')
+        AS TABLE judged
+    """)
+    context.sql("SELECT feature, coefficient FROM tumour_model ORDER BY abs(coefficient) DESC").show()
+    context.sql("SELECT kind, prediction, count(*) AS tumours FROM judged GROUP BY kind, prediction").show()
+    ((right,),) = context.sql("SELECT avg(IF(kind = prediction, 1, 0)) FROM judged").fetchall()
+    print(f"{right:.1%} are told right")
+
+    average = ", ".join("0" for _ in MEASURES)
+    ((chance,),) = context.sql(f"SELECT predict_proba('tumour_model', {average})[1]").fetchall()
+    print(f"a tumour that is average in all measures is malignant with probability {chance:.2f}")
+    return float(right)
+
+
+if __name__ == "__main__":
+    with sharkpy.connect() as session:
+        main(session)

@@ -1,0 +1,96 @@
+"""What aggregate queries say of feature columns: means for na="mean", how many values are missing or infinite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import closing
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.errors import DataError
+from sharkpy.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.logical import Aggregate
+from sharkpy.ml.features.missing_values import NotFinite
+from sharkpy.types import BIGINT, BOOLEAN, DOUBLE
+
+if TYPE_CHECKING:
+    from sharkpy.execution.stages.runner import Runner
+    from sharkpy.logical import LogicalPlan
+    from sharkpy.ml.features.feature_plan import FeaturePlan
+    from sharkpy.physical.plan import PhysicalPlan
+    from sharkpy.query_snapshot import QuerySnapshot
+
+_INFINITY = Literal(float("inf"), DOUBLE)
+
+
+class QuerySession(Protocol):
+    """The session, as far as one query needs it."""
+
+    def plan(self, logical: LogicalPlan, snapshot: QuerySnapshot | None = None) -> PhysicalPlan: ...
+
+    def new_runner(self, description: str) -> Runner: ...
+
+    def run_batches(self, runner: Runner, physical: PhysicalPlan) -> Generator[pa.RecordBatch]: ...
+
+
+def column_means(session: QuerySession, features: FeaturePlan, snapshot: QuerySnapshot) -> tuple[float, ...]:
+    """Of each feature over the values that there are. DataError where a column has none."""
+    means = _aggregated(session, features, snapshot, _mean)[: len(features.names)]
+    for name, mean in zip(features.names, means, strict=True):
+        if mean is None:
+            raise DataError(f'column "{name}" has no value to take the mean of')
+    return tuple(means)
+
+
+def check_finite(session: QuerySession, features: FeaturePlan, snapshot: QuerySnapshot) -> None:
+    """DataError naming the first column with missing or infinite values, and how many there are in all."""
+    present = np.array(_aggregated(session, features, snapshot, _num_present))
+    finite = np.array(_aggregated(session, features, snapshot, _num_finite))
+    rows = np.array(_aggregated(session, features, snapshot, _num_rows))
+    found = NotFinite(rows - present if features.na == "error" else 0 * rows, present - finite)
+    labels = slice(len(features.names), None)
+    NotFinite(found.missing[: labels.start], found.infinite[: labels.start]).check(features.names)
+    if features.label is not None:
+        missing = 0 * rows if features.na == "drop" else rows - present
+        NotFinite(missing[labels], found.infinite[labels]).check([features.label], kind="label")
+
+
+def _aggregated(
+    session: QuerySession, features: FeaturePlan, snapshot: QuerySnapshot, aggregate: Callable[[Expr], Expr]
+) -> list[Any]:
+    """`aggregate` of each column of the plan, as a DOUBLE, over the rows of `snapshot`."""
+    ids = count(max(column for node in features.plan.walk() for column in node.output_ids) + 1)
+    items = tuple(Alias(aggregate(_number(column)), next(ids), column.name) for column in features.plan.output)
+    plan = Aggregate(features.plan, (), items)
+    with closing(session.run_batches(session.new_runner(plan.label), session.plan(plan, snapshot))) as batches:
+        (row,) = pa.Table.from_batches(list(batches)).rename_columns([f"c{i}" for i in range(len(items))]).to_pylist()
+    return list(row.values())
+
+
+def _number(column: ColumnRef) -> Expr:
+    """NULL for NaN, which is beyond infinity in the order of values."""
+    value = Cast(column, DOUBLE)
+    return Call("case_when", (Call("le", (value, _INFINITY), BOOLEAN), value, Literal(None, DOUBLE)), DOUBLE)
+
+
+def _mean(value: Expr) -> Expr:
+    return AggregateCall("avg", (value,), DOUBLE)
+
+
+def _num_rows(value: Expr) -> Expr:  # noqa: ARG001 - the same for each column
+    return AggregateCall("count", (), BIGINT)
+
+
+def _num_present(value: Expr) -> Expr:
+    return AggregateCall("count", (value,), BIGINT)
+
+
+def _num_finite(value: Expr) -> Expr:
+    low, high = (
+        Call(name, (value, end), BOOLEAN) for name, end in (("gt", Literal(-float("inf"), DOUBLE)), ("lt", _INFINITY))
+    )
+    is_finite = Call("and", (low, high), BOOLEAN)
+    return AggregateCall("count", (Call("case_when", (is_finite, value, Literal(None, DOUBLE)), DOUBLE),), BIGINT)

@@ -1,0 +1,110 @@
+"""Rows of numbers as NumPy blocks, and one pass over them: what every algorithm is written against."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sharkpy.cancellation import check_cancelled, submit
+from sharkpy.execution.blas_threads import one_blas_thread
+
+Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
+BLOCK_ROWS = 262_144
+"""Rows of a block cut from an array."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureBlock:
+    """Some rows: `X` of shape (rows, features), columns contiguous (Fortran order), read-only; `y` of shape (rows,).
+
+    `y` has the type of `X`, or is None where no label was asked for. `number` counts the blocks from 0 and is the same
+    on every pass, whichever task reads the block: seed random numbers with it.
+    """
+
+    number: int
+    X: Matrix
+    y: Matrix | None = None
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.X.shape[0])
+
+
+Kernel: TypeAlias = Callable[[FeatureBlock, Any], Any]
+"""What a pass computes of one block and the pass's argument: a small picklable value. A function of a module, so that
+tasks import it; it must not write to the block."""
+
+
+class FeatureBlocks(Protocol):
+    """Features and, where asked for, a label, of a table or of arrays."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the features, in the order of the columns of `X`."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+
+    @property
+    def num_rows(self) -> int: ...
+
+    @property
+    def has_label(self) -> bool: ...
+
+    def run(self, kernel: Kernel, argument: Any = None) -> list[Any]:
+        """[kernel(block, argument) for each block], in the order of blocks: one RDD job, or threads of this process.
+
+        The same on every run, whatever the number of tasks: combine the results in their order.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayBlocks:
+    """Blocks of arrays in this process, side by side on all cores."""
+
+    names: tuple[str, ...]
+    blocks: tuple[FeatureBlock, ...]
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def of(
+        cls, X: npt.ArrayLike, y: npt.ArrayLike | None = None, names: Sequence[str] = (), block_rows: int = BLOCK_ROWS
+    ) -> ArrayBlocks:
+        """Cut from a matrix of float32 or float64 (others become float64) and labels as long."""
+        matrix = np.asarray(X)
+        if matrix.dtype not in (np.float32, np.float64):
+            matrix = matrix.astype(np.float64)
+        labels = None if y is None else np.asarray(y).astype(matrix.dtype)
+        blocks = tuple(
+            FeatureBlock(
+                number,
+                np.asfortranarray(matrix[start : start + block_rows]),
+                None if labels is None else labels[start : start + block_rows],
+            )
+            for number, start in enumerate(range(0, len(matrix), block_rows))
+        )
+        named = tuple(names) or tuple(f"x{column}" for column in range(matrix.shape[1]))
+        return cls(named, blocks, matrix.dtype)
+
+    @property
+    def num_rows(self) -> int:
+        return sum(block.num_rows for block in self.blocks)
+
+    @property
+    def has_label(self) -> bool:
+        return bool(self.blocks) and self.blocks[0].y is not None
+
+    def run(self, kernel: Kernel, argument: Any = None) -> list[Any]:
+        check_cancelled()
+        if len(self.blocks) < 2:
+            return [kernel(block, argument) for block in self.blocks]
+        with one_blas_thread(), ThreadPoolExecutor(min(len(self.blocks), os.cpu_count() or 1)) as pool:
+            runs = [submit(pool, kernel, block, argument) for block in self.blocks]
+            return [run.result() for run in runs]

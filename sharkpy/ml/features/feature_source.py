@@ -1,0 +1,207 @@
+"""What a FeatureRDD reads: the batches of its query's last stage, or blocks of the memory store once they are kept."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+import pyarrow as pa
+
+from sharkpy.columnar.block_cache import open_block
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.errors import InternalError
+from sharkpy.execution.stages.block_pass import deal_blocks
+from sharkpy.execution.tasks.matrix_blocks import matrix_of
+from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, block_tables
+from sharkpy.execution.workers.stop_file import ending_with, stop_file
+from sharkpy.execution.workers.task_error import job_property
+from sharkpy.logical import LogicalPlan
+from sharkpy.ml.features.feature_plan import FeaturePlan, feature_plan
+from sharkpy.ml.features.kernel_call import feature_block
+from sharkpy.ml.features.stored_blocks import StoredBlocks, feature_layout
+from sharkpy.ml.rdd.query_source import QuerySource
+from sharkpy.physical.stage import MatrixLayout
+from sharkpy.types import Schema
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.block import Block
+    from sharkpy.ml.rdd.table_query import TableQuery
+    from sharkpy.session import SharkContext
+
+Pair = tuple[npt.NDArray[Any], npt.NDArray[Any] | None]
+"""Features of shape (rows, features) and the label of shape (rows,), or None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptStage:
+    """Stands for the last stage of a query: the frames that its tasks are made of, and the blocks that they read."""
+
+    frames: Any
+    blocks: tuple[BlockHandle, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPairs:
+    """As of a state of the source, `elements` is what its tasks do."""
+
+    sequence: int
+    stage: Any
+    elements: KeptPairs | QueryPairs
+
+
+class FeatureSource:
+    """1. In a task it is the function from a partition's number and its frames to (X, y) pairs.
+    2. Towards actions it is a QuerySource: `session`, `sequence`, `bound`, `blocks`, `query`.
+    """
+
+    key_hash = None
+
+    def __init__(self, rows: TableQuery, names: tuple[str, ...], label: str | None, dtype: str, na: str) -> None:
+        """Of columns of `rows` that are known to fit."""
+        self._rows = rows
+        self._choice = (names, label, dtype, na)
+        self._stage = QuerySource(rows.changed(lambda plan: self.features(plan).plan))
+        self._lock = threading.RLock()
+        self._keeps = False
+        self._kept: StoredBlocks | None = None
+        self._own_sequence = 0
+        self._bound: BoundPairs | None = None
+
+    @property
+    def session(self) -> SharkContext:
+        return self._rows.session
+
+    @property
+    def query(self) -> FeatureSource:
+        """Whose `see_anew` is to be called where blocks could not be made again one by one."""
+        return self
+
+    def features(self, plan: LogicalPlan) -> FeaturePlan:
+        return feature_plan(plan, *self._choice)
+
+    @property
+    def keeps(self) -> bool:
+        return self._keeps
+
+    def keep(self) -> None:
+        with self._lock:
+            if not self._keeps:
+                self._keeps = True
+                self._own_sequence += 1
+
+    def let_go(self) -> None:
+        with self._lock:
+            if self._keeps:
+                self._keeps, self._kept, self._bound = False, None, None
+                self._own_sequence += 1
+
+    @property
+    def blocks(self) -> tuple[BlockHandle, ...]:
+        """What its tasks read."""
+        kept = self._kept
+        return kept.handles if kept is not None else self._stage.blocks
+
+    def stored(self) -> StoredBlocks:
+        """The kept blocks, else others that go with who asked for them."""
+        with self._lock, self.session.working():
+            if self._kept is not None:
+                return self._kept
+            features = self.features(self._rows.ready_plan())
+            made = StoredBlocks(self.session, features, self._rows.snapshot)
+            if self._keeps:
+                self._kept = made
+            return made
+
+    @property
+    def sequence(self) -> int:
+        return self.bound().sequence
+
+    def bound(self) -> BoundPairs:
+        with self._lock, self.session.working():
+            made = self._bound
+            if self._keeps:
+                blocks = self.stored()
+                # An action whose tasks met the loss would have to run again.
+                blocks.mend()
+                if made is None or made.sequence != self._own_sequence or made.stage.blocks != blocks.handles:
+                    self._own_sequence += 1
+                    self._bound = self._of_blocks(blocks)
+            else:
+                stage = self._stage.bound()
+                if made is None or made.stage is not stage.stage:
+                    self._own_sequence += 1
+                    self._bound = self._of_stage(stage.stage)
+            assert self._bound is not None
+            return self._bound
+
+    def _of_blocks(self, blocks: StoredBlocks) -> BoundPairs:
+        engine = self.session.engine
+        jobs = engine.jobs
+        parts = tuple(deal_blocks(tuple(enumerate(blocks.handles)), engine.parallelism))
+        hosts = tuple(part[0][1].host for part in parts)
+        frames = jobs.placed_slots(hosts) if any(hosts) else jobs.slots(len(parts))
+        scratch = str(engine.scratch) if engine.is_local else ""
+        return BoundPairs(self._own_sequence, KeptStage(frames, blocks.handles), KeptPairs(parts, scratch))
+
+    def _of_stage(self, stage: Any) -> BoundPairs:
+        features = self.features(self._rows.ready_plan())
+        layout = feature_layout(self.session, features, self._rows.snapshot)
+        elements = QueryPairs(self._stage, features.schema, layout, features.block_rows)
+        return BoundPairs(self._own_sequence, stage, elements)
+
+    def see_anew(self) -> None:
+        """Blocks that were lost had to be replaced by others."""
+        with self._lock:
+            if self._kept is not None:
+                self._kept.make_anew()
+            else:
+                self._stage.query.see_anew()
+
+    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Pair]:
+        del partition, frames
+        raise InternalError("features are read in tasks alone")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        elements = self.bound().elements
+        return type(elements), tuple(getattr(elements, name) for name in elements.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class KeptPairs:
+    """In a task: the arrays of its mapped blocks."""
+
+    parts: tuple[tuple[tuple[int, BlockHandle], ...], ...]
+    scratch: str
+    """Where it says which jobs were cancelled; empty: on other hosts."""
+
+    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Pair]:
+        for _ in frames:
+            """A worker whose input was not read to its end is not used again."""
+        group = job_property("spark.jobGroup.id") if self.scratch else ""
+        with ending_with(str(stop_file(Path(self.scratch), group)) if group else ""):
+            for number, handle in self.parts[partition]:
+                block: Block = open_block(handle)
+                found = feature_block(number, block)
+                yield found.X, found.y
+
+
+@dataclass(frozen=True)
+class QueryPairs:
+    """In a task: its rows in blocks of arrays that go with their reader."""
+
+    batches: Any
+    """From the partition's number and its frames to Arrow batches."""
+    schema: Schema
+    layout: MatrixLayout
+    block_rows: int
+
+    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Pair]:
+        batches: Iterator[pa.RecordBatch] = self.batches(partition, frames)
+        for table in block_tables(batches, self.schema, self.block_rows, PAYLOAD_BYTES):
+            matrix, labels = matrix_of(table, self.layout)
+            if len(matrix):
+                yield matrix, labels

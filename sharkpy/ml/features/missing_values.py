@@ -1,0 +1,19 @@
+"""What is done about NULL and NaN in features and labels: `na` of estimators and of features."""
+
+from __future__ import annotations
+
+from sharkpy.columnar.not_finite import NotFinite
+from sharkpy.errors import ParameterError, did_you_mean
+
+__all__ = ["POLICIES", "NotFinite", "check_policy"]
+
+POLICIES = ("error", "drop", "mean")
+"""error: refused; drop: rows without one of the features or the label are left out; mean: a missing feature becomes
+the mean of its column, a missing label is refused."""
+
+
+def check_policy(na: str) -> None:
+    """ParameterError where `na` is none of POLICIES."""
+    if na not in POLICIES:
+        known = "one of " + ", ".join(f'"{name}"' for name in POLICIES)
+        raise ParameterError(f'no policy "{na}" for missing values', hint=did_you_mean(na, POLICIES) or known)

@@ -1,0 +1,242 @@
+"""Features as blocks of the block store: made by a query, mapped by whoever passes over them, made again when lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from sharkpy import conf as settings
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.errors import BlocksReplacedError, CorruptionError, DataError
+from sharkpy.execution.stages.block_pass import BlockPasses
+from sharkpy.logical import Project, Scan
+from sharkpy.ml.features.column_aggregates import QuerySession, check_finite, column_means
+from sharkpy.ml.features.feature_blocks import Kernel
+from sharkpy.ml.features.feature_plan import FeaturePlan
+from sharkpy.ml.features.kernel_call import kernel_code, kernel_name
+from sharkpy.optimizer.replan.place_stage import Placement, place_stage
+from sharkpy.physical.stage import BlockSink, MatrixLayout
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.statistics import BlockStatistics
+    from sharkpy.conf import Conf
+    from sharkpy.execution.engine import Engine
+    from sharkpy.execution.spark.pools import Pool
+    from sharkpy.execution.tables.cache import TableCache
+    from sharkpy.logical import LogicalPlan
+    from sharkpy.query_snapshot import QuerySnapshot
+
+
+_MOST_REMAKES = 3
+"""Times that a pass has all blocks made anew."""
+
+
+class FeatureSession(QuerySession, Protocol):
+    """The session, as far as features need it."""
+
+    @property
+    def conf(self) -> Conf: ...
+
+    @property
+    def engine(self) -> Engine: ...
+
+    @property
+    def table_cache(self) -> TableCache: ...
+
+    @property
+    def pool(self) -> Pool: ...
+
+    def working(self) -> AbstractContextManager[None]:
+        """What this thread does inside is a statement of the session, which `cancel` ends."""
+
+    def snapshot(self) -> QuerySnapshot: ...
+
+    def write_blocks(
+        self, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot | None = None
+    ) -> Sequence[tuple[BlockHandle, BlockStatistics]]: ...
+
+
+class StoredBlocks:
+    """FeatureBlocks whose arrays are mapped from blocks of the store, by all processes of a machine the same memory.
+
+    1. Blocks are made by one query when this object is, and removed when nobody has it any more.
+    2. `run` is one RDD job; threads of this process where the session allows it and the blocks are small and near.
+    3. Blocks of a scan do not depend on how many tasks made them: those of each stored block of the table follow
+       each other, in the order of the table.
+    4. A lost or damaged block costs its own being made again, in the middle of a pass too. CorruptionError where what
+       it was made from has changed since.
+    """
+
+    def __init__(self, session: FeatureSession, features: FeaturePlan, snapshot: QuerySnapshot | None = None) -> None:
+        """Of the tables as they are, or are in `snapshot`.
+
+        DataError naming the column where a value is missing or infinite, or where there are no rows.
+        """
+        self._session = session
+        self._features = features
+        self._lock = threading.Lock()
+        with session.working():
+            contents = session.table_cache.contents(features.plan)
+            self._passes = self._made(snapshot)
+            self._contents = contents if snapshot is None or self._is_current(snapshot) else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._features.names
+
+    @property
+    def label(self) -> str | None:
+        return self._features.label
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self._features.dtype)
+
+    @property
+    def has_label(self) -> bool:
+        return self._features.label is not None
+
+    @property
+    def num_rows(self) -> int:
+        return sum(handle.num_rows for handle in self.handles)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(handle.size_bytes for handle in self.handles)
+
+    @property
+    def handles(self) -> tuple[BlockHandle, ...]:
+        """The blocks, by number."""
+        return self._passes.handles
+
+    @property
+    def num_tasks(self) -> int:
+        """RDD tasks that passes have started so far."""
+        return self._passes.num_tasks
+
+    def run(self, kernel: Kernel, argument: Any = None) -> list[Any]:
+        """[kernel(block, argument) for each block], in the order of blocks.
+
+        ExecutionError naming the kernel and the block where it raises.
+        """
+        code, description = kernel_code(kernel), f"{kernel_name(kernel)} over features"
+        with self._session.working():
+            for attempt in count():
+                passes = self._passes
+                self._session.engine.store.touch(passes.handles)
+                try:
+                    return passes.run(code, argument, description, in_driver=self.is_in_driver)
+                except BlocksReplacedError:
+                    if attempt == _MOST_REMAKES:
+                        raise
+                    self.make_anew(passes)
+        raise AssertionError("a pass returns or raises")
+
+    @property
+    def is_in_driver(self) -> bool:
+        """Whether passes run in this process."""
+        conf, engine = self._session.conf, self._session.engine
+        limit, is_allowed = conf.value(settings.DRIVER_PLACEMENT_BYTES), conf.value(settings.DRIVER_PLACEMENT)
+        return place_stage(self.size_bytes, engine.is_local, limit, is_allowed).placement is Placement.DRIVER
+
+    def _is_current(self, snapshot: QuerySnapshot) -> bool:
+        """Whether tables are now as the snapshot saw them."""
+        now = self._session.snapshot()
+        try:
+            return all(now.is_state(table, state) for table, state in snapshot.states())
+        finally:
+            now.release()
+
+    def mend(self) -> None:
+        """Make blocks again that are gone; those that are damaged are met by who reads them."""
+        passes = self._passes
+        lost = [handle for handle in passes.handles if not _is_there(handle)]
+        if not lost:
+            return
+        try:
+            self.repair(lost)
+        except BlocksReplacedError:
+            self.make_anew(passes)
+
+    def repair(self, lost: Iterable[BlockHandle]) -> None:
+        """Make those of the blocks again that are lost or damaged."""
+        self._session.table_cache.repair(lost)
+
+    def _made(self, snapshot: QuerySnapshot | None = None) -> BlockPasses:
+        session = self._session
+        handles = stored_features(session, self._features, snapshot)
+        store = session.engine.store
+        store.adopt(handles)
+        # They go with the last of their handles.
+        store.retire(handles)
+        store.enforce_limit()
+        return BlockPasses(session.engine, handles, self.repair, session.pool)
+
+    def make_anew(self, passes: BlockPasses | None = None) -> None:
+        """All blocks by another run of the query: its rows come in another order now, or its table was loaded anew.
+
+        Nothing where others than those of `passes` are there by now. CorruptionError where its rows are not the same.
+        """
+        with self._lock:
+            if passes is not None and self._passes is not passes:
+                return
+            fact = "lost, and what the features were made from was changed since"
+            if self._session.table_cache.contents(self._features.plan) != self._contents:
+                raise CorruptionError.of_block(self.handles[0].block_id, fact)
+            if any(handle.checksum is None for handle in self.handles):
+                fact = "lost, and the query that made it gives other rows each time"
+                raise CorruptionError.of_block(self.handles[0].block_id, fact)
+            self._passes = self._made()
+
+
+def _known_bytes(features: FeaturePlan, snapshot: QuerySnapshot) -> int:
+    """Of the blocks of all rows of a table; 0 where it is not known how many rows there are."""
+    nodes = list(features.plan.walk())
+    if not isinstance(nodes[-1], Scan) or not all(isinstance(node, (Project, Scan)) for node in nodes):
+        return 0
+    num_values = len(features.names) + (features.label is not None)
+    return (snapshot.num_rows(nodes[-1].table) or 0) * num_values * np.dtype(features.dtype).itemsize
+
+
+def _is_there(handle: BlockHandle) -> bool:
+    paths = (handle.durable_path, "" if handle.host else handle.memory_path)
+    return any(path and Path(path).exists() for path in paths)
+
+
+def feature_layout(session: QuerySession, features: FeaturePlan, snapshot: QuerySnapshot) -> MatrixLayout:
+    """How blocks are made; with the means where they fill in for missing values."""
+    layout = MatrixLayout(features.dtype, features.label is not None, features.na == "drop")
+    return replace(layout, fills=column_means(session, features, snapshot)) if features.na == "mean" else layout
+
+
+def stored_features(
+    session: FeatureSession, features: FeaturePlan, snapshot: QuerySnapshot | None = None
+) -> tuple[BlockHandle, ...]:
+    """Blocks of a matrix each, in a store that has not taken them up yet."""
+    if snapshot is None:
+        snapshot = session.snapshot()
+        try:
+            return stored_features(session, features, snapshot)
+        finally:
+            snapshot.release()
+    try:
+        layout = feature_layout(session, features, snapshot)
+        sink = BlockSink(features.schema, features.block_rows, None, layout=layout)
+        # Where there is no room they would go to disk: what was not used for long goes instead.
+        session.engine.store.make_room(min(_known_bytes(features, snapshot), session.engine.store.memory_limit))
+        handles = tuple(handle for handle, _ in session.write_blocks(features.plan, sink, snapshot))
+    except DataError:
+        # It counts what is wrong in one block.
+        check_finite(session, features, snapshot)
+        raise
+    if not handles:
+        left = "no row is left: each one has a missing value (NULL or NaN), or there are none"
+        raise DataError(left if features.na == "drop" else "there are no rows to learn from")
+    return handles

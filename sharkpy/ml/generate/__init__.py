@@ -1,0 +1,1 @@
+"""GENERATE and predict: functions of whole tables, models as tables, models as functions of columns."""

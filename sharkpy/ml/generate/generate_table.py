@@ -1,0 +1,99 @@
+"""GENERATE: a Python function called with whole tables, whose result becomes a table or rows.
+
+command → arguments → call → what it returned, as a plan and perhaps a model → table and model table | streamed rows
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from typing import TYPE_CHECKING
+
+from sharkpy.commands import DropTable, GenerateTable
+from sharkpy.errors import CancelledError, ExecutionError, InternalError, SharkError, TableExistsError
+from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.tables import drop_table
+from sharkpy.ml.generate.generated import Generated, generated
+from sharkpy.ml.generate.model_table import TableName, check_free, save_model, table_name
+from sharkpy.ml.generate.relation_arguments import bound_arguments
+from sharkpy.ml.generate.relation_functions import MODEL, built_in
+from sharkpy.udf.user.function import MARK, find
+from sharkpy.udf.user.python_code import RAISED
+from sharkpy.udf.user.relation import PythonRelation
+
+if TYPE_CHECKING:
+    from sharkpy.session import SharkContext
+
+
+def generate(command: GenerateTable, session: SharkContext) -> CommandResult:
+    """All or nothing: where the function fails, or its result cannot be stored, there is no table and no model.
+
+    TableExistsError before the function is called where there is a table of a name to be made.
+    """
+    function = function_of(command)
+    target = None if command.name is None else table_name(command.name, command.database or session.current_database)
+    if target is not None:
+        check_free(session, target)
+    arguments = bound_arguments(function, command.arguments, session)
+    model = _model_name(function, arguments, session)
+    if model is not None:
+        check_free(session, model)
+        if model == target:
+            raise TableExistsError(f'the result and the model cannot both be the table "{target[1]}"')
+    made = generated(function, _called(function, arguments), session)
+    if target is None:
+        _save_model(made, model, session)
+        return CommandResult(made.table.schema, None, made.batches())
+    with session.as_statement() as statement:
+        made.save(target)
+        num_rows = statement.rows_written
+        try:
+            _save_model(made, model, session)
+        except BaseException:
+            drop_table(DropTable(session.catalog.table(*target)), session)
+            raise
+        statement.rows_written = num_rows
+    return NOTHING
+
+
+def function_of(command: GenerateTable) -> PythonRelation:
+    if MARK not in command.function:
+        return built_in(command.function)
+    function = find(command.function)
+    if not isinstance(function, PythonRelation):
+        raise InternalError(f'"{command.function}" is no function of whole tables')
+    return function
+
+
+def _model_name(function: PythonRelation, arguments: inspect.BoundArguments, session: SharkContext) -> TableName | None:
+    """Of a built-in function; what a user's calls a model is its own affair."""
+    name = arguments.arguments.get(MODEL) if function.is_built_in else None
+    return table_name(name, session.current_database) if isinstance(name, str) else None
+
+
+def _save_model(made: Generated, name: TableName | None, session: SharkContext) -> None:
+    if name is not None and made.model is not None:
+        save_model(session, made.model, ".".join(name))
+
+
+def _called(function: PythonRelation, arguments: inspect.BoundArguments) -> object:
+    """What it returns. What a user's function raises names it; what is no error of ours, where in its code that was."""
+    try:
+        result = function.target(*arguments.args, **arguments.kwargs)
+        return list(result) if inspect.isgenerator(result) else result
+    except SharkError as error:
+        if not function.is_built_in and not isinstance(error, CancelledError):
+            error.message = f'in the function "{function.name}": {error.message}'
+            error.line = error.column = None
+        raise
+    except Exception as error:
+        raise _failure(function, error) from error
+
+
+def _failure(function: PythonRelation, error: Exception) -> ExecutionError:
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    said = f": {str(error).splitlines()[0]}" if str(error) else ""
+    place = f" ({frames[0].filename}, line {frames[0].lineno})" if frames else ""
+    message = f'function "{function.name}" raised {type(error).__name__}{said}{place}'
+    trace = "; ".join(f"{frame.filename}, line {frame.lineno}, in {frame.name}: {frame.line}" for frame in frames)
+    return ExecutionError(message, hint=f"traceback: {trace}", sqlstate=RAISED)

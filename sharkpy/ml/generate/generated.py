@@ -1,0 +1,100 @@
+"""What a function called by GENERATE has returned: a table, and a model where it fitted one."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sharkpy.errors import ExecutionError, SharkError
+from sharkpy.expr import Alias, ColumnRef
+from sharkpy.logical import Given, LogicalPlan, Project
+from sharkpy.ml.generate.model_table import TableName, model_rows, save_model
+from sharkpy.ml.models.estimator import Estimator
+from sharkpy.ml.rdd.table_rdd import TableRDD
+from sharkpy.ml.tables.declared_columns import DeclaredColumns
+from sharkpy.ml.tables.given_data import given_rows
+from sharkpy.ml.tables.save_table import save_as_table
+from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.sql.expressions.coercion import cast
+from sharkpy.types import StructType, common_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sharkpy.session import SharkContext
+    from sharkpy.udf.user.relation import PythonRelation
+
+WRONG_RESULT = "39000"
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A function may return one: a table and the model that made it, which `model => 'name'` keeps.
+
+    `is_model`: the function returned the model alone, and the table shows it.
+    """
+
+    table: TableRDD
+    model: Estimator | None = None
+    is_model: bool = False
+
+    def save(self, name: TableName) -> None:
+        """As a table; as that of the model where the result is one."""
+        session = self.table.session
+        if self.is_model and self.model is not None:
+            save_model(session, self.model, ".".join(name))
+        else:
+            save_as_table(session, self.table, ".".join(name))
+
+    def batches(self) -> Generator[pa.RecordBatch]:
+        """The rows, over the tables as the function saw them."""
+        session, query = self.table.session, self.table._query
+        plan = query.ready_plan()
+        yield from session.run_batches(session.new_runner(plan.label), session.plan(plan, query.snapshot))
+
+
+def generated(function: PythonRelation, result: object, session: SharkContext) -> Generated:
+    """ExecutionError naming the function where `result` has no rows, or does not fit what is declared."""
+    if isinstance(result, Generated):
+        return result
+    if isinstance(result, Estimator):
+        return Generated(_given(model_rows(result), None, session), result, is_model=True)
+    if isinstance(result, TableRDD):
+        return Generated(result if function.columns is None else _as_declared(result, function))
+    try:
+        return Generated(_given(result, function.columns, session))
+    except SharkError as error:
+        message = f"the result of the function {function.name}: {error.message}"
+        raise ExecutionError(message, hint=error.hint, sqlstate=WRONG_RESULT) from error
+
+
+def _given(data: object, columns: StructType | None, session: SharkContext) -> TableRDD:
+    declared = None if columns is None else DeclaredColumns(columns.names, columns.types)
+    rows = given_rows(session, data, declared)
+    refs = tuple(ColumnRef(index, field.name, field.dtype) for index, field in enumerate(rows.schema, start=1))
+    return TableRDD(session, Given(refs, rows))
+
+
+def _as_declared(table: TableRDD, function: PythonRelation) -> TableRDD:
+    """With the declared types; an error where the table has other columns, or types that are not among these."""
+    declared = function.columns or StructType((), ())
+    names = tuple(name.lower() for name in table.columns)
+    fits = names == declared.names and all(
+        common_type(field.dtype, dtype) == dtype for field, dtype in zip(table.schema, declared.types, strict=True)
+    )
+    if not fits:
+        returned = ", ".join(f"{field.name} {field.dtype}" for field in table.schema)
+        wanted = ", ".join(f"{name} {dtype}" for name, dtype in zip(declared.names, declared.types, strict=True))
+        message = f"the function {function.name} returned the columns {returned}, and declares {wanted}"
+        raise ExecutionError(message, sqlstate=WRONG_RESULT)
+    return table.changed(lambda plan: _cast(plan, declared))
+
+
+def _cast(plan: LogicalPlan, declared: StructType) -> LogicalPlan:
+    ids = FreshIds(plan)
+    items: list[Alias | ColumnRef] = [
+        column if column.dtype == dtype else ids.alias(cast(column, dtype), column.name)
+        for column, dtype in zip(plan.output, declared.types, strict=True)
+    ]
+    return Project(plan, tuple(items))

@@ -1,0 +1,121 @@
+"""Fitted models as functions of columns: what SQL's predict calls, and what adds a prediction to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sharkpy.catalog.functions import ModelFunction
+from sharkpy.errors import BindError
+from sharkpy.ml.models.predictor import Predictor
+from sharkpy.types import DOUBLE, ArrayType, DataType
+from sharkpy.udf.user.python_code import python_code
+from sharkpy.udf.user.scalar import PythonScalar
+
+if TYPE_CHECKING:
+    from sharkpy.ml.models.estimator import Estimator
+
+PREDICT, PROBABILITIES, PROBABILITY = "predict", "predict_proba", "probability"
+"""Of a row: the prediction; the probability of each class; and that of the second alone where there are two."""
+_MODELS = 32
+"""How many models a process keeps ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A method of a model, called with its features as columns; pickled, it is the model's text.
+
+    Missing features, which are NaN here, give NULL.
+    """
+
+    text: str
+    method: str
+
+    def __call__(self, *columns: npt.NDArray[Any]) -> object:
+        model = loaded(self.text)
+        given = [np.asarray(column, dtype=np.float64) for column in columns]
+        missing = np.logical_or.reduce([np.isnan(column) for column in given])
+        if not missing.any():
+            return _listed(_METHODS[self.method].call(model, given))
+        if missing.all():
+            return [None] * len(missing)
+        known = _METHODS[self.method].call(model, [column[~missing] for column in given])
+        values = np.empty((len(missing), *known.shape[1:]), known.dtype)
+        values[~missing] = known
+        return np.ma.MaskedArray(values, missing) if values.ndim == 1 else _listed(values, missing)
+
+
+def _listed(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = None) -> object:
+    """Rows of a matrix as lists, None for those that are missing; other arrays as they are."""
+    if values.ndim == 1:
+        return values
+    rows = values.tolist()
+    return rows if missing is None else [None if missing[place] else row for place, row in enumerate(rows)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Method:
+    call: Callable[[Any, list[npt.NDArray[Any]]], npt.NDArray[Any]]
+    result: Callable[[Any], DataType]
+    needs: str
+    """The method that a model of its own has for it."""
+
+
+def _probabilities(model: Any, columns: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    found: npt.NDArray[Any] = model.predict_proba(np.column_stack(columns))
+    return found
+
+
+def _probability(model: Any, columns: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    found = _probabilities(model, columns)
+    return found[:, 1] if _is_binary(model) else found
+
+
+def _is_binary(model: Any) -> bool:
+    return len(model.classes_) == 2
+
+
+_METHODS: dict[str, _Method] = {
+    PREDICT: _Method(
+        lambda model, columns: model.predict_arrays(columns), lambda model: model.prediction_type, "predict_arrays"
+    ),
+    PROBABILITIES: _Method(_probabilities, lambda _: ArrayType(DOUBLE), "predict_proba"),
+    PROBABILITY: _Method(
+        _probability, lambda model: DOUBLE if _is_binary(model) else ArrayType(DOUBLE), "predict_proba"
+    ),
+}
+
+
+@lru_cache(_MODELS)
+def loaded(text: str) -> Predictor:
+    """The model of a text. BindError where it cannot predict."""
+    from sharkpy.ml.models.estimator import Estimator
+
+    return _predictor(Estimator.from_json(text))
+
+
+def _predictor(model: Estimator) -> Predictor:
+    if not isinstance(model, Predictor):
+        raise BindError(f"a {type(model).__name__} does not predict")
+    return model
+
+
+def has_method(model: Estimator, method: str) -> bool:
+    return hasattr(model, _METHODS[method].needs)
+
+
+@lru_cache(_MODELS)
+def function_of(text: str, method: str) -> ModelFunction:
+    """A method of the model of a text. BindError where it has none of that name."""
+    model = loaded(text)
+    if not has_method(model, method):
+        raise BindError(f"a {type(model).__name__} has no {method}")
+    features = tuple(map(str, model.feature_names_in_))
+    result = _METHODS[method].result(model)
+    code = python_code(method, ModelCall(text, method))
+    return ModelFunction(PythonScalar(method, code, (DOUBLE,) * len(features), result), features, result)

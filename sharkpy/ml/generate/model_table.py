@@ -1,0 +1,146 @@
+"""Models as tables: rows that show what was fitted, and in the property `shark.model` the model's text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.catalog.functions import ModelFunction
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.names import check_name
+from sharkpy.commands import CreateTable
+from sharkpy.errors import BindError, TableExistsError
+from sharkpy.execution.commands.create_table import create_table
+from sharkpy.expr import ColumnRef
+from sharkpy.logical import Given
+from sharkpy.ml.generate.model_function import function_of
+from sharkpy.ml.models.estimator import Estimator
+from sharkpy.ml.tables.given_data import given_rows
+
+if TYPE_CHECKING:
+    from sharkpy.session import SharkContext
+
+MODEL = "shark.model"
+"""The property of a table that holds a model."""
+INTERCEPT = "(intercept)"
+NOT_A_MODEL = "42809"
+TableName = tuple[str, str]
+"""Database and name, in lower case."""
+
+
+def table_name(name: str, database: str) -> TableName:
+    """Of `name`, perhaps `database.name`, in a session's `database`."""
+    given, _, short = name.lower().rpartition(".")
+    return given or database.lower(), short
+
+
+def check_free(session: SharkContext, name: TableName) -> None:
+    """An error where there is a table of that name already, where its database is not there, or where it is no name."""
+    check_name(name[1])
+    session.catalog.database(name[0])
+    if session.catalog.find_table(*name) is not None:
+        raise TableExistsError(f'table "{name[1]}" already exists')
+
+
+def save_model(session: SharkContext, model: Estimator, name: str, *, replace: bool = False) -> None:
+    """A table `name` that holds the model; TableExistsError where there is one and `replace` is not given."""
+    database, short = table_name(name, session.current_database)
+    if not replace:
+        check_free(session, (database, short))
+    model.check_fitted()
+    rows = given_rows(session, model_rows(model), None)
+    columns = tuple(ColumnRef(index, field.name, field.dtype) for index, field in enumerate(rows.schema, start=1))
+    create_table(
+        CreateTable(
+            database,
+            short,
+            TableKind.MANAGED,
+            rows.schema,
+            if_not_exists=False,
+            properties=((MODEL, model.to_json()),),
+            comment=f"the model {model!r}",
+            query=Given(columns, rows),
+            or_replace=replace,
+        ),
+        session,
+    )
+
+
+def load_model(session: SharkContext, name: str) -> Estimator:
+    """The model that the table `name` holds. TableNotFoundError; BindError for a table that holds none."""
+    return Estimator.from_json(_text(session.catalog.table(*table_name(name, session.current_database))))
+
+
+def model_function(table: Table, method: str) -> ModelFunction:
+    """`predict` or `predict_proba` of the model that `table` holds, as SQL calls it."""
+    return function_of(_text(table), method)
+
+
+def _text(table: Table) -> str:
+    text = dict(table.properties).get(MODEL)
+    if text is None:
+        hint = "GENERATE … model => 'name' and ctx.save_model make models"
+        raise BindError(f'table "{table.name}" holds no model', hint=hint, sqlstate=NOT_A_MODEL)
+    return text
+
+
+# What the rows of a model's table are
+
+
+def model_rows(model: Estimator) -> pa.Table:
+    """By the model's class; of classes without an entry, a row a feature with what was fitted to each."""
+    return _ROWS.get(type(model).__name__, _by_feature)(model)
+
+
+def _centers(model: Any) -> pa.Table:
+    features = list(map(str, model.feature_names_in_))
+    centers = np.asarray(model.cluster_centers_, dtype=np.float64)
+    return pa.table(
+        {
+            "cluster": pa.array(np.repeat(np.arange(len(centers)), len(features)), pa.int32()),
+            "feature": features * len(centers),
+            "center": centers.ravel(),
+        }
+    )
+
+
+def _coefficients(model: Any) -> pa.Table:
+    """The intercept is the row after the features."""
+    features = [*map(str, model.feature_names_in_), INTERCEPT]
+    weights = np.append(np.ravel(model.coef_), np.ravel(model.intercept_)).astype(np.float64)
+    return pa.table({"feature": features, "coefficient": weights})
+
+
+def _class_coefficients(model: Any) -> pa.Table:
+    """Of two classes those of the second alone: the first's are their negatives."""
+    features = [*map(str, model.feature_names_in_), INTERCEPT]
+    coefficients = np.asarray(model.coef_, dtype=np.float64)
+    weights = np.column_stack([coefficients, np.broadcast_to(model.intercept_, len(coefficients))])
+    classes = [str(label) for label in list(model.classes_)[-len(weights) :]]
+    return pa.table(
+        {
+            "class": np.repeat(np.array(classes, dtype=object), len(features)),
+            "feature": features * len(weights),
+            "coefficient": weights.ravel(),
+        }
+    )
+
+
+def _by_feature(model: Any) -> pa.Table:
+    features = list(map(str, model.feature_names_in_))
+    columns: dict[str, Any] = {"feature": features}
+    for name, value in model.fitted_state().items():
+        array = np.asarray(value, dtype=object) if isinstance(value, list) else np.asarray(value)
+        if array.shape == (len(features),) and array.dtype.kind in "fiu":
+            columns[name.rstrip("_").lower()] = array.astype(np.float64)
+    return pa.table(columns)
+
+
+_ROWS: dict[str, Callable[[Any], pa.Table]] = {
+    "KMeans": _centers,
+    "LinearRegression": _coefficients,
+    "LogisticRegression": _class_coefficients,
+}

@@ -1,0 +1,59 @@
+"""A table with further columns: what a model gives for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sharkpy.errors import BindError, ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.expr import Alias, ColumnRef, Expr
+from sharkpy.logical import LogicalPlan, Project
+from sharkpy.ml.generate.model_function import PREDICT, function_of
+from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.sql.expressions.bind_predict import model_call
+from sharkpy.types import BOOLEAN, is_numeric
+
+if TYPE_CHECKING:
+    from sharkpy.ml.models.predictor import Predictor
+    from sharkpy.ml.rdd.table_rdd import TableRDD
+
+
+def with_prediction(table: TableRDD, model: Predictor, name: str | None = None, method: str = PREDICT) -> TableRDD:
+    """The rows of `table` with a column `name` (default: as the model says) of what `method` gives.
+
+    The features are the columns of the names that the model was fitted with; where one is NULL, so is the new column.
+    Nothing is computed yet.
+    """
+    return with_predictions(table, model, {name or model.prediction_column: method})
+
+
+def with_predictions(table: TableRDD, model: Predictor, methods: Mapping[str, str]) -> TableRDD:
+    """The rows with several columns by name, each of a method. Errors of columns are raised now."""
+    text = model.to_json()
+    return table.changed(lambda plan: _projected(plan, type(model).__name__, text, methods))
+
+
+def _projected(plan: LogicalPlan, kind: str, text: str, methods: Mapping[str, str]) -> LogicalPlan:
+    taken = {column.name.lower() for column in plan.output}
+    ids = FreshIds(plan)
+    items: list[Alias | ColumnRef] = list(plan.output)
+    for name, method in methods.items():
+        if name.lower() in taken:
+            message = f'the table has a column "{name}" already, which a {kind} adds'
+            raise BindError(message, hint="rename it in a query", sqlstate="42701")
+        function = function_of(text, method)
+        features = tuple(_feature(plan, kind, one) for one in function.features)
+        items.append(ids.alias(model_call(function, features), name))
+    return Project(plan, tuple(items))
+
+
+def _feature(plan: LogicalPlan, kind: str, name: str) -> Expr:
+    found = [column for column in plan.output if column.name.lower() == name.lower()]
+    if not found:
+        hint = did_you_mean(name, [column.name for column in plan.output])
+        raise ColumnNotFoundError(f'the table has no column "{name}", a feature of the {kind}', hint=hint)
+    if len(found) > 1:
+        raise BindError(f'the table has several columns "{name}", a feature of the {kind}', sqlstate="42702")
+    if not is_numeric(found[0].dtype) and found[0].dtype != BOOLEAN:
+        raise TypeMismatchError(f'the feature "{name}" of the {kind} is a number, and the column is {found[0].dtype}')
+    return found[0]

@@ -1,0 +1,153 @@
+"""From the arguments of GENERATE to those of the Python function that it calls."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.errors import BindError, TypeMismatchError, did_you_mean
+from sharkpy.expr import Alias, Expr, Literal
+from sharkpy.logical import LogicalPlan, Project, Values
+from sharkpy.ml.rdd.table_rdd import TableRDD
+from sharkpy.types import (
+    BOOLEAN,
+    INTEGER_TYPES,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+    is_numeric,
+    is_string,
+)
+from sharkpy.udf.user.relation import TABLE, Kind, PythonRelation
+
+if TYPE_CHECKING:
+    from sharkpy.commands import GenerateArgument
+    from sharkpy.session import SharkContext
+
+
+def bound_arguments(
+    function: PythonRelation, arguments: Sequence[GenerateArgument], session: SharkContext
+) -> inspect.BoundArguments:
+    """The call's arguments under its parameters: a TableRDD for a query, a Python value for a constant.
+
+    BindError naming the signature where they are too many, too few or unknown; TypeMismatchError for a wrong type.
+    """
+    by_position: list[object] = []
+    by_name: dict[str, object] = {}
+    for one, value in zip(arguments, _values(arguments, session), strict=True):
+        if one.name is None:
+            by_position.append(value)
+        else:
+            by_name[_parameter(function, one.name)] = value
+    try:
+        bound = function.signature.bind(*by_position, **by_name)
+    except TypeError as error:
+        message = f"the function {function.name} is called with wrong arguments: {error}"
+        raise BindError(message, hint=f"call {function.usage}", sqlstate="42883") from None
+    for name, value in bound.arguments.items():
+        bound.arguments[name] = _of_parameter(function, name, value)
+    return bound
+
+
+def _values(arguments: Sequence[GenerateArgument], session: SharkContext) -> Iterator[TableRDD | object]:
+    constants = iter(constant_values([one.value for one in arguments if isinstance(one.value, Expr)], session))
+    for one in arguments:
+        yield TableRDD(session, one.value) if isinstance(one.value, LogicalPlan) else next(constants)
+
+
+def constant_values(exprs: Sequence[Expr], session: SharkContext) -> list[object]:
+    """The values of expressions without columns; what is more than a literal is computed by a query of one row."""
+    if all(isinstance(expr, Literal) for expr in exprs):
+        return [expr.value for expr in exprs if isinstance(expr, Literal)]
+    items = tuple(Alias(expr, index, f"c{index}") for index, expr in enumerate(exprs, start=1))
+    rows = [row for batch in session.batches(Project(Values((), ((),)), items)) for row in _rows(batch)]
+    return list(rows[0])
+
+
+def _rows(batch: Any) -> Iterator[tuple[object, ...]]:
+    return zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True)
+
+
+def _parameter(function: PythonRelation, name: str) -> str:
+    """The parameter of that name; SQL's names are the same in any case."""
+    parameters = function.signature.parameters
+    if name in parameters:
+        return name
+    if same := [one for one in parameters if one.lower() == name.lower()]:
+        return same[0]
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return name
+    hint = did_you_mean(name, parameters) or f"call {function.usage}"
+    raise BindError(f'the function {function.name} has no parameter "{name}"', hint=hint, sqlstate="42883")
+
+
+def _of_parameter(function: PythonRelation, name: str, value: Any) -> object:
+    """What a parameter is called with; of `*others` and `**others` each value."""
+    kind = function.kinds.get(name)
+    match function.signature.parameters[name].kind:
+        case inspect.Parameter.VAR_POSITIONAL:
+            return tuple(_converted(function, name, one, kind) for one in value)
+        case inspect.Parameter.VAR_KEYWORD:
+            return {key: _converted(function, key, one, kind) for key, one in value.items()}
+    return _converted(function, name, value, kind)
+
+
+def _converted(function: PythonRelation, name: str, value: object, kind: Kind) -> object:
+    """`value` as the Python type of the parameter; numbers with a fraction are floats unless a decimal is wanted."""
+    is_table = isinstance(value, TableRDD)
+    if is_table != (kind == TABLE) and kind is not None and not (value is None and _takes_none(function, name)):
+        raise _mismatch(function, name, value, kind)
+    if is_table or value is None:
+        return value
+    if isinstance(kind, DataType):
+        if not _fits(value, kind):
+            raise _mismatch(function, name, value, kind)
+        if isinstance(kind, DecimalType):
+            return value if isinstance(value, Decimal) else Decimal(str(value))
+        if is_numeric(kind) and kind not in INTEGER_TYPES:
+            return float(value)  # type: ignore[arg-type]
+    return _plain(value)
+
+
+def _takes_none(function: PythonRelation, name: str) -> bool:
+    parameter = function.signature.parameters.get(name)
+    return parameter is not None and parameter.default is None
+
+
+def _fits(value: object, kind: DataType) -> bool:
+    if isinstance(value, bool):
+        return kind == BOOLEAN
+    if kind in INTEGER_TYPES:
+        return isinstance(value, int)
+    if is_numeric(kind):
+        return isinstance(value, (int, float, Decimal))
+    if is_string(kind):
+        return isinstance(value, str)
+    if isinstance(kind, ArrayType):
+        return isinstance(value, list) and all(one is None or _fits(one, kind.element) for one in value)
+    if isinstance(kind, (MapType, StructType)):
+        return isinstance(value, dict)
+    return kind != BOOLEAN and not isinstance(value, (int, float, Decimal, list, dict))
+
+
+def _plain(value: object) -> object:
+    """Decimals as floats, also in arrays and maps."""
+    match value:
+        case Decimal():
+            return float(value)
+        case list():
+            return [_plain(one) for one in value]
+        case dict():
+            return {key: _plain(one) for key, one in value.items()}
+    return value
+
+
+def _mismatch(function: PythonRelation, name: str, value: object, kind: Kind) -> TypeMismatchError:
+    wanted = "a table" if kind == TABLE else f"of type {kind}"
+    given = "a table" if isinstance(value, TableRDD) else "NULL" if value is None else repr(_plain(value))
+    message = f'the argument "{name}" of the function {function.name} is {wanted}, and {given} is given'
+    return TypeMismatchError(message, hint=f"call {function.usage}")

@@ -1,0 +1,198 @@
+"""What graphs are made of: arrays, data frames and tables, as pieces that tasks read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy import conf as settings
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.errors import ColumnNotFoundError, DataError, did_you_mean
+from sharkpy.execution.newest_session import newest_session
+from sharkpy.logical import Project
+from sharkpy.ml.graph import ids as vertex_ids
+from sharkpy.ml.graph.ids import Ids
+from sharkpy.ml.graph.pieces import VALUE, Piece, Role, checked_columns
+from sharkpy.ml.graph.workspace import Array, ProcessWorkspace, RddWorkspace, Workspace
+from sharkpy.ml.rdd.table_rdd import TableRDD
+from sharkpy.optimizer.replan.place_stage import Placement, place_stage
+from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.physical.stage import BlockSink
+from sharkpy.types import Field, Schema
+
+if TYPE_CHECKING:
+    from sharkpy.session import SharkContext
+
+T = TypeVar("T")
+_PIECE_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """An input, ready to be dealt; `repair` makes lost blocks of it again."""
+
+    pieces: tuple[Piece, ...] = ()
+    num_rows: int = 0
+    size_bytes: int = 0
+    repair: Callable[[Sequence[BlockHandle]], None] = field(default=lambda _: None)
+
+
+class Input(Protocol):
+    @property
+    def num_rows(self) -> int: ...
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    def pieces(self, workspace: Workspace) -> Pieces: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnInput:
+    """Columns of this process."""
+
+    ids: list[Ids]
+    values: Array | None
+    role: Role
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.ids[0])
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(one.nbytes for one in self.ids) + (0 if self.values is None else self.values.nbytes)
+
+    def pieces(self, workspace: Workspace) -> Pieces:
+        made = []
+        for start in range(0, self.num_rows, _PIECE_ROWS):
+            arrays: dict[str, Array] = {}
+            for name, column in zip(self.role.ids, self.ids, strict=True):
+                arrays |= vertex_ids.to_arrays(name, column.slice(start, _PIECE_ROWS))
+            if self.values is not None:
+                arrays[VALUE] = self.values[start : start + _PIECE_ROWS]
+            made.append(Piece(workspace.put(arrays), self.role))
+        return Pieces(tuple(made), self.num_rows, self.size_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryInput:
+    """The rows of a query, as blocks of the store."""
+
+    session: SharkContext
+    blocks: tuple[BlockHandle, ...]
+    names: tuple[str, ...]
+    role: Role
+
+    @classmethod
+    def of(cls, table: TableRDD, role: Role, columns: Sequence[str | int] | None) -> QueryInput:
+        query, session = table._query, table.session
+        plan = query.ready_plan()
+        chosen = _chosen(plan.output, [column.name for column in plan.output], role, columns)
+        ids, names = FreshIds(plan), tuple(f"c{place}" for place in range(len(chosen)))
+        # A column may be chosen twice.
+        plan = Project(plan, tuple(ids.alias(column, name) for name, column in zip(names, chosen, strict=True)))
+        schema = Schema(tuple(Field(column.name, column.dtype) for column in plan.output))
+        sink = BlockSink(schema, _PIECE_ROWS, None)
+        blocks = tuple(handle for handle, _ in session.write_blocks(plan, sink, query.snapshot))
+        store = session.engine.store
+        store.adopt(blocks)
+        # They go with the last of their handles.
+        store.retire(blocks)
+        store.enforce_limit()
+        return cls(session, blocks, names, role)
+
+    @property
+    def num_rows(self) -> int:
+        return sum(block.num_rows for block in self.blocks)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(block.size_bytes for block in self.blocks)
+
+    def pieces(self, workspace: Workspace) -> Pieces:
+        del workspace
+        made = tuple(Piece(block, self.role, self.names) for block in self.blocks)
+        return Pieces(made, self.num_rows, self.size_bytes, self.session.table_cache.repair)
+
+
+def session_of(inputs: Sequence[object], session: SharkContext | None) -> SharkContext | None:
+    """That of the tables among `inputs`, where none is given; for names of tables the newest in this process."""
+    if session is None:
+        session = next((one.session for one in inputs if isinstance(one, TableRDD)), None)
+    if session is None and any(isinstance(one, str) for one in inputs):
+        session = newest_session()
+    return session
+
+
+def graph_input(
+    data: Any, role: Role, session: SharkContext | None, columns: Sequence[str | int] | None = None
+) -> Input:
+    """Of a TableRDD, a table's name, an Arrow table, a data frame, a tuple of columns, or an array.
+
+    `columns`: names or places of those to be taken. ColumnNotFoundError, DataError or TypeMismatchError naming what
+    does not fit.
+    """
+    if isinstance(data, str):
+        quoted = ".".join(f"`{part.strip('`')}`" for part in data.strip().split("."))
+        data = TableRDD.of_text(session or newest_session(), f"SELECT * FROM {quoted}")
+    if isinstance(data, TableRDD):
+        return QueryInput.of(data, role, columns)
+    found, names = _columns(data, role)
+    return ColumnInput(*checked_columns(_chosen(found, names, role, columns), role), role)
+
+
+def _columns(data: Any, role: Role) -> tuple[list[Any], list[str]]:
+    """Columns and their names; none where they have no names."""
+    if type(data).__module__.startswith("pandas"):
+        data = pa.Table.from_pandas(data, preserve_index=False)
+    elif hasattr(data, "to_arrow"):
+        data = data.to_arrow()
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return list(data.columns), data.schema.names
+    if isinstance(data, tuple):
+        return list(data), []
+    if isinstance(data, pa.Array | pa.ChunkedArray):
+        return [data], []
+    array = np.asarray(data)
+    if array.ndim == 2:
+        return list(array.T), []
+    # A list without elements has no second dimension.
+    return [array] * len(role.ids) if not array.size else [array], []
+
+
+def _chosen(found: Sequence[T], names: Sequence[str], role: Role, columns: Sequence[str | int] | None) -> Sequence[T]:
+    if columns is None:
+        if len(found) not in (len(role.ids), len(role.ids) + 1):
+            there = f", not {', '.join(names)}" if names else ""
+            raise DataError(f"{role.name} have {len(found)} columns", hint=f"give {role.shape}{there}")
+        return found
+    lowered = [name.lower() for name in names]
+    chosen = []
+    for column in columns:
+        if isinstance(column, int):
+            if column >= len(found):
+                raise DataError(f"{role.name} have {len(found)} columns", hint=f"give {role.shape}")
+            chosen.append(found[column])
+        elif column.lower() in lowered:
+            chosen.append(found[lowered.index(column.lower())])
+        else:
+            hint = did_you_mean(column, names) or (f"there are {', '.join(names)}" if names else "they have no names")
+            raise ColumnNotFoundError(f'{role.name} have no column "{column}"', hint=hint)
+    return chosen
+
+
+def workspace_for(size_bytes: int, session: SharkContext | None) -> Workspace:
+    """This process where the session, if there is one, allows it and the graph is small and near."""
+    if session is None:
+        return ProcessWorkspace()
+    limit, is_allowed = (
+        session.conf.value(settings.DRIVER_PLACEMENT_BYTES),
+        session.conf.value(settings.DRIVER_PLACEMENT),
+    )
+    placed = place_stage(size_bytes, session.engine.is_local, limit, is_allowed)
+    return ProcessWorkspace() if placed.placement is Placement.DRIVER else RddWorkspace(session.engine, session.pool)

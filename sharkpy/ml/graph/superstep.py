@@ -1,0 +1,211 @@
+"""The task of a superstep: one partition computes, and combines what it sends for each target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sharkpy.errors import DataError, TypeMismatchError
+from sharkpy.ml.graph import ids as vertex_ids
+from sharkpy.ml.graph.combiners import Combiner, combiner
+from sharkpy.ml.graph.outgoing import Outgoing, outgoing
+from sharkpy.ml.graph.program import Mask, Messages, Outcome, OutEdges, VertexBlock
+from sharkpy.ml.graph.user_code import UserCode, running
+from sharkpy.ml.graph.workspace import ArrayWriter, Handle, Made, read
+
+Array: TypeAlias = npt.NDArray[Any]
+AGGREGATORS: Mapping[str, np.ufunc] = MappingProxyType({"sum": np.add, "min": np.minimum, "max": np.maximum})
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """A partition after a superstep. Arrays of `handle`: `values`, `halted`, and where it has sent anything `messages`,
+    with the `slots` of its edges that they belong to where these are not all.
+    """
+
+    handle: Handle
+    num_awake: int
+    """Vertices that have not halted."""
+    sent_to: tuple[int, ...] = ()
+    """Combined messages by partition; empty where there are none."""
+    message_type: str = ""
+
+    def without_messages(self) -> PartitionState:
+        return PartitionState(self.handle, self.num_awake)
+
+
+@dataclass(frozen=True, slots=True)
+class Superstep:
+    """What the tasks of one superstep share."""
+
+    number: int
+    vertices: tuple[Handle, ...]
+    edges: tuple[Handle, ...]
+    num_vertices: int
+    initial: Any
+    """A value for all vertices, or the UserCode of a function from a VertexBlock to values."""
+    program: UserCode
+    combine: str | UserCode
+    aggregators: Mapping[str, str]
+    aggregates: Mapping[str, Any]
+    states: tuple[PartitionState, ...]
+    """After the superstep before; none in the first one."""
+
+    @property
+    def combiner(self) -> Combiner:
+        return combiner(self.combine if isinstance(self.combine, str) else self.combine.load())
+
+
+def run_superstep(partition: int, writer: ArrayWriter, step: Superstep) -> Made:
+    """The value made: the PartitionState and what the partition's active vertices aggregate."""
+    vertices, edges = read(step.vertices[partition]), read(step.edges[partition])
+    ids, degrees = vertex_ids.from_arrays("ids", vertices), edges["degrees"]
+    out_edges = OutEdges(edges["sources"], edges.get("values"))
+    if step.states:
+        state = read(step.states[partition].handle)
+        values, halted = state["values"], state["halted"]
+    else:
+        values, halted = _initial(partition, step, vertices, out_edges, degrees), np.zeros(len(ids), bool)
+    messages = _incoming(partition, step, values)
+    active = ~halted | messages.received
+    block = VertexBlock(
+        partition,
+        ids,
+        values,
+        degrees,
+        active,
+        step.num_vertices,
+        step.aggregates,
+        out_edges,
+    )
+    if active.any():
+        with running(f"superstep {step.number} of partition {partition}"):
+            outcome = step.program.load()(block, messages, step.number)
+            _check(outcome, block, step.program.name)
+            halts = active & outcome.halt
+            sent = _outgoing(outcome, block, edges, step.combiner)
+    else:
+        outcome, halts, sent = Outcome(), active, None
+    values = _new_values(outcome, block)
+    halted = np.where(active, halts, halted)
+    arrays = {"values": values, "halted": halted}
+    sent_to: tuple[int, ...] = ()
+    message_type = ""
+    if sent is not None:
+        arrays["messages"] = sent.messages
+        if sent.slots is not None:
+            arrays["slots"] = sent.slots
+        sent_to = _counts(sent, edges["slot bounds"])
+        message_type = sent.messages.dtype.str
+    handle = writer.write(arrays)
+    num_awake = len(halted) - int(np.count_nonzero(halted))
+    return Made(
+        (handle,),
+        (PartitionState(handle, num_awake, sent_to, message_type), _aggregates(step.aggregators, outcome, active)),
+    )
+
+
+def _initial(partition: int, step: Superstep, vertices: Mapping[str, Array], edges: OutEdges, degrees: Array) -> Array:
+    """The given values; those of the list where there is one; those of the function given, which sees both."""
+    count = len(degrees)
+    listed, is_listed = vertices.get("values"), vertices.get("is listed", np.zeros(count, bool))
+    if isinstance(step.initial, UserCode):
+        ids = vertex_ids.from_arrays("ids", vertices)
+        values = np.zeros(count) if listed is None else listed
+        block = VertexBlock(partition, ids, values, degrees, is_listed, step.num_vertices, {}, edges)
+        with running(f"the initial values of partition {partition}"):
+            found = np.asarray(step.initial.load()(block))
+        if found.shape != (count,) or found.dtype.hasobject:
+            fact = f"values of {found.dtype} of shape {found.shape}"
+            raise DataError(f'the function "{step.initial.name}" made {fact} for {count} vertices')
+        return found
+    given = np.full(count, step.initial)
+    if given.dtype.hasobject or given.dtype.kind in "US":
+        raise TypeMismatchError(f"initial is neither a number nor a record of numbers: {step.initial!r}")
+    if listed is None:
+        return given
+    if listed.dtype.names != given.dtype.names:
+        raise TypeMismatchError(f"vertices are listed with values of {listed.dtype}, and initial is {step.initial!r}")
+    return np.where(is_listed, listed, given)
+
+
+def _incoming(partition: int, step: Superstep, values: Array) -> Messages:
+    """What the superstep before has sent here, combined in the order of partitions.
+
+    Where nobody has sent anything, messages are of the type of vertices' values, or double.
+    """
+    num_here = len(values)
+    senders = [
+        (read(step.edges[number]), read(state.handle))
+        for number, state in enumerate(step.states)
+        if state.sent_to and state.sent_to[partition]
+    ]
+    types = [np.dtype(state.message_type) for state in step.states if state.message_type]
+    unsent = np.dtype(np.float64) if values.dtype.fields is not None else values.dtype
+    dtype = np.result_type(*types) if types else unsent
+    combiner = step.combiner
+    combined, received = np.full(num_here, combiner.neutral(dtype), dtype), np.zeros(num_here, bool)
+    for edges, state in senders:
+        first, last = edges["slot bounds"][partition : partition + 2]
+        if "slots" in state:
+            slots = state["slots"]
+            start, end = np.searchsorted(slots, [first, last])
+            places, arrived = edges["targets"][slots[start:end]], state["messages"][start:end]
+        else:
+            places, arrived = edges["targets"][first:last], state["messages"][first:last]
+        combiner.combine_arrived(combined, received, places, arrived)
+    return Messages(combined, received)
+
+
+def _check(outcome: Outcome, block: VertexBlock, name: str) -> None:
+    """DataError where something has not one element a vertex, or a value does not fit the type of values."""
+    if not isinstance(outcome, Outcome):
+        raise DataError(f'the function "{name}" returned {type(outcome).__name__}, not Outcome')
+    arrays = {key: getattr(outcome, key) for key in ("values", "send", "where", "halt")} | {**outcome.aggregate}
+    for key, array in arrays.items():
+        shape = np.shape(array)
+        if array is not None and not isinstance(array, bool | np.bool_) and shape != (len(block),):
+            raise DataError(f'the function "{name}" returned "{key}" of shape {shape} for {len(block)} vertices')
+    if outcome.send is not None and np.asarray(outcome.send).dtype.kind not in "biuf":
+        raise DataError(f'the function "{name}" sends {np.asarray(outcome.send).dtype}; messages are numbers')
+    if outcome.values is None:
+        return
+    found, had = np.asarray(outcome.values).dtype, block.values.dtype
+    if not np.can_cast(found, had, "same_kind"):
+        raise DataError(
+            f'the function "{name}" returned values of {found}; vertices have {had}',
+            hint="give initial values of the wider type",
+        )
+
+
+def _new_values(outcome: Outcome, block: VertexBlock) -> Array:
+    if outcome.values is None:
+        return block.values
+    values = np.asarray(outcome.values, block.values.dtype)
+    return values if block.active.all() else np.where(block.active, values, block.values)
+
+
+def _outgoing(outcome: Outcome, block: VertexBlock, edges: Mapping[str, Array], combiner: Combiner) -> Outgoing | None:
+    if outcome.send is None:
+        return None
+    senders: Mask = block.active if outcome.where is None else block.active & outcome.where
+    return outgoing(np.asarray(outcome.send), senders, outcome.along, edges, combiner)
+
+
+def _counts(sent: Outgoing, slot_bounds: Array) -> tuple[int, ...]:
+    places = slot_bounds if sent.slots is None else np.searchsorted(sent.slots, slot_bounds)
+    return tuple(np.diff(places).tolist())
+
+
+def _aggregates(aggregators: Mapping[str, str], outcome: Outcome, active: Mask) -> dict[str, Any]:
+    if not active.any():
+        return {}
+    return {
+        name: AGGREGATORS[aggregators.get(name, "sum")].reduce(np.asarray(array)[active])
+        for name, array in outcome.aggregate.items()
+    }

@@ -1,0 +1,39 @@
+"""Functions of the user's that supersteps call: shipped by value, their failures as one error that names them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sharkpy.errors import SharkError
+from sharkpy.ml.rdd.task_errors import as_task_error
+from sharkpy.udf.user.python_code import PythonCode, python_code
+
+
+@dataclass(frozen=True, slots=True)
+class UserCode:
+    name: str
+    code: PythonCode
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> UserCode:
+        """BindError where it cannot be shipped to tasks."""
+        name = getattr(function, "__name__", type(function).__name__)
+        return cls(name, python_code(name, function))
+
+    def load(self) -> Callable[..., Any]:
+        loaded: Callable[..., Any] = self.code.load()
+        return loaded
+
+
+@contextlib.contextmanager
+def running(place: str) -> Iterator[None]:
+    """What a user's function raises inside becomes an ExecutionError that names the function and `place`."""
+    try:
+        yield
+    except SharkError:
+        raise
+    except Exception as error:
+        raise as_task_error(error, place) from error

@@ -1,0 +1,206 @@
+"""Where the arrays of a graph lie and its tasks run: in this process, or in the block store and as RDD tasks."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sharkpy.cancellation import check_cancelled, submit
+from sharkpy.columnar.block_cache import open_block
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.stored_arrays import StoredArrays, encode_arrays
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.block_writer import BlockWriter
+    from sharkpy.columnar.executor_store import ExecutorWriter
+    from sharkpy.execution.engine import Engine
+    from sharkpy.execution.spark.pools import Pool
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldArrays:
+    """Arrays of this process."""
+
+    arrays: Mapping[str, Array]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays.values())
+
+
+Handle: TypeAlias = BlockHandle | HeldArrays
+
+
+def read(handle: Handle) -> Mapping[str, Array]:
+    """The arrays by name, read-only; BlockMissingError or CorruptionError where a block is lost or damaged."""
+    return handle.arrays if isinstance(handle, HeldArrays) else StoredArrays(open_block(handle))
+
+
+class ArrayWriter(Protocol):
+    """Given to tasks; picklable where these run elsewhere."""
+
+    def write(self, arrays: Mapping[str, Array]) -> Handle:
+        """Keep `arrays`, which nobody writes to from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a task returns: the arrays that it wrote, and something small."""
+
+    handles: tuple[Handle, ...]
+    value: Any = None
+
+
+TaskFunction: TypeAlias = Callable[[int, ArrayWriter, Any], Made]
+"""Of a number, where to write, and an argument; a function of a module. Equal arguments give equal arrays."""
+
+
+class Workspace(Protocol):
+    """Arrays live as long as someone holds their handles."""
+
+    can_lose: bool
+    """Whether arrays can get lost, and lineage and checkpoints are of use."""
+
+    def put(self, arrays: Mapping[str, Array]) -> Handle:
+        """Keep arrays of this process, where tasks read them."""
+
+    def run(
+        self,
+        function: TaskFunction,
+        numbers: Sequence[int],
+        argument: Any,
+        *,
+        near: Sequence[Handle] = (),
+        is_durable: bool = False,
+    ) -> list[Made]:
+        """What the task of each of `numbers` gives, in their order.
+
+        `near`: by task, arrays in whose memory it should run. `is_durable`: what is written lies on disk, too.
+        """
+
+    def mend(self, handle: Handle) -> bool:
+        """Make lost or damaged arrays whole again from a durable copy; False where there is none."""
+
+
+class _ProcessWriter:
+    def write(self, arrays: Mapping[str, Array]) -> Handle:
+        kept = {name: np.ascontiguousarray(array).view() for name, array in arrays.items()}
+        for array in kept.values():
+            array.flags.writeable = False
+        return HeldArrays(kept)
+
+
+class ProcessWorkspace:
+    """In this process, side by side on all cores."""
+
+    can_lose = False
+
+    def put(self, arrays: Mapping[str, Array]) -> Handle:
+        return HeldArrays(arrays)
+
+    def run(
+        self,
+        function: TaskFunction,
+        numbers: Sequence[int],
+        argument: Any,
+        *,
+        near: Sequence[Handle] = (),
+        is_durable: bool = False,
+    ) -> list[Made]:
+        del near, is_durable
+        check_cancelled()
+        if len(numbers) < 2:
+            return [function(number, _ProcessWriter(), argument) for number in numbers]
+        with ThreadPoolExecutor(min(len(numbers), os.cpu_count() or 1)) as pool:
+            runs = [submit(pool, function, number, _ProcessWriter(), argument) for number in numbers]
+            return [run.result() for run in runs]
+
+    def mend(self, handle: Handle) -> bool:
+        return isinstance(handle, HeldArrays)
+
+
+@dataclass(frozen=True, slots=True)
+class _BlockArrays:
+    """An ArrayWriter over that of blocks."""
+
+    writer: BlockWriter | ExecutorWriter
+    durable_dir: str | None = None
+
+    def write(self, arrays: Mapping[str, Array]) -> Handle:
+        return self.writer.write(encode_arrays(arrays), self.durable_dir, is_synced=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RddWorkspace:
+    """Blocks of the session's store, written and read by tasks of RDD jobs."""
+
+    engine: Engine
+    pool: Pool
+    description: str = "graph"
+    can_lose = True
+    _name: str = field(default_factory=lambda: f"graph-{uuid.uuid4().hex[:12]}")
+
+    def put(self, arrays: Mapping[str, Array]) -> Handle:
+        handle = _BlockArrays(self.engine.store.writer()).write(arrays)
+        self._keep([handle])
+        return handle
+
+    def run(
+        self,
+        function: TaskFunction,
+        numbers: Sequence[int],
+        argument: Any,
+        *,
+        near: Sequence[Handle] = (),
+        is_durable: bool = False,
+    ) -> list[Made]:
+        from sharkpy.execution.stages.function_job import run_functions
+
+        store = self.engine.store
+        prefix = f"{self._name}-{uuid.uuid4().hex[:8]}-"
+        durable_dir = store.local_dir if is_durable else None
+        writer = _BlockArrays(replace(self.engine.task_writer(), prefix=prefix), durable_dir)
+        made: list[Made] = []
+        store.claim(prefix)
+        try:
+            made = run_functions(
+                self.engine,
+                _run_task,
+                numbers,
+                (function, writer, argument),
+                self.description,
+                self.pool,
+                [handle.host for handle in near if isinstance(handle, BlockHandle)],
+            )
+        finally:
+            # What tasks have written that were killed, or run a second time, goes with the claim.
+            told = [handle for one in made for handle in one.handles]
+            store.release_untold(prefix, [one for one in told if isinstance(one, BlockHandle)], durable_dir)
+        self._keep(told)
+        return made
+
+    def mend(self, handle: Handle) -> bool:
+        return isinstance(handle, BlockHandle) and self.engine.store.mend(handle)
+
+    def _keep(self, handles: Sequence[Handle]) -> None:
+        """The store lets go of the blocks when nobody has these handles any more."""
+        store = self.engine.store
+        blocks = [handle for handle in handles if isinstance(handle, BlockHandle)]
+        store.adopt(blocks)
+        store.retire(blocks, durable=True)
+        # As much again will be written by the next job.
+        store.make_room(sum(block.size_bytes for block in blocks))
+
+
+def _run_task(number: int, argument: tuple[TaskFunction, ArrayWriter, Any]) -> Made:
+    function, writer, rest = argument
+    return function(number, writer, rest)

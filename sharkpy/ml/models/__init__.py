@@ -1,0 +1,1 @@
+"""Algorithms: estimators with scikit-learn's conventions, written against passes over blocks."""

@@ -1,0 +1,204 @@
+"""What all models share: parameters, fitted state, checks of input, model files.
+
+scikit-learn's conventions: a constructor stores its arguments as they are, `fit` checks them, computes attributes whose
+names end with `_`, and returns the model. So scikit-learn's `clone`, `Pipeline` and `GridSearchCV` take these models.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from sharkpy.errors import DataError, NotFittedError, ParameterError, SourceError, UnsupportedError, did_you_mean
+from sharkpy.ml.features.array_data import array_blocks, column_names
+from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlocks
+from sharkpy.ml.models import model_json
+from sharkpy.ml.models.parameters import Rule, check_parameters
+
+
+class Estimator:
+    """Base of all models; those that predict are a `Predictor`. A subclass has a constructor, `parameter_rules`, `fit`:
+
+    1. `self._check_parameters()`;
+    2. `blocks = training_blocks(data, y, …)` and `check_features(blocks, self)`: there are rows and features;
+    3. its passes over the blocks;
+    4. `self._set_features(blocks)` and its own attributes, at the end: a `fit` that fails leaves the model as it was.
+
+    Its class has a row in the table of `sharkpy/ml/__init__.py`, where model files find it.
+    """
+
+    parameter_rules: ClassVar[Mapping[str, Rule]] = {}
+    estimator_type: ClassVar[str | None] = None
+    """scikit-learn's "classifier", "regressor", "clusterer" or "transformer"."""
+    requires_label: ClassVar[bool] = False
+    not_saved: ClassVar[frozenset[str]] = frozenset()
+    """Fitted attributes of the size of the data, as labels are."""
+
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
+
+    # Parameters
+
+    @classmethod
+    def parameter_names(cls) -> tuple[str, ...]:
+        """Arguments of the constructor, in their order."""
+        return tuple(name for name in inspect.signature(cls.__init__).parameters if name != "self")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """`deep` is scikit-learn's: no parameter here is a model."""
+        del deep
+        return {name: getattr(self, name) for name in self.parameter_names()}
+
+    def set_params(self, **parameters: object) -> Self:
+        known = self.parameter_names()
+        for name in parameters:
+            if name not in known:
+                raise ParameterError(
+                    f'{type(self).__name__} has no parameter "{name}"',
+                    hint=did_you_mean(name, known) or f"it has {', '.join(known)}",
+                )
+        for name, value in parameters.items():
+            setattr(self, name, value)
+        return self
+
+    def clone(self) -> Self:
+        """Another with the same parameters, not fitted."""
+        return type(self)(**self.get_params())
+
+    def __repr__(self) -> str:
+        """The parameters that are not the default's."""
+        defaults = inspect.signature(type(self).__init__).parameters
+        given = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def _check_parameters(self) -> None:
+        check_parameters(type(self).__name__, self.get_params(), self.parameter_rules)
+
+    # Fitted state
+
+    def fitted_state(self) -> dict[str, Any]:
+        """Attributes that `fit` made, those of the size of the data left out."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith("_") and not name.startswith("_") and name not in self.not_saved
+        }
+
+    @property
+    def is_fitted(self) -> bool:
+        return "n_features_in_" in vars(self)
+
+    def check_fitted(self) -> None:
+        """NotFittedError where `fit` has not ended yet."""
+        if not self.is_fitted:
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet", hint="call fit first")
+
+    def _set_features(self, blocks: FeatureBlocks) -> None:
+        self.n_features_in_ = len(blocks.names)
+        self.feature_names_in_ = np.array(blocks.names, dtype=object)
+
+    # Input of predict, transform, score
+
+    def _input_blocks(self, X: object, y: object = None, na: str = "error") -> ArrayBlocks:
+        """Arrays and data frames, whose columns are found by name, as blocks; DataError where they do not fit."""
+        self.check_fitted()
+        if isinstance(X, str) or hasattr(type(X), "blocks") or hasattr(type(X), "features"):
+            hint = 'predict takes a TableRDD, such as ctx.sql2rdd("SELECT * FROM t")'
+            raise UnsupportedError(f"this method takes arrays and data frames, not a {type(X).__name__}", hint=hint)
+        names = tuple(map(str, self.feature_names_in_))
+        is_named = column_names(X) is not None and (names != default_names(len(names)) or isinstance(y, str))
+        blocks = array_blocks(X, y, features=names if is_named else None, na=na)
+        if len(blocks.names) != self.n_features_in_:
+            raise DataError(
+                f"the data has {len(blocks.names)} features; "
+                f"this {type(self).__name__} was fitted with {self._features()}"
+            )
+        return blocks
+
+    def _features(self) -> str:
+        return f"{self.n_features_in_}: {', '.join(map(str, self.feature_names_in_))}"
+
+    # Model files
+
+    def to_json(self) -> str:
+        """Parameters and fitted state, exactly: `from_json` gives a model that predicts the same bits."""
+        return model_json.to_text(
+            model_json.ModelState(type(self).__name__, self.get_params(), self.fitted_state()),
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        return cls._from_state(model_json.from_text(text), "the text")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """As JSON, whole or not at all; a file that is there is replaced."""
+        self.check_fitted()
+        model_json.write_file(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """`Estimator.load` takes a file of any model, `KMeans.load` one of a KMeans."""
+        return cls._from_state(model_json.read_file(path), f'file "{path}"')
+
+    @classmethod
+    def _from_state(cls, state: model_json.ModelState, origin: str) -> Self:
+        kind = cls if state.class_name == cls.__name__ else _model_class(state.class_name, origin)
+        if not issubclass(kind, cls):
+            raise SourceError(f"{origin} holds a {state.class_name}, not a {cls.__name__}")
+        try:
+            model = kind(**state.parameters)
+        except TypeError as error:
+            raise SourceError(f"{origin} is a damaged model: {error}") from error
+        for name, value in state.fitted.items():
+            if not name.endswith("_") or name.startswith("_"):
+                raise SourceError(f'{origin} is a damaged model: "{name}" is no fitted attribute')
+            setattr(model, name, value)
+        return model
+
+    # What scikit-learn asks
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.is_fitted
+
+    def __sklearn_tags__(self) -> object:
+        """Asked for by scikit-learn alone, whose own classes the answer is made of."""
+        tags = sys.modules["sklearn.utils"]
+        return tags.Tags(
+            estimator_type=self.estimator_type,
+            target_tags=tags.TargetTags(required=self.requires_label),
+            classifier_tags=tags.ClassifierTags() if self.estimator_type == "classifier" else None,
+            regressor_tags=tags.RegressorTags() if self.estimator_type == "regressor" else None,
+            transformer_tags=tags.TransformerTags() if hasattr(self, "transform") else None,
+        )
+
+
+def default_names(number: int) -> tuple[str, ...]:
+    """Of features that came without names."""
+    return tuple(f"x{column}" for column in range(number))
+
+
+def check_features(blocks: FeatureBlocks, model: Estimator) -> None:
+    """DataError where there are no rows or no features."""
+    if not blocks.names:
+        raise DataError(f"{type(model).__name__} needs at least one feature; the data has no numeric column")
+    if blocks.num_rows == 0:
+        raise DataError(f"{type(model).__name__} needs at least one row; the data has none")
+
+
+def _model_class(name: str, origin: str) -> type[Estimator]:
+    import sharkpy.ml
+
+    kind = getattr(sharkpy.ml, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, Estimator)):
+        raise SourceError(f'{origin} holds a model of the unknown class "{name}"')
+    return kind

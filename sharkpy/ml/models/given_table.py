@@ -1,0 +1,70 @@
+"""A table that a transformer is given: its query, and what the statistics of its blocks tell of all its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sharkpy import conf as settings
+from sharkpy.columnar.statistics import ColumnTable, StatisticsTable
+from sharkpy.columnar.version import TableVersion
+from sharkpy.execution.newest_session import newest_session
+from sharkpy.ml.models.predictor import is_table
+from sharkpy.physical.statistics_answers import scan_below
+
+if TYPE_CHECKING:
+    from sharkpy.ml.rdd.table_rdd import TableRDD
+    from sharkpy.session import SharkContext
+
+
+def given_table(data: object, session: SharkContext | None) -> TableRDD | None:
+    """A TableRDD, that of all rows of the table of a name, or None where `data` is no table."""
+    if is_table(data):
+        return data
+    if not isinstance(data, str):
+        return None
+    from sharkpy.ml.rdd.table_rdd import TableRDD
+
+    quoted = ".".join(f"`{part.strip('`')}`" for part in data.strip().split("."))
+    return TableRDD.of_text(session or newest_session(), f"SELECT * FROM {quoted}")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownColumns:
+    """Statistics of exactly the rows of a query, and the stored column behind each column of it, by its name."""
+
+    statistics: StatisticsTable
+    stored: dict[str, str]
+
+    @classmethod
+    def of(cls, table: TableRDD) -> KnownColumns | None:
+        """None where the query is more than columns of one table in memory, or statistics are not to answer."""
+        found = scan_below(table.plan)
+        if found is None or not table.session.conf.value(settings.STATISTICS_ANSWERS):
+            return None
+        scan, names = found
+        if scan.predicate is not None or scan.sample is not None or scan.is_of_files:
+            return None
+        version = table._query.snapshot.scan_source(scan.table)
+        if not isinstance(version, TableVersion):
+            return None
+        stored = {column.name: names[column.column_id] for column in table.plan.output if column.column_id in names}
+        return cls(version.statistics, stored)
+
+    def column(self, name: str) -> ColumnTable | None:
+        """None where the column is computed."""
+        stored = self.stored.get(name)
+        return None if stored is None else self.statistics.columns[stored]
+
+    def num_missing(self, name: str) -> int | None:
+        """NULLs of a column; None where there may be NaN too."""
+        column = self.column(name)
+        return None if column is None or column.has_nan.any() else int(column.null_counts.sum())
+
+    def constant(self, name: str) -> object | None:
+        """The only value, besides NULL, of a column; None where there are several, or where that is not known."""
+        stored = self.stored.get(name)
+        if stored is None:
+            return None
+        low, high = self.statistics.minimum(stored), self.statistics.maximum(stored)
+        return low.value if low is not None and high is not None and low.value == high.value else None

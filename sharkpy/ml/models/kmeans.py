@@ -1,0 +1,222 @@
+"""K-means: as many centres as asked for, each the mean of the rows that are nearer to it than to others."""
+
+from __future__ import annotations
+
+import secrets
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from sharkpy.errors import DataError, ParameterError, UnsupportedError
+from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock, FeatureBlocks, Matrix
+from sharkpy.ml.features.not_finite import refuse_not_finite
+from sharkpy.ml.features.training_data import training_blocks
+from sharkpy.ml.models import kmeans_passes as passes
+from sharkpy.ml.models.convergence import ConvergenceWarning
+from sharkpy.ml.models.estimator import check_features
+from sharkpy.ml.models.kmeans_start import STARTS, Start, Survey
+from sharkpy.ml.models.lloyd import Clustering, lloyd
+from sharkpy.ml.models.parameters import SEED, Rule, integer_at_least, number_above, number_at_least
+from sharkpy.ml.models.predictor import Predictor, is_table
+from sharkpy.types import INT, DataType
+
+if TYPE_CHECKING:
+    from sharkpy.ml.rdd.table_rdd import TableRDD
+    from sharkpy.session import SharkContext
+
+Array = npt.NDArray[Any]
+_RANDOM_RUNS = 10
+
+_INIT = Rule(
+    " or ".join(f'"{name}"' for name in STARTS) + ", or an array of shape (n_clusters, features)",
+    lambda value: value in STARTS if isinstance(value, str) else isinstance(value, (np.ndarray, list, tuple)),
+)
+_RUNS = Rule(
+    'an integer of at least 1, or "auto"',
+    lambda value: (isinstance(value, str) and value == "auto") or integer_at_least(1).holds(value),
+)
+
+
+class KMeans(Predictor):
+    """Lloyd's algorithm from a k-means‖ start; conventions, convergence and empty clusters are scikit-learn's.
+
+    `init` "k-means||", "k-means++", "random", or the first centres. Of `n_init` runs that of the least inertia is kept;
+    "auto" is 10 of random starts, else 1. A run ends after `max_iter` iterations, or where the squared distances that
+    centres move add up to at most `tol` times the mean variance of the features. k-means‖ draws about `oversampling`
+    rows (default: 2 n_clusters) in each of `init_steps` rounds. `random_state` None gives other results on each call.
+
+    Of equally near centres the first one counts. Rows of float32 are compared in float32, all sums are float64.
+
+    Fitted: `cluster_centers_` (n_clusters, features), `inertia_`, `n_iter_`, `inertia_history_` (before the first
+    iteration and after each), `cluster_sizes_`, and where an array was given `labels_`.
+    """
+
+    estimator_type = "clusterer"
+    prediction_column = "cluster"
+    not_saved = frozenset({"labels_"})
+    parameter_rules: ClassVar[Mapping[str, Rule]] = {
+        "n_clusters": integer_at_least(1),
+        "init": _INIT,
+        "n_init": _RUNS,
+        "max_iter": integer_at_least(1),
+        "tol": number_at_least(0),
+        "random_state": SEED,
+        "oversampling": number_above(0).or_none(),
+        "init_steps": integer_at_least(1),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: str | npt.ArrayLike = "k-means||",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: int | None = 0,
+        oversampling: float | None = None,
+        init_steps: int = 2,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.oversampling = oversampling
+        self.init_steps = init_steps
+
+    def fit(
+        self,
+        data: object,
+        y: object = None,
+        *,
+        features: Sequence[str] | None = None,
+        na: str = "error",
+        session: SharkContext | None = None,
+    ) -> Self:
+        """One pass over the rows for each iteration, a few for the start. `y` is there for pipelines and not looked at.
+
+        DataError where there are fewer rows than clusters; ConvergenceWarning where there are fewer different ones.
+        """
+        del y
+        self._check_parameters()
+        blocks = training_blocks(data, features=features, na=na, session=session)
+        check_features(blocks, self)
+        best = self._best_run(blocks)
+        labels = np.concatenate(blocks.run(passes.labels, best.centres)) if isinstance(blocks, ArrayBlocks) else None
+        self._set_features(blocks)
+        self.cluster_centers_ = best.centres
+        self.cluster_sizes_ = best.counts
+        self.inertia_ = best.inertia
+        self.n_iter_ = best.num_iterations
+        self.inertia_history_ = np.array(best.inertias)
+        vars(self).pop("labels_", None)
+        if labels is not None:
+            self.labels_ = labels
+        if (found := np.count_nonzero(best.counts)) < self.n_clusters:
+            fact = (
+                f"{found} distinct clusters were found for n_clusters={self.n_clusters}: the data may have equal rows"
+            )
+            warnings.warn(fact, ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _best_run(self, blocks: FeatureBlocks) -> Clustering:
+        if blocks.num_rows < self.n_clusters:
+            raise DataError(f"{self.n_clusters} clusters of {blocks.num_rows} rows: there must be as many rows")
+        given = None if isinstance(self.init, str) else self._given_centres(len(blocks.names))
+        num_runs = self._num_runs()
+        seed = secrets.randbits(64) if self.random_state is None else int(self.random_state)
+        passes.compile_loops(blocks.dtype)
+        survey = Survey.of(blocks, seed, 0 if given is not None else num_runs)
+        variance = float(survey.moments.variances.mean())
+        if not np.isfinite(variance) or (survey.moments.counts < survey.num_rows).any():
+            refuse_not_finite(blocks)
+        runs = []
+        for run in range(num_runs):
+            start = Start(blocks, survey, self.n_clusters, seed, run, self._oversampling(), self.init_steps)
+            centres = given if given is not None else STARTS[str(self.init)](start)
+            runs.append(lloyd(blocks, centres, self.max_iter, self.tol * variance))
+        return min(runs, key=lambda found: found.inertia)
+
+    def _num_runs(self) -> int:
+        if not isinstance(self.init, str):
+            return 1
+        if isinstance(self.n_init, str):
+            return _RANDOM_RUNS if self.init == "random" else 1
+        return self.n_init
+
+    def _oversampling(self) -> float:
+        return 2.0 * self.n_clusters if self.oversampling is None else float(self.oversampling)
+
+    def _given_centres(self, num_features: int) -> Array:
+        try:
+            centres = np.array(self.init, np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError('parameter "init" of KMeans is not an array of numbers') from None
+        if centres.shape != (self.n_clusters, num_features):
+            raise ParameterError(
+                f'parameter "init" of KMeans has shape {centres.shape}, '
+                f"not (n_clusters, features) = {(self.n_clusters, num_features)}"
+            )
+        if not np.isfinite(centres).all():
+            raise ParameterError('parameter "init" of KMeans holds NaN or infinity')
+        return centres
+
+    @property
+    def prediction_type(self) -> DataType:
+        return INT
+
+    def _predicted(self, X: Matrix) -> Array:
+        return passes.labels(FeatureBlock(0, X), self.cluster_centers_)
+
+    @overload
+    def fit_predict(self, data: TableRDD, y: object = None, **options: Any) -> TableRDD: ...
+    @overload
+    def fit_predict(self, data: npt.ArrayLike, y: object = None, **options: Any) -> Array: ...
+    def fit_predict(self, data: npt.ArrayLike | TableRDD, y: object = None, **options: Any) -> Array | TableRDD:
+        """`fit` with its options, then the labels of an array, or a TableRDD with the column `cluster`."""
+        self.fit(data, y, **options)
+        if is_table(data):
+            return self.predict(data)
+        return self.labels_ if "labels_" in vars(self) else self.predict(data)
+
+    def transform(self, X: npt.ArrayLike | TableRDD) -> Array:
+        """Distances (rows, n_clusters) from the centres, float64; of arrays and data frames."""
+        if is_table(X):
+            hint = "predict adds the cluster to a table, map_batches what a function makes of its rows"
+            raise UnsupportedError("distances of the rows of a table", hint=hint)
+        return np.concatenate(self._input_blocks(X).run(_distances, self.cluster_centers_))
+
+    def fit_transform(self, data: npt.ArrayLike, y: object = None, **options: Any) -> Array:
+        return self.fit(data, y, **options).transform(data)
+
+    def get_feature_names_out(self, input_features: object = None) -> Array:
+        """Of the columns that `transform` gives."""
+        del input_features
+        self.check_fitted()
+        return np.array([f"kmeans{cluster}" for cluster in range(self.n_clusters)], dtype=object)
+
+    def score(self, X: object, y: object = None, *, na: str = "error", session: SharkContext | None = None) -> float:
+        """The inertia of the rows with its sign turned, of whatever `fit` takes."""
+        del y
+        self.check_fitted()
+        has_blocks = hasattr(X, "run") or hasattr(X, "blocks")
+        if isinstance(X, str) or is_table(X) or has_blocks:
+            names = None if has_blocks else tuple(map(str, self.feature_names_in_))
+            return -_inertia(training_blocks(X, features=names, na=na, session=session), self.cluster_centers_)
+        return -_inertia(self._input_blocks(X), self.cluster_centers_)
+
+
+def _inertia(blocks: FeatureBlocks, centres: Array) -> float:
+    return passes.Cells.of(blocks, centres).inertia
+
+
+def _distances(block: FeatureBlock, centres: Array) -> Array:
+    from scipy.spatial.distance import cdist
+
+    found: Array = cdist(block.X, centres)
+    return found

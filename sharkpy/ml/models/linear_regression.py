@@ -1,0 +1,96 @@
+"""Linear regression by least squares, with or without a penalty, from one pass over the rows."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix
+from sharkpy.ml.features.not_finite import refuse_not_finite
+from sharkpy.ml.features.training_data import training_blocks
+from sharkpy.ml.models.estimator import check_features
+from sharkpy.ml.models.kernels.column_moments import ColumnMoments, column_moments
+from sharkpy.ml.models.kernels.scatter import Scatter, scatter
+from sharkpy.ml.models.least_squares import least_squares
+from sharkpy.ml.models.parameters import BOOLEAN, Rule, number_at_least
+from sharkpy.ml.models.predictor import Predictor, check_labels
+from sharkpy.types import DOUBLE, DataType
+
+if TYPE_CHECKING:
+    from sharkpy.session import SharkContext
+
+Array = npt.NDArray[Any]
+
+
+class LinearRegression(Predictor):
+    """A number as a linear function of the features: ordinary least squares, or ridge regression.
+
+    Minimises |y - X coef - intercept|^2 + `alpha` |coef|^2, as scikit-learn's LinearRegression (alpha 0) and Ridge do;
+    the intercept is not penalised. Where columns depend on each other, the shortest of the solutions.
+
+    Fitted: `coef_` (features,), `intercept_`, `rank_` of the centred features.
+    """
+
+    estimator_type = "regressor"
+    requires_label = True
+    parameter_rules: ClassVar[Mapping[str, Rule]] = {"fit_intercept": BOOLEAN, "alpha": number_at_least(0)}
+
+    def __init__(self, *, fit_intercept: bool = True, alpha: float = 0.0) -> None:
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+
+    def fit(
+        self,
+        data: object,
+        y: object = None,
+        *,
+        features: Sequence[str] | None = None,
+        na: str = "error",
+        session: SharkContext | None = None,
+    ) -> Self:
+        """One pass over the rows; `data` and `y` as `training_blocks` takes them."""
+        self._check_parameters()
+        blocks = training_blocks(data, y, features=features, na=na, session=session)
+        check_features(blocks, self)
+        check_labels(blocks, self)
+        rows: Scatter = functools.reduce(operator.add, blocks.run(scatter))
+        if not (np.isfinite(rows.factor).all() and np.isfinite(rows.mean).all()):
+            refuse_not_finite(blocks)
+        mean = rows.mean if self.fit_intercept else np.zeros_like(rows.mean)
+        factor = rows.factor if self.fit_intercept else rows.uncentred()
+        fitted = least_squares(factor, rows.rounding(), self.alpha)
+        self._set_features(blocks)
+        self.coef_, self.rank_ = fitted.coef, fitted.rank
+        self.intercept_ = float(mean[-1] - mean[:-1] @ fitted.coef)
+        return self
+
+    @property
+    def prediction_type(self) -> DataType:
+        return DOUBLE
+
+    def _predicted(self, X: Matrix) -> Array:
+        found: Array = X @ self.coef_ + self.intercept_
+        return found
+
+    def score(self, X: object, y: object = None, *, na: str = "error", session: SharkContext | None = None) -> float:
+        """R², 1 - (squared errors) / (squared distances from the mean), of whatever `fit` takes."""
+        blocks = self._scored_blocks(X, y, na, session)
+        of_blocks = blocks.run(squared_errors, self)
+        from_mean = float(functools.reduce(operator.add, (label for label, _ in of_blocks)).squares[0])
+        squared = sum(error for _, error in of_blocks)
+        if from_mean == 0:
+            return 1.0 if squared == 0 else 0.0
+        return float(1.0 - squared / from_mean)
+
+
+def squared_errors(block: FeatureBlock, model: LinearRegression) -> tuple[ColumnMoments, float]:
+    """Kernel of a pass: moments of the label, and the sum of squared errors of predictions."""
+    assert block.y is not None
+    label = block.y.astype(np.float64)
+    error = label - model._predicted(block.X)
+    return column_moments(FeatureBlock(block.number, label[:, np.newaxis])), float(error @ error)

@@ -1,0 +1,219 @@
+"""Logistic regression: the probability of each class as the softmax of linear scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from sharkpy.errors import DataError
+from sharkpy.ml.features.array_data import column_names
+from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix
+from sharkpy.ml.features.training_data import training_blocks
+from sharkpy.ml.models.class_labels import ClassCounts, Labels, class_weights, named_by_value
+from sharkpy.ml.models.convergence import warn_not_converged
+from sharkpy.ml.models.estimator import check_features
+from sharkpy.ml.models.logistic_objective import LogisticObjective
+from sharkpy.ml.models.logistic_solvers import SOLVERS
+from sharkpy.ml.models.parameters import BOOLEAN, Rule, integer_at_least, number_above, number_at_least, one_of
+from sharkpy.ml.models.predictor import Predictor, check_labels, is_in_process, is_table
+from sharkpy.ml.models.table_labels import number_type, table_with_text_label, text_classes, with_numbers
+from sharkpy.types import BIGINT, DOUBLE, STRING, DataType
+from sharkpy.types import BOOLEAN as BOOLEAN_TYPE
+
+if TYPE_CHECKING:
+    from sharkpy.ml.rdd.table_rdd import TableRDD
+    from sharkpy.session import SharkContext
+
+Array = npt.NDArray[Any]
+
+_CLASS_WEIGHT = Rule(
+    '"balanced", a mapping of classes to weights, or None',
+    lambda value: value is None or isinstance(value, Mapping) or (isinstance(value, str) and value == "balanced"),
+)
+
+
+class LogisticRegression(Predictor):
+    """Two classes, or more with softmax, with an L2 penalty: scikit-learn's model and objective.
+
+    `C` is the inverse of the penalty, `np.inf` none; intercepts are not penalised. `solver` "lbfgs" stops where no part
+    of the gradient is above `tol`, and so does "gradient_descent", whose every step is one pass with a fixed
+    `learning_rate` (default: the largest that is sure to descend). "newton" takes the fewest passes where there are no
+    more than some hundred coefficients, whatever the scales of the features. `class_weight` weighs rows by their class,
+    "balanced" so that classes count alike. Nothing is random: `random_state` is there for programs that were written
+    for scikit-learn.
+
+    Fitted: `classes_`, `coef_` (1 or classes, features), `intercept_`, `n_iter_`, `loss_history_` (the objective before
+    the first iteration and after each).
+    """
+
+    estimator_type = "classifier"
+    requires_label = True
+    parameter_rules: ClassVar[Mapping[str, Rule]] = {
+        "C": number_above(0),
+        "solver": one_of(*SOLVERS),
+        "fit_intercept": BOOLEAN,
+        "max_iter": integer_at_least(1),
+        "tol": number_at_least(0),
+        "class_weight": _CLASS_WEIGHT,
+        "learning_rate": number_above(0).or_none(),
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        solver: str = "lbfgs",
+        fit_intercept: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        class_weight: Mapping[Any, float] | str | None = None,
+        learning_rate: float | None = None,
+        random_state: object = None,
+    ) -> None:
+        self.C = C
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.class_weight = class_weight
+        self.learning_rate = learning_rate
+        self.random_state = random_state
+
+    def fit(
+        self,
+        data: object,
+        y: object = None,
+        *,
+        features: Sequence[str] | None = None,
+        na: str = "error",
+        session: SharkContext | None = None,
+    ) -> Self:
+        """One pass over the rows for the classes, then one for each evaluation of the objective.
+
+        `data` and `y` as `training_blocks` takes them; labels are numbers, booleans or text, whose classes a query
+        finds where it is a table's. ConvergenceWarning where the iterations did not suffice.
+        """
+        self._check_parameters()
+        data, labels = _labelled(data, y, session)
+        if labels and isinstance(y, str) and is_in_process(data):
+            features = features or [name for name in column_names(data) or () if name != y]
+        blocks = training_blocks(data, labels.y if labels else y, features=features, na=na, session=session)
+        check_features(blocks, self)
+        check_labels(blocks, self)
+        counts = ClassCounts.of(blocks)
+        classes = labels.named(counts.values) if labels else named_by_value(counts.values)
+        weights = class_weights(self.class_weight, classes, counts.rows)
+        objective = LogisticObjective(blocks, counts, weights, self.fit_intercept, self.C)
+        solution = SOLVERS[self.solver](objective, self.max_iter, self.tol, self.learning_rate)
+        coef, intercept = objective.split(solution.parameters)
+        self._set_features(blocks)
+        self.classes_ = classes
+        self.coef_, self.intercept_ = coef.copy(), intercept.copy()
+        self.n_iter_ = np.array([solution.iterations], dtype=np.int32)
+        self.loss_history_ = np.array(solution.losses)
+        if solution.failure:
+            warn_not_converged(self, solution.failure, "raise max_iter, or scale the features as StandardScaler does")
+        return self
+
+    @property
+    def prediction_type(self) -> DataType:
+        """Of `classes_`."""
+        self.check_fitted()
+        return _TYPES.get(self.classes_.dtype.kind, STRING)
+
+    def _predicted(self, X: Matrix) -> Array:
+        found: Array = self.classes_[self._places(X)]
+        return found
+
+    def _places(self, X: Matrix) -> npt.NDArray[np.intp]:
+        """Of the predicted classes among `classes_`."""
+        scores = self._scores(X)
+        return scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.intp)
+
+    def _scores(self, X: Matrix) -> Array:
+        scores: Array = X @ self.coef_.T + self.intercept_
+        return scores
+
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """Scores (rows, classes); of two classes (rows,), above 0 for the second."""
+        scores = np.concatenate(self._input_blocks(X).run(_block_scores, self))
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    @overload
+    def predict_proba(self, X: TableRDD) -> TableRDD: ...
+    @overload
+    def predict_proba(self, X: npt.ArrayLike) -> Array: ...
+    def predict_proba(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
+        """Probabilities (rows, classes), in the order of `classes_`; of a TableRDD, it with them as a column
+        `probabilities` of array<double>."""
+        if is_table(X):
+            from sharkpy.ml.generate.model_function import PROBABILITIES
+            from sharkpy.ml.generate.predict_column import with_prediction
+
+            self.check_fitted()
+            return with_prediction(X, self, "probabilities", PROBABILITIES)
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: npt.ArrayLike) -> Array:
+        """Logarithms of probabilities, exact where these are near 0."""
+        from scipy.special import log_expit, log_softmax
+
+        scores = np.concatenate(self._input_blocks(X).run(_block_scores, self))
+        if scores.shape[1] == 1:
+            return np.hstack([log_expit(-scores), log_expit(scores)])
+        found: Array = log_softmax(scores, axis=1)
+        return found
+
+    def score(self, X: Any, y: object = None, *, na: str = "error", session: SharkContext | None = None) -> float:
+        """The share of rows whose class is predicted, of whatever `fit` takes."""
+        self.check_fitted()
+        given = _given_labels(X, y)
+        if given is not None:
+            predicted = self.predict(X)
+            if given.shape != predicted.shape:
+                raise DataError(f"labels of shape {given.shape} for {len(predicted):,} rows")
+            return float(np.mean(predicted == given))
+        table = table_with_text_label(X, y, session)
+        if table is not None:
+            X = with_numbers(table, str(y), [str(label) for label in self.classes_])
+        blocks = self._scored_blocks(X, y, na, session)
+        return float(sum(blocks.run(_count_right, (self, table is not None))) / blocks.num_rows)
+
+
+_TYPES = {"b": BOOLEAN_TYPE, "i": BIGINT, "u": BIGINT, "f": DOUBLE}
+
+
+def _labelled(data: object, y: object, session: SharkContext | None) -> tuple[object, Labels | None]:
+    """`data`, with numbers in place of labels that are text, and what they stand for; None where blocks have them."""
+    given = _given_labels(data, y)
+    if given is not None:
+        return data, Labels.of(given)
+    table = table_with_text_label(data, y, session)
+    if table is None:
+        dtype = number_type(data, y, session)
+        return data, None if dtype is None else Labels(str(y), dtype)
+    classes = text_classes(table, str(y))
+    return with_numbers(table, str(y), classes.tolist()), Labels(str(y), classes.dtype, classes)
+
+
+def _given_labels(data: Any, y: object) -> Array | None:
+    """Labels in this process, of an array or a column of a data frame; None where a table or blocks have them."""
+    if y is None or not is_in_process(data) or (isinstance(y, str) and y not in (column_names(data) or ())):
+        return None
+    labels = np.asarray(data[y] if isinstance(y, str) else y)
+    return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+
+
+def _block_scores(block: FeatureBlock, model: LogisticRegression) -> Array:
+    return model._scores(block.X)
+
+
+def _count_right(block: FeatureBlock, model_and_form: tuple[LogisticRegression, bool]) -> int:
+    """Kernel of a pass; labels are the places of classes or, where the second argument is false, classes."""
+    assert block.y is not None
+    model, by_place = model_and_form
+    found = model._places(block.X) if by_place else model._predicted(block.X)
+    return int(np.count_nonzero(found == block.y))

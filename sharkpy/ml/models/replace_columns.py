@@ -1,0 +1,43 @@
+"""A table some of whose columns give way to expressions over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sharkpy.errors import AmbiguousColumnError, BindError, ColumnNotFoundError, did_you_mean
+from sharkpy.expr import Alias, ColumnRef, Expr
+from sharkpy.logical import LogicalPlan, Project
+from sharkpy.physical.fresh_ids import FreshIds
+
+Named = tuple[str, Expr]
+Replacement = Callable[[ColumnRef], Sequence[Named]]
+"""The columns, by name, that come in the place of one."""
+
+
+def replace_columns(plan: LogicalPlan, replacements: Mapping[str, Replacement], owner: str) -> Project:
+    """The other columns stay where they are. `owner` needs all of the columns: it is named where one is not there, or
+    where a new column has the name of another."""
+    by_id = {column_named(plan, name, owner).column_id: change for name, change in replacements.items()}
+    ids = FreshIds(plan)
+    items: list[Alias | ColumnRef] = []
+    for column in plan.output:
+        if column.column_id in by_id:
+            items.extend(ids.alias(expr, name) for name, expr in by_id[column.column_id](column))
+        else:
+            items.append(column)
+    seen: set[str] = set()
+    for item in items:
+        if item.name.lower() in seen:
+            raise BindError(f'two columns are called "{item.name}" after {owner}', hint="rename one in a query")
+        seen.add(item.name.lower())
+    return Project(plan, tuple(items))
+
+
+def column_named(plan: LogicalPlan, name: str, owner: str) -> ColumnRef:
+    found = [column for column in plan.output if column.name.lower() == name.lower()]
+    if not found:
+        hint = did_you_mean(name, [column.name for column in plan.output])
+        raise ColumnNotFoundError(f'the table has no column "{name}", which {owner} was fitted with', hint=hint)
+    if len(found) > 1:
+        raise AmbiguousColumnError(f'the table has several columns "{name}", which {owner} was fitted with')
+    return found[0]

@@ -1,0 +1,66 @@
+"""The rows of a query as blocks of the memory store, under a table that no catalog knows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sharkpy import conf as settings
+from sharkpy.catalog.model import BucketSpec, Table, TableKind
+from sharkpy.catalog.store import new_table_id
+from sharkpy.execution.commands.bucketed_query import bucketed_query
+from sharkpy.execution.commands.storage import stored_query, stored_schema
+from sharkpy.execution.tasks.row_buckets import bucketing
+from sharkpy.expr import ColumnRef
+from sharkpy.logical import LogicalPlan, Scan
+from sharkpy.ml.rdd.key_buckets import plan_in_buckets
+from sharkpy.physical.stage import BlockSink
+from sharkpy.types import Field, Schema
+
+if TYPE_CHECKING:
+    from sharkpy.query_snapshot import QuerySnapshot
+    from sharkpy.session import SharkContext
+
+_numbers = itertools.count(1)
+
+
+def keep_rows(
+    session: SharkContext, plan: LogicalPlan, snapshot: QuerySnapshot
+) -> tuple[LogicalPlan, Callable[[], None]]:
+    """The scan of the blocks that `plan` makes, with the same columns, and the call that frees them.
+
+    Lost blocks are made again by the tasks that made them. What the query leaves in the buckets of a table stays in
+    such buckets. UnsupportedError for types that are never stored.
+    """
+    # Names of a query's columns may be equal.
+    named = Schema(tuple(Field(f"c{place}", column.dtype) for place, column in enumerate(plan.output)))
+    schema = stored_schema(named)
+    buckets = _buckets(session, plan, snapshot)
+    table = Table(new_table_id(), "rdd", f"rows_{next(_numbers)}", TableKind.TEMPORARY, schema, buckets=buckets)
+    query = bucketed_query(stored_query(plan, schema), schema, buckets)
+    sink = BlockSink(schema, session.conf.value(settings.BLOCK_ROWS), None, bucketing(buckets, schema))
+    blocks = session.write_blocks(query, sink, snapshot)
+    session.table_cache.put(table, blocks)
+    columns = tuple(
+        ColumnRef(column.column_id, column.name, field.dtype) for column, field in zip(plan.output, schema, strict=True)
+    )
+    return Scan(table, columns, schema.names), partial(session.table_cache.forget, table)
+
+
+def _buckets(session: SharkContext, plan: LogicalPlan, snapshot: QuerySnapshot) -> BucketSpec | None:
+    """Those of a table that is read, where the query leaves its rows in them and has the columns that they are by."""
+    places = {column.column_id: place for place, column in reversed([*enumerate(plan.output)])}
+    for scan in plan.walk():
+        if not isinstance(scan, Scan) or scan.table.buckets is None:
+            continue
+        ids = dict(zip(scan.names, (column.column_id for column in scan.columns), strict=True))
+        found = [places.get(ids.get(name, -1)) for name in scan.table.buckets.columns]
+        known = [place for place in found if place is not None]
+        if len(known) < len(found):
+            continue
+        planned = plan_in_buckets(session, plan, [plan.output[place] for place in known], snapshot)
+        if planned is not None and planned[2].num_buckets == scan.table.buckets.num_buckets:
+            return BucketSpec(tuple(f"c{place}" for place in known), planned[2].num_buckets)
+    return None

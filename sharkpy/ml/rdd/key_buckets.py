@@ -1,0 +1,69 @@
+"""Whether a query leaves rows with equal keys together in the buckets of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sharkpy import conf as settings
+from sharkpy.expr import ColumnRef
+from sharkpy.logical import Distribute, JoinKind, LogicalPlan
+from sharkpy.ml.rdd.key_hash import KeyHash
+from sharkpy.physical.distribution import BroadcastPartitioning, Hashed
+from sharkpy.physical.operators import Exchange, HashJoin, Project
+from sharkpy.physical.operators.block_scan import bucketed_scan
+from sharkpy.physical.plan import PhysicalPlan
+
+if TYPE_CHECKING:
+    from sharkpy.query_snapshot import QuerySnapshot
+    from sharkpy.session import SharkContext
+
+
+def plan_in_buckets(
+    session: SharkContext, plan: LogicalPlan, keys: Sequence[ColumnRef], snapshot: QuerySnapshot
+) -> tuple[SharkContext, PhysicalPlan, KeyHash] | None:
+    """`plan` with rows of equal `keys`, columns of it, in one bucket, and under which settings; see `in_buckets`."""
+    # Scans of one task, which spare exchanges, would have no buckets.
+    apart = session.with_settings({settings.SINGLE_TASK_BYTES.key: "0"})
+    physical = apart.plan_steps(Distribute(plan, tuple(keys)), "rdd", snapshot)[1]
+    found = in_buckets(physical, keys)
+    return None if found is None else (apart, *found)
+
+
+def in_buckets(physical: PhysicalPlan, keys: Sequence[ColumnRef]) -> tuple[PhysicalPlan, KeyHash] | None:
+    """The plan of the same rows in which those with equal `keys` are in one bucket, and the function of the buckets.
+
+    `physical` is planned to bring such rows together; None where it moves any for that.
+    """
+    # Rows in buckets by an equal column are moved in vain.
+    plan = physical.child if isinstance(physical, Exchange) else physical
+    moves = (node for node in plan.walk() if isinstance(node, Exchange))
+    if any(not isinstance(move.partitioning, BroadcastPartitioning) for move in moves):
+        return None
+    below = plan
+    while isinstance(below, Project) and not isinstance(below.distribution, Hashed):
+        below = below.child
+    distribution, scan = below.distribution, bucketed_scan(below)
+    if not isinstance(distribution, Hashed) or scan is None or plan.output != physical.output:
+        return None
+    equal = _equal_columns(plan)
+    names = [equal.get(key.column_id, frozenset((key.column_id,))) for key in keys]
+    places = [next((place for place, ids in enumerate(names) if one in ids), None) for one in distribution.keys]
+    if None in places or scan.buckets is None:
+        return None
+    types = tuple(key.dtype for key in scan.buckets.keys)
+    known = tuple(place for place in places if place is not None)
+    return plan, KeyHash(types, known if len(keys) > 1 else None, distribution.num_buckets)
+
+
+def _equal_columns(plan: PhysicalPlan) -> dict[int, frozenset[int]]:
+    """The columns that inner joins have made equal to a column, by its id."""
+    equal: dict[int, frozenset[int]] = {}
+    for node in plan.walk():
+        if isinstance(node, HashJoin) and node.kind is JoinKind.INNER:
+            for left, right in zip(node.left_keys, node.right_keys, strict=True):
+                if isinstance(left, ColumnRef) and isinstance(right, ColumnRef):
+                    ids = [left.column_id, right.column_id]
+                    united = frozenset(ids).union(*(equal.get(one, frozenset()) for one in ids))
+                    equal.update(dict.fromkeys(united, united))
+    return equal

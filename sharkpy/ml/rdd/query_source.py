@@ -1,0 +1,124 @@
+"""The last stage of a query as the beginning of RDDs: prepared when Spark first needs it, shared by all of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sharkpy.errors import InternalError
+from sharkpy.execution.stages.stage_rdd import PreparedStage
+from sharkpy.logical import LogicalPlan
+from sharkpy.ml.rdd.end_of_use import at_end_of_use
+from sharkpy.ml.rdd.key_buckets import plan_in_buckets
+from sharkpy.ml.rdd.key_hash import KeyHash
+from sharkpy.ml.rdd.table_query import TableQuery
+from sharkpy.physical.operators import BlockScan
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.plan_step import runs_scripts
+from sharkpy.restrictions import SCRIPT
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.handle import BlockHandle
+    from sharkpy.execution.stages.runner import Runner
+    from sharkpy.session import SharkContext
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStages:
+    """A physical plan as of a state of its query, to be run under the settings of `session`."""
+
+    sequence: int
+    physical: PhysicalPlan
+    session: SharkContext
+    key_hash: KeyHash | None
+    """How rows with equal keys come to be in one task, where they are by the buckets of tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundStage:
+    """A prepared stage as of a state of its query."""
+
+    sequence: int
+    stage: PreparedStage
+
+
+class QuerySource:
+    """In a task it is the function from a partition's number and its frames to the batches of the query's rows.
+
+    1. `bound` runs the query's map stages, at most once for each state of the query; what they made is kept until
+       nobody refers to the source any more.
+    2. Pickled for a task it is the stage's own code and nothing else.
+    3. With `keys`, places of the query's columns, rows with equal keys are left in one task where the buckets of
+       tables bring them there: `key_hash` says which. No row is moved for it.
+    """
+
+    def __init__(self, query: TableQuery, keys: tuple[int, ...] = ()) -> None:
+        self.query = query
+        self.keys = keys
+        self._lock = threading.RLock()
+        self._planned: PlannedStages | None = None
+        self._bound: BoundStage | None = None
+
+    @property
+    def session(self) -> SharkContext:
+        return self.query.session
+
+    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        raise InternalError("the rows of a query are read in tasks alone")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.bound().stage.task, "batches")
+
+    @property
+    def key_hash(self) -> KeyHash | None:
+        return self.planned().key_hash if self.keys else None
+
+    @property
+    def sequence(self) -> int:
+        """Grows when there is another stage to be prepared."""
+        return self.bound().sequence
+
+    @property
+    def blocks(self) -> tuple[BlockHandle, ...]:
+        """What the tasks of the query read, those of its map stages too."""
+        scans = (node for node in self.planned().physical.walk() if isinstance(node, BlockScan))
+        return tuple(block for scan in scans for block in scan.blocks.blocks)
+
+    def planned(self) -> PlannedStages:
+        with self._lock, self.session.working():
+            plan = self.query.ready_plan()
+            if self._planned is None or self._planned.sequence != self.query.sequence:
+                self._planned = self._plan(plan)
+            return self._planned
+
+    def bound(self) -> BoundStage:
+        with self._lock, self.session.working():
+            planned = self.planned()
+            if self._bound is None or self._bound.sequence != planned.sequence:
+                self._bound = self._bind(planned)
+            return self._bound
+
+    def _plan(self, plan: LogicalPlan) -> PlannedStages:
+        session, sequence, snapshot = self.session, self.query.sequence, self.query.snapshot
+        columns = [plan.output[place] for place in self.keys]
+        if columns and (found := plan_in_buckets(session, plan, columns, snapshot)) is not None:
+            return PlannedStages(sequence, found[1], found[0], found[2])
+        return PlannedStages(sequence, session.plan_steps(plan, "rdd", snapshot)[1], session, None)
+
+    def _bind(self, planned: PlannedStages) -> BoundStage:
+        if runs_scripts(planned.physical):
+            self.session.restrictions.check_code(SCRIPT)
+        runner: Runner = planned.session.new_runner(self.query.plan.label)
+        runner.placement = "rdd"
+        buckets = planned.key_hash.num_buckets if planned.key_hash is not None else None
+        try:
+            stage = runner.prepared(planned.physical, buckets)
+        except BaseException:
+            runner.stages.close()
+            raise
+        at_end_of_use(self, runner.stages.close)
+        return BoundStage(planned.sequence, stage)

@@ -1,0 +1,125 @@
+"""The query behind a TableRDD: its plan, the tables as it sees them, and its rows where they are kept."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sharkpy.logical import LogicalPlan
+from sharkpy.ml.rdd.end_of_use import at_end_of_use
+from sharkpy.ml.rdd.kept_rows import keep_rows
+
+if TYPE_CHECKING:
+    from sharkpy.query_snapshot import QuerySnapshot
+    from sharkpy.session import SharkContext
+
+Change = Callable[[LogicalPlan], LogicalPlan]
+
+
+class TableQuery:
+    """1. `plan` is what is computed: the query, or the scan of its kept rows once they are there.
+    2. The tables are seen as they were when the query was first needed: each run gives the same rows, but for
+       functions that have other values each time (`rand()`).
+    3. `sequence` grows with each change of what is computed: who has prepared a stage prepares another one then.
+    """
+
+    def __init__(self, session: SharkContext, plan: LogicalPlan, parent: TableQuery | None = None) -> None:
+        """`parent` is the query that `plan` was made of (see `changed`)."""
+        self.session = session
+        self.lock = threading.RLock()
+        self._plan = plan
+        self._parent = parent
+        self._change: Change = _same
+        self._below = plan if parent is None else parent.plan
+        self._own_sequence = 0
+        self._snapshot: QuerySnapshot | None = None
+        self._keeps = False
+        self._kept: LogicalPlan | None = None
+        self._free: Callable[[], object] = _nothing
+        self._forget_end: Callable[[], object] = _nothing
+
+    def changed(self, change: Change) -> TableQuery:
+        """The query that `change` makes of this one's plan, over the same tables."""
+        below = self.plan
+        query = TableQuery(self.session, change(below), self)
+        query._below = below
+        query._change = change
+        return query
+
+    @property
+    def plan(self) -> LogicalPlan:
+        """As it is now; nothing is computed for it."""
+        if self._kept is not None:
+            return self._kept
+        return self._plan if self._parent is None else self._over(self._parent.plan)
+
+    def _over(self, below: LogicalPlan) -> LogicalPlan:
+        """The query over the parent's plan as it is by now."""
+        with self.lock:
+            if below is not self._below:
+                self._below, self._plan = below, self._change(below)
+            return self._plan
+
+    def ready_plan(self) -> LogicalPlan:
+        """The plan, with the rows that are to be kept computed."""
+        with self.lock:
+            if self._kept is not None:
+                return self._kept
+            plan = self._plan if self._parent is None else self._over(self._parent.ready_plan())
+            if not self._keeps:
+                return plan
+            self._kept, self._free = keep_rows(self.session, plan, self.snapshot)
+            self._forget_end = at_end_of_use(self, self._free)
+            self._own_sequence += 1
+            return self._kept
+
+    @property
+    def sequence(self) -> int:
+        return self._own_sequence + (self._parent.sequence if self._parent is not None else 0)
+
+    @property
+    def snapshot(self) -> QuerySnapshot:
+        if self._parent is not None:
+            return self._parent.snapshot
+        with self.lock:
+            if self._snapshot is None:
+                self._snapshot = self.session.snapshot()
+            return self._snapshot
+
+    @property
+    def keeps(self) -> bool:
+        """Whether rows are kept, or are to be."""
+        return self._keeps
+
+    def keep(self) -> None:
+        self._keeps = True
+
+    def let_go(self) -> None:
+        """Free the kept rows."""
+        with self.lock:
+            self._keeps = False
+            if self._kept is not None:
+                self._kept = None
+                self._own_sequence += 1
+                self._forget_end()
+                self._free()
+
+    def see_anew(self) -> None:
+        """See the tables as they are now: blocks that were lost had to be replaced by others."""
+        if self._parent is not None:
+            self._parent.see_anew()
+            return
+        with self.lock:
+            if self._snapshot is not None:
+                self._snapshot.release()
+            self._snapshot = None
+            self._own_sequence += 1
+
+
+def _nothing() -> None:
+    """No rows are kept."""
+
+
+def _same(plan: LogicalPlan) -> LogicalPlan:
+    return plan

@@ -1,0 +1,285 @@
+"""TableRDD: the rows of a query as an RDD (SPEC L1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.core.rdd import Partitioner
+
+from sharkpy.commands import Explain
+from sharkpy.errors import BindError, UnsupportedError
+from sharkpy.logical import LogicalPlan
+from sharkpy.ml.rdd.query_rdd import FusedRDD, SourceBase
+from sharkpy.ml.rdd.query_source import QuerySource
+from sharkpy.ml.rdd.row_values import values_of
+from sharkpy.ml.rdd.rows import Row, rows_of, text_of
+from sharkpy.ml.rdd.table_query import Change, TableQuery
+from sharkpy.types import Field, Schema, arrow_schema
+
+if TYPE_CHECKING:
+    from sharkpy.ml.features.feature_rdd import FeatureRDD
+    from sharkpy.session import SharkContext
+
+Batches = Callable[[int, Iterable[bytes]], Iterator[pa.RecordBatch]]
+
+
+class TableRDD(FusedRDD):
+    """The rows of a query, an RDD of `Row`s: tuples with names and Hive types.
+
+    1. The query's last stage and the functions of `map`, `filter`, … run in one process of a task, a row at a time.
+       Names and types are checked when it is made; nothing runs before the first action (see QueryRDD). Shuffling
+       methods of pyspark (`reduceByKey`, `sortBy`) may run the query's map stages when they are called.
+    2. Each action runs the last stage again, over the tables as they were at the first one: the same rows each time,
+       but for functions with other values each time. `cache` keeps the rows as blocks of the memory store.
+    3. `map_batches` and `features` see columns: no Python object a value.
+    """
+
+    def __init__(self, session: SharkContext, plan: LogicalPlan | TableQuery) -> None:
+        """Of a bound plan; `ctx.sql2rdd` makes one of a text."""
+        query = plan if isinstance(plan, TableQuery) else TableQuery(session, plan)
+        source = QuerySource(query)
+        self._begin(session, (source,))
+        self._query = query
+        self.schema = Schema(tuple(Field(column.name, column.dtype) for column in query.plan.output))
+        """Names and Hive types of the columns."""
+        self.func = RowFunction(source, self.schema)
+        self.base = SourceBase(source)
+        self.preservesPartitioning = False
+        self.is_barrier = False
+        self._follow(lambda: None)
+
+    @classmethod
+    def of_text(cls, session: SharkContext, text: str) -> TableRDD:
+        """Of a query in HiveQL; its errors are those of `ctx.sql`."""
+        with session.working():
+            bound = session.bind(session.substituted(text))
+        if not isinstance(bound, LogicalPlan):
+            raise BindError("sql2rdd takes a query", hint="run other statements by ctx.sql", sqlstate="42601")
+        return cls(session, bound)
+
+    @property
+    def plan(self) -> LogicalPlan:
+        """The bound query, or the scan of its rows where they are kept already."""
+        return self._query.plan
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.schema.names
+
+    def __repr__(self) -> str:
+        return f"<TableRDD {text_of(self.schema) or 'without columns'}{' (cached)' if self._query.keeps else ''}>"
+
+    def explain(self) -> str:
+        """The plan of the query, as EXPLAIN prints it."""
+        table = self.session.explain(Explain(self.plan)).table
+        return "" if table is None else "\n".join(map(str, table.column(0).to_pylist()))
+
+    def changed(self, change: Change) -> TableRDD:
+        """The rows of the plan that `change` makes of this one's, over the same state of the tables."""
+        return TableRDD(self.session, self._query.changed(change))
+
+    # By row
+
+    def map_rows(self, f: Callable[[Row], Any]) -> Any:
+        """An RDD of f(row) for each row."""
+        return self.map(f)
+
+    mapRows = map_rows  # noqa: N815 - Shark's
+
+    def key_by(self, *columns: str) -> Any:
+        """An RDD of (key, row): the key is the value of the column, or a tuple of those of several.
+
+        Where the query leaves a table in its buckets by these columns (DISTRIBUTE BY, CLUSTERED BY), its partitions
+        are these, and so is its `partitioner`: equal for tables with as many buckets by columns of the same types.
+        """
+        places = tuple(map(self._place, columns))
+        if not places:
+            raise BindError("key_by takes a column, or several")
+        source = QuerySource(self._query, places)
+        return KeyedRDD(self, source)
+
+    def keyBy(self, f: Callable[[Row], Any] | str, *columns: str) -> Any:  # noqa: N802 - pyspark's
+        """As pyspark's, and as `key_by` of names."""
+        return self.key_by(f, *columns) if isinstance(f, str) else super().keyBy(f)
+
+    def _place(self, name: str) -> int:
+        names = self.schema.names
+        found = [place for place, known in enumerate(names) if known.lower() == name.lower()]
+        if not found:
+            self.schema[name]
+        return found[0]
+
+    # By column
+
+    def map_batches(self, f: Callable[[pa.RecordBatch], Any], schema: object = None) -> Any:
+        """f of each Arrow batch of rows, with the names and types of the query: columns are plain, not encoded.
+
+        Without a schema an RDD of what f returns. With one (`"id bigint, score double"`, a dict, a pyarrow schema)
+        f returns batches of these columns, tables or dicts of arrays, and the result is a TableRDD of their rows.
+        """
+        if schema is not None:
+            from sharkpy.ml.rdd.batch_function import mapped_plan
+
+            return self.changed(mapped_plan(f, schema))
+        return FusedRDD(self._of_batches(), EachBatch(f))
+
+    def arrow_batches(self) -> Any:
+        """An RDD of the rows as Arrow batches."""
+        return self._of_batches()
+
+    def _of_batches(self) -> FusedRDD:
+        return BatchRDD(self)
+
+    def features(
+        self,
+        columns: Sequence[str] | None = None,
+        label: str | None = None,
+        dtype: str = "float64",
+        na: str = "error",
+    ) -> FeatureRDD:
+        """The rows as NumPy blocks (X, y): see FeatureRDD."""
+        from sharkpy.ml.features.feature_rdd import FeatureRDD
+
+        return FeatureRDD.of(self, columns, label, dtype, na)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows, in this process."""
+        with self.session.working():
+            plan = self._query.ready_plan()
+            runner = self.session.new_runner(plan.label)
+            physical = self.session.plan(plan, self._query.snapshot)
+            target = arrow_schema(self.schema)
+            batches = [_named(batch, target) for batch in self.session.run_batches(runner, physical)]
+            return pa.Table.from_batches(batches, schema=target)
+
+    def count(self) -> int:
+        """The number of rows; none of them becomes a Python object."""
+        return int(self.map_batches(_num_rows).sum())
+
+    # Kept rows
+
+    def cache(self) -> TableRDD:
+        """Keep the rows as blocks of the memory store, from the first action on; Spark's cache is not used.
+
+        What is lost is made again by the tasks that made it. `unpersist`, or the end of the RDD, frees them.
+        """
+        return self.persist()
+
+    def persist(self, storageLevel: StorageLevel = StorageLevel.MEMORY_ONLY) -> TableRDD:
+        """As `cache`: the memory store moves what has no room to disk."""
+        if storageLevel == StorageLevel.NONE:
+            raise UnsupportedError("persist with the storage level NONE", hint="call unpersist")
+        self._query.keep()
+        self.is_cached, self._level = True, storageLevel
+        return self
+
+    def unpersist(self, blocking: bool = False) -> TableRDD:  # noqa: ARG002 - pyspark's
+        """Free the kept rows; the next action computes them again."""
+        self._query.let_go()
+        self.is_cached, self._level = False, None
+        return self
+
+    def _is_pipelinable(self) -> bool:
+        """Functions are fused with the scan of kept rows too."""
+        return not (self.is_checkpointed or self.has_resource_profile)
+
+    def _persisted(self, jrdd: Any) -> Any:
+        return jrdd
+
+
+class BatchRDD(FusedRDD):
+    """The rows of a TableRDD as Arrow batches."""
+
+    def __init__(self, table: TableRDD) -> None:
+        source = QuerySource(table._query) if not isinstance(table.base, SourceBase) else table.base.source
+        self._begin(table.session, (source,))
+        self.func = BatchFunction(source, arrow_schema(table.schema))
+        self.base = SourceBase(source)
+        self.preservesPartitioning = False
+        self.is_barrier = False
+        self._follow(lambda: None)
+
+
+class KeyedRDD(FusedRDD):
+    """(key, row) of the rows of a TableRDD."""
+
+    def __init__(self, table: TableRDD, source: QuerySource) -> None:
+        self._begin(table.session, (source,))
+        self.func = KeyedRowFunction(source, table.schema, source.keys)
+        self.base = SourceBase(source)
+        self.preservesPartitioning = True
+        self.is_barrier = False
+
+        def partitioner() -> Partitioner | None:
+            found = source.key_hash
+            return None if found is None else Partitioner(found.num_buckets, found)
+
+        self._follow(partitioner)
+
+
+@dataclass(frozen=True, slots=True)
+class RowFunction:
+    """From a task's frames to its rows."""
+
+    batches: Batches
+    schema: Schema
+
+    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Row]:
+        return rows_of(self.batches(partition, frames), self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedRowFunction:
+    """From a task's frames to its rows with the values of the columns `keys` before each."""
+
+    batches: Batches
+    schema: Schema
+    keys: tuple[int, ...]
+
+    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[tuple[Any, Row]]:
+        for batch in self.batches(partition, frames):
+            parts = [values_of(batch.column(key)) for key in self.keys]
+            keys = parts[0] if len(parts) == 1 else zip(*parts, strict=True)
+            yield from zip(keys, rows_of([batch], self.schema), strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFunction:
+    """From a task's frames to its batches under the query's names."""
+
+    batches: Batches
+    schema: pa.Schema
+
+    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
+        for batch in self.batches(partition, frames):
+            if batch.num_rows:
+                yield _named(batch, self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class EachBatch:
+    """f of each batch."""
+
+    f: Callable[[pa.RecordBatch], Any]
+
+    def __call__(self, _: int, batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+        return map(self.f, batches)
+
+
+def _named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    if not schema.names:
+        return batch
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _num_rows(batch: pa.RecordBatch) -> int:
+    return int(batch.num_rows)

@@ -1,0 +1,63 @@
+"""Errors of users' functions in the tasks of an RDD: which one it was, where, and how."""
+
+from __future__ import annotations
+
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+from sharkpy.errors import ExecutionError, SharkError
+from sharkpy.execution.workers.task_error import EXTERNAL, TaskError
+
+Elements = Callable[[int, Iterable[Any]], Iterable[Any]]
+"""From a partition's number and what it reads to its elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """`elements` in a task; what it raises is an error that the driver can read."""
+
+    elements: Elements
+
+    def __call__(self, partition: int, items: Iterable[Any]) -> Iterator[Any]:
+        try:
+            yield from self.elements(partition, items)
+        except Exception as error:  # noqa: BLE001 - whatever a user's function raises
+            raise TaskError(as_task_error(error, f"partition {partition} of an RDD")) from None
+
+
+def as_task_error(error: BaseException, place: str) -> SharkError:
+    """The engine's own errors as they are; of others, which function of the user's raised it, where, and how."""
+    if isinstance(error, SharkError):
+        return error
+    frames = list(_user_frames(error.__traceback__))
+    text = "".join(traceback.format_exception_only(error)).strip()
+    if not frames:
+        return ExecutionError(f"{text} (in {place})", sqlstate=EXTERNAL)
+    function = frames[0][0].f_code.co_qualname.replace("<locals>.", "")
+    steps = traceback.StackSummary.extract(iter(frames))
+    trace = "".join(steps.format())
+    message = f'the function "{function}" failed in {place}: {text}\n{trace}{text}'
+    return ExecutionError(message, sqlstate=EXTERNAL)
+
+
+def _user_frames(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    """From the first frame of a traceback that is neither ours nor a library's."""
+    is_begun = False
+    while trace is not None:
+        is_begun = is_begun or not _is_library(trace.tb_frame.f_code.co_filename)
+        if is_begun:
+            yield trace.tb_frame, trace.tb_lineno
+        trace = trace.tb_next
+
+
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+
+
+def _is_library(file: str) -> bool:
+    return file.startswith((_PACKAGE, *_LIBRARIES, "<frozen")) or "pyspark.zip" in file

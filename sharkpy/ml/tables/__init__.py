@@ -1,0 +1,1 @@
+"""Data of Python programs as tables."""

@@ -1,0 +1,195 @@
+"""Rows that are Python objects, as Arrow batches: tuples, dicts, named rows, data classes, single values."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.errors import DataError
+from sharkpy.ml.tables.declared_columns import DeclaredColumns, arrow_column_type, make_schema, renamed
+from sharkpy.ml.tables.fit_columns import Place, fit, misfit, places_from, places_of
+from sharkpy.sources.arrow import Array, column_type
+from sharkpy.types import ArrayType, DataType, DecimalType, Field, MapType, Schema, StructType, arrow_schema, is_nested
+
+BATCH_ROWS = 16_384
+SINGLE = "value"
+"""The column of rows that are single values."""
+_SAMPLED_DECIMAL = DecimalType(38, 18)
+"""Of decimals of which a sample was seen: later ones may have more digits."""
+_EXACT = ("TinyIntType", "SmallIntType", "IntType", "BigIntType", "DateType", "TimestampType")
+"""Types for which pyarrow would cut values down to fit; of these the values say their own type first."""
+_FAULTS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, TypeError, ValueError)
+
+
+def names_of(row: Any) -> tuple[str, ...] | None:
+    """The names that a row has for its values; None where they go by place or it is a single value."""
+    if isinstance(row, Mapping):
+        return tuple(map(str, row))
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
+        return tuple(field.name for field in dataclasses.fields(row))
+    names = getattr(row, "__fields__", None) or getattr(row, "_fields", None)
+    return tuple(names) if isinstance(row, tuple) and names else None
+
+
+def values_of(row: Any) -> Sequence[Any]:
+    """The values of a row in its own order: of a mapping, a data class, a sequence, or the single one that it is."""
+    if isinstance(row, Mapping):
+        return tuple(row.values())
+    if isinstance(row, (tuple, list)):
+        return row
+    if isinstance(row, np.ndarray) and row.ndim == 1:
+        return row.tolist()  # type: ignore[no-any-return]
+    if isinstance(row, np.void):
+        return row.item()
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
+        return tuple(getattr(row, field.name) for field in dataclasses.fields(row))
+    return (row,)
+
+
+@dataclass(frozen=True, slots=True)
+class PythonRows:
+    """A RowReader: rows with names go by them, others by place."""
+
+    schema: Schema
+    label: str
+
+    def __call__(self, rows: Iterable[object], number: int) -> Iterator[pa.RecordBatch]:
+        order: dict[Any, list[int] | None] = {}
+        stream, start = iter(rows), 0
+        while chunk := list(itertools.islice(stream, BATCH_ROWS)):
+            place = places_from(start, self.label, number)
+            lines = [self._line(row, order, place, index) for index, row in enumerate(chunk)]
+            columns = [
+                python_column([line[position] for line in lines], field, place)
+                for position, field in enumerate(self.schema)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(self.schema))
+            start += len(chunk)
+
+    def _line(self, row: Any, order: dict[Any, list[int] | None], place: Place, index: int) -> Sequence[Any]:
+        """The row's values in the order of the schema; a mapping may lack some, which are NULL then."""
+        if row is None and len(self.schema) != 1:
+            raise DataError(f"a row is None ({place(index)})")
+        if isinstance(row, Mapping):
+            return self._of_mapping(row, order, place, index)
+        names = names_of(row)
+        values = values_of(row)
+        if len(values) != len(self.schema):
+            raise DataError(f"a row has {len(values)} values for {len(self.schema)} columns ({place(index)})")
+        if names is None:
+            return values
+        if names not in order:
+            places = places_of(names, self.schema, f"a row ({place(index)})")
+            order[names] = None if places == sorted(places) else places
+        found = order[names]
+        return values if found is None else [values[one] for one in found]
+
+    def _of_mapping(self, row: Mapping[Any, Any], order: dict[Any, Any], place: Place, index: int) -> Sequence[Any]:
+        line: list[Any] = [None] * len(self.schema)
+        for key, value in row.items():
+            if key not in order:
+                name = str(key).lower()
+                if name not in self.schema.names:
+                    places_of([name, *self.schema.names], self.schema, f"a row ({place(index)})")
+                order[key] = self.schema.names.index(name)
+            line[order[key]] = value
+        return line
+
+
+def python_column(values: Sequence[Any], field: Field, place: Place) -> Array:
+    """Values of one column; DataError naming the first that does not fit."""
+    try:
+        return _column(values, field, place)
+    except _FAULTS as error:
+        if isinstance(error, DataError):
+            raise
+    known = [None if _is_missing(value) else value for value in values]
+    for row, value in enumerate(known):
+        try:
+            _column([value], field, place)
+        except _FAULTS:
+            raise misfit(field, value, place(row)) from None
+    # Each fits alone: their own types differ.
+    return pa.concat_arrays([_column([value], field, place) for value in known])
+
+
+def _column(values: Sequence[Any], field: Field, place: Place) -> Array:
+    dtype = field.dtype
+    if is_nested(dtype):
+        values = [shaped(value, dtype) for value in values]
+    # Of these pyarrow would cut values down: they say their own type first.
+    array = pa.array(values) if type(dtype).__name__ in _EXACT else pa.array(values, column_type(dtype))
+    return fit(array, field, place)
+
+
+def _is_missing(value: object) -> bool:
+    """pandas' own forms of NULL; NaN is a value of its own."""
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def shaped(value: Any, dtype: DataType) -> Any:
+    """A nested value as pyarrow takes it: fields by their names in lower case, maps as pairs. TypeError where it is
+    of another shape.
+    """
+    if value is None or _is_missing(value):
+        return None
+    match dtype:
+        case ArrayType(element):
+            if isinstance(value, (str, bytes, Mapping)):
+                raise TypeError("no list")
+            return [shaped(one, element) for one in value] if is_nested(element) else list(value)
+        case MapType(key, item):
+            return [(shaped(one, key), shaped(other, item)) for one, other in dict(value).items()]
+        case StructType(names, types):
+            given = names_of(value)
+            parts = dict(zip([one.lower() for one in given or names], values_of(value), strict=True))
+            if not parts.keys() <= set(names):
+                raise TypeError("other fields")
+            return {name: shaped(parts.get(name), inner) for name, inner in zip(names, types, strict=True)}
+    return value
+
+
+def inferred_schema(rows: Sequence[Any], declared: DeclaredColumns | None, label: str, *, is_sample: bool) -> Schema:
+    """The columns of rows, of which these are all, or some; DataError where values of one are of different kinds."""
+    named = [names for names in map(names_of, rows) if names is not None]
+    if named:
+        names: Sequence[str] = list(dict.fromkeys(itertools.chain.from_iterable(named)))
+        lines: list[Any] = [dict(zip(names_of(row) or names, values_of(row), strict=False)) for row in rows]
+        columns = [[line.get(name) for line in lines] for name in names]
+    else:
+        values = [values_of(row) for row in rows]
+        width = len(values[0])
+        if odd := next((row for row in values if len(row) != width), None):
+            raise DataError(f"rows of {label} have {width} values, and others {len(odd)}")
+        is_single = width == 1 and not isinstance(rows[0], (tuple, list, np.ndarray, np.void))
+        names = [SINGLE] if is_single else [f"c{position}" for position in range(width)]
+        columns = [list(column) for column in zip(*values, strict=True)]
+    found = make_schema(
+        (name, _inferred_type(name, column, is_sample=is_sample)) for name, column in zip(names, columns, strict=True)
+    )
+    return found if declared is None else renamed(found, declared.names, label)
+
+
+def _inferred_type(name: str, values: Sequence[Any], *, is_sample: bool) -> DataType:
+    plain = [_plain(value) for value in values]
+    try:
+        found = arrow_column_type(name, pa.array(plain).type)
+    except _FAULTS as error:
+        hint = "give the types: schema=…"
+        raise DataError(f'column "{name}" has values of different kinds: {error}', hint=hint) from None
+    return _SAMPLED_DECIMAL if is_sample and isinstance(found, DecimalType) else found
+
+
+def _plain(value: Any) -> Any:
+    """Named rows and data classes within a value as dicts, which pyarrow knows."""
+    if _is_missing(value):
+        return None
+    if isinstance(value, Mapping) or names_of(value) is not None:
+        return dict(zip(names_of(value) or (), map(_plain, values_of(value)), strict=True))
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple, set, frozenset)) else value

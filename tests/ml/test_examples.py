@@ -1,0 +1,73 @@
+"""The programs in `examples` run, print something, are short, and find what is known of their data."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sharkpy
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    """One session for all: the flights are read once."""
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("examples")) as session:
+        yield session
+
+
+def _main(name: str) -> Callable[[sharkpy.SharkContext], Any]:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    main: Callable[[sharkpy.SharkContext], Any] = module.main
+    return main
+
+
+def _is_right_of_most(share: float) -> bool:
+    return 0.88 < share < 1
+
+
+def _are_four_kinds(clusters: list[tuple[Any, ...]]) -> bool:
+    sizes = [size for size, *_ in clusters]
+    return len(sizes) == 4 and sum(sizes) == 104 and min(sizes) >= 1
+
+
+def _starts_in_new_york(ranks: list[tuple[Any, ...]]) -> bool:
+    total = sum(rank for *_, rank in ranks)
+    return {code for code, *_ in ranks[:3]} == {"EWR", "JFK", "LGA"} and abs(total - 1) < 1e-9 and ranks[3][0] == "ORD"
+
+
+def _are_the_cancelled_flights(found: dict[str, int]) -> bool:
+    return found["lines"] == 336_776 and found["errors"] == 8_255 and found["from JFK"] == 1_863
+
+
+KNOWN: dict[str, Callable[[Any], bool]] = {
+    "airport_clusters": _are_four_kinds,
+    "flight_delays": _is_right_of_most,
+    "log_mining": _are_the_cancelled_flights,
+    "route_ranks": _starts_in_new_york,
+    "tumours": _is_right_of_most,
+}
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_example(name: str, context: sharkpy.SharkContext, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert KNOWN[name](_main(name)(context))
+    assert capsys.readouterr().out
+
+
+def test_each_example_is_known_and_short() -> None:
+    files = sorted(EXAMPLES.glob("*.py"))
+    assert [path.stem for path in files] == sorted(KNOWN)
+    for path in files:
+        assert len(path.read_text().splitlines()) < 60

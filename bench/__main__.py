@@ -1,4 +1,4 @@
-"""python -m bench tpch|bigdata|micro|pde|server|files [--scale 1] [--engines …] [--queries …] [--no-append]"""
+"""python -m bench tpch|bigdata|micro|pde|server|files|ml [--scale 1] [--engines …] [--queries …] [--no-append]"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bench.measurements import run_measurements
 from bench.report import append, suite_report
 from bench.suites import ROOT, SUITES
 
-MEASURED = ("pde", "server", "files")
+MEASURED = ("pde", "server", "files", "ml")
 """Packages of measurements against aims."""
 ENGINES = "sharkpy,sharkpy-rdd,spark,duckdb"
 
@@ -44,7 +44,7 @@ def main() -> int:
         text, figures = run_micro(options.runs)
         differences: list[str] = []
     elif options.suite in MEASURED:
-        text, figures = run_measurements(options.suite, options.runs, options.queries)
+        text, figures = run_measurements(options.suite, options.runs, options.queries, options.scale)
         differences = []
     else:
         figures, differences = run_suite(options)

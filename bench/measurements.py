@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib
+import importlib.metadata
 import json
 import os
 import signal
@@ -16,16 +18,19 @@ from bench.report import machine
 from bench.suites import ROOT
 
 
-def run_measurements(package: str, runs: int, wanted: str | None = None) -> tuple[str, dict[str, Any]]:
+def run_measurements(
+    package: str, runs: int, wanted: str | None = None, scale: float = 1.0
+) -> tuple[str, dict[str, Any]]:
     """Markdown and figures of the measurements `wanted` (names with commas between; None: all NAMES of the package)."""
     known: tuple[str, ...] = importlib.import_module(f"bench.{package}").NAMES
     names = known if wanted is None else tuple(wanted.split(","))
     figures: dict[str, Any] = {}
     head = ["| measurement | what | value | wanted | met |", "|---|---|---:|---:|---|"]
-    lines = [f"## {package}", "", f"{machine()}.", "", *head]
+    title = package if scale == 1 else f"{package} at scale {scale:g}"
+    lines = [f"## {title}, {datetime.date.today().isoformat()}", "", f"{machine()}{_versions(package)}.", "", *head]
     for name in names:
         print(f"{package}: {name}", file=sys.stderr)
-        found = _measure(package, name, runs)
+        found = _measure(package, name, runs, scale)
         for one in found:
             met = {None: "", True: "yes", False: "no"}[one.met]
             lines.append(f"| {name} | {one.what} | {one.value} | {one.wanted} | {met} |")
@@ -34,20 +39,27 @@ def run_measurements(package: str, runs: int, wanted: str | None = None) -> tupl
     return "\n".join([*lines, ""]), figures
 
 
-def _measure(package: str, name: str, runs: int) -> list[Figure]:
-    command = [sys.executable, "-m", "bench.measurements", package, name, str(runs)]
+def _versions(package: str) -> str:
+    """The versions of what the package's measurements run beside the engine, where it names any."""
+    names: tuple[str, ...] = getattr(importlib.import_module(f"bench.{package}"), "LIBRARIES", ())
+    return "".join(f", {name} {importlib.metadata.version(name)}" for name in names)
+
+
+def _measure(package: str, name: str, runs: int, scale: float) -> list[Figure]:
+    command = [sys.executable, "-m", "bench.measurements", package, name, str(runs), str(scale)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
     done = subprocess.run(command, check=True, cwd=ROOT.parent, env=environment, stdout=subprocess.PIPE, text=True)
     return [Figure(**one) for one in json.loads(done.stdout.splitlines()[-1])]
 
 
-def main(package: str, name: str, runs: int) -> None:
-    """One measurement; its figures are the last line."""
+def main(package: str, name: str, runs: int, scale: float) -> None:
+    """One measurement; its figures are the last line. Those of some packages have a scale."""
     # What it started is stopped when it is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    figures = importlib.import_module(f"bench.{package}.{name}").measure(runs)
+    measure = importlib.import_module(f"bench.{package}.{name}").measure
+    figures = measure(runs) if scale == 1 else measure(runs, scale)
     print(json.dumps([asdict(one) for one in figures]))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))

@@ -1,0 +1,8 @@
+"""Measurements of machine learning beside pyspark.ml, scikit-learn and plain RDDs: one file each, in the table."""
+
+from __future__ import annotations
+
+LIBRARIES = ("sharkpy", "pyspark", "scikit-learn", "scipy", "numpy")
+"""Whose versions are noted."""
+NAMES: tuple[str, ...] = ("logistic_regression", "kmeans", "page_rank")
+"""Modules here, each with `measure(runs: int, scale: float) -> list[Figure]`; its docstring says what is compared."""

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import py4j.java_gateway
 import pyarrow as pa
 import pytest
 from pyspark import StorageLevel
+from pyspark.errors.exceptions.captured import install_exception_handler
 
 import sharkpy
 from sharkpy.errors import (
@@ -188,6 +190,14 @@ def test_a_function_that_raises_is_named(people: TableRDD, action: Any) -> None:
     assert people.count() == NUM_ROWS
 
 
+def test_errors_are_the_same_beside_a_spark_session(people: TableRDD, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which makes pyspark convert some of Java's exceptions for the whole process."""
+    monkeypatch.setattr(py4j.java_gateway, "get_return_value", py4j.java_gateway.get_return_value)
+    install_exception_handler()
+    with pytest.raises(ExecutionError, match="in half"):
+        people.map(half).collect()
+
+
 def test_errors_of_the_query_are_the_engines(ctx: sharkpy.SharkContext) -> None:
     rdd = ctx.sql2rdd("SELECT assert_true(id < 100) FROM people")
     with pytest.raises(ExecutionError) as caught:
@@ -285,6 +295,7 @@ def test_tables_are_seen_as_they_were(ctx: sharkpy.SharkContext) -> None:
 def test_cached_rows_are_blocks(ctx: sharkpy.SharkContext) -> None:
     rdd = ctx.sql2rdd("SELECT age, sum(id) AS total, rand() AS r FROM people GROUP BY age").cache()
     before = len(ctx.table_cache.versions.all())
+    of_others = rdd.ctx._jsc.getPersistentRDDs().size()
     assert repr(rdd).endswith("(cached)>")
     kept = sorted(rdd.map(lambda row: row.r).collect())
     assert sorted(rdd.map(lambda row: row.r).collect()) == kept
@@ -292,7 +303,7 @@ def test_cached_rows_are_blocks(ctx: sharkpy.SharkContext) -> None:
     assert rdd.plan.label.startswith("Scan rdd.rows_")
     assert "BlockScan" in rdd.explain()
     assert rdd.getStorageLevel() == StorageLevel.MEMORY_ONLY
-    assert rdd.ctx._jsc.getPersistentRDDs().isEmpty()
+    assert rdd.ctx._jsc.getPersistentRDDs().size() <= of_others
     rdd.unpersist()
     assert len(ctx.table_cache.versions.all()) == before
     assert sorted(rdd.map(lambda row: row.r).collect()) != kept

@@ -277,7 +277,7 @@ def spark_error(error: Exception) -> SharkError:
     """One line for what Spark says at length."""
     if isinstance(error, SharkError):
         return error
-    java = getattr(error, "java_exception", None)
+    java = java_exception(error)
     if java is None:
         if type(error).__name__ == "Py4JNetworkError":
             return ExecutionError("the JVM of the session has ended")
@@ -300,6 +300,11 @@ def spark_error(error: Exception) -> SharkError:
         if "crashed" in text:
             return ExecutionError(f"a worker process died at each of {TASK_ATTEMPTS} tries of a task")
     return ExecutionError(f"Spark failed: {texts[-1]}")
+
+
+def java_exception(error: Exception) -> Any:
+    """The Java exception behind one of Py4J's, or of pyspark's: where a SparkSession was made, it converts them."""
+    return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
 
 
 def java_messages(java: Any) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.cancellation import Cancellation, check_cancelled, current_cancellation
 from sharkpy.errors import BlocksReplacedError, CorruptionError, SharkError, WorkersLostError
-from sharkpy.execution.spark.jobs import SparkJobs, java_messages
+from sharkpy.execution.spark.jobs import SparkJobs, java_exception, java_messages
 from sharkpy.execution.stages.query_run import new_group
 from sharkpy.execution.workers.task_error import carried_error, quoted_error
 
@@ -93,10 +93,10 @@ def _failure(sources: Collection[QuerySource], error: Exception) -> SharkError |
     """The error to raise for one of Spark's; None for those of Python code in this process."""
     if isinstance(error, SharkError):
         return error
-    if not type(error).__module__.startswith("py4j."):
+    java = java_exception(error)
+    if java is None and not type(error).__module__.startswith("py4j."):
         return None
     jobs: SparkJobs = _session(sources).engine.jobs
-    java = getattr(error, "java_exception", None)
     said = java_messages(java) if java is not None else []
     return carried_error(said) or quoted_error(said) or jobs.failure(error)
 

@@ -1,4 +1,4 @@
-"""The expressions of the random queries: one row each, in HiveQL and in the DuckDB SQL that must mean the same."""
+"""The expressions of the random queries: one row each, in HiveQL and in what must mean the same to DuckDB and Spark."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ Kind = Literal["int", "bigint", "double", "decimal", "wide", "string", "date", "
 
 @dataclass(frozen=True)
 class Sql:
-    """One text in both dialects."""
+    """One text in each dialect; without `spark` Spark SQL writes it as Hive."""
 
     hive: str
     duck: str
+    spark: str | None = None
+
+    @property
+    def on_spark(self) -> str:
+        return self.hive if self.spark is None else self.spark
 
     @staticmethod
     def same(text: str) -> Sql:
@@ -22,16 +27,26 @@ class Sql:
 
 @dataclass(frozen=True)
 class Row:
-    """A form with places {0}, {1}, … for arguments of the given kinds. Without `duck` both dialects write it alike."""
+    """A form with places {0}, {1}, … for arguments of the given kinds. Where a dialect has none, it writes Hive's."""
 
     result: Kind
     arguments: tuple[Kind, ...]
     hive: str
     duck: str = ""
+    spark: str = ""
 
-    def fill(self, args: list[Sql]) -> Sql:
-        duck = self.duck or self.hive
-        return Sql(self.hive.format(*(a.hive for a in args)), duck.format(*(a.duck for a in args)))
+    def fill(self, args: list[Sql], over: Sql | None = None) -> Sql:
+        over = over or Sql.same("")
+        return Sql(
+            _filled(self.hive, [a.hive for a in args], over.hive),
+            _filled(self.duck or self.hive, [a.duck for a in args], over.duck),
+            _filled(self.spark or self.hive, [a.on_spark for a in args], over.on_spark),
+        )
+
+
+def _filled(form: str, args: list[str], over: str) -> str:
+    """An OVER clause stands at {over}, or at the end."""
+    return (form if "{over}" in form or not over else form + " {over}").format(*args, over=over)
 
 
 DUCK_MACROS = (
@@ -159,7 +174,13 @@ PREDICATES: tuple[Row, ...] = (
     ),
     Row("boolean", ("int", "double"), "({0} < {1})", "({0}::DOUBLE < {1})"),
     Row("boolean", ("int", "decimal"), "({0} <= {1})", "({0}::DECIMAL(20,2) <= {1}::DECIMAL(20,2))"),
-    Row("boolean", ("string", "int"), "({0} = {1})", "(TRY_CAST({0} AS DOUBLE) = {1}::DOUBLE)"),
+    Row(
+        "boolean",
+        ("string", "int"),
+        "({0} = {1})",
+        "(TRY_CAST({0} AS DOUBLE) = {1}::DOUBLE)",
+        "(CAST({0} AS DOUBLE) = {1})",
+    ),
     Row("boolean", ("date", "timestamp"), "({0} < {1})", "({0}::TIMESTAMP < {1})"),
     Row("boolean", ("string",), "({0} LIKE 'a%')"),
     Row("boolean", ("string",), "({0} LIKE '%_b%')"),

@@ -1,4 +1,4 @@
-"""A typed random query generator: every query is written in HiveQL and in DuckDB's SQL at once."""
+"""A typed random query generator: every query is written in HiveQL, in DuckDB's and in Spark's SQL at once."""
 
 from __future__ import annotations
 
@@ -180,11 +180,8 @@ class _Generator:
             partition = (
                 f"PARTITION BY {self._chance.choice(source.columns).name} " if self._chance.random() < 0.6 else ""
             )
-            over = Sql(f"OVER ({partition}{frame.hive})", f"OVER ({partition}{frame.duck})")
-            args = [self.expression(kind, source.columns, 0) for kind in row.arguments]
-            hive = row.hive.format(*(arg.hive for arg in args)) + f" {over.hive}"
-            template = row.duck or row.hive + " {over}"
-            items.append(Sql(hive, template.format(*(arg.duck for arg in args), over=over.duck)))
+            over = _joined(Sql.same(f"OVER ({partition}"), frame, Sql.same(")"))
+            items.append(row.fill([self.expression(kind, source.columns, 0) for kind in row.arguments], over))
             kinds.append(row.result)
         key = self._chance.choice(source.columns)
         columns, text = self._items([Sql.same(key.name), *items], (key.kind, *kinds))
@@ -278,7 +275,11 @@ class _Generator:
 
 
 def _joined(*parts: Sql) -> Sql:
-    return Sql("".join(part.hive for part in parts), "".join(part.duck for part in parts))
+    return Sql(
+        "".join(part.hive for part in parts),
+        "".join(part.duck for part in parts),
+        "".join(part.on_spark for part in parts),
+    )
 
 
 def _between(parts: list[Sql], word: str) -> list[Sql]:

@@ -27,6 +27,7 @@ def spark_tables() -> Iterator[Any]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.crossJoin.enabled": "true",
+        "spark.sql.legacy.nullInEmptyListBehavior": "false",
         "spark.log.level": "OFF",
     }
     builder = SparkSession.builder.master("local[2]").appName("oracle")

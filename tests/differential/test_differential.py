@@ -130,7 +130,7 @@ def test_spark_sql(tmp_path: Path) -> None:
         spark = stack.enter_context(spark_tables())
         for index in range(500):
             query = random_query(7, index)
-            expected = spark_rows(spark, query.hive)
+            expected = spark_rows(spark, query.on_spark)
             if expected is not None:
                 failures += _difference(context, f"7/{index}", query, expected)
     assert not failures, "\n".join(failures)

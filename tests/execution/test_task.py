@@ -216,7 +216,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path, connection: duckdb.D
     assert result.num_rows == 10
     assert Path(result.path).name == "part-00003.parquet"
     bad = StageProgram(
-        "SELECT if(range < 5000, range, error('x [SQLSTATE 22012]')) AS c0, 'x' AS c1 FROM range(10000)",
+        "SELECT if(range < 900000, range, error('x [SQLSTATE 22012]')) AS c0, 'x' AS c1 FROM range(1000000)",
         (),
         SCHEMA,
         sink,

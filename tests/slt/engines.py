@@ -91,6 +91,7 @@ def _spark_session() -> Any:
         "spark.sql.legacy.createHiveTableByDefault": "false",
         "spark.sql.storeAssignmentPolicy": "LEGACY",
         "spark.sql.crossJoin.enabled": "true",
+        "spark.sql.legacy.nullInEmptyListBehavior": "false",
         "spark.sql.legacy.timeParserPolicy": "CORRECTED",
         "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="spark-oracle-"),
         "spark.sql.catalogImplementation": "in-memory",

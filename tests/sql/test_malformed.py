@@ -269,6 +269,40 @@ select a from t limit 1 select 2
 select a from t where a = 1 group
 select a from t foo bar baz
 """
+_GENERATE = """
+generate
+generate kmeans
+generate (t)
+generate 'kmeans'(t)
+generate kmeans t
+generate kmeans(
+generate kmeans(t
+generate kmeans(t, 3
+generate kmeans(,t)
+generate kmeans(t,)
+generate kmeans(t,, 3)
+generate kmeans(t 3)
+generate kmeans(t as x)
+generate kmeans(select a from t)
+generate kmeans((select a from t)
+generate kmeans((select a from))
+generate kmeans(t, n_clusters =>)
+generate kmeans(t, => 3)
+generate kmeans(t, 'n_clusters' => 3)
+generate kmeans(t, n_clusters => => 3)
+generate kmeans(n_clusters => 3, t)
+generate kmeans(t, *)
+generate kmeans(t, 1 +)
+generate kmeans(t) as
+generate kmeans(t) as table
+generate kmeans(t) table z
+generate kmeans(t) z
+generate kmeans(t) as z as y
+generate kmeans(t) as 'z'
+generate kmeans(t) as a.b.c
+generate kmeans(t) as table z select 1
+generate kmeans(t)(t)
+"""
 _SETS_AND_WITH = """
 select a from t union
 select a from t union all
@@ -297,7 +331,7 @@ select 1;; select 2
 """
 _STATEMENTS = tuple(
     line
-    for group in (_SELECT_LISTS, _EXPRESSIONS, _WINDOWS, _RELATIONS, _CLAUSES, _SETS_AND_WITH)
+    for group in (_SELECT_LISTS, _EXPRESSIONS, _WINDOWS, _RELATIONS, _CLAUSES, _GENERATE, _SETS_AND_WITH)
     for line in group.strip().splitlines()
 )
 

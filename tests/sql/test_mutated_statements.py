@@ -40,6 +40,7 @@ select b like any ('a%', 'b%'), b not like all ('x'), b like '50!%' escape '!', 
 select /*+ mapjoin(u), streamtable(t) */ t.a from t right outer join u using (a) sort by a distribute by a
 insert into t select a, cast(x as string), 1.0, null, null from u
 create table z stored as parquet as select a, b from t where a = 1
+generate kmeans((select c, a from t where a > 1), 3, features => array('c', 'a'), model => 'm') as table other.z
 select * from range(1, 10, 2) r join explode(array(1, 2)) as e (x) on r.id = e.x
 """.strip().splitlines()
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.cli.main import main
 from sharkpy.cli.warmup import cache_state
 from sharkpy.execution.spark.class_cache import ClassCache, cache_dir, class_cache, find_class_cache, is_training
 from sharkpy.execution.spark.gateway import java_command, pyspark_home
@@ -92,10 +91,10 @@ def run_tasks(warehouse: Path) -> list[tuple[object, ...]]:
         return rows
 
 
-def run_apart(program: str) -> str:
+def run_apart(program: str, seconds: float = 100) -> str:
     """What a process of its own prints: in this one a JVM may run already."""
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True, timeout=100
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True, timeout=seconds
     )
     return run.stdout + run.stderr
 
@@ -124,17 +123,20 @@ def test_a_jvm_that_dies_of_its_cache_is_started_without(tmp_path: Path) -> None
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_warmup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_warmup(tmp_path: Path) -> None:
     assert cache_state().startswith("none")
-    assert main(["warmup"]) == 0
-    assert "class cache of " in capsys.readouterr().out
+    told = run_apart("import sys; from sharkpy.cli.main import main; sys.exit(main(['warmup']))", 400)
+    assert "class cache of " in told
     cache = find_class_cache(find_java(), pyspark_home())
     assert cache is not None
     assert cache.path.stat().st_size > 10_000_000
     assert cache_state().endswith(" MB")
-    assert run_tasks(tmp_path / "w") == [(3,)]
+    work = "print(tests.run_tasks(Path({!r})))"
+    assert "[(3,)]" in run_apart(_IMPORTS + work.format(str(tmp_path / "w")))
     cut = cache.path.read_bytes()[: 1 << 20]
     cache.path.unlink()
     cache.path.write_bytes(cut)
     assert "is ignored" in cache_state()
-    assert run_tasks(tmp_path / "w2") == [(3,)]
+    told = run_apart(_IMPORTS + work.format(str(tmp_path / "w2")))
+    assert "[(3,)]" in told
+    assert "is ignored" in told

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import random
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.faults.workload import QUERIES
 
 pytestmark = pytest.mark.spark
 _ROUNDS = 20
+_GONE_SECONDS = 5
 
 
 def daemons() -> list[psutil.Process]:
@@ -28,35 +30,53 @@ def daemons() -> list[psutil.Process]:
     return [daemon for machine in machines for daemon in machine.children()]
 
 
-def kill(generator: random.Random, kind: str) -> int | None:
-    """One worker, or a daemon with all its workers: left alone, they would serve on without it."""
-    found = sorted(daemons(), key=lambda process: process.pid)
-    if not found:
-        return None
-    daemon = generator.choice(found)
-    workers = sorted(daemon.children(), key=lambda process: process.pid)
-    victims = [daemon, *workers] if kind == "daemon" else [generator.choice(workers)] if workers else []
+def kill_family(daemon: psutil.Process) -> list[psutil.Process]:
+    """Stopped first: a worker that it forked meanwhile would be left alone, and serve on without it."""
+    daemon.suspend()
+    until = time.monotonic() + _GONE_SECONDS
+    while daemon.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE) and time.monotonic() < until:
+        time.sleep(0.001)
+    victims = [daemon, *daemon.children()]
     for victim in victims:
         with contextlib.suppress(psutil.NoSuchProcess):
             victim.kill()
-    return len(victims) or None
+    return victims
+
+
+def kill(generator: random.Random, kind: str) -> list[psutil.Process]:
+    """One worker, or a daemon with all its workers."""
+    found = sorted(daemons(), key=lambda process: process.pid)
+    if not found:
+        return []
+    daemon = generator.choice(found)
+    if kind == "daemon":
+        return kill_family(daemon)
+    workers = sorted(daemon.children(), key=lambda process: process.pid)
+    if not workers:
+        return []
+    victim = generator.choice(workers)
+    victim.kill()
+    return [victim]
 
 
 @contextmanager
 def killer(generator: random.Random, kind: str) -> Iterator[list[int]]:
     """Meanwhile kills at random times: fewer than a task has tries, so that the statement must succeed.
 
-    A daemon that dies as it starts takes more than one try of a task.
+    A daemon that dies as it starts takes more than one try of a task. Idle workers that it kills are gone at the end:
+    until their daemon has noticed, Spark gives them tasks of the next statement.
     """
     most = 1 if kind == "daemon" else TASK_ATTEMPTS - 1
     killed: list[int] = []
+    workers: list[psutil.Process] = []
     is_over = threading.Event()
 
     def run() -> None:
         while len(killed) < most and not is_over.wait(generator.uniform(0, 0.15)):
             with contextlib.suppress(psutil.NoSuchProcess):
-                if (victims := kill(generator, kind)) is not None:
-                    killed.append(victims)
+                if victims := kill(generator, kind):
+                    killed.append(len(victims))
+                    workers.extend(victims if kind == "worker" else ())
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -65,6 +85,7 @@ def killer(generator: random.Random, kind: str) -> Iterator[list[int]]:
     finally:
         is_over.set()
         thread.join()
+        psutil.wait_procs(workers, _GONE_SECONDS)
 
 
 def check(
@@ -176,8 +197,7 @@ def test_daemons_that_never_start(context: sharkpy.SharkContext, expected: dict[
         while not is_over.wait(0.02):
             for daemon in daemons():
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    for victim in [daemon, *daemon.children()]:
-                        victim.kill()
+                    kill_family(daemon)
 
     thread = threading.Thread(target=run)
     thread.start()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j import java_gateway, protocol
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JJavaError
 
@@ -30,6 +31,14 @@ URLS = {
     "nosasl": "jdbc:hive2://127.0.0.1:{port}/{database};auth=noSasl",
     "http": "jdbc:hive2://127.0.0.1:{port}/{database};transportMode=http;httpPath=cliservice",
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def errors_of_java() -> Iterator[None]:
+    """Py4J's own errors: a SparkSession of an earlier test has it ask Spark's JVM what each one is, by its number."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(java_gateway, "get_return_value", protocol.get_return_value)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,115 @@
+"""Staging folders while others work against them: tasks that outlive their statement, a table dropped meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import sharkpy
+from sharkpy.errors import SharkError, TableNotFoundError
+from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
+from sharkpy.execution.tasks.sinks import SinkContext
+from sharkpy.execution.tasks.task import run_task
+from sharkpy.physical.stage import FileSink, StageProgram
+from sharkpy.session import SharkContext
+from sharkpy.sources import layout
+from sharkpy.type_parser import parse_type
+from sharkpy.types import Field, Schema
+
+_COLUMNS = Schema((Field("c0", parse_type("bigint")),))
+INSERTS = {
+    "plain": "INSERT INTO one SELECT id FROM base",
+    "parts": "INSERT INTO one SELECT id, id % 2 FROM base",
+    "part": "INSERT OVERWRITE TABLE one PARTITION (p = 1) SELECT id FROM base",
+    "many": "FROM base INSERT INTO TABLE one SELECT id INSERT OVERWRITE DIRECTORY '{folder}/out' SELECT id",
+}
+
+
+def test_a_task_that_writes_on_leaves_nothing(tmp_path: Path) -> None:
+    """Its files come and go as those of a task do: under a name of their own first."""
+    for number in range(200):
+        staging = layout.new_staging(str(tmp_path / "t"))
+        is_started = threading.Event()
+
+        def write(staging: str = staging, is_started: threading.Event = is_started) -> None:
+            for name in range(10_000):
+                attempt = Path(staging, f".part-{name}")
+                try:
+                    attempt.touch()
+                    attempt.replace(Path(staging, f"part-{name}"))
+                except FileNotFoundError:
+                    break
+                if name == 5:
+                    is_started.set()
+
+        task = threading.Thread(target=write)
+        task.start()
+        is_started.wait()
+        layout.discard_staging(staging)
+        task.join()
+        assert list((tmp_path / "t").iterdir()) == [], f"round {number}"
+
+
+@pytest.mark.parametrize("partitions", [(), ("p", "q")])
+def test_a_task_makes_no_folder_anew(tmp_path: Path, partitions: tuple[str, ...]) -> None:
+    staging = layout.new_staging(str(tmp_path / "t"))
+    sink = FileSink(_COLUMNS, "parquet", (), staging, partition_columns=partitions, max_partitions=9)
+    texts = "".join(f", 'x' AS {name}" for name in partitions)
+    program = StageProgram(f"SELECT range AS c0{texts} FROM range(10)", (), _COLUMNS, sink)
+    layout.discard_staging(staging)
+    with duckdb.connect() as connection, pytest.raises((SharkError, OSError)):
+        list(run_task(program, TaskData(), connection, SinkContext(), TaskMetrics()))
+    assert list((tmp_path / "t").iterdir()) == []
+
+
+def context_of(folder: Path, kind: str) -> SharkContext:
+    context = sharkpy.connect(warehouse=folder / "warehouse")
+    context.sql("CREATE TABLE base AS SELECT explode(sequence(1, 50)) AS id")
+    partitions = "PARTITIONED BY (p INT)" if kind.startswith("part") else ""
+    context.sql(f"CREATE TABLE one (id INT) {partitions} STORED AS PARQUET")
+    return context
+
+
+@pytest.mark.parametrize("kind", INSERTS)
+@pytest.mark.parametrize("moment", ["before", "behind"])
+def test_a_table_is_dropped_as_its_rows_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, moment: str
+) -> None:
+    """Dropped by another session, right before its files are written or right behind that."""
+    with context_of(tmp_path, kind) as context:
+        write_files = SharkContext.write_files
+
+        def dropping(self: SharkContext, *arguments: Any) -> Sequence[tuple[str, int, int]]:
+            if moment == "before":
+                context.new_session().sql("DROP TABLE IF EXISTS one")
+            written = write_files(self, *arguments)
+            context.new_session().sql("DROP TABLE IF EXISTS one")
+            return written
+
+        monkeypatch.setattr(SharkContext, "write_files", dropping)
+        with pytest.raises(TableNotFoundError, match="Table not found one"):
+            context.sql(INSERTS[kind].format(folder=tmp_path))
+        left = [path.name for path in (tmp_path / "warehouse").iterdir() if not path.name.startswith(".")]
+        assert left == ["base"]
+        assert not list(tmp_path.glob("**/.staging-*"))
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_table_is_dropped_before_its_rows_are_staged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with context_of(tmp_path, "plain") as context:
+        transaction = type(context.catalog).transaction
+
+        def dropping(self: Any) -> Any:
+            monkeypatch.undo()
+            context.new_session().sql("DROP TABLE one")
+            return transaction(self)
+
+        monkeypatch.setattr(type(context.catalog), "transaction", dropping)
+        with pytest.raises(TableNotFoundError, match="Table not found one"):
+            context.sql(INSERTS["plain"])
+        assert not (tmp_path / "warehouse" / "one").exists()

@@ -77,6 +77,8 @@ def test_blocks_and_those_of_their_table_are_deleted(
     found = blocks.run(gradient, (WEIGHTS, str(calls), 0.0))
     assert [part.tobytes() for part in found] == expected
     assert num_calls(calls) == NUM_BLOCKS
+    context.table_cache.repair(version.blocks)
+    assert all(Path(handle.memory_path).exists() for handle in version.blocks)
 
 
 @pytest.mark.slow

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from sharkpy.cancellation import Cancellation, check_cancelled, current_cancellation, submit
+import pyarrow as pa
+
+from sharkpy.cancellation import check_cancelled, submit
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import CorruptionError, SharkError, WorkersLostError
+from sharkpy.errors import CorruptionError, WorkersLostError
 from sharkpy.execution.blas_threads import one_blas_thread
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
-from sharkpy.execution.stages.query_run import Repair, new_group
+from sharkpy.execution.stages.query_run import Repair
+from sharkpy.execution.stages.task_job import TaskJob
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER
-from sharkpy.execution.tasks.report import TaskReport
 from sharkpy.execution.workers.frame_files import receive_frame, remove_frames
 from sharkpy.execution.workers.pass_task import Numbered, PassTask, call
 from sharkpy.udf.user.python_code import PythonCode, pickled, unpickled
@@ -48,13 +50,14 @@ class BlockPasses:
         for attempt in range(_MOST_RUNS):
             check_cancelled()
             rest = [(number, handle) for number, handle in enumerate(self.handles) if number not in found]
+            error: CorruptionError | WorkersLostError | None
             if in_driver:
                 error = self._run_here(function, argument, rest, found)
             else:
                 error = self._run_job(function, packed, rest, found, description)
             if error is None:
                 return [found[number] for number in range(len(self.handles))]
-            if attempt + 1 == _MOST_RUNS or not isinstance(error, (CorruptionError, WorkersLostError)):
+            if attempt + 1 == _MOST_RUNS:
                 raise error
             if isinstance(error, CorruptionError):
                 self.repair([handle for number, handle in rest if number not in found])
@@ -62,7 +65,7 @@ class BlockPasses:
 
     def _run_here(
         self, function: PythonCode, argument: Any, rest: Sequence[Numbered], found: dict[int, Any]
-    ) -> SharkError | None:
+    ) -> CorruptionError | None:
         loaded = function.load()
         lost: CorruptionError | None = None
         cores = min(len(rest), os.cpu_count() or 1)
@@ -81,28 +84,24 @@ class BlockPasses:
 
     def _run_job(
         self, function: PythonCode, argument: bytes, rest: Sequence[Numbered], found: dict[int, Any], description: str
-    ) -> SharkError | None:
-        jobs, group, engine = self.engine.jobs, new_group(), self.engine
-        statement = current_cancellation() or Cancellation()
+    ) -> CorruptionError | WorkersLostError | None:
+        engine = self.engine
         parts, hosts = self._dealt(rest)
-        stop_file = str(jobs.stop_file(group)) if engine.is_local else ""
         results_dir = engine.results_dir if engine.is_local else ""
-        task = PassTask(jobs.new_run(), function, parts, argument, results_dir, stop_file)
-        slots = jobs.placed_slots(hosts) if any(hosts) else jobs.slots(len(parts))
+        job = TaskJob(engine, description, self.pool)
+        task = PassTask(job.run_id, function, parts, argument, results_dir, job.stop_file)
         self.num_tasks += len(parts)
-        forget = statement.on_cancel(lambda: jobs.cancel(group))
+
+        def take(frames: Iterable[pa.Buffer]) -> None:
+            for frame in frames:
+                found.update(unpickled(memoryview(receive_frame(frame))[PAYLOAD_HEADER:]))
+
         try:
-            with jobs.job_group(group, description, self.pool), jobs.reported(task.run_id, _unheard):
-                for frame in jobs.collect(jobs.stage_rdd(slots, task), range(len(parts)), is_all=True):
-                    found.update(unpickled(memoryview(receive_frame(frame))[PAYLOAD_HEADER:]))
-                jobs.check_tasks(task.run_id, range(len(parts)))
-        except SharkError as error:
-            statement.check()
+            job.run(task, hosts, take)
+        except (CorruptionError, WorkersLostError) as error:
             return error
         finally:
-            forget()
-            remove_frames(engine.results_dir, f"{task.run_id}-")
-        statement.check()
+            remove_frames(engine.results_dir, f"{job.run_id}-")
         return None
 
     def _dealt(self, rest: Sequence[Numbered]) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
@@ -144,7 +143,3 @@ def _cut(blocks: Sequence[Numbered], count: int) -> list[tuple[Numbered, ...]]:
 def _called(function: Callable[..., Any], number: int, handle: BlockHandle, argument: Any) -> Any:
     check_cancelled()
     return call(function, number, handle, argument)
-
-
-def _unheard(report: TaskReport) -> None:
-    """Nobody follows a pass's tasks."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sharkpy.columnar.not_finite import NotFinite
 from sharkpy.errors import ParameterError, did_you_mean
 
@@ -12,8 +14,8 @@ POLICIES = ("error", "drop", "mean")
 the mean of its column, a missing label is refused."""
 
 
-def check_policy(na: str) -> None:
-    """ParameterError where `na` is none of POLICIES."""
-    if na not in POLICIES:
-        known = "one of " + ", ".join(f'"{name}"' for name in POLICIES)
-        raise ParameterError(f'no policy "{na}" for missing values', hint=did_you_mean(na, POLICIES) or known)
+def check_policy(na: str, policies: Sequence[str] = POLICIES) -> None:
+    """ParameterError where `na` is none of `policies`."""
+    if na not in policies:
+        known = "one of " + ", ".join(f'"{name}"' for name in policies)
+        raise ParameterError(f'no policy "{na}" for missing values', hint=did_you_mean(na, policies) or known)

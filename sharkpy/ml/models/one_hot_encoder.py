@@ -14,6 +14,7 @@ from sharkpy.errors import DataError, ParameterError, TypeMismatchError, Unsuppo
 from sharkpy.expr import Call, ColumnRef, Expr, Literal
 from sharkpy.logical import LogicalPlan
 from sharkpy.ml.features.array_data import column_names
+from sharkpy.ml.features.missing_values import check_policy
 from sharkpy.ml.models import categories as of
 from sharkpy.ml.models.estimator import Estimator
 from sharkpy.ml.models.given_table import given_table
@@ -81,8 +82,7 @@ class OneHotEncoder(Estimator):
         """
         del y
         self._check_parameters()
-        if na not in _POLICIES:
-            raise ParameterError(f'no policy "{na}" for missing values', hint='one of "error", "drop"')
+        check_policy(na, _POLICIES)
         if (table := given_table(data, session)) is not None:
             from sharkpy.ml.models.table_categories import table_categories
 

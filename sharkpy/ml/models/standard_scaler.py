@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError, ParameterError, TypeMismatchError, did_you_mean
+from sharkpy.errors import DataError, TypeMismatchError
 from sharkpy.expr import Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.ml.features.array_data import array_blocks
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.feature_plan import is_feature
-from sharkpy.ml.features.missing_values import POLICIES
+from sharkpy.ml.features.missing_values import POLICIES, check_policy
 from sharkpy.ml.features.not_finite import refuse_not_finite
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models.estimator import Estimator, check_features
@@ -66,9 +66,7 @@ class StandardScaler(Estimator):
         """
         del y
         self._check_parameters()
-        if na not in (*POLICIES, _IGNORE):
-            known = "one of " + ", ".join(f'"{name}"' for name in (*POLICIES, _IGNORE))
-            raise ParameterError(f'no policy "{na}" for missing values', hint=did_you_mean(na, POLICIES) or known)
+        check_policy(na, (*POLICIES, _IGNORE))
         names, num_rows, moments = self._moments(data, features, na, session)
         for name, count in zip(names, moments.counts, strict=True):
             if not count:

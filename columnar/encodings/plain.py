@@ -35,6 +35,13 @@ def encode_array(array: pa.Array[Any], dtype: t.DataType) -> EncodedColumn:
     return EncodedColumn(_NAME, dtype, len(array), parts=content)
 
 
+def as_floats(column: EncodedColumn, dtype: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]] | None:
+    """The stored memory of a column of DOUBLE (float64) or FLOAT (float32) without NULL; None where it is not that."""
+    if column.encoding != _NAME or t.to_arrow(column.dtype) != pa.from_numpy_dtype(dtype) or "validity" in column.parts:
+        return None
+    return np.frombuffer(memoryview(parts.buffer(column.parts["values"], 1)), dtype, column.num_rows)
+
+
 def split_bytes(array: pa.Array[Any]) -> tuple[np.ndarray[tuple[int], np.dtype[np.int32]], pa.Buffer]:
     """(offsets from 0, their bytes) of a string or binary array."""
     if len(array) == 0:

@@ -19,15 +19,15 @@ from sharkpy.ml.features.stored_blocks import StoredBlocks
 NUM_BLOCKS = 12
 
 
-def make_features(context: sharkpy.SharkContext) -> StoredBlocks:
-    """Twelve blocks of a table that is blocks alone."""
+def make_features(context: sharkpy.SharkContext, query: str = "SELECT b, a, y FROM features") -> StoredBlocks:
+    """Twelve blocks of a table that is blocks alone; the table's own where the query gives columns in its order."""
     rows = NUM_BLOCKS * 2000
     context.sql("DROP TABLE IF EXISTS features")
     context.with_settings({"shark.block.rows": "2000"}).sql(
         "CREATE TABLE features TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY') AS SELECT sin(id) AS a, cos(id) AS b,"
         f" id % 2 AS y FROM (SELECT explode(sequence(1, {rows})) AS id) t"
     )
-    plan = context.bind("SELECT a, b, y FROM features")
+    plan = context.bind(query)
     assert isinstance(plan, LogicalPlan)
     blocks = StoredBlocks(context, feature_plan(plan, None, "y"))
     assert len(blocks.handles) == NUM_BLOCKS

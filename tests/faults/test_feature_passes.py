@@ -23,9 +23,9 @@ pytestmark = pytest.mark.spark
 WEIGHTS = np.array([0.5, -2.0])
 
 
-@pytest.fixture
-def blocks(context: sharkpy.SharkContext) -> StoredBlocks:
-    return make_features(context)
+@pytest.fixture(params=["b, a, y", "a, b, y"], ids=["made", "of the table"])
+def blocks(context: sharkpy.SharkContext, request: pytest.FixtureRequest) -> StoredBlocks:
+    return make_features(context, f"SELECT {request.param} FROM features")
 
 
 @pytest.fixture
@@ -72,8 +72,8 @@ def test_blocks_and_those_of_their_table_are_deleted(
 ) -> None:
     version = context.table_cache.known_version(context.catalog.table("default", "features"))
     assert version is not None
-    for handle in (blocks.handles[3], *version.blocks[2:5]):
-        Path(handle.memory_path).unlink()
+    for path in {handle.memory_path for handle in (blocks.handles[3], *version.blocks[2:5])}:
+        Path(path).unlink()
     found = blocks.run(gradient, (WEIGHTS, str(calls), 0.0))
     assert [part.tobytes() for part in found] == expected
     assert num_calls(calls) == NUM_BLOCKS

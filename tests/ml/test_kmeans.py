@@ -18,11 +18,10 @@ from sklearn.preprocessing import StandardScaler
 
 from sharkpy.errors import DataError, NotFittedError, ParameterError
 from sharkpy.ml import Estimator, KMeans
-from sharkpy.ml.features.feature_blocks import ArrayBlocks
+from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock
 from sharkpy.ml.models import kmeans_passes as passes
 from sharkpy.ml.models.convergence import ConvergenceWarning
 from sharkpy.ml.models.kernels.nearest_centre import nearest_centres
-from sharkpy.ml.models.kernels.strips import columns_of
 from sharkpy.types import INT
 
 BLOBS, _ = datasets.make_blobs(6000, 5, centers=12, random_state=3)
@@ -170,7 +169,7 @@ def test_the_default_start_takes_few_passes() -> None:
     """One to survey, one a round, one for weights: then one an iteration."""
     counted = Counted(ArrayBlocks.of(BLOBS, block_rows=500))
     model = KMeans(12).fit(counted)
-    assert counted.kernels[:4] == ["_survey", "drawn_by_distance", "drawn_by_distance", "cells"]
+    assert counted.kernels[:4] == ["_survey", "drawn_by_distance", "drawn_by_distance", "sampled_cells"]
     assert counted.kernels[4:] == ["cells"] * (model.n_iter_ + 1) or len(counted.kernels) == 4 + model.n_iter_
 
 
@@ -337,5 +336,17 @@ def test_predictions_of_columns() -> None:
 
 def test_labels_are_those_of_the_kernel() -> None:
     model = KMeans(4, max_iter=1).fit(BLOBS)
-    np.testing.assert_array_equal(model.labels_, nearest_centres(columns_of(BLOBS), model.cluster_centers_)[0])
+    np.testing.assert_array_equal(model.labels_, nearest_centres(BLOBS, model.cluster_centers_)[0])
     assert model.inertia_ == pytest.approx(inertia_of(BLOBS, model.cluster_centers_))
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.1])
+def test_a_sample_lies_evenly_over_a_block(share: float) -> None:
+    X = np.asfortranarray(np.random.default_rng(5).normal(size=(50_000, 2)))
+    X[:, 0] = np.arange(len(X))
+    found = passes.sampled_cells(FeatureBlock(0, X), (X[[10_000, 40_000]], share))
+    assert found.counts.sum() == pytest.approx(share * len(X), rel=0.15)
+    np.testing.assert_allclose(found.counts, found.counts.mean(), rtol=0.25)
+    whole = passes.cells(FeatureBlock(0, X), X[[10_000, 40_000]])
+    np.testing.assert_allclose(found.sums[:, 0] / found.counts, whole.sums[:, 0] / whole.counts, rtol=0.2)
+    assert share < 1 or found.counts.tolist() == whole.counts.tolist()

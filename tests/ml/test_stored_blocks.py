@@ -50,7 +50,7 @@ def make_points(context: sharkpy.SharkContext) -> None:
 
 def arrays(block: FeatureBlock, argument: object) -> tuple[int, np.ndarray, np.ndarray | None]:
     assert argument is None
-    assert block.X.flags.f_contiguous
+    assert block.X.strides[0] == block.X.itemsize
     assert not block.X.flags.writeable
     return block.number, np.array(block.X), None if block.y is None else np.array(block.y)
 
@@ -217,7 +217,7 @@ def test_blocks_go_with_their_owner(context: sharkpy.SharkContext) -> None:
     gc.collect()
     store = context.engine.store
     before = store.usage().num_blocks
-    blocks = stored(context, "SELECT d FROM points")
+    blocks = stored(context, "SELECT d * 2 AS d FROM points")
     paths = [Path(handle.memory_path) for handle in blocks.handles]
     assert store.usage().num_blocks == before + len(paths)
     assert all(path.is_file() for path in paths)
@@ -293,7 +293,7 @@ def test_lost_blocks_are_made_again(context: sharkpy.SharkContext, query: str, d
 def test_lost_blocks_whose_table_has_changed(context: sharkpy.SharkContext) -> None:
     context.sql("DROP TABLE IF EXISTS other")
     context.sql(f"CREATE TABLE other {MEMORY} AS SELECT d FROM points")
-    blocks = stored(context, "SELECT d FROM other")
+    blocks = stored(context, "SELECT d * 2 AS d FROM other")
     context.sql("INSERT OVERWRITE TABLE other SELECT d + 1 FROM points")
     gc.collect()
     context.engine.store.usage()

@@ -164,7 +164,7 @@ def float_columns(table: pa.Table, layout: MatrixLayout) -> tuple[list[Array], A
 
     DataError naming a column, and how many of its values are missing or infinite.
     """
-    columns = [_floats(column, np.dtype(layout.dtype)) for column in table.columns]
+    columns = [as_floats(column, np.dtype(layout.dtype)) for column in table.columns]
     if layout.drops_missing:
         columns = _complete_rows(columns)
     found = [NotFinite.of(column.reshape(-1, 1)) for column in columns]
@@ -194,7 +194,7 @@ def _statistics(column: EncodedColumn) -> ColumnStatistics:
     return ColumnStatistics(column.dtype, column.num_rows, 0, exact=False, size_bytes=column.size_bytes)
 
 
-def _floats(column: pa.ChunkedArray[Any], dtype: np.dtype[Any]) -> Array:
+def as_floats(column: pa.ChunkedArray[Any], dtype: np.dtype[Any]) -> Array:
     """Values as contiguous floats; NULL becomes NaN."""
     found = [np.ascontiguousarray(_numbers(chunk), dtype) for chunk in column.chunks]
     return found[0] if len(found) == 1 else np.concatenate(found)

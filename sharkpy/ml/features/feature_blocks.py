@@ -21,7 +21,7 @@ BLOCK_ROWS = 262_144
 
 @dataclass(frozen=True, slots=True)
 class FeatureBlock:
-    """Some rows: `X` of shape (rows, features), columns contiguous (Fortran order), read-only; `y` of shape (rows,).
+    """Some rows: `X` of shape (rows, features), each column contiguous, read-only; `y` of shape (rows,).
 
     `y` has the type of `X`, or is None where no label was asked for. `number` counts the blocks from 0 and is the same
     on every pass, whichever task reads the block: seed random numbers with it.

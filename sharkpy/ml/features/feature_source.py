@@ -20,8 +20,8 @@ from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, block_tables
 from sharkpy.execution.workers.stop_file import ending_with, stop_file
 from sharkpy.execution.workers.task_error import job_property
 from sharkpy.logical import LogicalPlan
+from sharkpy.ml.features.block_reader import BlockReader
 from sharkpy.ml.features.feature_plan import FeaturePlan, feature_plan
-from sharkpy.ml.features.kernel_call import feature_block
 from sharkpy.ml.features.stored_blocks import StoredBlocks, feature_layout
 from sharkpy.ml.rdd.query_source import QuerySource
 from sharkpy.physical.stage import MatrixLayout
@@ -145,7 +145,7 @@ class FeatureSource:
         hosts = tuple(part[0][1].host for part in parts)
         frames = jobs.placed_slots(hosts) if any(hosts) else jobs.slots(len(parts))
         scratch = str(engine.scratch) if engine.is_local else ""
-        return BoundPairs(self._own_sequence, KeptStage(frames, blocks.handles), KeptPairs(parts, scratch))
+        return BoundPairs(self._own_sequence, KeptStage(frames, blocks.handles), KeptPairs(parts, blocks.read, scratch))
 
     def _of_stage(self, stage: Any) -> BoundPairs:
         features = self.features(self._rows.ready_plan())
@@ -175,6 +175,7 @@ class KeptPairs:
     """In a task: the arrays of its mapped blocks."""
 
     parts: tuple[tuple[tuple[int, BlockHandle], ...], ...]
+    read: BlockReader
     scratch: str
     """Where it says which jobs were cancelled; empty: on other hosts."""
 
@@ -185,7 +186,7 @@ class KeptPairs:
         with ending_with(str(stop_file(Path(self.scratch), group)) if group else ""):
             for number, handle in self.parts[partition]:
                 block: Block = open_block(handle)
-                found = feature_block(number, block)
+                found = self.read(number, block)
                 yield found.X, found.y
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sharkpy.columnar.block import Block
-from sharkpy.columnar.encodings.matrix import as_numpy
-from sharkpy.execution.tasks.matrix_blocks import FEATURES, LABEL
-from sharkpy.ml.features.feature_blocks import FeatureBlock, Kernel
+from sharkpy.ml.features.block_reader import BlockReader
+from sharkpy.ml.features.feature_blocks import Kernel
 from sharkpy.udf.user.python_code import PythonCode, python_code
 
 
@@ -19,6 +18,7 @@ class KernelCall:
 
     kernel: PythonCode
     name: str
+    read: BlockReader
 
     @property
     def __name__(self) -> str:
@@ -26,19 +26,13 @@ class KernelCall:
 
     def __call__(self, number: int, block: Block, argument: Any) -> Any:
         kernel: Callable[..., Any] = self.kernel.load()
-        return kernel(feature_block(number, block), argument)
+        return kernel(self.read(number, block), argument)
 
 
-def feature_block(number: int, block: Block) -> FeatureBlock:
-    """The arrays of a mapped block, without a copy."""
-    labels = block.values(LABEL).to_numpy() if LABEL in block.names else None
-    return FeatureBlock(number, as_numpy(block.stored(FEATURES)), labels)
-
-
-def kernel_code(kernel: Kernel) -> PythonCode:
-    """The call of `kernel` as it is shipped to tasks. BindError where that cannot be."""
+def kernel_code(kernel: Kernel, read: BlockReader) -> PythonCode:
+    """The call of `kernel` on what `read` finds in blocks, as tasks get it. BindError where it cannot be shipped."""
     name = kernel_name(kernel)
-    return python_code(name, KernelCall(python_code(name, kernel), name))
+    return python_code(name, KernelCall(python_code(name, kernel), name, read))
 
 
 def kernel_name(kernel: Kernel) -> str:

@@ -1,11 +1,11 @@
-"""Features as blocks of the block store: made by a query, mapped by whoever passes over them, made again when lost."""
+"""Features as blocks of the block store: a table's own or made by a query, mapped by whoever passes over them."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,12 +17,15 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.errors import BlocksReplacedError, CorruptionError, DataError
 from sharkpy.execution.stages.block_pass import BlockPasses
 from sharkpy.logical import Project, Scan
+from sharkpy.ml.features.block_reader import BlockReader, read_matrix
 from sharkpy.ml.features.column_aggregates import QuerySession, check_finite, column_means
 from sharkpy.ml.features.feature_blocks import Kernel
 from sharkpy.ml.features.feature_plan import FeaturePlan
 from sharkpy.ml.features.kernel_call import kernel_code, kernel_name
+from sharkpy.ml.features.table_columns import lie_side_by_side, table_columns
 from sharkpy.optimizer.replan.place_stage import Placement, place_stage
 from sharkpy.physical.stage import BlockSink, MatrixLayout
+from sharkpy.udf.user.python_code import python_code
 
 if TYPE_CHECKING:
     from sharkpy.columnar.statistics import BlockStatistics
@@ -66,7 +69,8 @@ class FeatureSession(QuerySession, Protocol):
 class StoredBlocks:
     """FeatureBlocks whose arrays are mapped from blocks of the store, by all processes of a machine the same memory.
 
-    1. Blocks are made by one query when this object is, and removed when nobody has it any more.
+    1. Where the table's own blocks have the features side by side, they are these blocks. Else blocks are made by one
+       query when this object is, and removed when nobody has it any more.
     2. `run` is one RDD job; threads of this process where the session allows it and the blocks are small and near.
     3. Blocks of a scan do not depend on how many tasks made them: those of each stored block of the table follow
        each other, in the order of the table.
@@ -84,7 +88,7 @@ class StoredBlocks:
         self._lock = threading.Lock()
         with session.working():
             contents = session.table_cache.contents(features.plan)
-            self._passes = self._made(snapshot)
+            self._content = self._found(snapshot)
             self._contents = contents if snapshot is None or self._is_current(snapshot) else None
 
     @property
@@ -109,42 +113,56 @@ class StoredBlocks:
 
     @property
     def size_bytes(self) -> int:
-        return sum(handle.size_bytes for handle in self.handles)
+        """Of what a pass reads."""
+        return self._size_bytes(self.handles)
+
+    def _size_bytes(self, blocks: Sequence[BlockHandle]) -> int:
+        return sum(block.num_rows for block in blocks) * (len(self.names) + self.has_label) * self.dtype.itemsize
 
     @property
     def handles(self) -> tuple[BlockHandle, ...]:
         """The blocks, by number."""
-        return self._passes.handles
+        return self._content.passes.handles
+
+    @property
+    def read(self) -> BlockReader:
+        """The arrays of a block by its number."""
+        return self._content.read
 
     @property
     def num_tasks(self) -> int:
         """RDD tasks that passes have started so far."""
-        return self._passes.num_tasks
+        return self._content.passes.num_tasks
 
     def run(self, kernel: Kernel, argument: Any = None) -> list[Any]:
         """[kernel(block, argument) for each block], in the order of blocks.
 
         ExecutionError naming the kernel and the block where it raises.
         """
-        code, description = kernel_code(kernel), f"{kernel_name(kernel)} over features"
+        description = f"{kernel_name(kernel)} over features"
         with self._session.working():
             for attempt in count():
-                passes = self._passes
-                self._session.engine.store.touch(passes.handles)
+                content = self._content
+                self._session.engine.store.touch(content.passes.handles)
+                code = kernel_code(kernel, content.read)
                 try:
-                    return passes.run(code, argument, description, in_driver=self.is_in_driver)
+                    return content.passes.run(code, argument, description, in_driver=self.is_in_driver)
                 except BlocksReplacedError:
                     if attempt == _MOST_REMAKES:
                         raise
-                    self.make_anew(passes)
+                    self.make_anew(content)
         raise AssertionError("a pass returns or raises")
 
     @property
     def is_in_driver(self) -> bool:
         """Whether passes run in this process."""
+        return self._is_for_driver(self.handles)
+
+    def _is_for_driver(self, blocks: Sequence[BlockHandle]) -> bool:
         conf, engine = self._session.conf, self._session.engine
         limit, is_allowed = conf.value(settings.DRIVER_PLACEMENT_BYTES), conf.value(settings.DRIVER_PLACEMENT)
-        return place_stage(self.size_bytes, engine.is_local, limit, is_allowed).placement is Placement.DRIVER
+        size = self._size_bytes(blocks)
+        return place_stage(size, engine.is_local, limit, is_allowed).placement is Placement.DRIVER
 
     def _is_current(self, snapshot: QuerySnapshot) -> bool:
         """Whether tables are now as the snapshot saw them."""
@@ -156,44 +174,80 @@ class StoredBlocks:
 
     def mend(self) -> None:
         """Make blocks again that are gone; those that are damaged are met by who reads them."""
-        passes = self._passes
-        lost = [handle for handle in passes.handles if not _is_there(handle)]
+        content = self._content
+        lost = [handle for handle in content.passes.handles if not _is_there(handle)]
         if not lost:
             return
         try:
             self.repair(lost)
         except BlocksReplacedError:
-            self.make_anew(passes)
+            self.make_anew(content)
 
     def repair(self, lost: Iterable[BlockHandle]) -> None:
         """Make those of the blocks again that are lost or damaged."""
         self._session.table_cache.repair(lost)
 
-    def _made(self, snapshot: QuerySnapshot | None = None) -> BlockPasses:
-        session = self._session
-        handles = stored_features(session, self._features, snapshot)
+    def _found(self, snapshot: QuerySnapshot | None = None) -> _Content:
+        session, features = self._session, self._features
+        if snapshot is None:
+            snapshot = session.snapshot()
+            try:
+                return self._found(snapshot)
+            finally:
+                snapshot.release()
+        in_table = self._in_table(snapshot)
+        if in_table is not None:
+            return in_table
+        handles = stored_features(session, features, snapshot)
         store = session.engine.store
         store.adopt(handles)
         # They go with the last of their handles.
         store.retire(handles)
         store.enforce_limit()
-        return BlockPasses(session.engine, handles, self.repair, session.pool)
+        return _Content(self._passes(handles), read_matrix, is_made=True)
 
-    def make_anew(self, passes: BlockPasses | None = None) -> None:
+    def _in_table(self, snapshot: QuerySnapshot) -> _Content | None:
+        """The table's own blocks, where these are on this machine and have the features as they are wanted."""
+        found = table_columns(self._features, snapshot) if self._session.engine.is_local else None
+        if found is None:
+            return None
+        handles, columns = found
+        passes = self._passes(handles)
+        code = python_code(lie_side_by_side.__name__, lie_side_by_side)
+        try:
+            is_so = passes.run(code, columns, "layout of features", in_driver=self._is_for_driver(handles))
+        except BlocksReplacedError:
+            return None
+        return _Content(passes, columns, is_made=False) if all(is_so) else None
+
+    def _passes(self, handles: tuple[BlockHandle, ...]) -> BlockPasses:
+        return BlockPasses(self._session.engine, handles, self.repair, self._session.pool)
+
+    def make_anew(self, content: _Content | None = None) -> None:
         """All blocks by another run of the query: its rows come in another order now, or its table was loaded anew.
 
-        Nothing where others than those of `passes` are there by now. CorruptionError where its rows are not the same.
+        Nothing where others than those of `content` are there by now. CorruptionError where its rows are not the same.
         """
         with self._lock:
-            if passes is not None and self._passes is not passes:
+            if content is not None and self._content is not content:
                 return
             fact = "lost, and what the features were made from was changed since"
             if self._session.table_cache.contents(self._features.plan) != self._contents:
                 raise CorruptionError.of_block(self.handles[0].block_id, fact)
-            if any(handle.checksum is None for handle in self.handles):
+            if self._content.is_made and any(handle.checksum is None for handle in self.handles):
                 fact = "lost, and the query that made it gives other rows each time"
                 raise CorruptionError.of_block(self.handles[0].block_id, fact)
-            self._passes = self._made()
+            self._content = self._found()
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """The blocks as they are now, and how their arrays are found."""
+
+    passes: BlockPasses
+    read: BlockReader
+    is_made: bool
+    """For the features, by their query."""
 
 
 def _known_bytes(features: FeaturePlan, snapshot: QuerySnapshot) -> int:
@@ -216,16 +270,8 @@ def feature_layout(session: QuerySession, features: FeaturePlan, snapshot: Query
     return replace(layout, fills=column_means(session, features, snapshot)) if features.na == "mean" else layout
 
 
-def stored_features(
-    session: FeatureSession, features: FeaturePlan, snapshot: QuerySnapshot | None = None
-) -> tuple[BlockHandle, ...]:
+def stored_features(session: FeatureSession, features: FeaturePlan, snapshot: QuerySnapshot) -> tuple[BlockHandle, ...]:
     """Blocks of a matrix each, in a store that has not taken them up yet."""
-    if snapshot is None:
-        snapshot = session.snapshot()
-        try:
-            return stored_features(session, features, snapshot)
-        finally:
-            snapshot.release()
     try:
         layout = feature_layout(session, features, snapshot)
         sink = BlockSink(features.schema, features.block_rows, None, layout=layout)

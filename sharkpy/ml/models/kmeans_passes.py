@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.ml.features.feature_blocks import FeatureBlock, FeatureBlocks
-from sharkpy.ml.models.kernels.strips import columns_of
 
 Array = npt.NDArray[Any]
+_SAMPLED_RUN = 1024
 Seed = tuple[int, ...]
 """The seed of a fit and a key behind it: other keys give independent numbers."""
 
@@ -47,14 +47,28 @@ class Cells:
 def cells(block: FeatureBlock, centres: Array) -> Cells:
     from sharkpy.ml.models.kernels.nearest_centre import sum_by_centre
 
-    return Cells(*sum_by_centre(columns_of(block.X), centres))
+    return Cells(*sum_by_centre(block.X, centres))
+
+
+def sampled_cells(block: FeatureBlock, argument: tuple[Array, float]) -> Cells:
+    """Those of about a share of the block's rows, in runs that lie evenly over it."""
+    centres, share = argument
+    step = max(_SAMPLED_RUN, int(_SAMPLED_RUN / share))
+    parts = (block.X[start : start + _SAMPLED_RUN] for start in range(0, block.num_rows, step))
+    return functools.reduce(
+        operator.add, (cells(FeatureBlock(block.number, X), centres) for X in parts), _none(centres)
+    )
+
+
+def _none(centres: Array) -> Cells:
+    return Cells(np.zeros(centres.shape), np.zeros(len(centres), np.int64), 0.0)
 
 
 def nearest(block: FeatureBlock, centres: Array) -> tuple[Array, Array]:
     """(labels int32, d² in the block's type) of the rows."""
     from sharkpy.ml.models.kernels.nearest_centre import nearest_centres
 
-    return nearest_centres(columns_of(block.X), centres)
+    return nearest_centres(block.X, centres)
 
 
 def compile_loops(dtype: np.dtype[Any]) -> None:

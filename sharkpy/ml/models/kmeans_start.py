@@ -20,6 +20,9 @@ from sharkpy.ml.models import kmeans_passes as passes
 from sharkpy.ml.models.kernels.column_moments import ColumnMoments, column_moments
 from sharkpy.ml.models.kmeans_passes import Array, DistantRows, Draw, Seed
 
+_SAMPLED_ROWS = 500_000
+_SAMPLED_CELL = 5000
+"""Rows that tell the weights of candidates: so many at least, and so many of a cell on average."""
 _TRIES = 5
 _STEPS = 20
 """How often the candidates of k-means‖ are clustered, and the most steps of each time: they are few."""
@@ -79,7 +82,8 @@ def scalable_start(start: Start) -> Array:
     """k-means‖ (Bahmani, Moseley, Vattani, Kumar and Vassilvitskii, VLDB 2012): in each of a few rounds rows are drawn
     with probability l d² / (sum of d²), l being the oversampling; then k-means++ of these, weighted by their cells.
 
-    One pass a round and one for the weights. A point stands for its cell by the cell's mean.
+    One pass a round and one for the weights. A point stands for its cell by the cell's mean. Of many rows the weights
+    are those of a sample: they only say how much a candidate counts beside the others, and each one does.
     """
     random = start.random()
     candidates = start.survey.random_row(start.run, random)
@@ -98,10 +102,12 @@ def scalable_start(start: Start) -> Array:
         candidates = _distinct(np.concatenate([candidates, rows.rows[drawn]]))
     if len(candidates) <= start.num_clusters:
         return _filled(candidates, start.num_clusters)
-    found_cells = passes.Cells.of(start.blocks, candidates)
-    is_live = found_cells.counts > 0
-    weights = found_cells.counts[is_live].astype(np.float64)
-    return cluster_points(found_cells.sums[is_live] / weights[:, np.newaxis], weights, start.num_clusters, random)
+    share = max(_SAMPLED_ROWS, _SAMPLED_CELL * len(candidates)) / start.survey.num_rows
+    found_cells = functools.reduce(operator.add, start.blocks.run(passes.sampled_cells, (candidates, min(share, 1.0))))
+    is_met = found_cells.counts > 0
+    weights = np.maximum(found_cells.counts, 1).astype(np.float64)
+    points = np.where(is_met[:, np.newaxis], found_cells.sums / weights[:, np.newaxis], candidates)
+    return cluster_points(points, weights, start.num_clusters, random)
 
 
 def careful_start(start: Start) -> Array:
@@ -165,17 +171,16 @@ def _weighted_start(points: Array, weights: Array, num_clusters: int, random: np
 
 def _few_steps(points: Array, weights: Array, centres: Array) -> tuple[Array, float]:
     from sharkpy.ml.models.kernels.nearest_centre import nearest_centres
-    from sharkpy.ml.models.kernels.strips import columns_of
 
-    columns, before = columns_of(points), np.inf
+    points, before = np.asfortranarray(points), np.inf
     for _ in range(_STEPS):
-        labels, squares = nearest_centres(columns, centres)
+        labels, squares = nearest_centres(points, centres)
         cost = float(weights @ squares)
         if not cost < before:
             break
         before = cost
         mass = np.bincount(labels, weights, len(centres))
-        sums = np.stack([np.bincount(labels, weights * column, len(centres)) for column in columns], axis=1)
+        sums = np.stack([np.bincount(labels, weights * column, len(centres)) for column in points.T], axis=1)
         centres = np.where(mass[:, np.newaxis] > 0, sums / np.maximum(mass, 1)[:, np.newaxis], centres)
     return centres, before
 

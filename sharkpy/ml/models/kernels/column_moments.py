@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sharkpy.columnar.compiled import compiled_sums
 from sharkpy.ml.features.feature_blocks import FeatureBlock
+from sharkpy.ml.models.kernels.strips import columns_of
 
 Array = npt.NDArray[np.float64]
+_STRIP = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +46,48 @@ def column_moments(block: FeatureBlock, argument: None = None) -> ColumnMoments:
     """Kernel of a pass, in float64 whatever the block's type; infinite values make NaN of means and squares."""
     del argument
     num_features = block.X.shape[1]
-    counts, means, squares = np.zeros(num_features, np.int64), np.zeros(num_features), np.zeros(num_features)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for number in range(num_features):
-            counts[number], means[number], squares[number] = _moments(block.X[:, number].astype(np.float64))
-    return ColumnMoments(counts, means, squares)
+    found = ColumnMoments(np.zeros(num_features, np.int64), np.zeros(num_features), np.zeros(num_features))
+    _add_moments(columns_of(block.X), block.num_rows, found.counts, found.means, found.squares)
+    return found
 
 
-def _moments(values: Array) -> tuple[int, float, float]:
-    """Twice over the values, the second time about the mean; what the mean was rounded by is taken off again."""
-    mean = values.mean() if len(values) else 0.0
-    if np.isnan(mean):
-        values = values[~np.isnan(values)]
-        mean = values.mean() if len(values) else 0.0
-    count = len(values)
-    values = values - mean
-    rest = values.sum() / max(count, 1)
-    squares = np.square(values, out=values).sum() - count * rest * rest
-    return count, float(mean + rest), float(squares)
+@compiled_sums
+def _add_moments(
+    columns: npt.NDArray[np.floating[Any]],
+    num_rows: int,
+    counts: npt.NDArray[np.int64],
+    means: Array,
+    squares: Array,
+) -> None:
+    """Strip by strip, each twice: the second time about its mean, and what the mean was rounded by is taken off again.
+
+    A strip's moments combine with those before it as in `ColumnMoments.__add__`.
+    """
+    for j in range(len(columns)):
+        for start in range(0, num_rows, _STRIP):
+            values = columns[j, start : min(start + _STRIP, num_rows)]
+            total = 0.0
+            number = 0
+            for i in range(len(values)):
+                value = np.float64(values[i])
+                is_there = not np.isnan(value)
+                total += value if is_there else 0.0
+                number += is_there
+            if number == 0:
+                continue
+            mean = total / number
+            rest = 0.0
+            square = 0.0
+            for i in range(len(values)):
+                value = np.float64(values[i])
+                away = 0.0 if np.isnan(value) else value - mean
+                rest += away
+                square += away * away
+            square -= rest * rest / number
+            mean += rest / number
+            before = counts[j]
+            counts[j] = before + number
+            step = mean - means[j]
+            share = number / counts[j]
+            squares[j] += square + step * step * before * share
+            means[j] += step * share

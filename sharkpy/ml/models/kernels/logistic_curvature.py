@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.models.kernels.logistic_loss import LossPoint, LossSums, logistic_loss
-from sharkpy.ml.models.kernels.strips import columns_of, strip_rows
+from sharkpy.ml.models.kernels.strips import strip_rows
 
 Array = npt.NDArray[np.float64]
 
@@ -30,12 +30,11 @@ def logistic_curvature(block: FeatureBlock, at: LossPoint) -> CurvatureSums:
     assert block.y is not None
     num_scores, num_features = at.coef.shape
     hessian = np.zeros((num_scores, num_features + 1, num_scores, num_features + 1))
-    columns = columns_of(block.X)
     strip = strip_rows(2 * num_features + 2 * len(at.classes))
     for start in range(0, block.num_rows, strip):
         y = block.y[start : start + strip]
         part = np.ones((num_features + 1, len(y)))
-        part[:num_features] = columns[:, start : start + strip]
+        part[:num_features] = block.X[start : start + strip].T
         weight = at.weights[np.searchsorted(at.classes, y)]
         p = _probabilities(at.coef @ part[:num_features] + at.intercept[:, np.newaxis])
         for k in range(num_scores):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sharkpy.columnar.compiled import compiled_sums
 from sharkpy.ml.features.feature_blocks import FeatureBlock
-from sharkpy.ml.models.kernels.strips import columns_of, strip_rows
+from sharkpy.ml.models.kernels.strips import columns_of, read_only, strip_rows
 
 Array = npt.NDArray[Any]
 
@@ -52,7 +52,8 @@ def logistic_loss(block: FeatureBlock, at: LossPoint) -> LossSums:
 def _two_classes(X: Array, y: Array, at: LossPoint) -> LossSums:
     gradient = np.zeros(X.shape[1])
     loss, intercept = _two_classes_strips(
-        *(columns_of(X), columns_of(y), at.coef[0], at.intercept[0], at.classes[1], at.weights[0], at.weights[1]),
+        *(columns_of(X), read_only(np.ascontiguousarray(y)), at.coef[0], at.intercept[0], at.classes[1]),
+        *(at.weights[0], at.weights[1]),
         *(strip_rows(X.shape[1]), gradient),
     )
     return LossSums(loss, gradient[np.newaxis], np.array([intercept]))
@@ -80,7 +81,7 @@ def _two_classes_strips(
     Loops that sum up write to no array: where one does, the compiled code looks first whether arrays overlap, and may
     take another order of summation by where they lie in memory.
     """
-    num_features, num_rows = columns.shape
+    num_features, num_rows = len(columns), len(y)
     score = np.empty(strip)
     e = np.empty(strip)
     power = np.empty(strip, np.int64)
@@ -157,11 +158,10 @@ def _more_classes(X: Array, y: Array, at: LossPoint) -> LossSums:
     num_rows, num_features = X.shape
     num_classes = len(at.classes)
     strip = strip_rows(num_features + 2 * num_classes)
-    columns = columns_of(X)
     by_coef, by_intercept = np.zeros((num_classes, num_features)), np.zeros(num_classes)
     loss = 0.0
     for start in range(0, num_rows, strip):
-        part = columns[:, start : start + strip].astype(np.float64, copy=False)
+        part = X[start : start + strip].T.astype(np.float64, copy=False)
         own = np.searchsorted(at.classes, y[start : start + strip]), np.arange(part.shape[1])
         weight = at.weights[own[0]]
         values = at.coef @ part

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.columnar.compiled import machine_code
+from sharkpy.ml.models.kernels.strips import columns_of
 
 Array = npt.NDArray[Any]
 _kernel = functools.partial(machine_code, fastmath=("reassoc", "contract", "nsz"))
@@ -136,8 +137,7 @@ def _total(values: Array, count: int) -> float:
 
 
 @_kernel
-def _sum_by_centre(columns: Array, centres: Array, sums: Array, counts: Array) -> float:
-    num_rows = columns.shape[1]
+def _sum_by_centre(columns: Array, num_rows: int, centres: Array, sums: Array, counts: Array) -> float:
     distance = np.empty((2, _STRIP), columns.dtype)
     nearest = np.empty(_STRIP, columns.dtype)
     label = np.empty(_STRIP, np.int32)
@@ -152,7 +152,7 @@ def _sum_by_centre(columns: Array, centres: Array, sums: Array, counts: Array) -
 
 @_kernel
 def _nearest_of_rows(columns: Array, centres: Array, distances: Array, labels: Array) -> None:
-    num_rows = columns.shape[1]
+    num_rows = len(labels)
     scratch = np.empty((2, _STRIP), columns.dtype)
     nearest = np.empty(_STRIP, columns.dtype)
     label = np.empty(_STRIP, np.int32)
@@ -164,25 +164,24 @@ def _nearest_of_rows(columns: Array, centres: Array, distances: Array, labels: A
             labels[start + i] = label[i]
 
 
-def sum_by_centre(columns: Array, centres: Array) -> tuple[Array, Array, float]:
+def sum_by_centre(X: Array, centres: Array) -> tuple[Array, Array, float]:
     """(sums of shape (centres, features), counts, inertia) of the rows by their nearest centre.
 
-    `columns` of `strips.columns_of`; `centres` of shape (centres, features). The inertia is the sum of the squared
-    distances.
+    `centres` of shape (centres, features). The inertia is the sum of the squared distances.
     """
     sums, counts = np.zeros(centres.shape), np.zeros(len(centres), np.int64)
-    inertia = _sum_by_centre(columns, _of_even_number(centres, columns), sums, counts)
+    inertia = _sum_by_centre(columns_of(X), len(X), _of_even_number(centres, X.dtype), sums, counts)
     return sums, counts, float(inertia)
 
 
-def nearest_centres(columns: Array, centres: Array) -> tuple[Array, Array]:
+def nearest_centres(X: Array, centres: Array) -> tuple[Array, Array]:
     """(labels int32, squared distances in the type of the rows) of each row's nearest centre, the first of equals."""
-    distances, labels = np.empty(columns.shape[1], columns.dtype), np.empty(columns.shape[1], np.int32)
-    _nearest_of_rows(columns, _of_even_number(centres, columns), distances, labels)
+    distances, labels = np.empty(len(X), X.dtype), np.empty(len(X), np.int32)
+    _nearest_of_rows(columns_of(X), _of_even_number(centres, X.dtype), distances, labels)
     return labels, distances
 
 
-def _of_even_number(centres: Array, columns: Array) -> Array:
+def _of_even_number(centres: Array, dtype: np.dtype[Any]) -> Array:
     """A copy in the type of the rows; where their number is odd the last one is there twice: its first place counts."""
     even: Array = np.concatenate([centres, centres[-1:]]) if len(centres) % 2 else centres
-    return np.array(even, columns.dtype, order="C")
+    return np.array(even, dtype, order="C")

@@ -19,9 +19,20 @@ def strip_rows(num_features: int) -> int:
 
 
 def columns_of(X: Matrix) -> npt.NDArray[Any]:
-    """Of shape (features, rows), read-only and in C order: one type for compiled code, whatever the block's origin."""
-    columns = np.ascontiguousarray(X.T)
-    if columns.flags.writeable:
-        columns = columns.view()
-        columns.flags.writeable = False
-    return columns
+    """(features, rows), read-only and in C order: one type for compiled code, whatever the block's origin.
+
+    Rows may be more than those of `X`: where columns lie apart in memory, what is between them belongs to nobody and
+    is not to be read.
+    """
+    step = X.strides[1] if X.shape[1] > 1 else X.itemsize * len(X)
+    if X.strides[0] == X.itemsize and step % X.itemsize == 0 and step >= X.itemsize * len(X) and len(X):
+        shape, strides = (X.shape[1], step // X.itemsize), (step, X.itemsize)
+        return np.lib.stride_tricks.as_strided(X, shape, strides, writeable=False)
+    return read_only(np.ascontiguousarray(X.T))
+
+
+def read_only(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A view: compiled code takes what is mapped and what is not as the same type then."""
+    view = values.view()
+    view.flags.writeable = False
+    return view

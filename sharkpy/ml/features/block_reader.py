@@ -1,0 +1,71 @@
+"""How the arrays of a pass are found in a mapped block: in those made for features, and in those of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sharkpy.columnar.block import Block
+from sharkpy.columnar.column_cache import column_cache
+from sharkpy.columnar.encodings import matrix, plain
+from sharkpy.errors import InternalError
+from sharkpy.execution.tasks.matrix_blocks import FEATURES, LABEL, as_floats
+from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix
+
+BlockReader: TypeAlias = Callable[[int, Block], FeatureBlock]
+"""The features and the label of a block by its number, without a copy of the features. Picklable."""
+
+
+def read_matrix(number: int, block: Block) -> FeatureBlock:
+    """Of a block that was made for features."""
+    labels = block.values(LABEL).to_numpy() if LABEL in block.names else None
+    return FeatureBlock(number, matrix.as_numpy(block.stored(FEATURES)), labels)
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """Reads a table's own block, in which the features lie side by side as they are; see `matrix_in`.
+
+    The label is of any numeric type and encoding: each process keeps what it has decoded of it.
+    """
+
+    names: tuple[str, ...]
+    label: str | None
+    dtype: str
+
+    def __call__(self, number: int, block: Block) -> FeatureBlock:
+        X = matrix_in(block, self.names, np.dtype(self.dtype))
+        if X is None:
+            raise InternalError(f"{', '.join(self.names)} do not lie side by side in {block.path}")
+        return FeatureBlock(number, X, None if self.label is None else self._labels(block, self.label))
+
+    def _labels(self, block: Block, name: str) -> npt.NDArray[Any]:
+        def decoded() -> pa.Array[Any]:
+            return pa.array(as_floats(pa.chunked_array([block.values(name)]), np.dtype(self.dtype)))
+
+        found: npt.NDArray[Any] = column_cache().get(block, ("label", name, self.dtype), decoded).to_numpy()
+        return found
+
+
+def matrix_in(block: Block, names: tuple[str, ...], dtype: np.dtype[Any]) -> Matrix | None:
+    """Columns of a block as an array of shape (rows, columns) over the mapped file.
+
+    None where one is encoded or of another type, or where they do not lie at equal distances, in this order.
+    """
+    columns = [plain.as_floats(block.stored(name), dtype) for name in names]
+    if any(column is None for column in columns):
+        return None
+    found = [column for column in columns if column is not None]
+    places = [column.__array_interface__["data"][0] for column in found]
+    steps = set(np.diff(places).tolist()) or {found[0].nbytes}
+    step = steps.pop()
+    if steps or step < found[0].nbytes or step % dtype.itemsize:
+        return None
+    shape, strides = (len(found[0]), len(found)), (dtype.itemsize, step)
+    view: Matrix = np.lib.stride_tricks.as_strided(found[0], shape, strides, writeable=False)
+    return view

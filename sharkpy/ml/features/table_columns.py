@@ -1,0 +1,83 @@
+"""Features that a table's blocks hold as they are wanted: found by the plan and by statistics, read without a copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sharkpy.columnar.block import Block
+from sharkpy.columnar.handle import BlockHandle
+from sharkpy.columnar.version import TableVersion
+from sharkpy.expr import Alias, ColumnRef
+from sharkpy.logical import LogicalPlan, Project, Scan
+from sharkpy.ml.features.block_reader import TableColumns, matrix_in
+
+if TYPE_CHECKING:
+    from sharkpy.columnar.statistics_table import StatisticsTable
+    from sharkpy.ml.features.feature_plan import FeaturePlan
+    from sharkpy.query_snapshot import QuerySnapshot
+
+
+def table_columns(
+    features: FeaturePlan, snapshot: QuerySnapshot
+) -> tuple[tuple[BlockHandle, ...], TableColumns] | None:
+    """The blocks of a cached table, on this machine, whose columns are all features and seem to lie as they are wanted.
+
+    Nothing is missing and nothing infinite, so that no policy for missing values has work to do. Whether the columns
+    lie side by side `lie_side_by_side` says of each block.
+    """
+    found = _scanned(features.plan)
+    if found is None:
+        return None
+    scan, names = found
+    version = snapshot.scan_source(scan.table)
+    if not isinstance(version, TableVersion) or not version.num_rows:
+        return None
+    label = names[len(features.names)] if features.label is not None else None
+    names = names[: len(features.names)]
+    width = np.dtype(features.dtype).itemsize
+    if not all(not block.host and _is_plain(block, names, width) for block in version.blocks):
+        return None
+    columns = (*names, label) if label is not None else names
+    if not all(_is_finite(version.statistics, name) for name in columns):
+        return None
+    return version.blocks, TableColumns(names, label, features.dtype)
+
+
+def lie_side_by_side(number: int, block: Block, columns: TableColumns) -> bool:
+    """In the order of their names."""
+    del number
+    return matrix_in(block, columns.names, np.dtype(columns.dtype)) is not None
+
+
+def _scanned(plan: LogicalPlan) -> tuple[Scan, tuple[str, ...]] | None:
+    """All rows of a table, and the table's columns behind the plan's; None where the plan is more than that."""
+    wanted = tuple(column.column_id for column in plan.output)
+    while isinstance(plan, Project):
+        behind = {item.column_id: item.expr if isinstance(item, Alias) else item for item in plan.items}
+        sources = [behind[column] for column in wanted]
+        wanted = tuple(source.column_id for source in sources if isinstance(source, ColumnRef))
+        if len(wanted) < len(sources):
+            return None
+        plan = plan.child
+    if not isinstance(plan, Scan) or plan.predicate is not None or plan.sample is not None or plan.is_of_files:
+        return None
+    names = dict(zip((column.column_id for column in plan.columns), plan.names, strict=True))
+    return plan, tuple(names[column] for column in wanted)
+
+
+def _is_plain(block: BlockHandle, names: Sequence[str], width: int) -> bool:
+    """As far as bytes tell."""
+    sizes = dict(block.column_bytes)
+    return all(sizes.get(name) == block.num_rows * width for name in names)
+
+
+def _is_finite(statistics: StatisticsTable, name: str) -> bool:
+    column = statistics.columns[name]
+    if column.null_counts.any() or column.has_nan.any():
+        return False
+    ends = [answer.value for answer in (statistics.minimum(name), statistics.maximum(name)) if answer is not None]
+    return len(ends) == 2 and all(math.isfinite(float(end)) for end in ends)  # type: ignore[arg-type]

@@ -47,6 +47,7 @@ def _ours(runs: int, scale: float) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     model = partial(KMeans, data.CLUSTERS, init=_centres(), n_init=1)
     found, best = fitted.measured(model, None, FEW, MANY, runs, scale)
+    found["of_floats"] = fitted.of_floats(model, None, FEW, MANY, runs, scale)
     X, _ = data.read_features(data.features(scale))
     own = KMeans(data.CLUSTERS, max_iter=_OWN_ITERATIONS, random_state=0).fit(X)
     return {**found, "inertia": float(best.inertia_), "own_inertia": float(own.inertia_)}

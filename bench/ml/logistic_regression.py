@@ -44,6 +44,7 @@ def _ours(runs: int, scale: float) -> dict[str, Any]:
     rows = max(int(data.ROWS * scale), 10 * data.CLUSTERS)
     model = partial(LogisticRegression, C=_regularisation(rows))
     found, best = fitted.measured(model, data.LABEL, FEW, MANY, runs, scale)
+    found["of_floats"] = fitted.of_floats(model, data.LABEL, FEW, MANY, runs, scale)
     return {**found, "answer": [*best.coef_[0].tolist(), float(best.intercept_[0])]}
 
 

@@ -7,7 +7,8 @@ independent predicates, the smaller set of keys contained in the larger; with ra
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, PythonValue, conjuncts
@@ -66,7 +67,7 @@ def _rows(plan: LogicalPlan, context: Context) -> float:
         case Filter(child, predicate):
             return estimate_rows(child, context) * selectivity(conjuncts(predicate), child, context)
         case Aggregate():
-            return _group_rows(plan, context)
+            return group_rows(plan.groups, plan.child, context) if plan.groups else 1.0
         case Join():
             return _join_rows(plan, context)
         case Expand():
@@ -81,17 +82,17 @@ def _rows(plan: LogicalPlan, context: Context) -> float:
     return estimate_rows(plan.child, context)  # type: ignore[attr-defined]
 
 
-def _group_rows(plan: Aggregate, context: Context) -> float:
-    if not plan.groups:
-        return 1.0
-    rows = estimate_rows(plan.child, context)
-    groups = 1.0
-    for item in plan.groups:
-        expr = item.expr if isinstance(item, Alias) else item
-        groups *= distinct_values(expr, plan.child, context)
-        if groups >= rows:
-            return rows
-    return groups
+def group_rows(keys: Iterable[Expr], plan: LogicalPlan, context: Context) -> float:
+    """Groups of the rows of `plan` by `keys`, no more than its rows; keys of one table no more than that one's rows."""
+    rows = estimate_rows(plan, context)
+    of_nodes: dict[int, float] = {}
+    for key in keys:
+        ref = _single_column(key)
+        node = None if ref is None else resolve(ref.column_id, plan, context)[0]
+        limit = rows if node is None else min(rows, estimate_rows(node, context))
+        groups = of_nodes.get(id(node), 1.0) * distinct_values(key, plan, context)
+        of_nodes[id(node)] = min(groups, max(limit, 1.0))
+    return min(math.prod(of_nodes.values()), rows)
 
 
 def _join_rows(plan: Join, context: Context) -> float:
@@ -102,7 +103,7 @@ def _join_rows(plan: Join, context: Context) -> float:
         return left * (matched if plan.kind is JoinKind.SEMI else max(1.0 - matched, 0.1))
     if plan.kind is JoinKind.SINGLE:
         return left
-    rows = left * right / _key_pairs(plan, terms, context)
+    rows = _equal_pairs(plan, terms, context)
     for term in terms:
         if not _is_equality(term):
             rows *= DEFAULT_SELECTIVITY
@@ -132,8 +133,8 @@ def _is_equality(term: Expr) -> bool:
     return isinstance(term, Call) and term.function in ("eq", "eq_null_safe")
 
 
-def _key_pairs(plan: Join, terms: Sequence[Expr], context: Context) -> float:
-    """How many values the keys of a join's equalities have together: one in so many pairs of rows is equal in them."""
+def _equal_pairs(plan: Join, terms: Sequence[Expr], context: Context) -> float:
+    """Pairs of rows that are equal in the keys of a join: one in as many as the keys have values together."""
     left_ids = context.output_ids(plan.left)
     sides: tuple[list[Expr], list[Expr]] = ([], [])
     for term in terms:
@@ -143,13 +144,28 @@ def _key_pairs(plan: Join, terms: Sequence[Expr], context: Context) -> float:
                 sides[0].append(one if is_left else other)
                 sides[1].append(other if is_left else one)
     if len(sides[0]) == 1:
-        left_keys = base_distinct(sides[0][0], plan.left, context)
-        return max(left_keys, base_distinct(sides[1][0], plan.right, context), 1.0)
+        keys = ((sides[0][0], plan.left), (sides[1][0], plan.right))
+        (left_rows, left), (right_rows, right) = (
+            _met(key, side, share, context)
+            for (key, side), share in zip(keys, common_range_shares(keys, context), strict=True)
+        )
+        return left_rows * right_rows / max(left, right, 1.0)
+    rows = estimate_rows(plan.left, context) * estimate_rows(plan.right, context)
     (left, left_depends), (right, right_depends) = (
         _combined(keys, node, context) for keys, node in zip(sides, (plan.left, plan.right), strict=True)
     )
     # Keys of one node each: those of one side refer to the other's, and rows are too loose a bound of its own.
-    return max(1.0, min(left, right) if left_depends and right_depends else max(left, right))
+    return rows / max(1.0, min(left, right) if left_depends and right_depends else max(left, right))
+
+
+def _met(key: Expr, plan: LogicalPlan, share: float, context: Context) -> tuple[float, float]:
+    """The rows of `plan` whose key is in the range of the other side's, and the values of these keys."""
+    rows, keys = estimate_rows(plan, context), base_distinct(key, plan, context)
+    if share < 1.0 and isinstance(key, ColumnRef):
+        node = resolve(key.column_id, plan, context)[0]
+        most = base_rows(node, context) if isinstance(node, Scan) else rows
+        rows = min(rows, max(most * share, 1.0)) if rows <= most else rows
+    return rows, keys * share
 
 
 def _combined(keys: Sequence[Expr], plan: LogicalPlan, context: Context) -> tuple[float, bool]:
@@ -227,6 +243,26 @@ def distinct_values(expr: Expr, plan: LogicalPlan, context: Context) -> float:
     if isinstance(expr, Literal):
         return 1.0
     return max(1.0, min(base_distinct(expr, plan, context), estimate_rows(plan, context)))
+
+
+def common_range_shares(columns: Sequence[tuple[Expr, LogicalPlan]], context: Context) -> list[float]:
+    """Of columns that a join makes equal, the share of each one's range that lies in the range of all.
+
+    Filters are taken to choose among what can be met: of a calendar the days that a table of facts has, not all.
+    """
+    bounds = [_bounds(column, plan, context) for column, plan in columns]
+    known = [found for found in bounds if found is not None]
+    low, high = max((one for one, _ in known), default=0.0), min((other for _, other in known), default=0.0)
+    width = max(high - low + 1.0, 0.0)
+    return [1.0 if found is None else min(1.0, width / (found[1] - found[0] + 1.0)) for found in bounds]
+
+
+def _bounds(expr: Expr, plan: LogicalPlan, context: Context) -> tuple[float, float] | None:
+    if not isinstance(expr, ColumnRef):
+        return None
+    figures = column_estimate(expr.column_id, plan, context)
+    low, high = _number(figures.min), _number(figures.max)
+    return None if low is None or high is None else (low, high)
 
 
 def known_distinct(expr: Expr, plan: LogicalPlan, context: Context) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sharkpy.expr import Call, ColumnRef, Expr, conjunction, conjuncts
 from sharkpy.logical import Filter, Join, JoinKind, LogicalPlan, Project, Scan
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.estimate import base_distinct, base_rows, column_estimate, estimate_rows
+from sharkpy.optimizer.estimate import base_distinct, base_rows, column_estimate, common_range_shares, estimate_rows
 from sharkpy.types import BOOLEAN
 
 _OTHER_SELECTIVITY = 1 / 3
@@ -39,7 +39,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class JoinGraph:
-    """Sets of relations are bit masks. `neighbours[i]` are the relations that share a condition with i."""
+    """Sets of relations are bit masks. `neighbours[i]` are the relations that share a condition with i.
+
+    `rows` are those whose keys lie in the range of the others' keys.
+    """
 
     relations: tuple[LogicalPlan, ...]
     rows: tuple[float, ...]
@@ -87,6 +90,7 @@ def build_graph(relations: Sequence[LogicalPlan], terms: Sequence[Expr], context
             case _:
                 others.append(term)
     classes = []
+    met = [1.0] * len(kept)
     for columns in _merged(equalities):
         members: list[tuple[int, ColumnRef, float]] = []
         for column in columns:
@@ -95,10 +99,17 @@ def build_graph(relations: Sequence[LogicalPlan], terms: Sequence[Expr], context
             if twin is not None:
                 kept[index] = Filter(kept[index], Call("eq", (twin[1], column), BOOLEAN))
             members.append((index, column, base_distinct(column, relations[index], context)))
+        shares = common_range_shares([(column, relations[index]) for index, column, _ in members], context)
+        for place, ((index, column, ndv), share) in enumerate(zip(members, shares, strict=True)):
+            members[place] = (index, column, max(ndv * share, 1.0))
+            met[index] = min(met[index], share)
         classes.append(KeyClass(tuple(members), _mask(index for index, _, _ in members)))
     conditions = tuple(_condition(term, home, relations, context) for term in others)
-    rows = tuple(estimate_rows(relation, context) for relation in kept)
     unfiltered = tuple(_unfiltered(relation, context) for relation in relations)
+    rows = tuple(
+        min(estimate_rows(relation, context), max(most * share, 1.0))
+        for relation, most, share in zip(kept, unfiltered, met, strict=True)
+    )
     links = [key_class.mask for key_class in classes] + [condition.mask for condition in conditions]
     neighbours = tuple(_union(link for link in links if link >> i & 1) & ~(1 << i) for i in range(len(kept)))
     return JoinGraph(tuple(kept), rows, unfiltered, tuple(classes), conditions, neighbours)

@@ -31,6 +31,7 @@ from sharkpy.physical.operators import (
 )
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.plan_aggregate import plan_aggregate
+from sharkpy.physical.plan_grouping_sets import find_grouping_sets, plan_grouping_sets
 from sharkpy.physical.plan_join import JoinPlanner
 from sharkpy.physical.plan_scan import PlannedScan, plan_scan, scanned_bytes
 from sharkpy.physical.plan_step import has_step, plan_step, step_input
@@ -90,8 +91,8 @@ class Planner:
                 return operators.Filter(self._plan(child), predicate)
             case logical.Join(left, right):
                 return self._joins.plan(node, self._plan(left), self._plan(right))
-            case logical.Aggregate(child):
-                return plan_aggregate(node, self._plan(child), self._num_buckets, self._context, self._ids)
+            case logical.Aggregate():
+                return self._aggregate(node)
             case logical.Expand(child, columns, projections):
                 return operators.Expand(self._plan(child), columns, projections)
             case logical.Window(child, windows):
@@ -135,6 +136,12 @@ class Planner:
             return limit > 0
         is_short = scan.blocks.num_rows * max(self._context.default_parallelism, 1) <= limit
         return is_short and scanned_bytes(scan) <= _SINGLE_SCAN_BYTES
+
+    def _aggregate(self, node: logical.Aggregate) -> PhysicalPlan:
+        sets = find_grouping_sets(node, self._context)
+        if sets is None:
+            return plan_aggregate(node, self._plan(node.child), self._num_buckets, self._context, self._ids)
+        return plan_grouping_sets(sets, self._plan(sets.expand.child), self._union, self._num_buckets, self._ids)
 
     def _hashed(self, child: PhysicalPlan, exprs: tuple[Expr, ...], num_buckets: int | None = None) -> PhysicalPlan:
         """Rows equal in `exprs` together; the child's columns."""

@@ -107,3 +107,33 @@ def test_distinct_values_are_known_by_a_columns_figures_or_not() -> None:
     assert known_distinct(Literal(datetime.date(2024, 1, 1), DATE), T1, ctx) == 1
     assert known_distinct(C, T2, context(T2, Statistics({}, {}))) is None
     assert known_distinct(call("add", A, B), T1, ctx) is None
+
+
+def test_a_filtered_calendar_meets_the_facts_that_there_are() -> None:
+    """A filter leaves a fiftieth of a calendar, of which facts have a tenth: it leaves a fifth of the facts."""
+    known = Statistics(
+        {"t1": 1000, "t2": 1000},
+        {
+            ("t1", "a"): ColumnEstimate(100, 400, 499),
+            ("t2", "a"): ColumnEstimate(1000, 0, 999),
+            ("t2", "b"): ColumnEstimate(50, 0, 49),
+        },
+    )
+    year = where(T2, eq(T2.columns[1], 7))
+    assert rows(join(T1, year, eq(A, C)), known) == pytest.approx(200)
+    assert rows(join(year, T1, eq(C, A)), known) == pytest.approx(200)
+    assert rows(join(T1, T2, eq(A, C)), known) == pytest.approx(1000)
+
+
+def test_groups_by_columns_of_one_table_are_no_more_than_its_rows() -> None:
+    known = Statistics(
+        {"t1": 100_000, "t2": 150},
+        {
+            ("t1", "a"): ColumnEstimate(100, 0, 99),
+            ("t2", "a"): ColumnEstimate(100, 0, 99),
+            ("t2", "b"): ColumnEstimate(50),
+        },
+    )
+    joined = join(T1, T2, eq(A, C))
+    assert rows(group(joined, (C, T2.columns[1]), count(21)), known) == pytest.approx(150)
+    assert rows(group(joined, (A, C, T2.columns[1]), count(21)), known) == pytest.approx(15_000)

@@ -1,0 +1,60 @@
+"""Grouping sets over the states of a grouping by all columns give what repeated rows give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import sharkpy
+from sharkpy.logical import LogicalPlan
+from sharkpy.physical.operators import AggregateMode, Expand, HashAggregate
+from sharkpy.physical.plan import PhysicalPlan
+
+FEW = "SELECT a, b, sum(x), count(*) FROM t GROUP BY ROLLUP (a, b)"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("w")) as opened:
+        opened.sql(
+            "CREATE TABLE t TBLPROPERTIES ('shark.cache'='MEMORY_ONLY') AS "
+            "SELECT n % 3 AS a, n % 5 AS b, n AS x FROM (SELECT explode(sequence(1, 300)) AS n) q"
+        ).close()
+        yield opened
+
+
+def planned(session: sharkpy.SharkContext, sql: str) -> PhysicalPlan:
+    bound = session.bind(sql)
+    assert isinstance(bound, LogicalPlan)
+    return session.plan_steps(bound)[1]
+
+
+def below_expand(plan: PhysicalPlan) -> PhysicalPlan:
+    (expand,) = (node for node in plan.walk() if isinstance(node, Expand))
+    return expand.child
+
+
+@pytest.mark.parametrize("placement", ["true", "false"])
+def test_few_groups_are_repeated_and_not_their_rows(session: sharkpy.SharkContext, placement: str) -> None:
+    session.sql(f"SET shark.placement.driver={placement}").close()
+    grouped = below_expand(planned(session, FEW))
+    assert isinstance(grouped, HashAggregate)
+    assert grouped.mode is AggregateMode.PARTIAL
+    assert [column.name for column in grouped.group_columns] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a, x, sum(b) FROM t GROUP BY ROLLUP (a, x)",
+        "SELECT a, b, count(DISTINCT x) FROM t GROUP BY ROLLUP (a, b)",
+        "SELECT a, b, first(x) FROM t GROUP BY ROLLUP (a, b)",
+    ],
+    ids=["as many groups as rows", "DISTINCT", "no states"],
+)
+def test_rows_are_repeated_where_states_spare_nothing_or_there_are_none(
+    session: sharkpy.SharkContext, sql: str
+) -> None:
+    session.sql("SET shark.placement.driver=true").close()
+    assert not isinstance(below_expand(planned(session, sql)), HashAggregate)

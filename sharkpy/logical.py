@@ -160,8 +160,12 @@ class JoinKind(Enum):
     """`NOT IN (subquery)`: its condition is the conjunction of equalities, and NULLs make rows vanish."""
     SINGLE = "single"
     """As LEFT, but more than one match for a left row is an error (scalar subquery)."""
+    LATERAL = "lateral"
+    """As INNER, the right side computed for each left row, whose columns it may use. Unnesting replaces it."""
+    LATERAL_LEFT = "lateral left"
 
 
+LATERAL_JOINS = (JoinKind.LATERAL, JoinKind.LATERAL_LEFT)
 LEFT_ONLY_JOINS = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI)
 
 

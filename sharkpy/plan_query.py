@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sharkpy.catalog.query_table import QueryTable
 from sharkpy.logical import LogicalPlan, Scan
 from sharkpy.optimizer.optimize import optimize
 from sharkpy.physical.context import PlanContext
@@ -21,7 +22,8 @@ def plan_query(
 ) -> tuple[LogicalPlan, PhysicalPlan]:
     """The optimised logical plan and the physical plan made of it."""
     snapshot = QuerySnapshot(session) if snapshot is None else snapshot
-    session.table_cache.load_all(node.table for node in logical.walk() if isinstance(node, Scan))
+    tables = (node.table for node in logical.walk() if isinstance(node, Scan))
+    session.table_cache.load_all(table for table in tables if not isinstance(table, QueryTable))
     context = PlanContext(
         session.conf,
         snapshot.scan_source,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sharkpy.errors import UnsupportedError
 from sharkpy.expr import Call, Exists, Expr, InSubquery, conjunction, conjuncts
 from sharkpy.logical import (
+    LATERAL_JOINS,
     Aggregate,
     Expand,
     Filter,
@@ -19,6 +20,7 @@ from sharkpy.logical import (
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.subqueries.attach import Attachment
 from sharkpy.optimizer.subqueries.columns import has_subquery, keep_columns, node_has_subquery
+from sharkpy.optimizer.subqueries.lateral import plain_join
 from sharkpy.optimizer.traversal import map_inputs, map_node_expressions, with_child
 
 _RIGHT_FILTERED = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
@@ -30,9 +32,12 @@ def unnest_subqueries(plan: LogicalPlan, context: Context) -> LogicalPlan:
 
     EXISTS and IN that are terms of a filter become semi joins, their negations anti joins; elsewhere
     they become a left join with distinct keys and a flag. Scalar subqueries become a join with
-    the subquery's single row, or a left join with an aggregate grouped by the correlation's columns.
+    the subquery's single row, or a left join with an aggregate grouped by the correlation's columns. Lateral joins
+    become plain ones.
     """
     plan = map_inputs(plan, lambda child: unnest_subqueries(child, context))
+    if isinstance(plan, Join) and plan.kind in LATERAL_JOINS:
+        plan = plain_join(plan, context)
     if not node_has_subquery(plan):
         return plan
     match plan:

@@ -229,7 +229,7 @@ class Attachment:
         if null_is_false:
             return self._matched(keyed.plan, keyed.keys + equalities)
         if len(values) > 1:
-            raise UnsupportedError("IN of several columns with a subquery where NULL and FALSE differ")
+            return self._tuple_in(values, plan, keyed, equalities)
         stats_plan, mapping = fresh_copy(keyed.plan, self.context)
         matched = self._matched(keyed.plan, keyed.keys + equalities)
         rename = {
@@ -249,6 +249,18 @@ class Attachment:
             Literal(None, BOOLEAN),
             Literal(False, BOOLEAN),
         )
+        return Call("case_when", args, BOOLEAN)
+
+    def _tuple_in(
+        self, values: tuple[Expr, ...], plan: LogicalPlan, keyed: Keyed, equalities: tuple[tuple[str, Expr, Expr], ...]
+    ) -> Expr:
+        """Of several columns: NULL where no row is equal and some row is not unequal, for NULLs on either side."""
+        copy, mapping = fresh_copy(plan, self.context)
+        columns = [ColumnRef(mapping.get(c.column_id, c.column_id), c.name, c.dtype) for c in plan.output]
+        matched = self._matched(keyed.plan, keyed.keys + equalities)
+        equal = conjunction(Call("eq", pair, BOOLEAN) for pair in zip(values, columns, strict=True))
+        unknown = self._exists(Filter(copy, not_false(equal or Literal(True, BOOLEAN))))
+        args = (matched, Literal(True, BOOLEAN), unknown, Literal(None, BOOLEAN), Literal(False, BOOLEAN))
         return Call("case_when", args, BOOLEAN)
 
     def _matched(self, plan: LogicalPlan, keys: Sequence[tuple[str, Expr, Expr]]) -> Expr:

@@ -34,6 +34,7 @@ from sharkpy.logical import (
     Project,
     Sort,
     Union,
+    Values,
     Window,
     free_column_ids,
 )
@@ -80,7 +81,7 @@ class Domain:
         """`plan` for every value of the domain, whose columns are added to its output."""
         if not self.depends(plan):
             domain, refs = self.copy()
-            return Join(domain, plan, JoinKind.CROSS), refs
+            return (domain if is_one_empty_row(plan) else Join(domain, plan, JoinKind.CROSS)), refs
         match plan:
             case Filter(child, predicate):
                 child, refs = self.push(child)
@@ -180,6 +181,9 @@ class Domain:
         return Union(tuple(inputs), plan.columns + tuple(new.values())), new
 
     def _push_limit(self, plan: Limit) -> tuple[LogicalPlan, Refs]:
+        if isinstance(plan.child, Project):
+            # What is sorted by is perhaps known only below it.
+            return self.push(Project(Limit(plan.child.child, plan.count, plan.offset), plan.child.items))
         keys = plan.child.keys if isinstance(plan.child, Sort) else ()
         child, refs = self.push(plan.child)
         number = Alias(
@@ -196,6 +200,13 @@ class Domain:
         if predicate is None:
             return child, refs
         return Project(Filter(Window(child, (number,)), predicate), child.output), refs
+
+
+def is_one_empty_row(plan: LogicalPlan) -> bool:
+    """One row without columns, as a query without FROM reads it: joined with it, rows stay as they are."""
+    while isinstance(plan, Project) and not plan.items:
+        plan = plan.child
+    return isinstance(plan, Values) and plan.rows == ((),)
 
 
 def not_false(predicate: Expr) -> Expr:

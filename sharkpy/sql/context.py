@@ -6,8 +6,8 @@ import dataclasses
 import datetime
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
@@ -67,12 +67,17 @@ class CatalogReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cte:
-    """A WITH query: its tree, its column names if given, and the context it was written in."""
+    """A WITH query: its tree, its column names if given, and the context it was written in.
+
+    `bound` remembers by "plan" what was bound for a use to come, by "table" what all uses read; see `bind_cte`.
+    """
 
     name: str
     query: exp.Expr
     column_names: tuple[str, ...]
     context: Context
+    num_uses: int = 1
+    bound: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 class StatementClock:

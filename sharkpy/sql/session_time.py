@@ -91,7 +91,10 @@ def _moment_of(clock: Expr, zone: str) -> Expr:
 
 
 def _to_timestamp(call: Call, zone: str) -> Expr:
-    """Of a number of seconds; a text is what the clock shows."""
+    """Of a number of seconds; a text without a zone of its own is what the clock shows."""
+    if len(call.args) == 1 and call.args[0].dtype == STRING:
+        moment = Call("zoned_moment", call.args, TIMESTAMP)
+        return Call("coalesce", (_clock_of(moment, zone), Cast(call.args[0], TIMESTAMP)), TIMESTAMP)
     return _clock_of(call, zone) if call.args[0].dtype == BIGINT else call
 
 
@@ -114,9 +117,14 @@ def _since_1970(call: Call, zone: str) -> Expr:
     return Call(call.function, (_moment_of(call.args[0], zone),), call.dtype)
 
 
+def _make_timestamp(call: Call, zone: str) -> Expr:
+    return _clock_of(call, zone) if len(call.args) == 7 else call
+
+
 _CALLS: dict[str, Callable[[Call, str], Expr]] = {
     **dict.fromkeys(("timestamp_seconds", "timestamp_millis", "timestamp_micros"), _clock_of),
     **dict.fromkeys(("unix_seconds", "unix_millis", "unix_micros"), _since_1970),
+    "make_timestamp": _make_timestamp,
     "to_timestamp": _to_timestamp,
     "from_unixtime": _from_unixtime,
     "unix_timestamp": _unix_timestamp,

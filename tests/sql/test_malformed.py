@@ -73,13 +73,13 @@ select cast(a as) from t
 select cast(a int) from t
 select cast(a as int int) from t
 select cast(as int) from t
-select a::int from t
+select a::
 select a !> 1 from t
 select a = = 1 from t
 select a ~ 'x' from t
 select b similar to 'x' from t
 select b glob 'x' from t
-select b ilike 'x' from t
+select b ilike from t
 select b collate utf8 from t
 select d at time zone 'UTC' from t
 select map('a' 1)

@@ -24,7 +24,7 @@ def _error(text: str) -> SharkError:
         ("selct 1", 1, 1, 'near "selct": a statement expected'),
         ("select a,, b from t", 1, 10, "an item after the comma expected"),
         ("select a, from t", 1, 11, 'near "from": an item after the comma expected'),
-        ("select from t", 1, 14, "a select list expected"),
+        ("select from t", 1, 8, "a select list expected"),
         ("select a\nfrom t t2 t3", 2, 11, 'near "t3"'),
         ("select a from t where", 1, 22, "an operand of WHERE expected"),
         ("select a from t where a = 1 and", 1, 32, "at the end: an operand of AND expected"),
@@ -47,7 +47,7 @@ def _error(text: str) -> SharkError:
         ("select sum(a) over (rows between 1 and 2) from t", 1, 36, "PRECEDING or FOLLOWING"),
         ("select 'abc", 1, 8, "not closed"),
         ("select 1 /* x", 1, 10, "not closed"),
-        ("select a::int from t", 1, 11, "CAST expected"),
+        ("select a::5 from t", 1, 11, "unknown type"),
         ("select 1; select 2", 1, 9, "one statement expected"),
         ("select a from t left join u", 1, 27, "needs ON or USING"),
         ("create table z", 1, 15, "a list of columns or AS and a query"),
@@ -97,7 +97,6 @@ def test_syntax_errors_say_what_was_expected_where(text: str, line: int, column:
         ("create scheduled query q cron '0 0 * * * ?' as select 1", "CREATE SCHEDULED QUERY"),
         ("kill query 'x'", "KILL QUERY"),
         ("abort transactions 1", "ABORT TRANSACTIONS"),
-        ("select * from t, lateral (select 1) y", "LATERAL"),
     ],
 )
 def test_known_constructs_are_refused_by_name(text: str, construct: str) -> None:

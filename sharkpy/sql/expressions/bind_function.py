@@ -11,6 +11,7 @@ from sqlglot import exp
 from sharkpy.conf import TIME_ZONE, groups_of, user_name
 from sharkpy.errors import BindError, FunctionNotFoundError, TypeMismatchError, UnsupportedError, did_you_mean
 from sharkpy.expr import AggregateCall, Call, Expr, Literal, PythonValue
+from sharkpy.sql.expressions.bind_json import bind_from_json, bind_schema_of_json
 from sharkpy.sql.expressions.bind_macro import bind_macro
 from sharkpy.sql.expressions.bind_name import GROUPING_ID, resolve
 from sharkpy.sql.expressions.bind_predict import bind_predict
@@ -21,10 +22,12 @@ from sharkpy.sql.expressions.function_names import called_macro, function_name, 
 from sharkpy.time_zone import zone_name
 from sharkpy.types import BIGINT, INT, PRIMITIVES, ArrayType, DataType
 from sharkpy.udf import registry
+from sharkpy.udf.foreign_names import INSTEAD
 from sharkpy.udf.forms import CAST_FUNCTIONS
 from sharkpy.udf.function import AggregateFunction, ScalarFunction, TypeRule, WindowFunction
 from sharkpy.udf.higher_order_functions import HigherOrderFunction
-from sharkpy.udf.user.function import shown_name
+from sharkpy.udf.usages import usage
+from sharkpy.udf.user.function import MARK, shown_name
 
 if TYPE_CHECKING:
     from sharkpy.sql.context import Context
@@ -114,12 +117,21 @@ def argument_types(
     """The types that a function's arguments are cast to; TypeMismatchError where it does not take them."""
     targets = rule([arg.dtype for arg in args])
     if targets is None:
-        given = ", ".join(str(arg.dtype) for arg in args) or "nothing"
-        message = f"the function {shown_name(name)} does not take ({given})"
         if name in _SYMBOLS and len(args) == 2:
             message = f"{args[0].dtype} {_SYMBOLS[name]} {args[1].dtype} is not defined"
-        raise binder.context.error(message, node, TypeMismatchError)
+            raise binder.context.error(message, node, TypeMismatchError)
+        raise not_taken(binder, name, args, node)
     return targets
+
+
+def not_taken(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.Expr) -> Exception:
+    """The error for arguments that the function does not take, by the name that was written, and how it is called."""
+    given = ", ".join(str(arg.dtype) for arg in args) or "nothing"
+    written = function_name(node) if isinstance(node, exp.Anonymous) else shown_name(name)
+    message = f"the function {written} does not take ({given})"
+    row = registry.scalar(name) or registry.aggregate(name) or registry.window(name)
+    hint = None if row is None or MARK in name else usage(row.name, written, row.example)
+    return binder.context.error(message, node, TypeMismatchError, hint and f"it is called as {hint}")
 
 
 def not_found(binder: ExprBinder, name: str, node: exp.Expr) -> Exception:
@@ -129,7 +141,8 @@ def not_found(binder: ExprBinder, name: str, node: exp.Expr) -> Exception:
         return binder.context.error(message, node, sqlstate="42809")
     if reason := registry.refused(name):
         return binder.context.error(f"the function {name} is not supported: {reason}", node, UnsupportedError)
-    hint = did_you_mean(name, registry.names())
+    instead = INSTEAD.get(name)
+    hint = f"write {instead}" if instead else did_you_mean(name, registry.names())
     return binder.context.error(f'no function "{name}"', node, FunctionNotFoundError, hint)
 
 
@@ -209,7 +222,8 @@ def bind_aggregate(
 
     if not binder.clause.aggregates:
         message = f"the aggregate {shown_name(row.name)} is not allowed in {binder.clause.name}"
-        raise binder.context.error(message, node, sqlstate="42803")
+        hint = "HAVING filters groups" if binder.clause.name == "WHERE" else None
+        raise binder.context.error(message, node, hint=hint, sqlstate="42803")
     inside = binder.within(AGGREGATE)
     args, distinct = aggregate_arguments(inside, row, node)
     filter_expr = binder.within(FILTER).predicate(condition) if condition is not None else None
@@ -243,7 +257,9 @@ def aggregate_arguments(
         if isinstance(nodes[0], (exp.Literal, exp.Boolean)):
             return (), False
     if any(isinstance(item, exp.Star) for item in nodes):
-        raise binder.context.error(f"{row.name}(*) is not defined", node, TypeMismatchError)
+        written = "DISTINCT *" if distinct else "*"
+        hint = "name the columns" if row.name == "count" else None
+        raise binder.context.error(f"{row.name}({written}) is not defined", node, TypeMismatchError, hint)
     args = tuple(map(binder.bind, nodes))
     if row.name == "count" and not args:
         raise binder.context.error("count() needs an argument or *", node, TypeMismatchError)
@@ -308,6 +324,8 @@ _SPECIAL_FORMS: dict[str, Callable[[ExprBinder, exp.Expr], Expr]] = {
     "date_part": _bind_date_part,
     "datepart": _bind_date_part,
     **UNIT_CALLS,
+    "from_json": bind_from_json,
+    "schema_of_json": bind_schema_of_json,
     "predict": bind_predict,
     "predict_proba": bind_predict,
     GROUPING: _bind_grouping,

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import AmbiguousColumnError, ColumnNotFoundError, SharkError, TypeMismatchError, did_you_mean
+from sharkpy.errors import (
+    AmbiguousColumnError,
+    ColumnNotFoundError,
+    SharkError,
+    TypeMismatchError,
+    did_you_mean,
+    there_are,
+)
 from sharkpy.expr import AggregateCall, Call, Expr, string_literal
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.scope import Resolved
@@ -17,6 +24,8 @@ if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder
 
 GROUPING_ID = "grouping_id"
+_BESIDE_TEXT = (exp.EQ, exp.NEQ, exp.Like, exp.In, exp.Tuple)
+"""Where a name on the right is as likely text whose quotes are missing."""
 _VIRTUAL_COLUMNS = ("row__offset__inside__block", "row__id")
 
 
@@ -73,7 +82,7 @@ def _not_found(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> Shar
     names: set[str]
     if len(parts) > 1 and parts[0] not in relations:
         # A qualified name of which neither the table nor a column to take a field from is known.
-        hint = did_you_mean(parts[0], relations)
+        hint = did_you_mean(parts[0], relations) or there_are(relations)
         return binder.context.error(f'no table or alias "{parts[0]}" here', node, ColumnNotFoundError, hint)
     if len(parts) > 1:
         columns = next(found for scope in scopes if (found := scope.relation_columns(parts[0])))
@@ -81,7 +90,20 @@ def _not_found(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> Shar
     else:
         names = {column.name for scope in scopes for column in scope.columns} | set(binder.aliases)
         message, wanted = f'no column "{parts[0]}"', parts[0]
-    return binder.context.error(message, node, ColumnNotFoundError, did_you_mean(wanted, names))
+    hint = _meant(binder, parts, node) or did_you_mean(wanted, names) or there_are(names)
+    return binder.context.error(message, node, ColumnNotFoundError, hint)
+
+
+def _meant(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> str | None:
+    """A hint where a name that means nothing is a select item's, or a text whose quotes are missing."""
+    select = node.find_ancestor(exp.Select)
+    if len(parts) > 1 or not isinstance(node.this, exp.Identifier) or node.this.quoted:
+        return None
+    if select is not None and parts[0] in (str(item.alias).lower() for item in select.expressions):
+        return f"names of select items are not known in {binder.clause.name}: write the expression"
+    if isinstance(node.parent, _BESIDE_TEXT) and node is not node.parent.this:
+        return f"is it text? Then write '{node.this.name}'"
+    return None
 
 
 def bind_dot(binder: ExprBinder, node: exp.Expr) -> Expr:

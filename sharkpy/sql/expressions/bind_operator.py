@@ -27,6 +27,8 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GTE: "ge",
     exp.NullSafeEQ: "eq_null_safe",
 }
+_ORDERED = {"lt": "lt", "le": "lt", "gt": "gt", "ge": "gt"}
+"""A comparison of tuples -> that of the pairs before the last one."""
 _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "add",
     exp.Sub: "subtract",
@@ -82,16 +84,30 @@ def bind_comparison(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _compare_tuples(binder: ExprBinder, function: str, node: exp.Expr) -> Expr:
-    """(a, b) = (c, d): each pair."""
-    sides = [side.expressions if isinstance(side, exp.Tuple) else [] for side in (node.this, node.expression)]
-    if function not in ("eq", "ne", "eq_null_safe"):
-        raise binder.context.unsupported("an order of tuples", node)
+    """(a, b) = (c, d): each pair. (a, b) < (c, d): by the first pair that differs."""
+    pairs = _tuple_pairs(binder, node.this, node.expression, node)
+    if function in _ORDERED:
+        return _order_tuples(binder, function, pairs, node)
+    one = "eq" if function == "ne" else function
+    equal = connect("and", [compare(binder, one, pair, node) for pair in pairs])
+    return negate(equal) if function == "ne" else equal
+
+
+def _tuple_pairs(binder: ExprBinder, left: exp.Expr, right: exp.Expr, node: exp.Expr) -> list[tuple[Expr, Expr]]:
+    sides = [side.expressions if isinstance(side, exp.Tuple) else [] for side in (left, right)]
     if len(sides[0]) != len(sides[1]):
         message = f"a tuple of {max(map(len, sides))} values has no equal of {min(map(len, sides)) or 1}"
         raise binder.context.error(message, node, TypeMismatchError)
-    one = "eq" if function == "ne" else function
-    terms = [compare(binder, one, (binder.bind(a), binder.bind(b)), node) for a, b in zip(*sides, strict=True)]
-    return negate(connect("and", terms)) if function == "ne" else connect("and", terms)
+    return [(binder.bind(one), binder.bind(other)) for one, other in zip(*sides, strict=True)]
+
+
+def _order_tuples(binder: ExprBinder, function: str, pairs: Sequence[tuple[Expr, Expr]], node: exp.Expr) -> Expr:
+    """a < c OR (a = c AND b < d), under three-valued logic."""
+    result = compare(binder, function, pairs[-1], node)
+    for pair in reversed(pairs[:-1]):
+        rest = connect("and", [compare(binder, "eq", pair, node), result])
+        result = connect("or", [compare(binder, _ORDERED[function], pair, node), rest])
+    return result
 
 
 def compare(binder: ExprBinder, function: str, operands: Sequence[Expr], node: exp.Expr) -> Expr:
@@ -110,6 +126,9 @@ def bind_distinct_from(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def bind_between(binder: ExprBinder, node: exp.Expr) -> Expr:
+    if isinstance(node.this, exp.Tuple):
+        low, high = (_tuple_pairs(binder, node.this, node.args[key], node) for key in ("low", "high"))
+        return connect("and", [_order_tuples(binder, "ge", low, node), _order_tuples(binder, "le", high, node)])
     operands = tuple(binder.bind(node.args[key]) for key in ("this", "low", "high"))
     return compare(binder, "between", operands, node)
 

@@ -24,7 +24,9 @@ def bind_window(binder: ExprBinder, node: exp.Expr) -> Expr:
 
     binder.context.only(node, "this", "partition_by", "order", "spec", "alias", "over")
     if not binder.clause.windows:
-        raise binder.context.error(f"a window function is not allowed in {binder.clause.name}", node, sqlstate="42P20")
+        message = f"a window function is not allowed in {binder.clause.name}"
+        hint = "QUALIFY filters by windows" if binder.clause.name in ("WHERE", "HAVING") else None
+        raise binder.context.error(message, node, hint=hint, sqlstate="42P20")
     call, ignore_nulls = node.this, False
     if isinstance(call, (exp.IgnoreNulls, exp.RespectNulls)):
         call, ignore_nulls = call.this, isinstance(call, exp.IgnoreNulls)

@@ -1,4 +1,4 @@
-"""Ordered-set aggregates: percentile_cont(0.5) WITHIN GROUP (ORDER BY x)."""
+"""Ordered-set aggregates: percentile_cont(0.5) WITHIN GROUP (ORDER BY x), listagg(x, ',') WITHIN GROUP (ORDER BY y)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import did_you_mean
+from sharkpy.errors import UnsupportedError, did_you_mean
 from sharkpy.expr import Expr
 from sharkpy.sql.expressions.function_names import function_name
 
@@ -17,6 +17,9 @@ _DESCENDING = {"percentile_cont": "percentile_cont", "percentile_disc": "percent
 """The ordered-set aggregates, and what computes them over descending values."""
 
 
+_JOINED = ("listagg", "string_agg")
+
+
 def bind_within_group(binder: ExprBinder, node: exp.Expr) -> Expr:
     return binder.bind(plain_call(binder, node))
 
@@ -25,6 +28,8 @@ def plain_call(binder: ExprBinder, node: exp.Expr) -> exp.Expr:
     """The call with its ordering as an argument: (x, fractions)."""
     call, order = node.this, node.expression
     name = function_name(call) if isinstance(call, exp.Anonymous) else call.key
+    if name in _JOINED:
+        return _joined_in_order(binder, node)
     if name not in _DESCENDING:
         hint = did_you_mean(name, _DESCENDING)
         raise binder.context.error(f"{name} takes no WITHIN GROUP", node, hint=hint)
@@ -36,6 +41,19 @@ def plain_call(binder: ExprBinder, node: exp.Expr) -> exp.Expr:
         fractions = _complement(fractions) if name == "percentile_cont" else fractions
         name = _DESCENDING[name]
     return exp.Anonymous(this=name, expressions=[key.this, fractions])
+
+
+def _joined_in_order(binder: ExprBinder, node: exp.Expr) -> exp.Expr:
+    """listagg with its keys as arguments behind the delimiter."""
+    call, keys = node.this, node.expression.expressions
+    if len({bool(key.args.get("desc")) for key in keys}) > 1:
+        raise binder.context.error("listagg WITHIN GROUP is in one direction by all keys", node, UnsupportedError)
+    texts = list(call.expressions)
+    distinct = isinstance(texts[0], exp.Distinct) if texts else False
+    texts = list(texts[0].expressions) if distinct else texts
+    arguments = [*texts, *([exp.Literal.string("")] if len(texts) == 1 else []), *(key.this for key in keys)]
+    name = "listagg_descending" if keys[0].args.get("desc") else "listagg_ascending"
+    return exp.Anonymous(this=name, expressions=[exp.Distinct(expressions=arguments)] if distinct else arguments)
 
 
 def _complement(fractions: exp.Expr) -> exp.Expr:

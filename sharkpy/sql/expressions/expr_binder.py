@@ -77,7 +77,10 @@ class ExprBinder:
     def bind(self, node: exp.Expr) -> Expr:
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            raise self.context.unsupported(node.key.upper().replace("_", " "), node)
+            construct, hint = _FOREIGN.get(type(node)) or (node.key.upper().replace("_", " "), None)
+            error = self.context.unsupported(construct, node)
+            error.hint = hint
+            raise error
         if self.depth > MAX_DEPTH:
             message = f"the expression is nested more than {MAX_DEPTH} levels deep"
             raise self.context.error(message, node, sqlstate="54001")
@@ -96,6 +99,17 @@ class ExprBinder:
             raise self.context.error(message, node, TypeMismatchError)
         return predicate
 
+
+_FOREIGN: dict[type[exp.Expr], tuple[str, str | None]] = {
+    exp.Star: ("* within an expression", "it stands in a select list and in count(*)"),
+    exp.Placeholder: ("a place for a value", "the DB-API's cursor.execute(sql, values) fills ? and :name"),
+    exp.Parameter: ("a name after @ or $", "${name} is a variable: SET hivevar:name=value gives its value"),
+    exp.Array: ("[…] without something before it", "names stand in `…`, arrays are array(…)"),
+    exp.Any: ("a comparison with ANY (subquery)", "write IN, or compare with min or max in a subquery"),
+    exp.All: ("a comparison with ALL (subquery)", "write NOT IN, or compare with min or max in a subquery"),
+    exp.Order: ("ORDER BY within a call", "sort_array(collect_list(x)) has an order"),
+}
+"""What other systems write: its name in errors, and what to write instead."""
 
 Handler = Callable[[ExprBinder, exp.Expr], Expr]
 

@@ -51,7 +51,7 @@ def _trim(parser: Any) -> Any:
         if side is not None:
             parser.missing("FROM")
         return _call(parser, "trim", [first, *_rest(parser)])
-    return _call(parser, _TRIMS[side or "BOTH"], [_operand(parser), *([] if first is None else [first])])
+    return _call(parser, _TRIMS[side or "BOTH"], [*([] if first is None else [first]), _operand(parser)])
 
 
 def _substring(name: str) -> Callable[[Any], Any]:

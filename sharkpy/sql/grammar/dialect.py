@@ -13,10 +13,12 @@ from sqlglot.dialects.hive import Hive
 from sqlglot.parsers.hive import HiveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sharkpy.sql.grammar.clause_order import in_order
 from sharkpy.sql.grammar.expression_parser import ExpressionParser
 from sharkpy.sql.grammar.relation_parser import RelationParser
 from sharkpy.sql.grammar.script_parser import ScriptParser, with_script_words
 from sharkpy.sql.grammar.strict_parser import SyntaxProblem
+from sharkpy.sql.grammar.syntax_hints import misspelt
 from sharkpy.sql.grammar.window_parser import WindowParser
 
 __all__ = ["DIALECT", "HiveQL", "HiveQLParser", "SyntaxProblem", "tokenize"]
@@ -51,9 +53,9 @@ _RESERVED_ALIASES = {
 class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser):
     """sqlglot's Hive parser, stricter: nothing may be missing after a comma, AND, THEN or a keyword."""
 
-    QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = {
-        token: parser for token, parser in HiveParser.QUERY_MODIFIER_PARSERS.items() if token not in _FOREIGN_MODIFIERS
-    }
+    QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = in_order(
+        {token: parse for token, parse in HiveParser.QUERY_MODIFIER_PARSERS.items() if token not in _FOREIGN_MODIFIERS}
+    )
     QUERY_MODIFIER_TOKENS: ClassVar[set[TokenType]] = set(QUERY_MODIFIER_PARSERS)
     # A keyword that ends a clause is no alias: `from a left join b`, `select a from t full join …`.
     ALIAS_TOKENS: ClassVar[set[TokenType]] = HiveParser.ALIAS_TOKENS - _RESERVED_ALIASES
@@ -116,6 +118,8 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser)
         alias = super()._parse_alias(this, explicit)
         if alias is not this and self._prev.token_type == TokenType.NUMBER:
             self.raise_error("a name after AS expected", self._prev)
+        if alias is not this and this.is_star:
+            raise SyntaxProblem("FROM or a comma after * expected", self._prev, hint=misspelt(self._prev.text))
         return alias
 
     def _parse_star_op(self, *keywords: str) -> Any:
@@ -130,6 +134,8 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser)
 
     def _parse_select_query(self, *args: Any, **kwargs: Any) -> Any:
         starts_with_from, start = self._match(TokenType.FROM, advance=False), self._index
+        if self._match_pair(TokenType.SELECT, TokenType.FROM, advance=False):
+            self.raise_error("a select list expected", self._next)
         query = super()._parse_select_query(*args, **kwargs)
         if isinstance(query, exp.Values) and self._match_set(self.QUERY_MODIFIER_TOKENS, advance=False):
             query = self._parse_query_modifiers(exp.Select(expressions=[exp.Star()], from_=exp.From(this=query)))

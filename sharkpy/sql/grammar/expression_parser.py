@@ -17,7 +17,6 @@ NUMBER_SUFFIXES = ("L", "S", "Y", "D", "F", "BD")
 _FOREIGN_RANGES = (
     TokenType.AT_GT,
     TokenType.GLOB,
-    TokenType.ILIKE,
     TokenType.IRLIKE,
     TokenType.LT_AT,
     TokenType.OVERLAPS,
@@ -61,6 +60,7 @@ class ExpressionParser(LiteralParser):
     RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
         **{token: parser for token, parser in HiveParser.RANGE_PARSERS.items() if token not in _FOREIGN_RANGES},
         TokenType.LIKE: lambda self, this: self._parse_like(this),
+        TokenType.ILIKE: lambda self, this: self._parse_ilike(this),
     }
 
     def _parse_case(self) -> Any:
@@ -110,6 +110,18 @@ class ExpressionParser(LiteralParser):
         pattern = self.required(self._parse_bitwise, "a pattern after LIKE")
         return self._parse_escape(self.expression(exp.Like(this=this, expression=pattern)))
 
+    def _parse_ilike(self, this: Any) -> Any:
+        """value ILIKE …: LIKE of lower case on both sides."""
+        found = self._parse_like(self.expression(exp.Anonymous(this="lower", expressions=[this])))
+        like = found.this if isinstance(found, exp.Escape) else found
+        choices = like.expression.this
+        for pattern in choices.expressions if isinstance(choices, exp.Tuple) else [like.expression]:
+            if pattern.is_string:
+                pattern.set("this", pattern.this.lower())
+            else:
+                pattern.replace(exp.Anonymous(this="lower", expressions=[pattern.copy()]))
+        return found
+
     def _parse_place(self) -> Any:
         """position(part IN text), or position(part, text[, start]) as of locate."""
         part = self._parse_bitwise()
@@ -149,10 +161,15 @@ class ExpressionParser(LiteralParser):
             return True
         return self._curr.text.upper() == "PRECISION"
 
+    def _parse_dcolon(self) -> Any:
+        """The type behind `::`, as of CAST; the tokenizer puts `::` before the suffix of a number too."""
+        is_written = self._find_sql(self._prev, self._prev) == "::"
+        return self.parse_type_name() if is_written else super()._parse_dcolon()
+
     def build_cast(self, strict: bool, **kwargs: Any) -> Any:  # noqa: ARG002  overridden as declared
-        """Numeric literals with a suffix come here: `1L` as CAST with the suffix as a Var."""
-        if self._prev.text.upper() not in NUMBER_SUFFIXES:
-            self.raise_error("CAST expected instead of ::", self._prev)
+        """`x::type`, and numeric literals with a suffix: `1L` as CAST with the suffix as a Var."""
+        if isinstance(kwargs["to"], exp.Var):
+            return self.expression(exp.Cast(this=kwargs["this"], to=kwargs["to"]))
         return self.expression(exp.Cast(this=kwargs["this"], to=exp.Var(this="#" + self._prev.text.lower())))
 
     def _parse_lambda(self, alias: bool = False) -> Any:

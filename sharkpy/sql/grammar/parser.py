@@ -14,6 +14,7 @@ from sharkpy.sql.deep_stack import with_deep_stack
 from sharkpy.sql.grammar import dialect
 from sharkpy.sql.grammar.dialect import SyntaxProblem
 from sharkpy.sql.grammar.split_statements import split_statements
+from sharkpy.sql.grammar.syntax_hints import hint_at
 
 __all__ = ["parse", "parse_query", "parse_source", "place", "split_statements", "syntax_error", "tokenize"]
 
@@ -21,6 +22,31 @@ _CLOSED = re.compile(r"""--[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|
 _REQUIRED = re.compile(r"Required keyword: '(\w+)' missing for <class '[\w.]*\.(\w+)'>")
 _QUALIFIED_CALL = re.compile(r"[\w`]\s*\.\s*[\w`]+\s*\(")
 _EXPECTING = re.compile(r"Expect(?:ing|ed) (.*?)(?: but got .*)?$")
+_CLOSINGS = {
+    "'": "a ' within a text is written \\'",
+    '"': 'a " within a text is written \\"',
+    "/": "a comment ends with */",
+}
+_UNEXPECTED = "Invalid expression / Unexpected token"
+_OPERATORS = {
+    "ADD": "+",
+    "SUB": "-",
+    "MUL": "*",
+    "DIV": "/",
+    "MOD": "%",
+    "INTDIV": "DIV",
+    "EQ": "=",
+    "NEQ": "<>",
+    "LT": "<",
+    "LTE": "<=",
+    "GT": ">",
+    "GTE": ">=",
+    "NULLSAFEEQ": "<=>",
+    "DPIPE": "||",
+    "NEG": "-",
+    "REGEXPLIKE": "RLIKE",
+}
+"""sqlglot's names of operators -> as they are written."""
 
 
 def tokenize(text: str) -> list[Token]:
@@ -28,9 +54,10 @@ def tokenize(text: str) -> list[Token]:
     try:
         tokens = dialect.tokenize(text)
     except TokenError:
-        line, column = _unterminated(text)
+        offset = _unterminated(text)
+        line, column = place(text, offset)
         message = "a quote or comment is not closed"
-        raise ParseError(message, line=line, column=column) from None
+        raise ParseError(message, hint=_CLOSINGS.get(text[offset]), line=line, column=column) from None
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
     for token in tokens:
@@ -93,7 +120,7 @@ def _parse(text: str, tokens: list[Token], method: object) -> exp.Expr:
     try:
         tree = with_deep_stack(run)
     except SyntaxProblem as problem:
-        raise _translate(text, problem) from None
+        raise _translate(text, tokens, problem) from None
     except TokenError:
         raise ParseError("a hint is not closed", line=1, column=1) from None
     if tree is None:
@@ -127,26 +154,30 @@ def syntax_error(text: str, message: str, token: Token | None) -> ParseError:
     return ParseError(f'syntax error near "{written}": {message}', line=line, column=column)
 
 
-def _translate(text: str, problem: SyntaxProblem) -> SharkError:
+def _translate(text: str, tokens: list[Token], problem: SyntaxProblem) -> SharkError:
     if problem.is_unsupported and problem.token is not None:
         line, column = place(text, problem.token.start)
         return UnsupportedError(problem.message, line=line, column=column)
-    return syntax_error(text, _message(problem.message), problem.token)
+    error = syntax_error(text, _message(problem.message), problem.token)
+    error.hint = hint_at(tokens, problem.token) if problem.message.startswith(_UNEXPECTED) else problem.hint
+    return error
 
 
 def _message(description: str) -> str:
     if match := _REQUIRED.match(description):
-        return "WHEN expected" if match.group(2) == "Case" else f"an operand of {match.group(2).upper()} expected"
-    if description.startswith("Invalid expression / Unexpected token"):
-        return "the statement should end here, or an operator is missing before it"
+        operator = match.group(2).upper()
+        return "WHEN expected" if operator == "CASE" else f"an operand of {_OPERATORS.get(operator, operator)} expected"
+    if description.startswith(_UNEXPECTED):
+        return "the statement should end here, or an operator or a comma is missing before it"
     if match := _EXPECTING.match(description):
-        return f"{match.group(1)} expected"
+        wanted = match.group(1)
+        return f"{wanted} expected" if wanted[0].isalnum() else f'"{wanted}" expected'
     return description
 
 
-def _unterminated(text: str) -> tuple[int, int]:
+def _unterminated(text: str) -> int:
     """Where the quote or comment starts that runs to the end of the text."""
     for match in _CLOSED.finditer(text):
         if match.group() in ("'", '"', "`") or (match.group() == "/" and text.startswith("/*", match.start())):
-            return place(text, match.start())
-    return place(text, max(len(text) - 1, 0))
+            return match.start()
+    return max(len(text) - 1, 0)

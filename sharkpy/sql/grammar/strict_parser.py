@@ -11,19 +11,25 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 
 class SyntaxProblem(ParseError):
-    """What was expected at `token`; None is the end of the text. `construct`: known, but not supported."""
+    """What was expected at `token`; None is the end of the text. `is_unsupported`: known, but not supported."""
 
-    def __init__(self, message: str, token: Token | None, is_unsupported: bool = False) -> None:
+    def __init__(
+        self, message: str, token: Token | None, is_unsupported: bool = False, hint: str | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.token = token
         self.is_unsupported = is_unsupported
+        self.hint = hint
 
 
 class StrictParser(HiveParser):
     """Nothing may be missing after a comma or a keyword."""
 
     def raise_error(self, message: str, token: Any = None) -> NoReturn:
+        if message.startswith("Expected "):
+            # sqlglot names the token behind which it missed something: what stands there instead says more.
+            token = None
         raise SyntaxProblem(message, token or self._curr or None)
 
     def missing(self, what: str) -> NoReturn:

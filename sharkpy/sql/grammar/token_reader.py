@@ -80,7 +80,8 @@ class TokenReader:
 
     def expect(self, *phrase: str) -> None:
         if not self.match(*phrase):
-            raise self.error(f"{' '.join(phrase)} expected")
+            words = " ".join(phrase)
+            raise self.error(f"{words} expected" if words[0].isalnum() else f'"{words}" expected')
 
     def expect_any(self, *words: str) -> str:
         word = self.match_any(*words)

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.virtual_columns import virtual_columns_in
-from sharkpy.errors import SharkError, TableNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.errors import ParseError, SharkError, TableNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.expr import Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.logical import LogicalPlan, Project, Scan, Values
 from sharkpy.sql.context import Context
@@ -19,6 +19,7 @@ from sharkpy.sql.expressions.bind_function import argument_types, literal_values
 from sharkpy.sql.expressions.coercion import cast, cast_all, unify, with_minimal_literals
 from sharkpy.sql.expressions.function_names import function_name, registry_name
 from sharkpy.sql.grammar.parser import parse
+from sharkpy.sql.queries.bind_cte import bind_cte
 from sharkpy.sql.queries.bind_pivot import pivoted
 from sharkpy.sql.queries.bind_sample import sampled
 from sharkpy.sql.queries.generators import generated
@@ -108,10 +109,8 @@ def scan(context: Context, table: Table) -> Scan:
 
 
 def _bind_cte(context: Context, name: str, node: exp.Expr) -> LogicalPlan:
-    """A new binding for each use, so that its column ids are its own."""
     cte = context.ctes[name]
-    plan = context.bind_query(cte.query, cte.context, None)
-    return _renamed(context, plan, cte.column_names, node)
+    return _renamed(context, bind_cte(context, cte), cte.column_names, node)
 
 
 def bind_view(context: Context, table: Table, node: exp.Expr | None) -> LogicalPlan:
@@ -209,7 +208,7 @@ def bind_lateral_view(context: Context, relation: Relation, node: exp.Expr) -> R
     """LATERAL VIEW [OUTER] function(…) alias AS columns."""
     context.only(node, "this", "view", "outer", "alias")
     if not node.args.get("view"):
-        raise context.unsupported("LATERAL without VIEW", node)
+        raise context.error("a comma or JOIN expected before LATERAL", node, ParseError)
     alias = node.args["alias"]
     names = [column.name.lower() for column in alias.args.get("columns") or []]
     name = alias.this.name.lower() if alias.this is not None else None
@@ -217,6 +216,21 @@ def bind_lateral_view(context: Context, relation: Relation, node: exp.Expr) -> R
     generator, columns = bind_generator(binder, node.this, names)
     plan = generated(relation.plan, generator, columns, bool(node.args.get("outer")))
     return Relation(plan, relation.scope + relation_scope(name, None, columns, None))
+
+
+def bind_lateral(context: Context, node: exp.Expr, outer: Scope) -> Relation:
+    """LATERAL (query) and LATERAL function(…), which see the columns of `outer`."""
+    context.only(node, "this", "alias")
+    if not isinstance(node.this, exp.Subquery):
+        alias = node.args.get("alias") or exp.TableAlias()
+        names = [column.name.lower() for column in alias.args.get("columns") or []]
+        binder = expr_binder.ExprBinder(context, outer, expr_binder.LATERAL_VIEW)
+        generator, columns = bind_generator(binder, node.this, names)
+        relation = alias.name.lower() or function_name(node.this)
+        plan = generated(Values((), ((),)), generator, columns, False)
+        return Relation(plan, relation_scope(relation, None, columns, outer.parent))
+    context.only(node.this, "this")
+    return _aliased(context, context.bind_query(node.this.this, context, outer), node, outer.parent)
 
 
 def bind_generator(

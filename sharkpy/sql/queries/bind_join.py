@@ -12,7 +12,8 @@ from sharkpy.logical import LEFT_ONLY_JOINS, Join, JoinKind
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.coercion import comparable
-from sharkpy.sql.queries.bind_from import Relation, bind_lateral_view, bind_relation
+from sharkpy.sql.queries.bind_from import Relation, bind_lateral, bind_lateral_view, bind_relation
+from sharkpy.sql.queries.generators import lateral_join
 from sharkpy.sql.scope import Scope, ScopeColumn
 from sharkpy.types import BOOLEAN
 
@@ -30,6 +31,11 @@ _KINDS = {
     ("", "SEMI"): JoinKind.SEMI,
     ("LEFT", "ANTI"): JoinKind.ANTI,
     ("", "ANTI"): JoinKind.ANTI,
+}
+_LATERAL_KINDS = {
+    JoinKind.INNER: JoinKind.LATERAL,
+    JoinKind.CROSS: JoinKind.LATERAL,
+    JoinKind.LEFT: JoinKind.LATERAL_LEFT,
 }
 
 
@@ -56,7 +62,7 @@ def _bind_join(
     kind = _kind(context, node)
     item = node.this
     if isinstance(item, exp.Lateral):
-        raise context.unsupported("LATERAL in a join", item)
+        return _bind_lateral_join(context, left, node, kind)
     right = bind_joined(context, item, item.args.get("joins") or [], parent, broadcast)
     _check_aliases(context, left.scope, right.scope, node)
     natural = node.args.get("method") == "NATURAL"
@@ -77,6 +83,19 @@ def _bind_join(
     return Relation(Join(left.plan, right.plan, kind, condition, hint), scope)
 
 
+def _bind_lateral_join(context: Context, left: Relation, node: exp.Expr, kind: JoinKind) -> Relation:
+    """JOIN LATERAL (query) | function(…): what is joined sees the columns to its left."""
+    context.only(node, "this", "on", "side", "kind")
+    if kind not in _LATERAL_KINDS:
+        raise context.error(f"a {kind.value} join cannot be LATERAL", node, ParseError, "use INNER, CROSS or LEFT JOIN")
+    right = bind_lateral(context, node.this, left.scope)
+    _check_aliases(context, left.scope, right.scope, node)
+    scope = left.scope + right.scope
+    binder = expr_binder.ExprBinder(context, scope, expr_binder.JOIN_ON)
+    condition = binder.predicate(node.args["on"]) if node.args.get("on") else None
+    return Relation(lateral_join(left.plan, right.plan, _LATERAL_KINDS[kind], condition), scope)
+
+
 def _kind(context: Context, node: exp.Expr) -> JoinKind:
     method = node.args.get("method")
     if method not in (None, "", "NATURAL"):
@@ -85,6 +104,8 @@ def _kind(context: Context, node: exp.Expr) -> JoinKind:
     if words not in _KINDS:
         raise context.unsupported(f"{' '.join(words).strip()} JOIN", node)
     kind = _KINDS[words]
+    if kind is JoinKind.LEFT and isinstance(node.this, exp.Lateral):
+        return kind
     if kind not in (JoinKind.INNER, JoinKind.CROSS) and not (node.args.get("on") or node.args.get("using") or method):
         raise context.error(f"a {kind.value} join needs ON or USING", node, ParseError)
     return kind

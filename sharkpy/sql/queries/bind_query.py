@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from sqlglot import exp
@@ -58,6 +59,8 @@ def with_ctes(with_: exp.Expr, context: Context) -> Context:
     if with_.args.get("recursive"):
         raise context.unsupported("WITH RECURSIVE", with_)
     added: set[str] = set()
+    tables = with_.parent.find_all(exp.Table) if with_.parent is not None else ()
+    uses = Counter(table.name.lower() for table in tables if not table.args.get("db"))
     for cte in with_.expressions:
         context.only(cte, "this", "alias")
         alias = cte.args["alias"]
@@ -66,6 +69,6 @@ def with_ctes(with_: exp.Expr, context: Context) -> Context:
             raise context.error(f'the name "{name}" is defined twice in WITH', alias, BindError)
         added.add(name)
         columns = tuple(column.name.lower() for column in alias.args.get("columns") or ())
-        definition = Cte(name, cte.this, columns, context)
+        definition = Cte(name, cte.this, columns, context, max(uses[name], 1))
         context = replace(context, ctes={**context.ctes, name: definition})
     return context

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from sharkpy import conf
-from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, WindowCall
+from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, WindowCall, column_ids
 from sharkpy.logical import Aggregate, Filter, LogicalPlan, Project, Values, Window
+from sharkpy.optimizer.functions import is_deterministic_function
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.expr_binder import ExprBinder
@@ -123,8 +124,22 @@ def _bind_items(select: exp.Expr, binder: ExprBinder) -> tuple[list[Item], list[
             items += [Item(column.name, column, node) for column in generator.columns]
         else:
             value = node.this if isinstance(node, exp.Alias) else node
-            items.append(Item(_item_name(node, items, given), binder.bind(value), node))
+            known = replace(binder, aliases=_earlier(items))
+            items.append(Item(_item_name(node, items, given), known.bind(value), node))
     return items, generators
+
+
+def _earlier(items: Sequence[Item]) -> dict[str, Expr | None]:
+    """What the names of the items so far mean in the next one, where no column is called so.
+
+    A value that is another one each time it is computed would not be the item's: its name is not known.
+    """
+
+    def is_same(expr: Expr | None) -> bool:
+        calls = (node for node in expr.walk() if isinstance(node, Call)) if expr is not None else ()
+        return all(is_deterministic_function(call.function) for call in calls)
+
+    return {name: expr for name, expr in _aliases(items).items() if is_same(expr)}
 
 
 def _item_name(node: exp.Expr, before: Sequence[Item], given: Collection[str | None]) -> str:
@@ -239,13 +254,14 @@ def _finish(
     own = plan.output_ids
     visible = list(_outputs(context, items, exprs, own))
     refs = {item.expr: _ref(output) for item, output in reversed(list(zip(items, visible, strict=True)))}
+    if select.args.get("distinct"):
+        context.only(select.args["distinct"])
+        plan = Aggregate(Project(plan, tuple(visible)), tuple(map(_ref, visible)), ())
+        return bind_limit(select, context, order(plan, ordering, _keys_over(select, context, ordering, refs)))
     hidden: list[Alias | ColumnRef] = []
     keys: list[Expr] = []
     for raw, expr in zip(ordering.exprs, exprs[len(items) :], strict=True):
         if raw not in refs and not isinstance(expr, Literal):
-            if select.args.get("distinct"):
-                message = "with SELECT DISTINCT, what is sorted by must be in the select list"
-                raise context.error(message, select.args.get("order"))
             output: Alias | ColumnRef
             if isinstance(expr, ColumnRef) and expr.column_id in own:
                 output = expr
@@ -255,13 +271,25 @@ def _finish(
             refs[raw] = _ref(output)
         keys.append(refs.get(raw, expr))
     plan = Project(plan, (*visible, *hidden))
-    if select.args.get("distinct"):
-        context.only(select.args["distinct"])
-        plan = Aggregate(plan, tuple(map(_ref, visible)), ())
     plan = order(plan, ordering, keys)
     if hidden:
         plan = Project(plan, tuple(map(_ref, visible)))
     return bind_limit(select, context, plan)
+
+
+def _keys_over(select: exp.Expr, context: Context, ordering: Ordering, refs: Mapping[Expr, ColumnRef]) -> list[Expr]:
+    """What is sorted by, computed from the select list alone: of DISTINCT, nothing else is left."""
+
+    def rewrite(expr: Expr) -> Expr:
+        return refs[expr] if expr in refs else expr.map_children(rewrite)
+
+    keys = [rewrite(expr) for expr in ordering.exprs]
+    known = {ref.column_id for ref in refs.values()}
+    for key in keys:
+        if column_ids(key) - known or any(isinstance(node, (AggregateCall, WindowCall)) for node in key.walk()):
+            message = "with SELECT DISTINCT, what is sorted by must be in the select list"
+            raise context.error(message, select.args.get("order"))
+    return keys
 
 
 def _outputs(

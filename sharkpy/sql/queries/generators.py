@@ -1,9 +1,9 @@
-"""What a table function stands for in a plan: Generate, or a step where it is a user's."""
+"""What a table function stands for in a plan: Generate, or a step where it is a user's; and lateral joins."""
 
 from __future__ import annotations
 
-from sharkpy.expr import Call, ColumnRef, Literal
-from sharkpy.logical import Generate, LogicalPlan, Step
+from sharkpy.expr import Call, ColumnRef, Expr, Literal
+from sharkpy.logical import Filter, Generate, Join, JoinKind, LogicalPlan, Step, Values, is_true
 from sharkpy.table_function_step import TableFunctionStep
 from sharkpy.types import StructType
 from sharkpy.udf.literals import lower_literal
@@ -19,3 +19,20 @@ def generated(child: LogicalPlan, call: Call, columns: tuple[ColumnRef, ...], ou
     texts = [lower_literal(arg.value, arg.dtype) if isinstance(arg, Literal) else "" for arg in call.args]
     use = FunctionUse(function, tuple(arg.dtype for arg in call.args), struct, constant_values(texts))
     return Step(child, TableFunctionStep(use, outer), call.args, columns, child.output)
+
+
+def lateral_join(left: LogicalPlan, right: LogicalPlan, kind: JoinKind, condition: Expr | None) -> LogicalPlan:
+    """A lateral join; with a table function alone on its right, the rows that this makes of each of the left."""
+    is_outer = kind is JoinKind.LATERAL_LEFT
+    if is_true(condition):
+        condition = None
+    if (is_outer and condition is not None) or getattr(right, "child", None) != Values((), ((),)):
+        return Join(left, right, kind, condition)
+    match right:
+        case Generate(_, call, columns):
+            plan: LogicalPlan = Generate(left, call, columns, is_outer)
+        case Step(_, TableFunctionStep(use), arguments, columns):
+            plan = Step(left, TableFunctionStep(use, is_outer), arguments, columns, left.output)
+        case _:
+            return Join(left, right, kind, condition)
+    return plan if condition is None else Filter(plan, condition)

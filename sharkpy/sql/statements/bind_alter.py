@@ -102,8 +102,17 @@ def bind_alter(binder: CommandBinder) -> Command:
         raise reader.unsupported(f"{title} {words}")
     known = ", ".join(clause.words.replace(" | ", " ") for clause in CLAUSES if place in clause.of)
     error = reader.error(f"a clause of {title} expected")
-    error.hint = f"there are {known}"
+    error.hint = _INSTEAD.get(reader.word()) or f"there are {known}"
     raise error
+
+
+_INSTEAD = {
+    "ALTER": "CHANGE name name type gives a column another type",
+    "DROP": "REPLACE COLUMNS (name type, …) leaves columns out",
+    "MODIFY": "CHANGE name name type gives a column another type",
+    "RENAME": "RENAME TO name is for tables, CHANGE old new type for columns",
+}
+"""What other systems write -> the clause of Hive's."""
 
 
 # Names and properties

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.catalog.model import TableKind
+from sharkpy.catalog.model import PURGE_PROPERTY, TableKind
 from sharkpy.commands import Command, DropTable, RepairTable, TruncateTable
 from sharkpy.sql.statements.bind_alter_partitions import ignores_missing
 from sharkpy.sql.statements.bind_database import bind_drop_database
@@ -43,9 +43,10 @@ def bind_truncate(binder: CommandBinder) -> TruncateTable:
     reader.match("TABLE")
     token = reader.current
     table = binder.base_table("TRUNCATE")
-    if table.kind is TableKind.EXTERNAL:
+    if table.kind is TableKind.EXTERNAL and not table.owns_data:
         message = f"{table.qualified_name} is external: its files are not the engine's to delete"
-        raise binder.error(message, token, sqlstate="42809")
+        hint = f"SET TBLPROPERTIES ('{PURGE_PROPERTY}'='true') lets them go"
+        raise binder.error(message, token, hint=hint, sqlstate="42809")
     partition = values_spec(binder, table) if reader.peek("PARTITION") else None
     if reader.word() == "COLUMNS":
         raise reader.unsupported("TRUNCATE TABLE … COLUMNS")

@@ -14,6 +14,7 @@ from sharkpy.sql.grammar.parser import parse_expression
 from sharkpy.sql.scope import Scope
 from sharkpy.sql.statements.command_binder import QUERY_WORDS, CommandBinder
 from sharkpy.udf import registry
+from sharkpy.udf.function import TableFunction
 
 _CONSTANTS = ("TRUE", "FALSE", "NULL", "CURRENT_DATE", "CURRENT_TIMESTAMP")
 """Words that are values and no names of tables."""
@@ -23,34 +24,73 @@ def bind_generate(binder: CommandBinder) -> GenerateTable:
     """GENERATE function(argument, …) [AS [TABLE] name]: an argument is a table, (a query) or a constant."""
     reader = binder.reader
     reader.expect("GENERATE")
-    function = _function(binder)
+    start = reader.position
+    function, is_of_rows = _function(binder)
+    written = reader.tokens[start : reader.position]
     reader.expect("(")
-    arguments: list[GenerateArgument] = []
-    while not reader.match(")"):
-        if arguments:
-            reader.expect(",")
-        arguments.append(_argument(binder, arguments))
+    arguments = (_called_on_rows(binder, written),) if is_of_rows else tuple(_arguments(binder))
     if not reader.match("AS"):
-        return GenerateTable(function, tuple(arguments))
+        return GenerateTable(function, arguments)
     reader.match("TABLE")
-    return GenerateTable(function, tuple(arguments), *binder.new_name())
+    return GenerateTable(function, arguments, *binder.new_name())
 
 
-def _function(binder: CommandBinder) -> str:
-    """What the registry knows it by: a built-in one's name, or the key of a user's."""
+def _function(binder: CommandBinder) -> tuple[str, bool]:
+    """What the registry knows it by: a built-in one's name, or the key of a user's; and whether it is one of rows."""
     token = binder.reader.current
     database, short = binder.reader.qualified_name("a function")
     name = short if database is None else f"{database}.{short}"
     found = binder.context.catalog.find_function(binder.context.database, name)
     key = name if found is None or isinstance(found, Macro) else found.key
-    if not isinstance(found, Macro) and (row := registry.relation_function(key)) is not None:
-        return row.name
+    if not isinstance(found, Macro):
+        row = registry.relation_function(key) or registry.table_function(key)
+        if row is not None:
+            return row.name, isinstance(row, TableFunction)
     if found is not None or registry.described(name) is not None:
         message = f'"{name}" is no function of whole tables, which GENERATE calls'
         hint = f"SELECT {name}(…) calls it; a function for GENERATE has a parameter that is annotated as TableRDD"
         raise binder.error(message, token, BindError, hint, "42809")
     guess = did_you_mean(name, registry.relation_functions())
     raise binder.error(f'no function "{name}"', token, FunctionNotFoundError, guess)
+
+
+def _arguments(binder: CommandBinder) -> list[GenerateArgument]:
+    reader = binder.reader
+    arguments: list[GenerateArgument] = []
+    while not reader.match(")"):
+        if arguments:
+            reader.expect(",")
+        arguments.append(_argument(binder, arguments))
+    return arguments
+
+
+def _called_on_rows(binder: CommandBinder, function: list[Token]) -> GenerateArgument:
+    """SELECT function(columns of the table, constants) FROM the table: the query that calls a table function of rows.
+
+    The columns stand where the table is among the arguments.
+    """
+    reader = binder.reader
+    first, start = function[0], reader.position
+    values: list[Token] = []
+    source: list[Token] = []
+    while not reader.match(")"):
+        if values:
+            reader.expect(",")
+            values += _tokens(first, ",")
+        if _type_at(binder, 1) == TokenType.FARROW:
+            raise reader.error("an argument without a name expected, for a function of rows")
+        place = reader.current
+        tokens, is_query = _value_tokens(binder)
+        if is_query and source:
+            raise binder.error("a function of rows takes one table", place)
+        if is_query:
+            source = [*_tokens(first, "FROM", "("), *tokens, *_tokens(first, ")", "_rows")]
+            names = [column.name for column in binder.query(tokens).output]
+            tokens = [part for name in names for part in (*_tokens(place, ","), _quoted(place, name))][1:]
+        values += tokens
+    text = reader.text[first.start : reader.tokens[max(start, reader.position - 1)].end + 1]
+    call = [*_tokens(first, "SELECT"), *function, *_tokens(first, "("), *values, *_tokens(first, ")")]
+    return GenerateArgument(None, binder.query([*call, *source]), text)
 
 
 def _argument(binder: CommandBinder, before: list[GenerateArgument]) -> GenerateArgument:
@@ -73,28 +113,53 @@ def _argument(binder: CommandBinder, before: list[GenerateArgument]) -> Generate
 
 
 def _value(binder: CommandBinder) -> LogicalPlan | Expr:
+    tokens, is_query = _value_tokens(binder)
+    if is_query:
+        return binder.query(tokens)
+    tree = parse_expression(binder.reader.text, tokens)
+    return expr_binder.ExprBinder(binder.context, Scope(()), expr_binder.GENERATE).bind(tree)
+
+
+def _value_tokens(binder: CommandBinder) -> tuple[list[Token], bool]:
+    """The next argument, and whether it is a query: of a table that of all its rows."""
     reader = binder.reader
     first = reader.current
     if _is_table(binder):
         start = reader.position
         binder.table()
-        return binder.query([*_select_all(first), *reader.tokens[start : reader.position]])
+        return [*_tokens(first, "SELECT", "*", "FROM"), *reader.tokens[start : reader.position]], True
     tokens = [] if reader.word() in QUERY_WORDS[:3] else reader.until(",")
     if not tokens:
         raise reader.error("a table, a query in parentheses or a value expected")
     if tokens[0].token_type == TokenType.L_PAREN and _is_query(tokens[1:]):
         if tokens[-1].token_type != TokenType.R_PAREN:
             raise binder.error("a query stands alone in its parentheses", tokens[0])
-        return binder.query(tokens[1:-1])
-    tree = parse_expression(reader.text, tokens)
-    return expr_binder.ExprBinder(binder.context, Scope(()), expr_binder.GENERATE).bind(tree)
+        return tokens[1:-1], True
+    return tokens, False
 
 
-def _select_all(first: Token | None) -> list[Token]:
-    """SELECT * FROM, at the place of a table's name."""
-    assert first is not None
-    words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
-    return [Token(kind, text, first.line, first.col, first.start, first.end) for kind, text in words]
+_KINDS = {
+    "SELECT": TokenType.SELECT,
+    "FROM": TokenType.FROM,
+    "*": TokenType.STAR,
+    "(": TokenType.L_PAREN,
+    ")": TokenType.R_PAREN,
+    ",": TokenType.COMMA,
+}
+
+
+def _tokens(place: Token | None, *words: str) -> list[Token]:
+    """Words of a query that are not written, at the place of a token that is."""
+    return [_at(place, _KINDS.get(word, TokenType.VAR), word) for word in words]
+
+
+def _quoted(place: Token | None, name: str) -> Token:
+    return _at(place, TokenType.IDENTIFIER, name)
+
+
+def _at(place: Token | None, kind: TokenType, text: str) -> Token:
+    assert place is not None  # there was a token to be taken
+    return Token(kind, text, place.line, place.col, place.start, place.end)
 
 
 def _is_table(binder: CommandBinder) -> bool:

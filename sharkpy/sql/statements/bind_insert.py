@@ -17,6 +17,7 @@ from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.statements.bind_constraints import default_of, enforced
 from sharkpy.sql.statements.bind_defaults import with_defaults, without_defaults
+from sharkpy.sql.statements.bind_literal_rows import literal_rows
 from sharkpy.sql.statements.bind_partition import insert_spec
 from sharkpy.sql.statements.bind_storage import combined, row_format, stored_as
 from sharkpy.sql.statements.command_binder import QUERY_WORDS, CommandBinder
@@ -63,12 +64,21 @@ def bind_insert(binder: CommandBinder, with_tokens: Sequence[Token] = ()) -> Ins
     target = insert_target(binder)
     if reader.current is None:
         raise reader.error("a query or VALUES expected")
-    tokens, defaults = without_defaults(reader.rest)
-    query = binder.query([*with_tokens, *tokens])
+    query = _query(binder, target, with_tokens)
     reader.position = len(reader.tokens)
-    if isinstance(target, TableTarget):
-        query = with_defaults(binder, query, defaults, target.table, target.fields)
     return target.insert(binder, query)
+
+
+def _query(binder: CommandBinder, target: TableTarget | DirectoryTarget, with_tokens: Sequence[Token]) -> LogicalPlan:
+    rest = binder.reader.rest
+    if not isinstance(target, TableTarget):
+        return binder.query([*with_tokens, *rest])
+    # The blocks of a table in memory alone are made again from their query, which given rows do not outlive.
+    if target.table.location is not None and (rows := literal_rows(binder.context, rest)) is not None:
+        return rows
+    tokens, defaults = without_defaults(rest)
+    query = binder.query([*with_tokens, *tokens])
+    return with_defaults(binder, query, defaults, target.table, target.fields)
 
 
 def insert_target(binder: CommandBinder) -> TableTarget | DirectoryTarget:

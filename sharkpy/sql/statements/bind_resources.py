@@ -25,8 +25,10 @@ def bind_list(binder: CommandBinder) -> ListResources:
 
 
 def bind_delete(binder: CommandBinder) -> DeleteResources:
-    """DELETE JAR | FILE | ARCHIVE; DELETE FROM is refused before."""
+    """DELETE JAR | FILE | ARCHIVE; DELETE FROM is another statement."""
     binder.reader.expect("DELETE")
+    if binder.reader.word() not in _KINDS:
+        raise binder.reader.error("FROM and a table, or JAR, FILE or ARCHIVE expected")
     return DeleteResources(_kind(binder), _paths(binder))
 
 

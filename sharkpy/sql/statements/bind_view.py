@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from sharkpy.commands import CreateView
-from sharkpy.errors import ColumnCountError, ParseError
+from sharkpy.errors import ColumnCountError
 from sharkpy.sql.statements.bind_columns import check_column
 from sharkpy.sql.statements.bind_partition import column_names
 from sharkpy.sql.statements.command_binder import CommandBinder
@@ -20,7 +20,6 @@ def bind_create_view(binder: CommandBinder, or_replace: bool, temporary: bool) -
     names = _view_columns(binder)
     view = CreateView(database, name, Schema(()), "", if_not_exists, or_replace, temporary)
     while not reader.match("AS"):
-        token = reader.current
         if reader.match("COMMENT"):
             view = dataclasses.replace(view, comment=reader.string("a comment"))
         elif reader.match("TBLPROPERTIES"):
@@ -30,7 +29,7 @@ def bind_create_view(binder: CommandBinder, or_replace: bool, temporary: bool) -
         elif reader.word() == "USING":
             raise reader.unsupported("CREATE TEMPORARY VIEW … USING")
         else:
-            raise binder.error("COMMENT, PARTITIONED ON, TBLPROPERTIES or AS expected", token, ParseError)
+            raise reader.error("COMMENT, PARTITIONED ON, TBLPROPERTIES or AS and a query expected")
     return view_of(binder, view, names)
 
 

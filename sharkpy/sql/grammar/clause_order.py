@@ -1,0 +1,49 @@
+"""The order in which the clauses of a query are written, which is not free: LIMIT before ORDER BY is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlglot.tokenizer_core import TokenType
+
+_ORDER = (
+    (TokenType.WHERE,),
+    (TokenType.GROUP_BY,),
+    (TokenType.HAVING,),
+    (TokenType.WINDOW, TokenType.QUALIFY),
+    (TokenType.ORDER_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SORT_BY),
+    (TokenType.LIMIT, TokenType.OFFSET),
+)
+"""Those of one row may change places."""
+_PLACES = {token_type: place for place, row in enumerate(_ORDER) for token_type in row}
+_OF_THE_WHOLE = _PLACES[TokenType.ORDER_BY]
+"""From here on clauses are of the rows of a UNION, not of its parts."""
+_SET_OPERATIONS = (TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT)
+
+ClauseParser = Callable[[Any], tuple[str, Any]]
+
+
+def in_order(parsers: Mapping[TokenType, ClauseParser]) -> dict[TokenType, ClauseParser]:
+    """The parsers of clauses, each of which then looks at the word that comes next."""
+    return {token_type: _checked(token_type, parser) for token_type, parser in parsers.items()}
+
+
+def _checked(token_type: TokenType, parse: ClauseParser) -> ClauseParser:
+    place = _PLACES.get(token_type)
+
+    def parse_clause(parser: Any) -> tuple[str, Any]:
+        word = parser._curr.text.upper()
+        clause = parse(parser)
+        following = parser._curr
+        if place is None or not following:
+            return clause
+        if _PLACES.get(following.token_type, place) < place:
+            parser.raise_error(f"{following.text.upper()} stands before {word}")
+        if following.token_type == token_type:
+            parser.raise_error(f"one {word} expected")
+        if place >= _OF_THE_WHOLE and following.token_type in _SET_OPERATIONS:
+            parser.raise_error(f"parentheses around a query with {word} before {following.text.upper()} expected")
+        return clause
+
+    return parse_clause

@@ -1,0 +1,52 @@
+"""What may have been meant where a query cannot go on: misspelt keywords, and what other systems write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sharkpy.errors import did_you_mean
+
+_KEYWORDS = (
+    *("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "JOIN", "LEFT", "RIGHT", "INNER", "CROSS"),
+    *("LATERAL", "DISTRIBUTE", "CLUSTER", "BETWEEN", "LIKE", "VALUES", "OVERWRITE", "PARTITION", "WHEN", "THEN"),
+)
+_BY = ("GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "PARTITION")
+_FOREIGN: Mapping[str, str] = {
+    "&&": "write AND",
+    "=>": "write >=",
+    "=<": "write <=",
+    "#": "a comment begins with --",
+    "FETCH": "write LIMIT n",
+    "TOP": "write LIMIT n at the end of the query",
+    "EXISTS": "write EXISTS (SELECT …)",
+    "NOT": "a value stands before NOT IN, NOT LIKE and NOT BETWEEN",
+    **dict.fromkeys(("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "SEMI", "ANTI"), "JOIN follows this word"),
+}
+"""By the token that is met, or that comes before it."""
+
+
+def hint_at(tokens: Sequence[Token], found: Token | None) -> str | None:
+    """A hint for the token that nothing could be done with."""
+    if found is None:
+        return None
+    place = next(place for place, token in enumerate(tokens) if token.start == found.start)
+    if [token.text for token in tokens[place : place + 2]] == ["/", "/"]:
+        return _FOREIGN["#"]
+    around = [*tokens[place : place + 1], *tokens[max(place - 1, 0) : place]]
+    words = [token.text.upper() for token in around if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)]
+    for word in words:
+        if word in _BY:
+            return f"write {word} BY"
+        if hint := _FOREIGN.get(word):
+            return hint
+    # `FROM t WHREE a = 1`: what comes first was taken for an alias.
+    hints = (misspelt(word) for word in reversed(words))
+    return next((hint for hint in hints if hint), None)
+
+
+def misspelt(word: str) -> str | None:
+    """A hint where a word is a keyword but for a letter or two."""
+    alike = [keyword for keyword in _KEYWORDS if abs(len(keyword) - len(word)) < 2]
+    return did_you_mean(word, alike) if word.isalpha() and word.upper() not in alike else None

@@ -1,0 +1,26 @@
+"""Where a statement writes what an error is about: errors of running a command know names, not places."""
+
+from __future__ import annotations
+
+import re
+
+from sharkpy.errors import SharkError
+from sharkpy.sql.grammar.parser import place, tokenize
+
+_QUOTED = re.compile(r'"([^"]+)"|\b(?:not found|found) (\S+)')
+
+
+def add_place(error: SharkError, text: str) -> None:
+    """Give an error without a place that of the first token of `text` which its message quotes."""
+    match = _QUOTED.search(error.message)
+    if error.line is not None or match is None:
+        return
+    names = {name.lower() for name in (match[1] or match[2], (match[1] or match[2]).rpartition(".")[2])}
+    try:
+        tokens = tokenize(text)
+    except SharkError:
+        return
+    for token in tokens:
+        if token.text.lower() in names:
+            error.line, error.column = place(text, token.start)
+            return

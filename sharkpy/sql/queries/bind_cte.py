@@ -1,0 +1,61 @@
+"""WITH queries where they are used: as part of each query, or, where that would become too much, as a table."""
+
+from __future__ import annotations
+
+from sharkpy.catalog.model import CacheMode, TableKind
+from sharkpy.catalog.query_table import QueryTable
+from sharkpy.catalog.store import new_table_id
+from sharkpy.expr import SUBQUERIES
+from sharkpy.logical import Distribute, LogicalPlan, Scan
+from sharkpy.sql.context import Context, Cte
+from sharkpy.types import NULL, Field, Schema, is_interval, is_nested
+
+MOST_SOURCES = 16
+"""What a query reads at most for it to be a part of each query that uses it, which then prunes what it reads."""
+
+
+def bind_cte(context: Context, cte: Cte) -> LogicalPlan:
+    """The rows of a CTE, under column ids of their own for each use.
+
+    One that reads much and is used several times is computed once: were it a part of each of its uses, a chain of CTEs
+    that each use the one before twice would double with every link.
+    """
+    if cte.num_uses == 1:
+        return context.bind_query(cte.query, cte.context, None)
+    if not cte.bound:
+        plan = context.bind_query(cte.query, cte.context, None)
+        cte.bound.update(plan=plan, table=_query_table(cte, plan))
+    table: QueryTable | None = cte.bound["table"]
+    if table is not None:
+        names = (column.name for column in table.query.output)
+        columns = tuple(context.column(name, one.dtype) for name, one in zip(names, table.schema, strict=True))
+        return Scan(table, columns, table.schema.names)
+    first: LogicalPlan | None = cte.bound.pop("plan", None)
+    return context.bind_query(cte.query, cte.context, None) if first is None else first
+
+
+def _query_table(cte: Cte, plan: LogicalPlan) -> QueryTable | None:
+    """A table of the rows of `plan`; None where it reads little, or its rows cannot be kept."""
+    is_kept = all(not is_interval(one.dtype) and one.dtype != NULL and not is_nested(one.dtype) for one in plan.output)
+    is_clustered = any(isinstance(node, Distribute) for node in plan.walk())
+    if not is_kept or is_clustered or _num_sources(plan) <= MOST_SOURCES:
+        return None
+    return QueryTable(
+        new_table_id(),
+        "",
+        cte.name,
+        TableKind.TEMPORARY,
+        Schema(tuple(Field(f"c{index}", column.dtype) for index, column in enumerate(plan.output))),
+        properties=(("shark.cache", CacheMode.MEMORY_ONLY.value),),
+        query=plan,
+    )
+
+
+def _num_sources(plan: LogicalPlan) -> int:
+    """The leaves of a plan, those of its subqueries included."""
+    number = 0
+    for node in plan.walk():
+        number += not node.children
+        inner = (part for expr in node.expressions for part in expr.walk() if isinstance(part, SUBQUERIES))
+        number += sum(_num_sources(part.plan) for part in inner)
+    return number

@@ -1,0 +1,122 @@
+"""Many VALUES of plain literals as columns: a tree and a bound expression a value would cost far more than the rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sharkpy.errors import ParseError, SharkError
+from sharkpy.expr import Literal, PythonValue, string_literal
+from sharkpy.given_rows import GivenRows
+from sharkpy.logical import Given
+from sharkpy.sql.context import Context
+from sharkpy.sql.expressions.coercion import unify, with_minimal_literals
+from sharkpy.sql.expressions.literals import negated, number_literal
+from sharkpy.types import BOOLEAN, NULL, DataType, Field, Schema, arrow_schema, to_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEAST_TOKENS = 1_000
+_NUMBER = re.compile(r"\d+\.?\d*([eE][+-]?\d+)?")
+_LITERALS = frozenset((TokenType.NUMBER, TokenType.STRING, TokenType.NULL, TokenType.TRUE, TokenType.FALSE))
+_ROW = (TokenType.L_PAREN,)
+_CELL = (*_LITERALS, TokenType.DASH)
+_BEHIND_SIGN = (TokenType.NUMBER,)
+_BEHIND_CELL = (TokenType.COMMA, TokenType.R_PAREN)
+_BEHIND_ROW = (TokenType.COMMA,)
+Cell = tuple[TokenType, str]
+"""A literal: a number may have a minus before it."""
+
+
+def literal_rows(context: Context, tokens: Sequence[Token]) -> Given | None:
+    """VALUES (…), (…) as the rows that `bind_values` would make of it.
+
+    None where these are few, some are no plain literals, or anything is wrong with them: it then says what.
+    """
+    if len(tokens) < LEAST_TOKENS or tokens[0].token_type != TokenType.VALUES:
+        return None
+    rows = _rows(tokens[1:])
+    if rows is None or any(len(row) != len(rows[0]) for row in rows):
+        return None
+    try:
+        columns = [_column(cells) for cells in zip(*rows, strict=True)]
+    except SharkError:
+        return None
+    known = [column for column in columns if column is not None]
+    return _given(context, known) if len(known) == len(columns) else None
+
+
+def _rows(tokens: Sequence[Token]) -> list[list[Cell]] | None:
+    """The cells between parentheses; None where there is anything but literals."""
+    rows: list[list[Cell]] = []
+    row: list[Cell] = []
+    sign = ""
+    expected: tuple[TokenType, ...] = _ROW
+    for token in tokens:
+        kind = token.token_type
+        if kind not in expected:
+            return None
+        if kind in _LITERALS:
+            row.append((kind, sign + token.text))
+            sign, expected = "", _BEHIND_CELL
+        elif kind == TokenType.DASH:
+            sign, expected = "-", _BEHIND_SIGN
+        elif kind == TokenType.R_PAREN:
+            rows.append(row)
+            row, expected = [], _BEHIND_ROW
+        else:
+            expected = _CELL if row or kind == TokenType.L_PAREN else _ROW
+    return rows if expected is _BEHIND_ROW else None
+
+
+def _column(cells: Sequence[Cell]) -> tuple[DataType, list[PythonValue]] | None:
+    """The type that the values have in common, and the values; None where one takes more than a literal of it."""
+    distinct = dict.fromkeys(cells)
+    unified = unify(with_minimal_literals([_literal(*cell) for cell in distinct]))
+    if unified is None:
+        return None
+    values: dict[Cell, PythonValue] = {}
+    for cell, expr in zip(distinct, unified, strict=True):
+        if not isinstance(expr, Literal):
+            return None
+        values[cell] = expr.value
+    return unified[0].dtype, [values[cell] for cell in cells]
+
+
+def _literal(kind: TokenType, text: str) -> Literal:
+    match kind:
+        case TokenType.STRING:
+            return string_literal(text)
+        case TokenType.NULL:
+            return Literal(None, NULL)
+        case TokenType.NUMBER:
+            unsigned = text.removeprefix("-")
+            if not _NUMBER.fullmatch(unsigned):
+                raise ParseError(f"a number expected, {text} given")
+            literal = number_literal(unsigned)
+            return literal if unsigned == text else negated(literal) or literal
+    return Literal(kind == TokenType.TRUE, BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowRows:
+    """The `RowReader` of Arrow tables."""
+
+    def __call__(self, tables: Iterable[object], _number: int) -> Iterator[pa.RecordBatch]:
+        for table in tables:
+            yield from cast("pa.Table", table).to_batches()
+
+
+def _given(context: Context, columns: Sequence[tuple[DataType, list[PythonValue]]]) -> Given:
+    import pyarrow as pa
+
+    schema = Schema(tuple(Field(f"col{place}", dtype) for place, (dtype, _) in enumerate(columns, start=1)))
+    arrays = [pa.array(values, to_arrow(dtype)) for dtype, values in columns]
+    table = pa.Table.from_arrays(arrays, schema=arrow_schema(schema))
+    rows = GivenRows("VALUES", schema, ArrowRows(), here=(table,), num_rows=table.num_rows)
+    return Given(tuple(context.column(field.name, field.dtype) for field in schema), rows)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+import sharkpy
 from sharkpy.ml.graph.pregel import Messages, Outcome, VertexBlock
 
 Array = npt.NDArray[Any]
@@ -104,3 +106,17 @@ def random_edges(num_vertices: int, num_edges: int, seed: int = 5) -> Edges:
     sources = generator.integers(0, max(1, num_vertices // 2), num_edges).tolist()
     targets = generator.integers(0, num_vertices, num_edges).tolist()
     return list(zip(sources, targets, generator.random(num_edges).tolist(), strict=True))
+
+
+def distances_from(start: int):
+    return lambda vertices: np.where(vertices.ids == start, 0.0, np.inf)
+
+
+SMALL = random_edges(60, 150)
+
+
+def make_roads(context: sharkpy.SharkContext) -> None:
+    source, target, value = columns(SMALL)
+    context.save_as_table(pa.table({"s": source, "t": target, "length": value}), "roads", mode="overwrite")
+    starts = pa.table({"v": np.arange(60), "d": np.where(np.arange(60) == 3, 0.0, np.inf)})
+    context.save_as_table(starts, "road_ends", mode="overwrite")

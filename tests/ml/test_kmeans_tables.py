@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sharkpy
-from sharkpy.errors import DataError, UnsupportedError
+from sharkpy.errors import DataError
 from sharkpy.ml import KMeans
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock
 from sharkpy.types import INT
@@ -50,8 +50,21 @@ def test_the_cluster_is_a_column(context: sharkpy.SharkContext) -> None:
     np.testing.assert_array_equal(np.bincount(table["cluster"].to_numpy()), model.cluster_sizes_)
     assert model.score(rows) == pytest.approx(-model.inertia_)
     assert model.score(X) == pytest.approx(-model.inertia_)
-    with pytest.raises(UnsupportedError, match="distances of the rows of a table"):
-        model.transform(rows)
+
+
+def test_distances_are_a_column(context: sharkpy.SharkContext) -> None:
+    rows = context.sql2rdd("SELECT a, IF(id % 100 = 0, NULL, b) AS b FROM kmeans_points WHERE id <= 300")
+    found = KMeans(4).fit_transform(rows, na="drop")
+    assert [f"{field.name} {field.dtype}" for field in found.schema] == [
+        "a double",
+        "b double",
+        "distances array<double>",
+    ]
+    table = found.to_arrow().to_pandas()
+    assert table["distances"].isna().equals(table["b"].isna())
+    known = table.dropna()
+    expected = KMeans(4).fit(rows, na="drop").transform(known[["a", "b"]].to_numpy())
+    np.testing.assert_allclose(np.stack(known["distances"]), expected, rtol=1e-12)
 
 
 def test_a_table_is_given_by_its_name(context: sharkpy.SharkContext) -> None:

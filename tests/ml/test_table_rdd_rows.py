@@ -11,11 +11,8 @@ from typing import Any
 import cloudpickle
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sharkpy.errors import ColumnNotFoundError, ExecutionError, TypeMismatchError
-from sharkpy.ml.rdd.row_values import values_of
+from sharkpy.errors import ColumnNotFoundError, TypeMismatchError
 from sharkpy.ml.rdd.rows import Row, row_class, rows_of
 from sharkpy.type_parser import parse_type
 from sharkpy.types import BIGINT, INT, STRING, Field, Schema, StructType, arrow_schema
@@ -162,22 +159,3 @@ def test_of_equal_names_the_first_counts() -> None:
 def test_without_columns_rows_are_counted() -> None:
     batch = pa.record_batch({"a": [1, 2, 3]}).select([])
     assert list(rows_of([batch], Schema(()))) == [(), (), ()]
-
-
-TIMES = st.one_of(st.none(), st.datetimes(datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59)))
-
-
-@given(st.lists(TIMES, max_size=20))
-def test_dates_and_times_are_arrows(values: list[datetime.datetime | None]) -> None:
-    stamps = pa.array(values, pa.timestamp("us"))
-    dates = pa.array([value and value.date() for value in values], pa.date32())
-    assert values_of(stamps) == stamps.to_pylist() == values
-    assert values_of(dates) == dates.to_pylist()
-    assert values_of(dates.slice(1)) == dates.slice(1).to_pylist()
-
-
-@pytest.mark.parametrize("number", [-719_163, 2_932_897])
-def test_a_date_that_python_has_not(number: int) -> None:
-    dates = pa.array([None, number], pa.int32()).view(pa.date32())
-    with pytest.raises(ExecutionError, match="outside the years 1 to 9999"):
-        values_of(dates)

@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import inspect
 import traceback
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from sharkpy.commands import DropTable, GenerateTable
-from sharkpy.errors import CancelledError, ExecutionError, InternalError, SharkError, TableExistsError
+from sharkpy.errors import CancelledError, ExecutionError, SharkError, TableExistsError
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.tables import drop_table
-from sharkpy.ml.generate.generated import Generated, generated
+from sharkpy.ml.generate.generated import Generated, generated, naming
 from sharkpy.ml.generate.model_table import TableName, check_free, save_model, table_name
 from sharkpy.ml.generate.relation_arguments import bound_arguments
-from sharkpy.ml.generate.relation_functions import MODEL, built_in
+from sharkpy.ml.generate.relation_functions import MODEL, built_in, of_rows
+from sharkpy.udf import registry
 from sharkpy.udf.user.function import MARK, find
 from sharkpy.udf.user.python_code import RAISED
 from sharkpy.udf.user.relation import PythonRelation
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sharkpy.session import SharkContext
 
 
@@ -43,9 +47,10 @@ def generate(command: GenerateTable, session: SharkContext) -> CommandResult:
     made = generated(function, _called(function, arguments), session)
     if target is None:
         _save_model(made, model, session)
-        return CommandResult(made.table.schema, None, made.batches())
+        return CommandResult(made.table.schema, None, _rows(made, function))
     with session.as_statement() as statement:
-        made.save(target)
+        with naming(function):
+            made.save(target)
         num_rows = statement.rows_written
         try:
             _save_model(made, model, session)
@@ -56,13 +61,17 @@ def generate(command: GenerateTable, session: SharkContext) -> CommandResult:
     return NOTHING
 
 
+def _rows(made: Generated, function: PythonRelation) -> Generator[pa.RecordBatch]:
+    with naming(function):
+        yield from made.batches()
+
+
 def function_of(command: GenerateTable) -> PythonRelation:
-    if MARK not in command.function:
-        return built_in(command.function)
-    function = find(command.function)
-    if not isinstance(function, PythonRelation):
-        raise InternalError(f'"{command.function}" is no function of whole tables')
-    return function
+    found = find(command.function) if MARK in command.function else None
+    if isinstance(found, PythonRelation):
+        return found
+    name = command.function if found is None else found.name
+    return built_in(name) if registry.table_function(command.function) is None else of_rows(name)
 
 
 def _model_name(function: PythonRelation, arguments: inspect.BoundArguments, session: SharkContext) -> TableName | None:

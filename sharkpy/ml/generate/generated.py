@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import contextlib
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharkpy.errors import ExecutionError, SharkError
+from sharkpy.errors import (
+    BindError,
+    DataError,
+    ExecutionError,
+    ParameterError,
+    SharkError,
+    TableExistsError,
+    UnsupportedError,
+)
 from sharkpy.expr import Alias, ColumnRef
 from sharkpy.logical import Given, LogicalPlan, Project
 from sharkpy.ml.generate.model_table import TableName, model_rows, save_model
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
     from sharkpy.udf.user.relation import PythonRelation
 
 WRONG_RESULT = "39000"
+_OF_RESULTS = (BindError, DataError, ParameterError, UnsupportedError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +72,19 @@ def generated(function: PythonRelation, result: object, session: SharkContext) -
         return Generated(_given(model_rows(result), None, session), result, is_model=True)
     if isinstance(result, TableRDD):
         return Generated(result if function.columns is None else _as_declared(result, function))
-    try:
+    with naming(function):
         return Generated(_given(result, function.columns, session))
+
+
+@contextlib.contextmanager
+def naming(function: PythonRelation) -> Iterator[None]:
+    """Errors in what a user's function returned name it; for blocks, workers and disks it is not to be blamed."""
+    try:
+        yield
     except SharkError as error:
+        is_its_own = type(error) is ExecutionError or isinstance(error, _OF_RESULTS)
+        if function.is_built_in or not is_its_own or isinstance(error, TableExistsError):
+            raise
         message = f"the result of the function {function.name}: {error.message}"
         raise ExecutionError(message, hint=error.hint, sqlstate=WRONG_RESULT) from error
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 PREDICT, PROBABILITIES, PROBABILITY = "predict", "predict_proba", "probability"
 """Of a row: the prediction; the probability of each class; and that of the second alone where there are two."""
+LOG_PROBABILITIES, DECISION, DISTANCES = "predict_log_proba", "decision_function", "transform"
+"""Of a row: the logarithm of each probability; the score of each class, or of the second of two; of k-means the
+distance from each centre."""
 _MODELS = 32
 """How many models a process keeps ready."""
 
@@ -66,13 +69,13 @@ class _Method:
     """The method that a model of its own has for it."""
 
 
-def _probabilities(model: Any, columns: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    found: npt.NDArray[Any] = model.predict_proba(np.column_stack(columns))
-    return found
+def _of_matrix(method: str) -> Callable[[Any, list[npt.NDArray[Any]]], npt.NDArray[Any]]:
+    """The model's own method of that name, of arrays."""
+    return lambda model, columns: getattr(model, method)(np.column_stack(columns))
 
 
 def _probability(model: Any, columns: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    found = _probabilities(model, columns)
+    found: npt.NDArray[Any] = model.predict_proba(np.column_stack(columns))
     return found[:, 1] if _is_binary(model) else found
 
 
@@ -80,14 +83,23 @@ def _is_binary(model: Any) -> bool:
     return len(model.classes_) == 2
 
 
+def _number_or_list(model: Any) -> DataType:
+    return DOUBLE if _is_binary(model) else ArrayType(DOUBLE)
+
+
+def _list(_: Any) -> DataType:
+    return ArrayType(DOUBLE)
+
+
 _METHODS: dict[str, _Method] = {
     PREDICT: _Method(
         lambda model, columns: model.predict_arrays(columns), lambda model: model.prediction_type, "predict_arrays"
     ),
-    PROBABILITIES: _Method(_probabilities, lambda _: ArrayType(DOUBLE), "predict_proba"),
-    PROBABILITY: _Method(
-        _probability, lambda model: DOUBLE if _is_binary(model) else ArrayType(DOUBLE), "predict_proba"
-    ),
+    PROBABILITY: _Method(_probability, _number_or_list, "predict_proba"),
+    PROBABILITIES: _Method(_of_matrix(PROBABILITIES), _list, PROBABILITIES),
+    LOG_PROBABILITIES: _Method(_of_matrix(LOG_PROBABILITIES), _list, LOG_PROBABILITIES),
+    DECISION: _Method(_of_matrix(DECISION), _number_or_list, DECISION),
+    DISTANCES: _Method(_of_matrix(DISTANCES), _list, DISTANCES),
 }
 
 

@@ -11,6 +11,7 @@ from sharkpy.errors import BindError, TypeMismatchError, did_you_mean
 from sharkpy.expr import Alias, Expr, Literal
 from sharkpy.logical import LogicalPlan, Project, Values
 from sharkpy.ml.rdd.table_rdd import TableRDD
+from sharkpy.python_values import python_values
 from sharkpy.types import (
     BOOLEAN,
     INTEGER_TYPES,
@@ -69,7 +70,7 @@ def constant_values(exprs: Sequence[Expr], session: SharkContext) -> list[object
 
 
 def _rows(batch: Any) -> Iterator[tuple[object, ...]]:
-    return zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True)
+    return zip(*map(python_values, batch.columns), strict=True)
 
 
 def _parameter(function: PythonRelation, name: str) -> str:

@@ -106,3 +106,10 @@ def built_in(name: str) -> PythonRelation:
     if name not in BUILT_IN:
         raise InternalError(f'nothing is behind the function "{name}"')
     return BUILT_IN[name](name)
+
+
+def of_rows(name: str) -> PythonRelation:
+    """A table function of rows: what it is given is the query that calls it."""
+    signature = inspect.Signature([_Parameter("data", _Parameter.POSITIONAL_OR_KEYWORD)])
+    kinds: dict[str, Kind] = {"data": TABLE}
+    return PythonRelation(name, lambda data: data, signature, kinds, None, place_of(of_rows), is_built_in=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError, ParameterError, UnsupportedError
+from sharkpy.errors import DataError, ParameterError
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock, FeatureBlocks, Matrix
 from sharkpy.ml.features.not_finite import refuse_not_finite
 from sharkpy.ml.features.training_data import training_blocks
@@ -184,14 +184,22 @@ class KMeans(Predictor):
             return self.predict(data)
         return self.labels_ if "labels_" in vars(self) else self.predict(data)
 
-    def transform(self, X: npt.ArrayLike | TableRDD) -> Array:
-        """Distances (rows, n_clusters) from the centres, float64; of arrays and data frames."""
+    @overload
+    def transform(self, X: TableRDD) -> TableRDD: ...
+    @overload
+    def transform(self, X: npt.ArrayLike) -> Array: ...
+    def transform(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
+        """Distances (rows, n_clusters) from the centres, float64; of a TableRDD, it with them as a column `distances`
+        of array<double>."""
         if is_table(X):
-            hint = "predict adds the cluster to a table, map_batches what a function makes of its rows"
-            raise UnsupportedError("distances of the rows of a table", hint=hint)
+            return self._with_column(X, "distances", "transform")
         return np.concatenate(self._input_blocks(X).run(_distances, self.cluster_centers_))
 
-    def fit_transform(self, data: npt.ArrayLike, y: object = None, **options: Any) -> Array:
+    @overload
+    def fit_transform(self, data: TableRDD, y: object = None, **options: Any) -> TableRDD: ...
+    @overload
+    def fit_transform(self, data: npt.ArrayLike, y: object = None, **options: Any) -> Array: ...
+    def fit_transform(self, data: npt.ArrayLike | TableRDD, y: object = None, **options: Any) -> Array | TableRDD:
         return self.fit(data, y, **options).transform(data)
 
     def get_feature_names_out(self, input_features: object = None) -> Array:

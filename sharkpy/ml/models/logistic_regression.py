@@ -137,8 +137,14 @@ class LogisticRegression(Predictor):
         scores: Array = X @ self.coef_.T + self.intercept_
         return scores
 
-    def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Scores (rows, classes); of two classes (rows,), above 0 for the second."""
+    @overload
+    def decision_function(self, X: TableRDD) -> TableRDD: ...
+    @overload
+    def decision_function(self, X: npt.ArrayLike) -> Array: ...
+    def decision_function(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
+        """Scores (rows, classes); of two classes (rows,), above 0 for the second. Of a TableRDD a column `decision`."""
+        if is_table(X):
+            return self._with_column(X, "decision", "decision_function")
         scores = np.concatenate(self._input_blocks(X).run(_block_scores, self))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -150,17 +156,19 @@ class LogisticRegression(Predictor):
         """Probabilities (rows, classes), in the order of `classes_`; of a TableRDD, it with them as a column
         `probabilities` of array<double>."""
         if is_table(X):
-            from sharkpy.ml.generate.model_function import PROBABILITIES
-            from sharkpy.ml.generate.predict_column import with_prediction
-
-            self.check_fitted()
-            return with_prediction(X, self, "probabilities", PROBABILITIES)
+            return self._with_column(X, "probabilities", "predict_proba")
         return np.exp(self.predict_log_proba(X))
 
-    def predict_log_proba(self, X: npt.ArrayLike) -> Array:
-        """Logarithms of probabilities, exact where these are near 0."""
+    @overload
+    def predict_log_proba(self, X: TableRDD) -> TableRDD: ...
+    @overload
+    def predict_log_proba(self, X: npt.ArrayLike) -> Array: ...
+    def predict_log_proba(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
+        """Logarithms of probabilities, exact where these are near 0; of a TableRDD a column `log_probabilities`."""
         from scipy.special import log_expit, log_softmax
 
+        if is_table(X):
+            return self._with_column(X, "log_probabilities", "predict_log_proba")
         scores = np.concatenate(self._input_blocks(X).run(_block_scores, self))
         if scores.shape[1] == 1:
             return np.hstack([log_expit(-scores), log_expit(scores)])

@@ -45,11 +45,15 @@ class Predictor(Estimator):
     def predict(self, X: npt.ArrayLike | TableRDD) -> npt.NDArray[Any] | TableRDD:
         """An array of one value a row of an array; a TableRDD with one more column of a TableRDD, planned lazily."""
         if is_table(X):
-            from sharkpy.ml.generate.predict_column import with_prediction
-
-            self.check_fitted()
-            return with_prediction(X, self)
+            return self._with_column(X)
         return np.concatenate(self._input_blocks(X).run(predicted_block, self))
+
+    def _with_column(self, table: TableRDD, name: str | None = None, method: str = "predict") -> TableRDD:
+        """The table with one more column of what `method` gives."""
+        from sharkpy.ml.generate.predict_column import with_prediction
+
+        self.check_fitted()
+        return with_prediction(table, self, name, method)
 
     def predict_arrays(self, columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
         """Of the features as columns of equal length, in the order of `feature_names_in_`; they may have no rows."""

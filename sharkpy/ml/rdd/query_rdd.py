@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pyspark import RDD, StorageLevel
@@ -13,6 +12,7 @@ from pyspark.serializers import NoOpSerializer
 
 from sharkpy.ml.rdd.actions import iterate_action, run_action
 from sharkpy.ml.rdd.key_hash import FindBuckets, KeyHash
+from sharkpy.ml.rdd.partition_functions import Beside, Composed, flat
 from sharkpy.ml.rdd.task_errors import Elements, Guarded
 
 if TYPE_CHECKING:
@@ -109,6 +109,12 @@ class QueryRDD(RDD[Any]):
         if known is not None and isinstance(known.partitionFunc, KeyHash):
             return int(known.numPartitions)
         return int(super()._defaultReducePartitions())
+
+    def toDF(self, schema: Any = None, sampleRatio: float | None = None) -> Any:  # noqa: N802 - pyspark's
+        """A DataFrame of Spark's, as pyspark's `toDF` makes it; a SparkSession need not be there."""
+        from sharkpy.ml.rdd.data_frame import data_frame
+
+        return data_frame(self, schema, sampleRatio)
 
     # pyspark's own cache
 
@@ -260,17 +266,6 @@ class BarrierRDD(RDDBarrier[Any]):
         return FusedRDD(self.rdd, f, preservesPartitioning, isFromBarrier=True)
 
 
-class Composed:
-    """`second` of what `first` yields."""
-
-    def __init__(self, first: Elements, second: Elements) -> None:
-        self.first = first
-        self.second = second
-
-    def __call__(self, partition: int, items: Iterable[Any]) -> Iterable[Any]:
-        return self.second(partition, self.first(partition, items))
-
-
 _UNKNOWN: Any = object()
 """The partitioner of an RDD that tells only when it is there."""
 
@@ -308,18 +303,6 @@ class RemadeRDD(QueryRDD):
         return False
 
 
-class Beside:
-    """In a task: the elements of a query's own functions before or behind those of another RDD's partition."""
-
-    def __init__(self, own: Elements, *, is_first: bool) -> None:
-        self.own = own
-        self.is_first = is_first
-
-    def __call__(self, partition: int, items: Iterable[Any]) -> Iterable[Any]:
-        own = self.own(partition, ())
-        return chain(own, items) if self.is_first else chain(items, own)
-
-
 def _side_by_side(first: QueryRDD, second: Any) -> Any:
     """The union of RDDs whose partitions of one number have the same keys: partition by partition, nothing moves."""
     if isinstance(first, FusedRDD) and first.is_source and isinstance(second, QueryRDD):
@@ -328,11 +311,7 @@ def _side_by_side(first: QueryRDD, second: Any) -> Any:
         return FusedRDD(first, Beside(second.func, is_first=False), True, sources=second.sources)
     # Whole partitions, as lists, side by side.
     pairs = first.glom().zip(second.glom())
-    return FusedRDD(pairs, _flat, True, partitioner=lambda: first.partitioner)
-
-
-def _flat(_: int, pairs: Iterable[tuple[list[Any], list[Any]]]) -> Iterator[Any]:
-    return chain.from_iterable(map(chain.from_iterable, pairs))
+    return FusedRDD(pairs, flat, True, partitioner=lambda: first.partitioner)
 
 
 _ACTIONS = (

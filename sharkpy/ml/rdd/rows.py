@@ -15,7 +15,7 @@ from typing import Any, ClassVar, SupportsIndex, TypeVar, cast, overload
 import pyarrow as pa
 
 from sharkpy.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
-from sharkpy.ml.rdd.row_values import values_of
+from sharkpy.python_values import python_values
 from sharkpy.type_parser import parse_type
 from sharkpy.types import (
     BIGINT,
@@ -50,12 +50,15 @@ class Row(tuple[Any, ...]):
        (`count`, `index`, …) is reached by `row["count"]`.
     2. `get_int("age")` and its like, by name or position, check the column's type; NULL is None.
     3. Equal, and of the same hash, as the tuple of its values. Pickles by its schema and its values.
+    4. `_fields`, `_asdict` and `_replace` are a namedtuple's: pandas, polars and Spark find the names by them.
     """
 
     __slots__ = ()
     schema: ClassVar[Schema]
     columns: ClassVar[tuple[str, ...]]
     """The names."""
+    _fields: ClassVar[tuple[str, ...]]
+    _field_defaults: ClassVar[dict[str, object]] = {}
     _positions: ClassVar[dict[str, int]]
     _readable: ClassVar[dict[str, dict[str | int, int]]]
     """By getter, the places of the columns that it reads, by name and by place."""
@@ -81,6 +84,14 @@ class Row(tuple[Any, ...]):
     def as_dict(self) -> dict[str, Any]:
         """The values by name, in the order of the columns."""
         return dict(zip(self.columns, self, strict=True))
+
+    def _replace(self, **values: Any) -> Row:
+        """With other values for some names."""
+        for name in values:
+            self._position(name)
+        return tuple.__new__(
+            type(self), (values.get(name, value) for name, value in zip(self.columns, self, strict=True))
+        )
 
     def is_null(self, column: str | int) -> bool:
         return self[column] is None
@@ -158,6 +169,7 @@ class Row(tuple[Any, ...]):
     getBinary, getDate, getTimestamp = get_binary, get_date, get_timestamp  # noqa: N815
     getArray, getMap, getStruct, isNull = get_array, get_map, get_struct, is_null  # noqa: N815
     asDict = as_dict  # noqa: N815
+    _asdict = as_dict
 
     def _position(self, name: str) -> int:
         position = self._positions.get(name.lower())
@@ -239,6 +251,7 @@ def _named_class(name: str) -> type[Row]:
     facts = {
         "schema": schema,
         "columns": schema.names,
+        "_fields": schema.names,
         "_positions": {name.lower(): place for name, place in places.items()} | places,
         "_readable": {getter: _places(schema, reads) for getter, reads in _GETTERS.items()},
     }
@@ -287,7 +300,7 @@ def rows_of(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[Row]:
     for batch in batches:
         if not batch.num_columns:
             yield from repeat(new(made, ()), batch.num_rows)
-        yield from map(new, repeat(made), zip(*map(values_of, batch.columns), strict=True))
+        yield from map(new, repeat(made), zip(*map(python_values, batch.columns), strict=True))
 
 
 def _no_column(name: str, columns: tuple[str, ...]) -> ColumnNotFoundError:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,16 +14,14 @@ from sharkpy.errors import BindError, UnsupportedError
 from sharkpy.logical import LogicalPlan
 from sharkpy.ml.rdd.query_rdd import FusedRDD, SourceBase
 from sharkpy.ml.rdd.query_source import QuerySource
-from sharkpy.ml.rdd.row_values import values_of
-from sharkpy.ml.rdd.rows import Row, rows_of, text_of
+from sharkpy.ml.rdd.row_functions import BatchFunction, EachBatch, KeyedRowFunction, RowFunction, named, num_rows
+from sharkpy.ml.rdd.rows import Row, text_of
 from sharkpy.ml.rdd.table_query import Change, TableQuery
 from sharkpy.types import Field, Schema, arrow_schema
 
 if TYPE_CHECKING:
     from sharkpy.ml.features.feature_rdd import FeatureRDD
     from sharkpy.session import SharkContext
-
-Batches = Callable[[int, Iterable[bytes]], Iterator[pa.RecordBatch]]
 
 
 class TableRDD(FusedRDD):
@@ -114,6 +111,15 @@ class TableRDD(FusedRDD):
             self.schema[name]
         return found[0]
 
+    def toDF(self, schema: Any = None, sampleRatio: float | None = None) -> Any:  # noqa: N802 - pyspark's
+        """A DataFrame of Spark's with the names and types of the columns, or a list of other names."""
+        from sharkpy.ml.rdd.data_frame import data_frame, spark_schema
+
+        if schema is not None and not isinstance(schema, (list, tuple)):
+            return super().toDF(schema, sampleRatio)
+        frame = data_frame(self, spark_schema(self.schema), verify=False)
+        return frame if schema is None else frame.toDF(*schema)
+
     # By column
 
     def map_batches(self, f: Callable[[pa.RecordBatch], Any], schema: object = None) -> Any:
@@ -154,12 +160,12 @@ class TableRDD(FusedRDD):
             runner = self.session.new_runner(plan.label)
             physical = self.session.plan(plan, self._query.snapshot)
             target = arrow_schema(self.schema)
-            batches = [_named(batch, target) for batch in self.session.run_batches(runner, physical)]
+            batches = [named(batch, target) for batch in self.session.run_batches(runner, physical)]
             return pa.Table.from_batches(batches, schema=target)
 
     def count(self) -> int:
         """The number of rows; none of them becomes a Python object."""
-        return int(self.map_batches(_num_rows).sum())
+        return int(self.map_batches(num_rows).sum())
 
     # Kept rows
 
@@ -220,66 +226,3 @@ class KeyedRDD(FusedRDD):
             return None if found is None else Partitioner(found.num_buckets, found)
 
         self._follow(partitioner)
-
-
-@dataclass(frozen=True, slots=True)
-class RowFunction:
-    """From a task's frames to its rows."""
-
-    batches: Batches
-    schema: Schema
-
-    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Row]:
-        return rows_of(self.batches(partition, frames), self.schema)
-
-
-@dataclass(frozen=True, slots=True)
-class KeyedRowFunction:
-    """From a task's frames to its rows with the values of the columns `keys` before each."""
-
-    batches: Batches
-    schema: Schema
-    keys: tuple[int, ...]
-
-    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[tuple[Any, Row]]:
-        for batch in self.batches(partition, frames):
-            parts = [values_of(batch.column(key)) for key in self.keys]
-            keys = parts[0] if len(parts) == 1 else zip(*parts, strict=True)
-            yield from zip(keys, rows_of([batch], self.schema), strict=True)
-
-
-@dataclass(frozen=True, slots=True)
-class BatchFunction:
-    """From a task's frames to its batches under the query's names."""
-
-    batches: Batches
-    schema: pa.Schema
-
-    def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
-        for batch in self.batches(partition, frames):
-            if batch.num_rows:
-                yield _named(batch, self.schema)
-
-
-@dataclass(frozen=True, slots=True)
-class EachBatch:
-    """f of each batch."""
-
-    f: Callable[[pa.RecordBatch], Any]
-
-    def __call__(self, _: int, batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
-        return map(self.f, batches)
-
-
-def _named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    if not schema.names:
-        return batch
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _num_rows(batch: pa.RecordBatch) -> int:
-    return int(batch.num_rows)

@@ -16,7 +16,8 @@ from sharkpy.types import CharType, DataType, Field, Schema, VarcharType, arrow_
 Place = Callable[[int], str]
 """Where the row of that number is, for errors: `row 17 of partition 3 of an RDD`."""
 AN_RDD = "an RDD"
-_FAULTS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
+ARROW_FAULTS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
+"""What Arrow raises where values do not fit a type."""
 _SHOWN = 60
 
 
@@ -72,7 +73,7 @@ def fit(column: Array, field: Field, place: Place) -> Array:
     column = _decoded(column)
     try:
         return _fitted(column, field.dtype)
-    except _FAULTS:
+    except ARROW_FAULTS:
         row = _first_misfit(column, field.dtype)
     raise misfit(field, column[row].as_py(), place(row))
 
@@ -97,7 +98,7 @@ def _decoded(column: Array) -> Array:
 
 
 def _fitted(column: Array, dtype: DataType) -> Array:
-    """The same values in another type; one of _FAULTS where that cannot be."""
+    """The same values in another type; one of ARROW_FAULTS where that cannot be."""
     try:
         given = stored_form(from_arrow(column.type))
     except UnsupportedError as error:
@@ -140,6 +141,6 @@ def _first_misfit(column: Array, dtype: DataType) -> int:
         try:
             _fitted(column.slice(low, middle - low), dtype)
             low = middle
-        except _FAULTS:
+        except ARROW_FAULTS:
             high = middle
     return low

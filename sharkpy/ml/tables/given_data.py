@@ -142,7 +142,10 @@ def _of_rows(rows: Sequence[Any], declared: DeclaredColumns | None) -> GivenRows
     if declared is not None and declared.schema is not None:
         schema = declared.schema
     elif not rows:
-        raise DataError("there are no rows to tell the columns from", hint="give them: schema=…")
+        raise DataError(
+            "there are no rows to tell the columns from",
+            hint="declare them: schema=…, or returns=… of a table function",
+        )
     else:
         schema = _schema_of_rows(rows, declared, label, is_sample=False)
     return GivenRows(label, schema, MixedRows(schema, label), here=rows, num_rows=len(rows))

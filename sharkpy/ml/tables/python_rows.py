@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sharkpy.errors import DataError
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, arrow_column_type, make_schema, renamed
-from sharkpy.ml.tables.fit_columns import Place, fit, misfit, places_from, places_of
+from sharkpy.ml.tables.fit_columns import ARROW_FAULTS, Place, fit, misfit, places_from, places_of
 from sharkpy.sources.arrow import Array, column_type
 from sharkpy.types import ArrayType, DataType, DecimalType, Field, MapType, Schema, StructType, arrow_schema, is_nested
 
@@ -24,7 +24,7 @@ _SAMPLED_DECIMAL = DecimalType(38, 18)
 """Of decimals of which a sample was seen: later ones may have more digits."""
 _EXACT = ("TinyIntType", "SmallIntType", "IntType", "BigIntType", "DateType", "TimestampType")
 """Types for which pyarrow would cut values down to fit; of these the values say their own type first."""
-_FAULTS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, TypeError, ValueError)
+_FAULTS = (*ARROW_FAULTS, OverflowError, TypeError, ValueError)
 
 
 def names_of(row: Any) -> tuple[str, ...] | None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.errors import DataError, ParameterError, UnsupportedError
-from sharkpy.ml.tables.fit_columns import check_count, fit_batch, places_from, places_of
+from sharkpy.ml.tables.fit_columns import ARROW_FAULTS, check_count, fit_batch, places_from, places_of
 from sharkpy.sources.arrow import Array
 from sharkpy.types import Schema
 
@@ -116,7 +116,7 @@ def _of_pandas(frame: Any) -> Tabular:
 def _of_series(name: str, series: Any) -> Array:
     try:
         return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+    except (*ARROW_FAULTS, OverflowError) as error:
         fact = str(error).splitlines()[0]
         raise DataError(f'column "{name}" of the DataFrame is of no one type: {fact}') from None
 
@@ -164,5 +164,5 @@ def _of_numpy(column: Any) -> Array:
         values = values.astype(values.dtype.newbyteorder("="))
     try:
         return pa.array(np.ascontiguousarray(values), mask=mask)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+    except (*ARROW_FAULTS, OverflowError) as error:
         raise DataError(f"a column of the array is of no one type: {str(error).splitlines()[0]}") from None

@@ -138,3 +138,16 @@ def wrong_types(points: TableRDD) -> object:
 @sharkpy.table_function(returns={"n": "int"})
 def wrong_values(points: TableRDD) -> object:
     return [(1,), ("one",)]
+
+
+@sharkpy.table_function
+def no_rows(points: TableRDD) -> object:
+    """Nothing tells its columns."""
+    return []
+
+
+@sharkpy.table_function(returns={"value": "double", "power": "double"})
+def powers(value: float, most: int) -> Iterator[tuple[float, float]]:
+    """A function of rows."""
+    for power in range(1, most + 1):
+        yield value, value**power

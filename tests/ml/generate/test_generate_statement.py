@@ -70,6 +70,13 @@ def test_arguments(argument: str, kind: type) -> None:
         assert one.name == name
 
 
+def test_a_function_of_rows_is_called_by_a_query() -> None:
+    (one,) = _bound("generate stack(2, (select a, a + 1 from t), 3, 4)").arguments
+    assert isinstance(one.value, LogicalPlan)
+    assert [column.name for column in one.value.output] == ["col0", "col1"]
+    assert one.text == "stack(2, (select a, a + 1 from t), 3, 4)"
+
+
 def test_a_table_is_all_its_columns() -> None:
     (one,) = _bound("generate kmeans(t)").arguments
     assert isinstance(one.value, LogicalPlan)
@@ -82,7 +89,10 @@ def test_a_table_is_all_its_columns() -> None:
         ("generate kmean(t)", 10, 'no function "kmean".*did you mean "kmeans"'),
         ("generate abs(t)", 10, '"abs" is no function of whole tables'),
         ("generate count(t)", 10, '"count" is no function of whole tables'),
-        ("generate explode(t)", 10, '"explode" is no function of whole tables'),
+        ("generate explode(t)", 10, "the function explode does not take"),
+        ("generate explode(t, t)", 21, "a function of rows takes one table"),
+        ("generate explode(k => t)", 18, "an argument without a name expected"),
+        ("generate explode((select z from t))", 26, 'no column "z"'),
         ("generate kmeans(nowhere)", 17, "Table not found nowhere"),
         ("generate kmeans(t, other.nowhere)", 20, "Table not found other.nowhere"),
         ("generate kmeans((select z from t))", 25, 'no column "z"'),

@@ -1,0 +1,36 @@
+"""Functions of an RDD's partitions made of others; apart from the RDDs, as workers import this file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from sharkpy.ml.rdd.task_errors import Elements
+
+
+class Composed:
+    """`second` of what `first` yields."""
+
+    def __init__(self, first: Elements, second: Elements) -> None:
+        self.first = first
+        self.second = second
+
+    def __call__(self, partition: int, items: Iterable[Any]) -> Iterable[Any]:
+        return self.second(partition, self.first(partition, items))
+
+
+class Beside:
+    """In a task: the elements of a query's own functions before or behind those of another RDD's partition."""
+
+    def __init__(self, own: Elements, *, is_first: bool) -> None:
+        self.own = own
+        self.is_first = is_first
+
+    def __call__(self, partition: int, items: Iterable[Any]) -> Iterable[Any]:
+        own = self.own(partition, ())
+        return chain(own, items) if self.is_first else chain(items, own)
+
+
+def flat(_: int, pairs: Iterable[tuple[list[Any], list[Any]]]) -> Iterator[Any]:
+    return chain.from_iterable(map(chain.from_iterable, pairs))

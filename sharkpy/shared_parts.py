@@ -43,13 +43,15 @@ class SharedParts:
     def _open_catalog(self, warehouse: str) -> Catalog:
         """Over the warehouse's own store, or over a Hive metastore, which is asked when it is needed."""
         if self.conf.value(settings.METASTORE) == settings.EMBEDDED:
-            return Catalog(warehouse)
+            return _swept(Catalog(warehouse))
         from sharkpy.catalog.metastore.hive_tables import HiveTables
         from sharkpy.execution.spark.metastore import JvmMetastore, metastore_place
 
         place = metastore_place(self.conf, warehouse)
         metastore = self.metastore = JvmMetastore(lambda: self.engine.jvm, place)
-        return Catalog(warehouse, f"metastore-{place.digest}.sqlite", lambda file, _: HiveTables(file, metastore))
+        return _swept(
+            Catalog(warehouse, f"metastore-{place.digest}.sqlite", lambda file, _: HiveTables(file, metastore))
+        )
 
     def join(self, session: SharkContext) -> str:
         """Take `session` in; a name for it that no other has."""
@@ -109,3 +111,12 @@ class SharedParts:
                 self._engine.stop()
         finally:
             self.catalog.close()
+
+
+def _swept(catalog: Catalog) -> Catalog:
+    """Without what killed processes have left in folders of data."""
+    if catalog.unfinished.has_others:
+        from sharkpy.execution.commands.writes.abandoned import sweep_abandoned
+
+        sweep_abandoned(catalog)
+    return catalog

@@ -8,6 +8,8 @@ from enum import Enum
 from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
 from sharkpy.types import Schema
 
+PURGE_PROPERTY = "external.table.purge"
+
 
 class TableKind(Enum):
     MANAGED = "MANAGED_TABLE"
@@ -144,6 +146,12 @@ class Table:
     def view_database(self) -> str:
         """The database that names in a view's text are looked up in: Spark notes another one than the view's own."""
         return dict(self.properties).get("view.catalogAndNamespace.part.1", self.database)
+
+    @property
+    def owns_data(self) -> bool:
+        """Whether its files are deleted by DROP and TRUNCATE: an external table's too, where it asks for that."""
+        is_purged = dict(self.properties).get(PURGE_PROPERTY, "").lower() == "true"
+        return self.kind is TableKind.MANAGED or (self.kind is TableKind.EXTERNAL and is_purged)
 
     @property
     def cache_mode(self) -> CacheMode:

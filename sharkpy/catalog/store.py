@@ -25,6 +25,7 @@ from sharkpy.catalog.resources import Resources
 from sharkpy.catalog.serialize import table_to_json
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json, statistics_to_json
 from sharkpy.catalog.table_store import TableStore
+from sharkpy.catalog.unfinished_writes import UnfinishedWrites
 from sharkpy.errors import (
     BindError,
     ConfigurationError,
@@ -69,6 +70,7 @@ class Catalog:
             raise ConfigurationError(f'warehouse "{self.warehouse_dir}" cannot be written: {error.strerror}') from None
         self._file = CatalogFile(str(Path(self.state_dir, file_name)), self.warehouse_dir)
         self._store = store(self._file, self.warehouse_dir)
+        self.unfinished = UnfinishedWrites(str(Path(self.state_dir, "unfinished", Path(file_name).stem)))
         self.readers = FolderReaders(str(Path(self.state_dir, "readers")))
         self._temporary: dict[tuple[str, str], Table] = {}
         self.functions = FunctionCatalog(self._file)
@@ -87,6 +89,7 @@ class Catalog:
     def close(self) -> None:
         self._file.close()
         self.readers.close()
+        self.unfinished.close()
 
     def for_session(self) -> Catalog:
         """The same databases and tables with temporary ones of its own; it ends with this one."""
@@ -258,12 +261,12 @@ class Catalog:
         current = self._store.current(table)
         if current is None:
             raise TableNotFoundError(f"Table not found {table.name}")
-        if table.kind is TableKind.MANAGED:
+        if table.owns_data:
             for one in self.partitions(table):
                 self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", one.folder(table))
         self._store.remove(current)
         self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
-        if table.kind is TableKind.MANAGED and table.location is not None:
+        if table.owns_data and table.location is not None:
             self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", table.location)
 
     def alter_table(

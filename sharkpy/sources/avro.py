@@ -19,7 +19,7 @@ from sharkpy.errors import SourceError, UnsupportedError
 from sharkpy.sources.arrow import column_type
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.convert import convert
-from sharkpy.sources.failures import io_error, no_places
+from sharkpy.sources.failures import io_error
 from sharkpy.sources.hadoop_codecs import CODECS, OUTPUT_CODEC, codec_of_class
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import check_unchanged
@@ -83,15 +83,6 @@ class AvroSource:
                     yield rows.batch(records)
         except OSError as error:
             raise io_error(error, split.path) from None
-
-    def read_placed(
-        self,
-        split: Split,
-        schema: Schema,  # noqa: ARG002 - the protocol's
-        names: Sequence[str],  # noqa: ARG002 - the protocol's
-        metrics: ReadMetrics,  # noqa: ARG002 - the protocol's
-    ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
-        raise no_places(split)
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         import fastavro

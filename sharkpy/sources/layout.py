@@ -91,13 +91,16 @@ def list_partition_files(location: str, newest: int | None, partition: str) -> l
 
 def new_staging(location: str) -> str:
     """A new folder beside the data, invisible to readers; its name tells which process it belongs to."""
-    path = local_path(location)
-    staging = Path(staging_path(path))
+    return make_staging(staging_path(local_path(location)))
+
+
+def make_staging(staging: str) -> str:
+    """The folder of a name from `staging_path`."""
     try:
-        staging.mkdir(parents=True)
+        Path(staging).mkdir(parents=True)
     except OSError as error:
-        raise io_error(error, path) from None
-    return str(staging)
+        raise io_error(error, str(Path(staging).parent)) from None
+    return staging
 
 
 def staged_subfolder(staging_dir: str, name: str) -> str:
@@ -179,7 +182,7 @@ def place_generation(staging_dir: str, location: str, newest: int | None, overwr
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
         if newest is not None:
-            _remove_beyond(path, newest)
+            remove_beyond(path, newest)
         return _rename_to_next(staging_dir, path, "base" if overwrite else "delta")
     except OSError as error:
         raise io_error(error, path) from None
@@ -210,7 +213,31 @@ def _sync_many(paths: Sequence[str]) -> None:
         raise io_error(error, paths[0]) from None
 
 
-def _remove_beyond(path: str, newest: int) -> None:
+def remove_first_generations(location: str) -> None:
+    """What a CREATE TABLE AS has put in a new folder; then the folder, where it holds nothing else."""
+    for folder, names, _ in os.walk(location):
+        if "base_0000001" in names:
+            _remove(Path(folder, "base_0000001"))
+    remove_empty(location)
+
+
+def remove_empty(location: str) -> None:
+    """Folders that hold nothing, at and below `location`."""
+    for folder, _, _ in os.walk(location, topdown=False):
+        remove_empty_one(folder)
+
+
+def remove_empty_one(folder: str) -> bool:
+    """Whether the folder held nothing, and is gone."""
+    try:
+        Path(folder).rmdir()
+    except OSError:
+        return False
+    return True
+
+
+def remove_beyond(path: str, newest: int) -> None:
+    """Generations after `newest`, which nobody sees."""
     for name in _names(path):
         if (match := _GENERATION.fullmatch(name)) and int(match.group(2)) > newest:
             _remove(Path(path, name))
@@ -328,7 +355,7 @@ def _sync_one(path: str) -> None:
 
 
 def _names(path: str) -> list[str]:
-    return [entry.name for entry in Path(path).iterdir()]
+    return os.listdir(path)  # noqa: PTH208  a Path for each of thousands of folders would cost more than the listing
 
 
 def _is_hidden_name(name: str) -> bool:

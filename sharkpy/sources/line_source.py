@@ -33,9 +33,6 @@ class LineSource:
         _encoding(properties)
         self.rows.check(schema, properties)
 
-    def infer_schema(self, path: str) -> Schema:
-        raise UnsupportedError(f'text file "{path}" has no schema: name the columns')
-
     def splits(
         self,
         files: Sequence[DataFile],

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.orc
 
 from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
-from sharkpy.sources.failures import format_error, no_places
+from sharkpy.sources.failures import format_error
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
@@ -64,15 +64,6 @@ class OrcSource:
             else:
                 table = conform(pa.Table.from_batches([batch]), found, schema, names, split.path)
                 yield from batches_of(table, max(batch.num_rows, 1))
-
-    def read_placed(
-        self,
-        split: Split,
-        schema: Schema,  # noqa: ARG002 - the protocol's
-        names: Sequence[str],  # noqa: ARG002 - the protocol's
-        metrics: ReadMetrics,  # noqa: ARG002 - the protocol's
-    ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
-        raise no_places(split)
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         target, num_rows = arrow_schema(schema), 0

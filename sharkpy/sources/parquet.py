@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
-from sharkpy.sources.failures import format_error, no_places
+from sharkpy.sources.failures import format_error
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
@@ -29,6 +30,7 @@ from sharkpy.types import (
 )
 
 ROW_GROUP_ROWS = 1_000_000
+_KNOWN_FILES = 10_000
 _DICTIONARY_VALUE_BYTES = 3
 """A string takes four bytes for its length alone where it is not a code."""
 _TEXTS: dict[pa.DataType, pa.DataType] = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}
@@ -58,20 +60,19 @@ class ParquetSource:
         properties: Properties,
         split_bytes: int,
     ) -> list[Split]:
-        splits = []
-        for file in files:
-            with _open(file.path) as parquet:
-                sizes = _group_sizes(parquet.metadata)
-                plain = _plain_file(parquet, schema, sizes)
-            for start, length in packed([sum(size) for size, _ in sizes], split_bytes):
-                rows = sum(rows for _, rows in sizes[start : start + length])
-                splits.append(Split.of(file, self.name, properties, start, length, rows, plain))
-        return splits
+        splits_of_file = _known_splits(schema, properties, split_bytes)
+        return [split for file in files for split in splits_of_file(file)]
 
     def read(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
     ) -> Iterator[pa.RecordBatch]:
         check_unchanged(split)
+        if not names:
+            rows = split.num_rows or 0
+            if metrics is not None:
+                metrics.rows += rows
+            yield row_count_batch(rows)
+            return
         with _open(split.path) as file:
             found = file_columns(file.schema_arrow.names, schema, names)
             for group in range(split.start, split.start + split.length):
@@ -79,9 +80,6 @@ class ParquetSource:
                 if metrics is not None:
                     metrics.rows += rows
                     metrics.bytes += _column_bytes(file.metadata, group, set(found.values()))
-                if not found and not names:
-                    yield row_count_batch(rows)
-                    continue
                 try:
                     table = file.read_row_group(group, columns=list(found.values()), use_threads=pa.cpu_count() > 1)
                 except (pa.ArrowException, OSError) as error:
@@ -110,23 +108,42 @@ class ParquetSource:
                 raise format_error(split.path, "Parquet", error) from None
         return conform(table, found, schema, schema.names, split.path, coded)
 
-    def read_placed(
-        self,
-        split: Split,
-        schema: Schema,  # noqa: ARG002 - the protocol's
-        names: Sequence[str],  # noqa: ARG002 - the protocol's
-        metrics: ReadMetrics,  # noqa: ARG002 - the protocol's
-    ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
-        raise no_places(split)
-
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         target, num_rows = arrow_schema(schema), 0
         codec = _COMPRESSIONS.get(dict(properties).get("parquet.compression", "snappy").lower(), "snappy")
-        with output_file(path) as file, pq.ParquetWriter(file, target, compression=codec) as writer:
+        with (
+            output_file(path) as file,
+            pq.ParquetWriter(file, target, compression=codec, write_page_checksum=True) as writer,
+        ):
             for table in _groups(batches, target):
                 writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
                 num_rows += table.num_rows
         return num_rows
+
+
+@functools.lru_cache(maxsize=8)
+def _known_splits(schema: Schema, properties: Properties, split_bytes: int) -> Callable[[DataFile], tuple[Split, ...]]:
+    """The splits of a file; its footer is read once, for a DataFile says which content it has."""
+
+    @functools.lru_cache(maxsize=_KNOWN_FILES)
+    def splits_of_file(file: DataFile) -> tuple[Split, ...]:
+        with _open(file.path) as parquet:
+            sizes = _group_sizes(parquet.metadata)
+            plain = _plain_file(parquet, schema, sizes)
+        return tuple(
+            Split.of(
+                file,
+                ParquetSource.name,
+                properties,
+                start,
+                length,
+                sum(rows for _, rows in sizes[start : start + length]),
+                plain,
+            )
+            for start, length in packed([sum(size) for size, _ in sizes], split_bytes)
+        )
+
+    return splits_of_file
 
 
 def packed(sizes: Sequence[int], split_bytes: int) -> Iterator[tuple[int, int]]:
@@ -182,6 +199,8 @@ def _open(
             read_dictionary=list(dictionaries or ()),
             memory_map=True,
             coerce_int96_timestamp_unit="us",
+            # Of pages that have a checksum: a damaged one would give other values without a word.
+            page_checksum_verification=True,
         )
     except (pa.ArrowException, OSError) as error:
         raise format_error(path, "Parquet", error) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -18,6 +19,12 @@ def value_array(texts: Sequence[str | None], dtype: DataType) -> Array:
     if is_string(dtype):
         return text
     return lenient(text, dtype).cast(column_type(dtype))
+
+
+@functools.lru_cache(maxsize=10_000)
+def single_value(text: str | None, dtype: DataType) -> Array:
+    """`value_array` of one text: thousands of Hive partitions have few values of a column."""
+    return value_array([text], dtype)
 
 
 def typed_values(names: Sequence[str], schema: Schema) -> list[tuple[object, ...]]:

@@ -12,10 +12,12 @@ from sharkpy.catalog.serialize import form_from_text
 from sharkpy.catalog.virtual_columns import BLOCK_OFFSET, FILE_NAME
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.convert import convert_columns
+from sharkpy.sources.failures import no_places
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.parquet import ParquetSource
-from sharkpy.sources.partition_values import value_array
+from sharkpy.sources.partition_values import single_value
 from sharkpy.sources.registry import source
+from sharkpy.sources.source import PlacedSource
 from sharkpy.sources.split import Split
 from sharkpy.types import STRING, DataType, Schema, arrow_schema
 
@@ -32,7 +34,7 @@ def read_split(
         return
     values = partition_values(split.partition)
     in_files = Schema(tuple(field for field in schema if field.name not in values and field.name not in virtual))
-    constants = {name: value_array([values[name]], schema[name].dtype) for name in names if name in values}
+    constants = {name: single_value(values[name], schema[name].dtype) for name in names if name in values}
     if FILE_NAME in virtual:
         constants[FILE_NAME] = pa.array([f"file:{Path(split.path)}"])
     stored = [name for name in names if name not in values and name not in virtual]
@@ -64,8 +66,10 @@ def _read_unplaced(
 def _read_placed(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
 ) -> Iterator[tuple[pa.RecordBatch, Array | None]]:
-    """As `_read_unplaced`, with BLOCK__OFFSET__INSIDE__FILE."""
+    """As `_read_unplaced`, with BLOCK__OFFSET__INSIDE__FILE; UnsupportedError where the format has no such places."""
     reader = source(split.format)
+    if not isinstance(reader, PlacedSource):
+        raise no_places(split)
     written = form_from_text(split.form)[1]
     there = schema.select(names) if written is None else _written_columns(written, schema, names)
     for batch, places in reader.read_placed(split, written or schema, there.names, metrics):
@@ -103,7 +107,7 @@ def read_split_coded(split: Split, schema: Schema, metrics: ReadMetrics) -> Iter
     for name in schema.names:
         if name in values:
             dtype = schema[name].dtype
-            constant = value_array([values[name]], dtype)
+            constant = single_value(values[name], dtype)
             table = table.append_column(name, coded(constant, dtype, table.num_rows))
     yield table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
@@ -48,10 +48,15 @@ class Source(Protocol):
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
     ) -> Iterator[pa.RecordBatch]: ...
 
+    def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int: ...
+
+
+@runtime_checkable
+class PlacedSource(Source, Protocol):
+    """A format whose rows have places in their file, which BLOCK__OFFSET__INSIDE__FILE shows."""
+
     def read_placed(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
     ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
-        """As `read`, with the value of BLOCK__OFFSET__INSIDE__FILE for each row; UnsupportedError where it has none."""
+        """As `read`, with the place of each row."""
         ...
-
-    def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int: ...

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import BindError, NotAllowedError, SharkError, SourceError
+from sharkpy.errors import BindError, NotAllowedError, SharkError, SourceError, TableNotFoundError
+from sharkpy.execution.commands import export_table
 from sharkpy.restrictions import Restrictions
 
 
@@ -128,3 +129,31 @@ def test_a_failure_makes_no_table(
     assert not (tmp_path / "z").exists()
     context.sql(f"IMPORT TABLE n FROM '{tmp_path}/t'")
     assert len(rows(context, "n")) == 3
+
+
+@pytest.mark.parametrize("kind", ["", "PARTITIONED BY (p INT)"])
+@pytest.mark.parametrize("moment", ["before", "between", "behind"])
+def test_a_table_is_dropped_while_it_is_imported(
+    context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, moment: str
+) -> None:
+    """By another session: nothing is left where it was."""
+    context.sql(f"CREATE TABLE source (a INT) {kind}")
+    context.sql(f"INSERT INTO source VALUES (1{', 2' if kind else ''})")
+    context.sql(f"EXPORT TABLE source TO '{tmp_path}/dropped'")
+    context.sql(f"CREATE TABLE gone (a INT) {kind}")
+    name, module = {
+        "before": ("table_staging", export_table),
+        "between": ("_copy", export_table),
+        "behind": ("publish", export_table),
+    }[moment]
+    original = getattr(module, name)
+
+    def dropping(*arguments: object) -> object:
+        context.new_session().sql("DROP TABLE IF EXISTS gone")
+        return original(*arguments)
+
+    monkeypatch.setattr(module, name, dropping)
+    with pytest.raises(TableNotFoundError, match="Table not found gone"):
+        context.sql(f"IMPORT TABLE gone FROM '{tmp_path}/dropped'")
+    location = context.catalog.managed_location("default", "gone")
+    assert not Path(location).exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,8 +16,10 @@ from sharkpy.execution.commands.partition_insert import write_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import (
+    EXTERNAL,
     check_properties,
     check_storage,
+    kind_of_property,
     managed_folder,
     storage_format,
     stored_query,
@@ -28,6 +29,7 @@ from sharkpy.execution.commands.storage import (
 from sharkpy.execution.commands.tables import release_dropped
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.publish import publish
+from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.tasks.row_buckets import bucketing
@@ -84,6 +86,9 @@ def _table(command: CreateTable, session: CommandSession, old: Table | None) -> 
     schema = Schema((*columns, *fields[num_stored:]))
     check_storage(storage, schema.select([column.name for column in columns]))
     table_id, kind = new_table_id(), command.kind
+    if kind is TableKind.MANAGED and EXTERNAL in dict(properties):
+        kind = kind_of_property(dict(properties)[EXTERNAL])
+    properties = tuple(pair for pair in properties if pair[0] != EXTERNAL)
     location = None if command.location is None else managed_folder(command.location, kind, session)
     mode = dict(properties).get("shark.cache", "").upper()
     is_blocks = mode == CacheMode.MEMORY_ONLY.value and not command.partition_columns
@@ -149,7 +154,7 @@ def _create_partitioned(table: Table, query: LogicalPlan, session: CommandSessio
     """As `_create_from_query`; each Hive partition has a folder of its own."""
     location = table.location or ""
     was_there = Path(location).is_dir()
-    staging = layout.new_staging(location)
+    staging = new_staging(location, session, is_new=not was_there)
     try:
         spec = tuple((name, None) for name in table.partition_columns)
         names = write_partitions(table, query, spec, staging, session)
@@ -158,25 +163,19 @@ def _create_partitioned(table: Table, query: LogicalPlan, session: CommandSessio
             table, publish=lambda: publish([write], session.catalog), replace=replace
         )
     except BaseException:
-        layout.discard_staging(staging)
+        discard_staging(staging, session)
         if not was_there:
-            _remove_empty(location)
+            layout.remove_empty(location)
         raise
+    discard_staging(staging, session)
     load_new_blocks(created, session)
-
-
-def _remove_empty(location: str) -> None:
-    """Folders that hold nothing, at and below `location`."""
-    for folder, _, _ in os.walk(location, topdown=False):
-        with suppress(OSError):
-            Path(folder).rmdir()
 
 
 def _create_from_query(table: Table, query: LogicalPlan, session: CommandSession, replace: bool) -> None:
     """Files left at the place by others are hidden by the new base."""
     location = table.location or ""
     was_there = Path(location).is_dir()
-    staging = layout.new_staging(location)
+    staging = new_staging(location, session, is_new=not was_there)
     published: list[str | None] = []
 
     def put_in_place() -> None:
@@ -195,11 +194,12 @@ def _create_from_query(table: Table, query: LogicalPlan, session: CommandSession
             replace=replace,
         )
     except BaseException:
-        layout.discard_staging(staging)
+        discard_staging(staging, session)
         for folder in published:
             layout.discard_staging(folder or staging)
         if not was_there:
             with suppress(OSError):
                 Path(location).rmdir()
         raise
+    discard_staging(staging, session)
     load_new_blocks(created, session)

@@ -10,7 +10,7 @@ from sharkpy.catalog.model import BucketSpec, Constraint, StorageFormat, Table
 from sharkpy.catalog.table_statistics import TableStatistics
 from sharkpy.execution.commands.current_statistics import current_statistics
 from sharkpy.execution.commands.session import CommandSession
-from sharkpy.execution.commands.table_facts import time_text
+from sharkpy.execution.commands.table_facts import shown_properties, time_text
 
 Row = tuple[str | None, str | None, str | None]
 BLANK: Row = ("", None, None)
@@ -27,7 +27,7 @@ def table_details(table: Table, session: CommandSession) -> Iterator[Row]:
     if table.location is not None:
         yield "Location:", table.location, None
     yield "Table Type:", table.kind.value, None
-    parameters = dict(table.properties) | _statistics(current_statistics(table, None, session))
+    parameters = dict(shown_properties(table)) | _statistics(current_statistics(table, None, session))
     if table.comment is not None:
         parameters["comment"] = table.comment
     yield from _parameters("Table Parameters:", parameters)
@@ -127,7 +127,7 @@ def table_summary(table: Table) -> str:
         f"FieldSchema(name:{field.name}, type:{field.dtype}, comment:{field.comment or 'null'})"
         for field in table.schema
     )
-    parameters = ", ".join(f"{key}={value}" for key, value in sorted(table.properties))
+    parameters = ", ".join(f"{key}={value}" for key, value in shown_properties(table))
     view = f", viewOriginalText:{table.view_text}, viewExpandedText:{table.view_text}" if table.is_view else ""
     return (
         f"Table(tableName:{table.name}, dbName:{table.database}, createTime:{int(table.created_at)}, "

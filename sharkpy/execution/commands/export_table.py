@@ -22,6 +22,7 @@ from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import managed_folder
 from sharkpy.execution.commands.writes.directory import Directory
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.staging import new_staging, table_staging, while_known
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.tables.table_files import table_files
@@ -99,7 +100,8 @@ def import_table(command: ImportTable, session: CommandSession) -> CommandResult
     known = {one.name for one in session.catalog.partitions(old)}
     if there := known.intersection(export.partitions):
         raise BindError(f"{old.qualified_name} has the partition {min(there)} already", sqlstate=_EXISTS)
-    write = _staged(export, old, session)
+    with while_known(old, session):
+        write = _staged(export, old, table_staging(old, old.location or "", session), session)
     with discarding([write]):
         publish([write], session.catalog)
     return NOTHING
@@ -159,13 +161,13 @@ def _import_new(export: _Export, table: Table, command: ImportTable, session: Co
         return
     if table.location is not None and Path(table.location).is_dir() and any(Path(table.location).iterdir()):
         raise BindError(f'folder "{table.location}" is not empty', sqlstate=_EXISTS)
-    write = _staged(export, table, session)
+    write = _staged(export, table, new_staging(table.location or "", session), session)
     with discarding([write]):
         session.catalog.create_table(table, publish=lambda: publish([write], session.catalog))
 
 
-def _staged(export: _Export, table: Table, session: CommandSession) -> StagedWrite:
-    staging = layout.new_staging(table.location or "")
+def _staged(export: _Export, table: Table, staging: str, session: CommandSession) -> StagedWrite:
+    """The exported files in `staging`, which is not made anew where it went away with the table."""
     write: StagedWrite
     if table.is_partitioned:
         write = TablePartitions(table, staging, export.partitions, False, session)
@@ -174,8 +176,7 @@ def _staged(export: _Export, table: Table, session: CommandSession) -> StagedWri
     try:
         with _errors(str(export.folder)):
             for name in export.partitions if table.is_partitioned else (DATA,):
-                folder = Path(staging, name if table.is_partitioned else "")
-                folder.mkdir(parents=True, exist_ok=True)
+                folder = Path(layout.staged_subfolder(staging, name if table.is_partitioned else ""))
                 files = export.files(name)
                 for path in files:
                     session.restrictions.check_path(path)

@@ -16,7 +16,7 @@ from sharkpy.execution.commands.partition_spec import spec_name
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
-from sharkpy.execution.commands.writes.staging import table_staging
+from sharkpy.execution.commands.writes.staging import discard_staging, table_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles, table_folder
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.expr import ColumnRef
@@ -58,7 +58,7 @@ def _insert_rows(command: LoadData, sources: Sequence[str], session: CommandSess
     except OSError as error:
         raise io_error(error, command.path) from None
     finally:
-        layout.discard_staging(folder)
+        discard_staging(folder, session)
 
 
 def _take_files(command: LoadData, sources: Sequence[str], session: CommandSession) -> None:

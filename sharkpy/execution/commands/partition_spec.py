@@ -13,7 +13,7 @@ from sharkpy.errors import BindError, TypeMismatchError
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.expr import Alias, Cast, string_literal
 from sharkpy.logical import Project, Values
-from sharkpy.sources.partition_values import typed_values, value_array
+from sharkpy.sources.partition_values import single_value, typed_values
 from sharkpy.types import INTEGER_TYPES, STRING, DataType
 
 NOT_FOUND = "42S02"
@@ -54,7 +54,7 @@ def _typed(column: str, text: str, dtype: DataType) -> object:
     """A value as Python's; None is the default value."""
     if text == DEFAULT_VALUE:
         return None
-    value = value_array([text], dtype)[0].as_py()
+    value = single_value(text, dtype)[0].as_py()
     if value is None:
         message = f'"{text}" is not a value of the {dtype} partition column "{column}"'
         raise TypeMismatchError(message, sqlstate="22018")

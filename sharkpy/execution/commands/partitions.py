@@ -69,7 +69,7 @@ def drop_partitions(command: DropPartitions, session: CommandSession) -> Command
             if not found and not command.if_exists:
                 raise no_such_partition(table, ", ".join(f"{name} {sign} '{text}'" for name, sign, text in terms))
             gone |= {one.name: one for one in found}
-        changes.drop(gone.values(), with_data=table.kind is TableKind.MANAGED)
+        changes.drop(gone.values(), with_data=table.owns_data)
     session.catalog.collect_garbage()
     if not table.is_view:
         load_new_blocks(table, session)

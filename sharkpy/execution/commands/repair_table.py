@@ -14,7 +14,7 @@ from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.sources.failures import io_error
-from sharkpy.sources.partition_values import value_array
+from sharkpy.sources.partition_values import single_value
 
 Values = tuple[str, ...]
 
@@ -61,7 +61,7 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges) -> I
 def _fits(table: Table, values: Values) -> bool:
     """Whether each value is one of its column's type."""
     pairs = zip(table.partition_schema, values, strict=True)
-    return all(text == DEFAULT_VALUE or value_array([text], field.dtype).null_count == 0 for field, text in pairs)
+    return all(text == DEFAULT_VALUE or single_value(text, field.dtype).null_count == 0 for field, text in pairs)
 
 
 def _folders(path: str, columns: tuple[str, ...]) -> Iterator[tuple[str, Values | None]]:

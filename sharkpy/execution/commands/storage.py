@@ -30,6 +30,8 @@ from sharkpy.types import NULL, STRING, ArrayType, DataType, MapType, Schema, St
 
 Properties = tuple[tuple[str, str], ...]
 CACHE_PROPERTY = "shark.cache"
+EXTERNAL = "EXTERNAL"
+"""The property that makes a table external, or managed again; it is the table's kind and not kept beside it."""
 
 
 def check_properties(properties: Sequence[tuple[str, str]]) -> None:
@@ -52,6 +54,14 @@ def _check_policy(properties: dict[str, str]) -> None:
     except ValueError:
         hint = "All, LRU(n) or FIFO(n) with n from 1"
         raise ConfigurationError(f'"{policy}" is not a value of {POLICY_KEY}', hint=hint, sqlstate="22023") from None
+
+
+def kind_of_property(external: str) -> TableKind:
+    """What the value of EXTERNAL makes a table."""
+    kinds = {"true": TableKind.EXTERNAL, "false": TableKind.MANAGED}
+    if external.lower() not in kinds:
+        raise ConfigurationError(f'"{external}" is not a value of {EXTERNAL}', hint="TRUE or FALSE", sqlstate="22023")
+    return kinds[external.lower()]
 
 
 def with_cache_property(name: str, properties: Properties, conf: Conf) -> Properties:

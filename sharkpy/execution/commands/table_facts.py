@@ -24,6 +24,17 @@ _TYPES = {
 }
 
 
+_SHOWN_TEXT = 200
+"""Characters of a property that DESCRIBE shows whole; a model's text, say, is longer."""
+
+
+def shown_properties(table: Table) -> Iterator[tuple[str, str]]:
+    """By name, long values cut: SHOW TBLPROPERTIES is there for all of one."""
+    for key, value in sorted(table.properties):
+        is_long = len(value) > _SHOWN_TEXT
+        yield key, f"{value[: _SHOWN_TEXT // 2]}… ({len(value):,} characters)" if is_long else value
+
+
 def table_facts(table: Table, statistics: str | None) -> Iterator[tuple[str, str]]:
     yield "Database", table.database
     yield "Table", table.name
@@ -38,7 +49,7 @@ def table_facts(table: Table, statistics: str | None) -> Iterator[tuple[str, str
     else:
         yield "Provider", table.storage.name
     if table.properties:
-        yield "Table Properties", f"[{', '.join(f'{key}={value}' for key, value in sorted(table.properties))}]"
+        yield "Table Properties", f"[{', '.join(f'{key}={value}' for key, value in shown_properties(table))}]"
     if statistics is not None:
         yield "Statistics", statistics
     if table.location is not None:

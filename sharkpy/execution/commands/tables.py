@@ -12,10 +12,16 @@ from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.trash import discard
 from sharkpy.commands import CreateView, DropTable, RenameTable, SetTableProperties
 from sharkpy.conf import user_name
-from sharkpy.errors import TableExistsError, UnsupportedError
+from sharkpy.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
-from sharkpy.execution.commands.storage import check_properties, stored_schema
+from sharkpy.execution.commands.storage import (
+    EXTERNAL,
+    check_properties,
+    kind_of_property,
+    managed_folder,
+    stored_schema,
+)
 from sharkpy.sources.failures import io_error
 
 if TYPE_CHECKING:
@@ -69,7 +75,7 @@ def _drop(table: Table, catalog: Catalog, cache: TableCache) -> None:
 def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
     """The blocks and files of a table that the catalog no longer knows."""
     cache.forget(table)
-    if table.kind is TableKind.MANAGED:
+    if table.owns_data:
         catalog.collect_garbage()
     elif table.kind is TableKind.TEMPORARY and table.location is not None:
         discard(table.location, str(Path(catalog.state_dir, "trash")))
@@ -102,15 +108,25 @@ def _move_folder(source: str | None, target: str) -> None:
         raise io_error(error, target) from None
 
 
+def _kind(table: Table, external: str, session: CommandSession) -> TableKind:
+    """Managed or external, by the value of the property."""
+    kind = kind_of_property(external)
+    if table.kind not in (TableKind.MANAGED, TableKind.EXTERNAL):
+        raise BindError(f'"{table.name}" can be neither external nor managed', sqlstate="42809")
+    managed_folder(table.location or "", kind, session)
+    return kind
+
+
 def set_table_properties(command: SetTableProperties, session: CommandSession) -> CommandResult:
-    """The property `comment` is the table's comment, as in Hive."""
+    """The properties `comment` and `EXTERNAL` are the table's comment and kind, as in Hive."""
     check_properties(command.properties)
-    given = dict(command.properties)
-    properties = dict(command.table.properties) | {key: given[key] for key in given if key != COMMENT}
+    old, given = command.table, dict(command.properties)
+    kind = old.kind if EXTERNAL not in given else _kind(old, given.pop(EXTERNAL), session)
+    comment = given.pop(COMMENT, old.comment)
+    properties = dict(old.properties) | given
     kept = tuple((key, value) for key, value in properties.items() if key not in command.unset)
-    old = command.table
     storage = with_storage_properties(old.storage, kept)
-    altered = dataclasses.replace(old, properties=kept, storage=storage, comment=given.get(COMMENT, old.comment))
+    altered = dataclasses.replace(old, kind=kind, properties=kept, storage=storage, comment=comment)
     if old.location is None and not old.is_view and altered.cache_mode is not old.cache_mode:
         raise UnsupportedError(f'changing shark.cache of "{old.name}", which is in memory only')
     session.catalog.alter_table(altered, was=old)

@@ -18,7 +18,7 @@ from sharkpy.sources import layout
 
 def truncate_table(command: TruncateTable, session: CommandSession) -> CommandResult:
     table = command.table
-    if table.is_view or table.kind is TableKind.EXTERNAL:
+    if table.is_view or not (table.owns_data or table.kind is TableKind.TEMPORARY):
         raise BindError(f'TRUNCATE of "{table.name}", which is not a managed table', sqlstate="42809")
     write: StagedWrite
     if table.is_partitioned:

@@ -5,21 +5,24 @@ It reads with all its threads, skips row groups by their statistics, and knows t
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.physical.stage import FileColumns, StageProgram, StepColumns, TaskInput
 from sharkpy.sources.line_chunks import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.sources.partition_values import value_array
+from sharkpy.sources.partition_values import single_value
 from sharkpy.sources.split import Split
 from sharkpy.types import DOUBLE, FLOAT, DataType, Schema
 from sharkpy.udf.literals import lower_literal, quote_string
 from sharkpy.udf.types_duckdb import quote_identifier
 
-MOST_PARTITIONS = 64
+MOST_RUNS = 64
 """More would make a long query of one scan."""
+Values = tuple[tuple[str, str | None], ...]
 _PATTERN_SIGNS = frozenset("*?[")
 
 
@@ -28,7 +31,9 @@ def parquet_query(spec: FileColumns, splits: Sequence[Split]) -> str | None:
     files = _files(spec, splits)
     if files is None:
         return None
-    return " UNION ALL ".join(_select(spec, partition, paths) for partition, paths in files.items())
+    if not spec.names:
+        return f'SELECT true AS "_" FROM range({sum(split.num_rows or 0 for split in splits)})'
+    return " UNION ALL ".join(_select(spec, dict(values), paths) for values, paths in files)
 
 
 def reads_streams(program: StageProgram, part: TaskInput) -> bool:
@@ -41,16 +46,20 @@ def reads_streams(program: StageProgram, part: TaskInput) -> bool:
     )
 
 
-def _files(spec: FileColumns, splits: Sequence[Split]) -> dict[str, dict[str, None]] | None:
-    """The paths by Hive partition, in order; None where DuckDB is not to read one of them."""
+def _files(spec: FileColumns, splits: Sequence[Split]) -> list[tuple[Values, list[str]]] | None:
+    """Runs of paths with the same values of the partition columns in use; None where DuckDB is not to read one."""
     if spec.sample is not None or not splits or not _are_whole(splits):
         return None
-    partitions: dict[str, dict[str, None]] = defaultdict(dict)
-    for split in splits:
-        if not _is_readable(split, spec):
+    runs: list[tuple[Values, list[str]]] = []
+    for partition, group in itertools.groupby(splits, attrgetter("partition")):
+        known, members = partition_values(partition), list(group)
+        if not all(_is_readable(split, spec, known) for split in members):
             return None
-        partitions[split.partition][split.path] = None
-    return partitions if len(partitions) <= MOST_PARTITIONS else None
+        values = tuple((name, known[name]) for name in spec.names if name in known)
+        if not runs or runs[-1][0] != values:
+            runs.append((values, []))
+        runs[-1][1].extend(dict.fromkeys(split.path for split in members))
+    return runs if len(runs) <= MOST_RUNS else None
 
 
 def note_files(spec: FileColumns, splits: Sequence[Split], metrics: ReadMetrics) -> int:
@@ -73,23 +82,21 @@ def _are_whole(splits: Sequence[Split]) -> bool:
     return all(split.plain is not None and rows[split.path] == split.plain.num_rows for split in splits)
 
 
-def _is_readable(split: Split, spec: FileColumns) -> bool:
+def _is_readable(split: Split, spec: FileColumns, known: Collection[str]) -> bool:
+    """`known`: the partition columns."""
     assert split.plain is not None  # _are_whole
-    stored = {name for name, _ in split.plain.column_bytes} | partition_values(split.partition).keys()
+    stored = {name for name, _ in split.plain.column_bytes}.union(known)
     return not split.form and stored.issuperset(spec.names) and not _PATTERN_SIGNS.intersection(split.path)
 
 
-def _select(spec: FileColumns, partition: str, paths: Iterable[str]) -> str:
-    values = partition_values(partition)
-    columns = [
+def _select(spec: FileColumns, values: Mapping[str, str | None], paths: Iterable[str]) -> str:
+    columns = ", ".join(
         f"{_constant(values[name], spec.schema[name].dtype) if name in values else _stored(name, spec.schema)} "
         f"AS {quote_identifier(alias)}"
         for name, alias in zip(spec.names, spec.aliases, strict=True)
-    ]
-    if not columns:
-        columns = ['true AS "_"']
+    )
     files = ", ".join(map(quote_string, paths))
-    return f"SELECT {', '.join(columns)} FROM read_parquet([{files}], hive_partitioning = false)"
+    return f"SELECT {columns} FROM read_parquet([{files}], hive_partitioning = false)"
 
 
 def _stored(name: str, schema: Schema) -> str:
@@ -100,4 +107,4 @@ def _stored(name: str, schema: Schema) -> str:
 
 def _constant(text: str | None, dtype: DataType) -> str:
     """The value of a partition column."""
-    return lower_literal(value_array([text], dtype)[0].as_py(), dtype)
+    return lower_literal(single_value(text, dtype)[0].as_py(), dtype)

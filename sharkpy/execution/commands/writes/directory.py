@@ -10,6 +10,7 @@ from pathlib import Path
 from sharkpy.catalog.shared_folders import require_own_folder
 from sharkpy.errors import BindError, SourceError
 from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folder_swap import swap
@@ -22,6 +23,7 @@ class Directory:
     target: str
     staging: str
     was_there: bool
+    session: CommandSession
     is_placed: bool = False
 
     @classmethod
@@ -29,7 +31,7 @@ class Directory:
         session.restrictions.check_path(path)
         target = Path(layout.local_path(path)).resolve()
         _check_target(target, session)
-        return cls(str(target), layout.new_staging(str(target.parent)), target.is_dir())
+        return cls(str(target), new_staging(str(target.parent), session), target.is_dir(), session)
 
     def prepare(self) -> None:
         layout.sync_staged(self.staging)
@@ -64,7 +66,7 @@ class Directory:
             layout.remove_abandoned(str(Path(self.target).parent))
 
     def discard(self) -> None:
-        layout.discard_staging(self.staging)
+        discard_staging(self.staging, self.session)
 
 
 def _check_target(target: Path, session: CommandSession) -> None:

@@ -14,11 +14,23 @@ _SYSTEM_ERRORS = "58"
 """What the SQLSTATEs of files that are missing or cannot be written begin with."""
 
 
+def new_staging(location: str, session: CommandSession, *, is_new: bool = False) -> str:
+    """A staging folder in `location`, noted; `is_new`: of a table that is about to be made, where no folder was."""
+    staging = layout.staging_path(layout.local_path(location))
+    session.catalog.unfinished.begin(staging, is_new=is_new)
+    return layout.make_staging(staging)
+
+
+def discard_staging(staging: str, session: CommandSession) -> None:
+    layout.discard_staging(staging)
+    session.catalog.unfinished.end(staging)
+
+
 def table_staging(table: Table, location: str, session: CommandSession) -> str:
     """A new folder for the table's rows. TableNotFoundError where the table was dropped: its folder stays away."""
     with session.catalog.transaction():
         session.catalog.require(table)
-        return layout.new_staging(location)
+        return new_staging(location, session)
 
 
 @contextmanager

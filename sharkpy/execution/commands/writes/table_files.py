@@ -10,7 +10,7 @@ from sharkpy.catalog.shared_folders import require_own_folder
 from sharkpy.errors import UnsupportedError
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
-from sharkpy.execution.commands.writes.staging import table_staging, while_known
+from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
 from sharkpy.sources import layout
 from sharkpy.sources.plain_files import PlainFiles
 
@@ -76,4 +76,4 @@ class TableFiles:
         load_new_blocks(self.table, self.session)
 
     def discard(self) -> None:
-        layout.discard_staging(self.staging)
+        discard_staging(self.staging, self.session)

@@ -13,7 +13,7 @@ from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.execution.commands.partition_spec import by_values
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
-from sharkpy.execution.commands.writes.staging import while_known
+from sharkpy.execution.commands.writes.staging import discard_staging, while_known
 from sharkpy.sources import layout
 from sharkpy.sources.partition_values import typed_values
 from sharkpy.sources.plain_files import PlainFiles
@@ -48,7 +48,12 @@ class TablePartitions:
 
     def place(self) -> None:
         with self.session.catalog.partition_changes(self.table) as changes:
-            for name, known in self._targets(changes).items():
+            targets = self._targets(changes)
+            if not self.table.is_plain:
+                self.session.catalog.unfinished.note_partitions(
+                    self.table.table_id, (self._folder(name, known) for name, known in targets.items())
+                )
+            for name, known in targets.items():
                 if known is not None and self.only_new:
                     continue
                 if known is None:
@@ -77,7 +82,7 @@ class TablePartitions:
         load_new_blocks(self.table, self.session)
 
     def discard(self) -> None:
-        layout.discard_staging(self.staging)
+        discard_staging(self.staging, self.session)
 
     def _settle(self) -> None:
         """A Hive partition of which everything counts gets a last generation that does, before there is another."""
@@ -97,8 +102,11 @@ class TablePartitions:
         pairs = zip(self.names, values, strict=True)
         return {name: changes.known.get(name) or known.get(value) for name, value in pairs}
 
+    def _folder(self, name: str, known: HivePartition | None) -> str:
+        return str(Path(self.table.location or "", name)) if known is None else known.folder(self.table)
+
     def _place(self, name: str, known: HivePartition | None, changes: PartitionChanges) -> None:
-        folder = str(Path(self.table.location or "", name)) if known is None else known.folder(self.table)
+        folder = self._folder(name, known)
         staged = Path(self.staging, name)
         if self.table.is_plain:
             self.plain.append(PlainFiles(str(staged), folder, self.overwrite))

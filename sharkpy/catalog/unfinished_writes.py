@@ -1,0 +1,105 @@
+"""What statements are about to leave in folders of data, noted so that the next start finds it after a kill."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_MOST_BYTES = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """`folder` is a staging folder, or with `table_id` the folder of a Hive partition that gets a new generation.
+
+    `is_new`: the folder that a staging folder lies in is that of a table which is about to be made, as it is.
+    """
+
+    folder: str
+    table_id: str = ""
+    is_new: bool = False
+
+
+class UnfinishedWrites:
+    """A file of notes for each user of the warehouse, who locks it: without a lock its user is dead.
+
+    1. A note is written before the folder is made, and ends with its statement; what is done by then stays noted
+       until the file is emptied, which does no harm: a folder that counts or is gone is left alone.
+    2. `abandoned` gives the notes of the dead, and forgets them once they are dealt with.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._path = Path(folder, uuid.uuid4().hex)
+        self._file = -1
+        self._open: set[str] = set()
+        self._lock = threading.Lock()
+
+    def begin(self, staging: str, *, is_new: bool = False) -> None:
+        with self._lock:
+            if self._file < 0:
+                Path(self._folder).mkdir(parents=True, exist_ok=True)
+                self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+            self._open.add(staging)
+            self._write([Note(staging, is_new=is_new)])
+
+    def note_partitions(self, table_id: str, folders: Iterable[str]) -> None:
+        with self._lock:
+            if self._file >= 0:
+                self._write([Note(folder, table_id) for folder in folders])
+
+    def end(self, staging: str) -> None:
+        with self._lock:
+            self._open.discard(staging)
+            if self._file >= 0 and not self._open and os.fstat(self._file).st_size > _MOST_BYTES:
+                os.ftruncate(self._file, 0)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._file >= 0:
+                self._path.unlink(missing_ok=True)
+                os.close(self._file)
+                self._file = -1
+
+    @property
+    def has_others(self) -> bool:
+        """Whether there are notes of others, dead or not."""
+        return any(path != self._path for path in self._files())
+
+    def abandoned(self) -> Iterator[list[Note]]:
+        """The notes of each dead user, one after the other."""
+        for path in self._files():
+            try:
+                file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield list(_notes(path))
+                path.unlink(missing_ok=True)
+            except BlockingIOError:
+                continue
+            finally:
+                os.close(file)
+
+    def _files(self) -> list[Path]:
+        return list(Path(self._folder).iterdir()) if Path(self._folder).is_dir() else []
+
+    def _write(self, notes: Iterable[Note]) -> None:
+        lines = (json.dumps([note.folder, note.table_id, note.is_new]) for note in notes)
+        os.write(self._file, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _notes(path: Path) -> Iterator[Note]:
+    """A line that a kill has cut off is of a folder that was not made."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        with suppress(ValueError):
+            yield Note(*json.loads(line))

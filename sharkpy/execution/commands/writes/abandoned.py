@@ -1,0 +1,55 @@
+"""What a killed process has left in folders of data: nobody sees it, and it goes at the next start."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.unfinished_writes import Note
+from sharkpy.errors import SharkError
+from sharkpy.sources import layout
+
+_log = logging.getLogger(__name__)
+
+
+def sweep_abandoned(catalog: Catalog) -> None:
+    """Staging folders; generations of Hive partitions beyond those that count; tables that were not made in the end."""
+    for notes in catalog.unfinished.abandoned():
+        try:
+            for note in notes:
+                if not note.table_id:
+                    layout.discard_staging(note.folder)
+            if catalog.is_shared:
+                continue
+            with catalog.transaction():
+                tables = {table.table_id: table for name in catalog.database_names() for table in catalog.tables(name)}
+                for note in notes:
+                    _sweep(note, tables, catalog)
+        except (OSError, SharkError) as error:
+            _log.warning("what a killed process has left in the warehouse could not be deleted: %s", error)
+
+
+def _sweep(note: Note, tables: Mapping[str, Table], catalog: Catalog) -> None:
+    if note.table_id:
+        if (table := tables.get(note.table_id)) is not None:
+            _sweep_partition(note.folder, table, catalog)
+        return
+    location = str(Path(note.folder).parent)
+    if note.is_new and not any(table.location == location for table in tables.values()):
+        layout.remove_first_generations(location)
+
+
+def _sweep_partition(folder: str, table: Table, catalog: Catalog) -> None:
+    """One that is not registered may be known to others than the catalog, unless the table is managed."""
+    known = next((one for one in catalog.partitions(table) if one.folder(table) == folder), None)
+    newest = 0 if known is None and table.kind is TableKind.MANAGED else None if known is None else known.newest
+    if newest is not None and Path(folder).is_dir():
+        layout.remove_beyond(folder, newest)
+    if known is None:
+        layout.remove_empty(folder)
+        for parent in Path(folder).parents:
+            if parent == Path(table.location or "") or not layout.remove_empty_one(str(parent)):
+                break

@@ -1,0 +1,88 @@
+"""Many Hive partitions of Parquet files: one scan where their values are not read, footers read once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sharkpy
+from sharkpy.execution.tasks import parquet_scan
+from sharkpy.session import SharkContext
+from sharkpy.sources import parquet
+
+NUM_PARTITIONS = parquet_scan.MOST_RUNS + 6
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[SharkContext]:
+    for number in range(NUM_PARTITIONS):
+        folder = tmp_path / "data" / f"day={number:03d}" / f"part={number % 2}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"a": [number, None], "b": ["x", "y"]}), folder / "f.parquet")
+    with sharkpy.connect(warehouse=tmp_path / "warehouse") as made:
+        made.sql(
+            "CREATE EXTERNAL TABLE t (a BIGINT, b STRING) PARTITIONED BY (day STRING, part INT) "
+            f"STORED AS PARQUET LOCATION '{tmp_path}/data'"
+        )
+        made.sql("MSCK REPAIR TABLE t")
+        yield made
+
+
+@pytest.fixture
+def scans(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """How many reads of files each scan is; None: not DuckDB's."""
+    found: list[int | None] = []
+    original = parquet_scan.parquet_query
+
+    def spy(*arguments: object) -> str | None:
+        query = original(*arguments)  # type: ignore[arg-type]
+        found.append(None if query is None else query.count("read_parquet"))
+        return query
+
+    monkeypatch.setattr(parquet_scan, "parquet_query", spy)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "answer", "reads"),
+    [
+        ("SELECT sum(a), count(a), count(*) FROM t", (2415, 70, 140), 1),
+        ("SELECT part, sum(a) FROM t WHERE day < '060' GROUP BY part ORDER BY part", (0, 870), 60),
+        ("SELECT max(day), min(part), sum(a) FROM t", ("069", 0, 2415), None),
+        ("SELECT sum(a) FROM t WHERE part = 1", (1225,), 1),
+    ],
+)
+def test_a_read_for_each_run_of_values(
+    context: SharkContext, scans: list[int | None], query: str, answer: tuple[object, ...], reads: int | None
+) -> None:
+    assert context.sql(query).fetchall()[0] == answer
+    assert scans == [reads]
+
+
+def test_rows_keep_the_order_of_files(context: SharkContext) -> None:
+    rows = context.sql("SELECT a FROM t").fetchall()
+    assert [row[0] for row in rows[::2]] == list(range(NUM_PARTITIONS))
+
+
+def test_footers_are_read_once(context: SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context.sql("SELECT sum(a) FROM t").fetchall()
+    opened: list[str] = []
+    original = parquet._open
+
+    def spy(path: str, *arguments: object) -> object:
+        opened.append(path)
+        return original(path, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(parquet, "_open", spy)
+    assert context.sql("SELECT sum(a + 1) FROM t").fetchall() == [(2485,)]
+    assert opened == []
+    changed = tmp_path / "data" / "day=000" / "part=0" / "f.parquet"
+    pq.write_table(pa.table({"a": [1000], "b": ["z"]}), changed)
+    os.utime(changed, ns=(1, 1))
+    assert context.sql("SELECT sum(a + 2) FROM t").fetchall() == [(3555,)]
+    assert opened == [str(changed)]

@@ -172,6 +172,10 @@ class WorkersLostError(ExecutionError):
     """Python workers that could not be started for a stage."""
 
 
+class SparkLostError(ExecutionError):
+    """The JVM of Spark ended under a statement; the next job starts another one."""
+
+
 class ResourceError(ExecutionError):
     """Out of disk, memory or a configured limit."""
 
@@ -197,3 +201,12 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     lowered = {candidate.lower(): candidate for candidate in candidates}
     close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
     return f'did you mean "{lowered[close[0]]}"?' if close else None
+
+
+_MOST_NAMES = 8
+
+
+def there_are(names: Iterable[str]) -> str | None:
+    """A hint that lists `names`, where there are not too many to be read at a glance, or None."""
+    listed = sorted(names)
+    return f"there {'are' if len(listed) > 1 else 'is'} {', '.join(listed)}" if 0 < len(listed) <= _MOST_NAMES else None

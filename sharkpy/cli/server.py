@@ -61,6 +61,15 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
 
 
+def _quiet_py4j() -> None:
+    """Keep Py4J's stack traces out of the log: of each connection that ends it tells, in part by the root logger.
+
+    What that meant for a statement is the statement's error, and a JVM that was lost has a line of its own.
+    """
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: "/py4j/" not in record.pathname)
+
+
 def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
     config = _config(options)
     if options.set_password:
@@ -68,6 +77,7 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
     logging.basicConfig(
         level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
+    _quiet_py4j()
     from sharkpy.session import connect
     from sharkpy.thrift.row_sets import COLUMNAR_SINCE, encode_row_set
     from sharkpy.thrift.server import HiveServer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import shutil
@@ -30,6 +31,7 @@ _LOCAL_THREADS = re.compile(r"local(?:\[(\*|\d+)(?:,\s*\d+)?\])?$")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]$")
 _MIN_MEMORY = 256 << 20
 _THREAD_MEMORY = 64 << 20
+_log = logging.getLogger("sharkpy")
 
 
 class Engine:
@@ -111,12 +113,21 @@ class Engine:
 
     @property
     def is_spark_started(self) -> bool:
-        return self._jobs is not None
+        return self._jobs is not None and self._jobs.spark.is_alive
+
+    def runs(self, jobs: SparkJobs) -> bool:
+        """Whether these are the engine's jobs still: their Spark was neither stopped nor lost."""
+        return self._jobs is jobs and jobs.spark.is_alive
 
     @property
     def jobs(self) -> SparkJobs:
-        """RDD jobs; starts Spark. ConfigurationError where there is no Java or Spark does not start."""
+        """RDD jobs; starts Spark, and starts it again where its JVM was killed. ConfigurationError where there is no
+        Java or Spark does not start.
+        """
         with self._lock:
+            if self._jobs is not None and self._jobs.spark.is_lost:
+                _log.warning("the JVM of the session has ended by itself: another one is started")
+                self._end_spark()
             if self._jobs is None:
                 from sharkpy.execution.spark.jobs import SparkJobs
 
@@ -179,12 +190,16 @@ class Engine:
             self._is_stopped = True
             atexit.unregister(self.stop)
             try:
-                if self._jobs is not None:
-                    self._jobs.close()
-                if self._spark is not None:
-                    self._spark.stop()
+                self._end_spark()
             finally:
                 self._close_local()
+
+    def _end_spark(self) -> None:
+        jobs, spark, self._jobs, self._spark = self._jobs, self._spark, None, None
+        if jobs is not None:
+            jobs.close()
+        if spark is not None:
+            spark.stop()
 
     def _close_local(self) -> None:
         if self._pool is not None:
@@ -193,5 +208,3 @@ class Engine:
             self._store.close()
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
-        self._jobs = None
-        self._spark = None

@@ -69,6 +69,10 @@ class JvmProcess:
     exit_seconds: float = EXIT_SECONDS
     """How long its exit may take."""
 
+    @property
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
     def stop(self) -> None:
         self.gateway.shutdown()
         if self.process.stdin is not None:

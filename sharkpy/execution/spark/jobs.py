@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.errors import CancelledError, ExecutionError, InternalError, SharkError, WorkersLostError
+from sharkpy.execution.spark.lost import is_lost, lost_spark
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool, SparkPools
 from sharkpy.execution.spark.start import TASK_ATTEMPTS, SparkHandle
 from sharkpy.execution.tasks.failure import full_disk, is_disk_full
@@ -279,9 +280,7 @@ def spark_error(error: Exception) -> SharkError:
         return error
     java = java_exception(error)
     if java is None:
-        if type(error).__name__ == "Py4JNetworkError":
-            return ExecutionError("the JVM of the session has ended")
-        return InternalError(f"{type(error).__name__}: {error}")
+        return lost_spark() if is_lost(error) else InternalError(f"{type(error).__name__}: {error}")
     said = java_messages(java)
     if carried := carried_error(said):
         return carried

@@ -56,10 +56,23 @@ class SparkHandle:
         """Tasks that run at once, as far as Spark knows now."""
         return self.local_parallelism or int(self.context.defaultParallelism)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the JVM runs; of the user's own, whether its context was not stopped."""
+        return self.context._jsc is not None if self.jvm is None else self.jvm.is_alive
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the engine's own JVM has ended by itself."""
+        return self.jvm is not None and not self.jvm.is_alive
+
     def stop(self) -> None:
         """End the context and its JVM, unless the user made them."""
         if self.jvm is None:
             return
+        if self.is_lost:
+            # What is left of the context is in this process.
+            self.context._jsc = None
         try:
             self.context.stop()
         finally:
@@ -268,5 +281,7 @@ def _make_context(jvm: JvmProcess, conf: Mapping[str, str], local: bool) -> Any:
     if is_main:
         # pyspark turns Ctrl-C into the end of all jobs; here each query ends its own.
         signal.signal(signal.SIGINT, handler)
+    # It would print how the connection ended that brings updates: of a lost JVM the next call tells.
+    context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
     context.pythonExec = conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON", sys.executable)
     return context

@@ -33,8 +33,12 @@ class StageOutputs:
         self._outputs: dict[int, ExchangeOutput] = {}
         self._tables: dict[int, pa.Table] = {}
         self._sources: dict[int, BroadcastSource] = {}
+        self._jobs: SparkJobs | None = None
+        """Whose shuffles the outputs are: where Spark was started again since, others have their numbers."""
 
     def add(self, output: ExchangeOutput) -> None:
+        if not isinstance(output, HeldOutput):
+            self._jobs = self._run.engine.jobs
         self._outputs[output.exchange_id] = output
 
     def hold(self, schema: Schema, exchange_id: int, batches: Iterable[pa.RecordBatch]) -> ExchangeStatistics:
@@ -90,8 +94,8 @@ class StageOutputs:
         """Free the exchanges and broadcasts. Idempotent."""
         for source in self._sources.values():
             drop_broadcast(source)
-        if self._run.engine.is_spark_started:
-            release(self._run.engine.jobs, self._outputs.values())
+        if self._jobs is not None and self._run.engine.runs(self._jobs):
+            release(self._jobs, self._outputs.values())
         self._sources, self._outputs, self._tables = {}, {}, {}
 
     def _output(self, exchange_id: int) -> ExchangeOutput:

@@ -1,0 +1,33 @@
+"""What Py4J says of a JVM that has ended, in the engine's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sharkpy.errors import SparkLostError
+
+_OF_PY4J = ("Py4JError", "Py4JNetworkError")
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether an exception comes from calls into a JVM that is not there any more: errors of its own have a trace."""
+    if isinstance(error, ConnectionError):
+        return True
+    return type(error).__name__ in _OF_PY4J and "Trace:" not in str(error)
+
+
+def lost_spark() -> SparkLostError:
+    hint = "it was killed, or ran out of memory; the next job starts another one"
+    return SparkLostError("the JVM of the session has ended", hint=hint)
+
+
+@contextmanager
+def told_in_words() -> Iterator[None]:
+    """SparkLostError for what Py4J raises inside when its JVM has ended."""
+    try:
+        yield
+    except Exception as error:
+        if is_lost(error):
+            raise lost_spark() from None
+        raise

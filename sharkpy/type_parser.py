@@ -20,19 +20,23 @@ from sharkpy.types import (
 _TOKEN = re.compile(r"\s*(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:])")
 
 
-def parse_type(text: str) -> DataType:
-    """Parse a HiveQL type such as `map<string,array<decimal(10,2)>>`; ParseError where it is not one."""
-    return _TypeParser(text).parse()
+def parse_type(text: str, *, keep_case: bool = False) -> DataType:
+    """Parse a HiveQL type such as `map<string,array<decimal(10,2)>>`; ParseError where it is not one.
+
+    Names of fields are in lower case, unless `keep_case`.
+    """
+    return _TypeParser(text, keep_case).parse()
 
 
-def parse_columns(text: str) -> tuple[tuple[str, DataType], ...]:
+def parse_columns(text: str, *, keep_case: bool = False) -> tuple[tuple[str, DataType], ...]:
     """Parse a list of columns, `id bigint, name string` as in CREATE TABLE; ParseError where it is not one."""
-    return _TypeParser(text).parse_columns()
+    return _TypeParser(text, keep_case).parse_columns()
 
 
 class _TypeParser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, keep_case: bool) -> None:
         self.text = text
+        self.keep_case = keep_case
         self.tokens = [match.group(1) for match in _TOKEN.finditer(text)]
         if re.sub(r"\s+", "", "".join(self.tokens)) != re.sub(r"\s+", "", text):
             raise ParseError(f'"{text}" is not a type')
@@ -126,7 +130,8 @@ class _TypeParser:
         names: list[str] = []
         types: list[DataType] = []
         while True:
-            names.append(self._next().strip("`").lower())
+            name = self._next().strip("`")
+            names.append(name if self.keep_case else name.lower())
             self._expect(":")
             types.append(self._type())
             if (token := self._next()) == ">":

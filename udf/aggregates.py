@@ -13,6 +13,7 @@ from sharkpy.types import (
     BOOLEAN,
     DOUBLE,
     INTEGER_TYPES,
+    STRING,
     ArrayType,
     DataType,
     DecimalType,
@@ -184,6 +185,29 @@ def _by(name: str, function: str) -> AggregateFunction:
     )
 
 
+def _joined(name: str, order: str, doc: str) -> AggregateFunction:
+    """Texts joined; `order` follows each key behind the delimiter."""
+
+    def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
+        delimiter = args[1] if len(args) > 1 else "''"
+        keys = ", ".join(f"{key} {order}" for key in args[2:])
+        return f"string_agg({DISTINCT}{args[0]}, {delimiter}{f' ORDER BY {keys}' if keys else ''}){OVER}"
+
+    def arguments(types: Types) -> Types | None:
+        texts = takes(STRING, STRING, optional=1)(types[:2])
+        return None if texts is None else (*texts, *types[2:])
+
+    return AggregateFunction(
+        name,
+        arguments if order else takes(STRING, STRING, optional=1),
+        returns(STRING),
+        lower,
+        constants=((1, lambda _value: None),),
+        doc=doc,
+        example=f"{name}('a', ',')",
+    )
+
+
 _ARRAY_STATE: Callable[[Types], Sequence[DataType]] = lambda types: (ArrayType(types[0]),)  # noqa: E731 - a row's field
 
 _SUM = AggregateFunction(
@@ -225,6 +249,15 @@ AGGREGATES = (
         example="count(x)",
     ),
     replace(_SUM, variant=lambda types: wide_sum(_SUM) if is_wide(types) else None),
+    replace(
+        _SUM,
+        name="try_sum",
+        complete=lambda args, _types, result: f"TRY_CAST(sum({DISTINCT}{args[0]}){OVER} AS {duckdb_type(result)})",
+        finish=lambda args, _types, result: f"TRY_CAST({args[0]} AS {duckdb_type(result)})",
+        variant=lambda types: wide_sum(_SUM) if is_wide(types) else None,
+        doc="sum; NULL where it leaves the type",
+        example="try_sum(x)",
+    ),
     replace(_AVERAGE, variant=lambda types: wide_average(_AVERAGE) if is_wide(types) else None),
     COMPUTE_STATS,
     _extreme("min", "the least value"),
@@ -287,6 +320,30 @@ AGGREGATES = (
         doc="rows where true",
         example="count_if(x > 1)",
     ),
+    AggregateFunction(
+        "median",
+        takes(DOUBLE),
+        returns(DOUBLE),
+        "median({distinct}{0}){over}",
+        partials=("list({distinct}{0}){over}",),
+        partial_types=lambda _types: (ArrayType(DOUBLE),),
+        merges=("flatten(list({0}))",),
+        finish="list_aggregate({0}, 'median')",
+        doc="the value in the middle, or the mean of both",
+        example="median(x)",
+    ),
+    AggregateFunction(
+        "mode",
+        lambda types: types if len(types) == 1 and not has_map(types[0]) else None,
+        same_as(0),
+        "mode({0}){over}",
+        ignores_distinct=True,
+        doc="the most frequent value",
+        example="mode(x)",
+    ),
+    _joined("listagg", "", "texts joined, with a delimiter between them; in order by WITHIN GROUP (ORDER BY …)"),
+    _joined("listagg_ascending", "ASC NULLS FIRST", "listagg in the order of its further arguments"),
+    _joined("listagg_descending", "DESC NULLS LAST", "listagg against the order of its further arguments"),
     _by("max_by", "arg_max"),
     _by("min_by", "arg_min"),
     *MOMENT_AGGREGATES,

@@ -17,6 +17,7 @@ from sharkpy.types import (
     INT,
     INTEGER_TYPES,
     INTERVAL_DAY_TIME,
+    MAX_PRECISION,
     NULL,
     SMALLINT,
     STRING,
@@ -211,7 +212,16 @@ def _text(sql: str, source: DataType) -> str:
     if is_interval(source):
         kind = "day" if duckdb_type(source) == "BIGINT" else "month"
         return f"shark_{kind}_interval_text({sql})"
+    if isinstance(source, DecimalType) and source.precision == source.scale:
+        return _fraction_text(sql, source)
     return f"CAST({sql} AS VARCHAR)"
+
+
+def _fraction_text(sql: str, source: DecimalType) -> str:
+    """DuckDB writes a DECIMAL without digits before the point as `.5`."""
+    if source.precision < MAX_PRECISION:
+        return f"CAST(CAST({sql} AS DECIMAL({source.precision + 1},{source.scale})) AS VARCHAR)"
+    return rf"regexp_replace(CAST({sql} AS VARCHAR), '^(-?)\.', '\10.')"
 
 
 def _to_nested(sql: str, source: DataType, target: DataType, depth: int) -> str:

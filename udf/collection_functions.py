@@ -219,10 +219,30 @@ def _time_sequence_arguments(types: Types) -> Types | None:
 
 def _time_sequence(args: Sequence[str], types: Types, result: DataType) -> str:
     first, last = (f"CAST({arg} AS TIMESTAMP)" for arg in args[:2])
-    step = f"to_days(CASE WHEN {args[0]} <= {args[1]} THEN 1 ELSE -1 END)"
-    if len(args) == 3:
-        step = f"{'to_months' if types[2] == INTERVAL_YEAR_MONTH else 'to_microseconds'}({args[2]})"
-    return f"CAST(generate_series({first}, {last}, {step}) AS {duckdb_type(result)})"
+    if len(args) == 2:
+        step = f"to_days(CASE WHEN {args[0]} <= {args[1]} THEN 1 ELSE -1 END)"
+        return f"CAST(generate_series({first}, {last}, {step}) AS {duckdb_type(result)})"
+    if types[2] == INTERVAL_YEAR_MONTH:
+        series = _months_series(first, last, args[2])
+    else:
+        series = f"generate_series({first}, {last}, to_microseconds({args[2]}))"
+    return _towards(args, f"CAST({series} AS {duckdb_type(result)})")
+
+
+def _months_series(first: str, last: str, months: str) -> str:
+    """Each a number of months behind the first: the 31st of January, the last of February, the 31st of March."""
+    counts = f"range(abs(datediff('month', {first}, {last})) // abs({months}) + 1)"
+    times = f"list_transform({counts}, lambda step: {first} + to_months(CAST(step * {months} AS INTEGER)))"
+    return f"list_filter({times}, lambda time: CASE WHEN {months} > 0 THEN time <= {last} ELSE time >= {last} END)"
+
+
+def _towards(args: Sequence[str], series: str) -> str:
+    """The series, or an error where its step leads away from its end."""
+    first, last, step = args
+    away = f"({step} >= 0 AND {first} > {last}) OR ({step} <= 0 AND {first} < {last})"
+    return (
+        f"CASE WHEN {away} THEN error('sequence: its step does not lead from the start to the end') ELSE {series} END"
+    )
 
 
 def _sequence_arguments(types: Types) -> Types | None:
@@ -236,7 +256,10 @@ def _sequence_arguments(types: Types) -> Types | None:
 def _sequence(args: Sequence[str], types: Types, result: DataType) -> str:
     if types[0] in (DATE, TIMESTAMP):
         return _time_sequence(args, types, result)
-    step = args[2] if len(args) == 3 else f"CASE WHEN {args[0]} <= {args[1]} THEN 1 ELSE -1 END"
+    if len(args) == 3:
+        by_step = f"CASE WHEN {args[2]} = 0 THEN [{args[0]}] ELSE generate_series({args[0]}, {args[1]}, {args[2]}) END"
+        return _towards(args, f"CAST({by_step} AS {duckdb_type(result)})")
+    step = f"CASE WHEN {args[0]} <= {args[1]} THEN 1 ELSE -1 END"
     return f"CAST(generate_series({args[0]}, {args[1]}, {step}) AS {duckdb_type(result)})"
 
 
@@ -437,8 +460,9 @@ COLLECTION_FUNCTIONS = (
         "flatten",
         _nested_array,
         _flatten_type,
-        "flatten({0})",
-        doc="one array of the arrays' elements",
+        "CASE WHEN len({0}) = list_count({0}) THEN flatten({0}) END",
+        NullPolicy.CUSTOM,
+        doc="one array of the arrays' elements; NULL where one of them is NULL",
         example="flatten(array(array(1), array(2)))",
     ),
     ScalarFunction(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sharkpy.time_zone import time_zone
 from sharkpy.types import (
@@ -13,6 +14,8 @@ from sharkpy.types import (
     DOUBLE,
     INT,
     INTEGER_TYPES,
+    INTERVAL_DAY_TIME,
+    INTERVAL_YEAR_MONTH,
     NULL,
     STRING,
     TIMESTAMP,
@@ -21,10 +24,11 @@ from sharkpy.types import (
     is_string,
 )
 from sharkpy.udf.casts import lower_cast
-from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
-from sharkpy.udf.java_datetime import to_strftime
+from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, TypeRule
+from sharkpy.udf.java_datetime import formatted_sql
 from sharkpy.udf.literals import quote_string, string_value
-from sharkpy.udf.signatures import Types, converts, first_of, returns, takes
+from sharkpy.udf.lower import render
+from sharkpy.udf.signatures import Types, converts, exact, first_of, returns, takes
 from sharkpy.udf.types_duckdb import duckdb_type
 
 _FORMATTED = "yyyy-MM-dd HH:mm:ss"
@@ -38,16 +42,44 @@ def _date_or_timestamp(types: Types) -> Types | None:
     return types if types[0] in (DATE, TIMESTAMP) else takes(DATE)(types)
 
 
-def _date_part(name: str, lowering: str, doc: str, example: str) -> ScalarFunction:
-    return ScalarFunction(
-        name, _date_or_timestamp, returns(INT), f"CAST({lowering} AS INTEGER)", doc=doc, example=example
-    )
+def _part(
+    name: str, arguments: TypeRule, lowering: str, doc: str, example: str, of_interval: tuple[DataType, str] | None
+) -> ScalarFunction:
+    """A part of a time, and of intervals of one kind by the SQL of `of_interval`."""
+    kind, interval_part = of_interval or (None, "")
+
+    def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
+        if types[0] == kind:
+            return f"CAST({interval_part.format(*args)} AS INTEGER)"
+        return f"CAST({lowering.format(*args)} AS INTEGER)"
+
+    rule = arguments if kind is None else first_of(exact(kind), arguments)
+    return ScalarFunction(name, rule, returns(INT), lower, doc=doc, example=example)
 
 
-def _time_part(name: str, lowering: str, doc: str, example: str) -> ScalarFunction:
-    return ScalarFunction(
-        name, takes(TIMESTAMP), returns(INT), f"CAST({lowering} AS INTEGER)", doc=doc, example=example
-    )
+def _date_part(
+    name: str, lowering: str, doc: str, example: str, of_interval: tuple[DataType, str] | None = None
+) -> ScalarFunction:
+    return _part(name, _date_or_timestamp, lowering, doc, example, of_interval)
+
+
+def _time_part(name: str, doc: str, microseconds: int, modulus: int) -> ScalarFunction:
+    """Of a string also where it is a time of day alone."""
+    of_interval = (INTERVAL_DAY_TIME, f"({{0}} // {microseconds} % {modulus})")
+    time = _part(name, takes(TIMESTAMP), f"{name}({{0}})", doc, f"{name}('2013-07-30 12:58:59')", of_interval)
+
+    def lower(args: Sequence[str], types: Types, result: DataType) -> str:
+        if not is_string(types[0]):
+            return render(time.lowering, args, types, result)
+        moment = f"coalesce({lower_cast(args[0], STRING, TIMESTAMP)}, {_time_of_day(args[0])})"
+        return f"CAST({name}({moment}) AS INTEGER)"
+
+    return replace(time, arguments=first_of(exact(STRING), time.arguments), lowering=lower)
+
+
+def _time_of_day(text: str) -> str:
+    shape = r"^\s*(\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d*)?)\s*$"
+    return f"TRY_CAST('1970-01-01 ' || regexp_extract({text}, '{shape}', 1) AS TIMESTAMP)"
 
 
 def _shift(sign: str) -> Lowering:
@@ -83,12 +115,36 @@ def _floor(unit: str) -> ScalarFunction:
     )
 
 
+_TRUNCATED = {
+    **{
+        unit: unit
+        for unit in (
+            "year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond",
+        )
+    },
+    "yyyy": "year",
+    "yy": "year",
+    "mm": "month",
+    "mon": "month",
+    "dd": "day",
+}  # fmt: skip
+"""Unit as it is written -> DuckDB's name of it."""
+
+
+def _date_trunc(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    unit, time = args
+    text = string_value(unit)
+    if text is not None:
+        known = _TRUNCATED.get(text.lower())
+        return f"CAST({f'date_trunc({quote_string(known)}, {time})' if known else 'NULL'} AS TIMESTAMP)"
+    branches = " ".join(f"WHEN '{word}' THEN date_trunc('{name}', {time})" for word, name in _TRUNCATED.items())
+    return f"CAST(CASE lower({unit}) {branches} END AS TIMESTAMP)"
+
+
 def _date_format(args: Sequence[str], _types: Types, _result: DataType) -> str:
     pattern = string_value(args[1])
-    form = to_strftime(pattern) if pattern is not None else None
-    if form is None:
-        return f"shark_date_format({args[0]}, {args[1]})"
-    return f"strftime({args[0]}, {quote_string(form)})"
+    formatted = formatted_sql(args[0], pattern) if pattern is not None else None
+    return formatted or f"shark_date_format({args[0]}, {args[1]})"
 
 
 def parse_timestamp(text: str, pattern_sql: str) -> str:
@@ -97,6 +153,18 @@ def parse_timestamp(text: str, pattern_sql: str) -> str:
         shape = r"^\s*\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}:\d{1,2}"
         return f"TRY_CAST(regexp_extract({text}, '{shape}') AS TIMESTAMP)"
     return f"shark_parse_time({text}, {pattern_sql})"
+
+
+_ZONED = r"^\s*\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:.*?(?:[A-Za-z]|[+-]\d{1,2}(?::?\d{2})?)\s*$"
+
+
+def zoned_timestamp(text: str) -> str:
+    """TIMESTAMP of a text that may end with a zone, 2024-02-03T04:05:06+02:00; in UTC where it does."""
+    return f"coalesce({_zoned_moment(text)}, {lower_cast(text, STRING, TIMESTAMP)})"
+
+
+def _zoned_moment(text: str) -> str:
+    return f"CAST(TRY_CAST(trim(regexp_extract({text}, '{_ZONED}')) AS TIMESTAMPTZ) AS TIMESTAMP)"
 
 
 def _seconds(timestamp: str) -> str:
@@ -140,7 +208,9 @@ def _to_date_arguments(types: Types) -> Types | None:
 def _to_timestamp(args: Sequence[str], types: Types, _result: DataType) -> str:
     if types[0] == BIGINT:
         return f"make_timestamp({args[0]} * 1000000)"
-    return parse_timestamp(args[0], args[1]) if len(args) == 2 else args[0]
+    if len(args) == 2:
+        return parse_timestamp(args[0], args[1])
+    return zoned_timestamp(args[0]) if types[0] == STRING else args[0]
 
 
 def _zone(to_utc: bool) -> Lowering:
@@ -177,17 +247,17 @@ def _add_months(args: Sequence[str], _types: Types, _result: DataType) -> str:
 _TODAY = "CAST(CAST(current_timestamp AS TIMESTAMP) AS DATE)"
 
 DATE_FUNCTIONS = (
-    _date_part("year", "year({0})", "the year", "year('2013-07-30')"),
+    _date_part("year", "year({0})", "the year", "year('2013-07-30')", (INTERVAL_YEAR_MONTH, "({0} // 12)")),
     _date_part("quarter", "quarter({0})", "1 to 4", "quarter('2013-07-30')"),
-    _date_part("month", "month({0})", "1 to 12", "month('2013-07-30')"),
-    _date_part("day", "day({0})", "day of the month", "day('2013-07-30')"),
+    _date_part("month", "month({0})", "1 to 12", "month('2013-07-30')", (INTERVAL_YEAR_MONTH, "({0} % 12)")),
+    _date_part("day", "day({0})", "day of the month", "day('2013-07-30')", (INTERVAL_DAY_TIME, "({0} // 86400000000)")),
     _date_part("dayofweek", "dayofweek({0}) + 1", "1 (Sunday) to 7", "dayofweek('2013-07-30')"),
     _date_part("dayofyear", "dayofyear({0})", "1 to 366", "dayofyear('2013-07-30')"),
     _date_part("weekday", "isodow({0}) - 1", "0 (Monday) to 6", "weekday('2013-07-30')"),
     _date_part("weekofyear", "weekofyear({0})", "ISO week", "weekofyear('2013-07-30')"),
-    _time_part("hour", "hour({0})", "0 to 23", "hour('2013-07-30 12:58:59')"),
-    _time_part("minute", "minute({0})", "0 to 59", "minute('2013-07-30 12:58:59')"),
-    _time_part("second", "second({0})", "0 to 59", "second('2013-07-30 12:58:59')"),
+    _time_part("hour", "0 to 23", 3_600_000_000, 24),
+    _time_part("minute", "0 to 59", 60_000_000, 60),
+    _time_part("second", "0 to 59", 1_000_000, 60),
     ScalarFunction(
         "to_date",
         _to_date_arguments,
@@ -198,11 +268,20 @@ DATE_FUNCTIONS = (
     ),
     ScalarFunction(
         "to_timestamp",
-        first_of(takes(TIMESTAMP), takes(BIGINT), takes(STRING, STRING)),
+        first_of(exact(STRING), takes(TIMESTAMP), takes(BIGINT), takes(STRING, STRING)),
         returns(TIMESTAMP),
         _to_timestamp,
         doc="timestamp of a string, with a Java pattern, or of seconds since 1970",
         example="to_timestamp('2016-12-31', 'yyyy-MM-dd')",
+    ),
+    ScalarFunction(
+        "zoned_moment",
+        exact(STRING),
+        returns(TIMESTAMP),
+        lambda args, _types, _result: _zoned_moment(args[0]),
+        NullPolicy.CUSTOM,
+        doc="the time in UTC of a text that ends with a zone; NULL without one",
+        example="zoned_moment('2024-02-03T04:05:06+02:00')",
     ),
     ScalarFunction(
         "datediff",
@@ -268,8 +347,9 @@ DATE_FUNCTIONS = (
         "date_trunc",
         takes(STRING, TIMESTAMP),
         returns(TIMESTAMP),
-        lambda args, _types, _result: f"CAST(date_trunc({_unit(args[0])}, {args[1]}) AS TIMESTAMP)",
-        doc="the time down to a unit",
+        _date_trunc,
+        NullPolicy.CUSTOM,
+        doc="the time down to a unit; NULL where there is no such unit",
         example="date_trunc('HOUR', '2015-03-05T09:32:05.359')",
     ),
     ScalarFunction(
@@ -350,9 +430,3 @@ DATE_FUNCTIONS = (
         example="current_timestamp() > '2020-01-01'",
     ),
 )
-
-
-def _unit(sql: str) -> str:
-    text = string_value(sql)
-    names = {"yyyy": "year", "yy": "year", "mm": "month", "mon": "month", "dd": "day"}
-    return sql if text is None else quote_string(names.get(text.lower(), text.lower()))

@@ -23,6 +23,7 @@ FORMS = {
     "datepart": "a part of a date or time, as EXTRACT gives it",
     "extract": "a part of a date or time: year, quarter, month, week, day, dayofweek, doy, hour, minute, second",
     "position": "where a part begins in a string, from 1; 0 where it is absent",
+    "schema_of_json": "the type, as from_json takes it, that a constant JSON text has",
     "try_cast": "as CAST",
     "predict": "what the model kept as the table of that name predicts of these features",
     "predict_proba": "the probability of each class, in the order of the classes, by the model of that name",

@@ -28,8 +28,9 @@ from sharkpy.types import (
 )
 from sharkpy.udf.casts import lower_cast, wrap_integer
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
-from sharkpy.udf.literals import quote_string, string_value
+from sharkpy.udf.literals import integer_value, quote_string, string_value
 from sharkpy.udf.signatures import Types, anything, converts, returns, takes
+from sharkpy.udf.spark_hash import XXHASH64
 
 _WIDTHS = {SMALLINT: 2, INT: 4, BIGINT: 8}
 
@@ -145,7 +146,13 @@ def _encode(args: Sequence[str], _types: Types, _result: DataType) -> str:
     return f"encode({args[0]})" if charset and charset.upper() == "UTF-8" else f"shark_encode({args[0]}, {args[1]})"
 
 
+def _sha2(args: Sequence[str], types: Types, _result: DataType) -> str:
+    data = _blob(args[0], types[0])
+    return f"sha256({data})" if integer_value(args[1]) in (0, 256) else f"shark_sha2({data}, {args[1]})"
+
+
 HASH_FUNCTIONS = (
+    XXHASH64,
     ScalarFunction(
         "hash",
         anything(1),
@@ -188,7 +195,7 @@ HASH_FUNCTIONS = (
             else None
         ),
         returns(STRING),
-        lambda args, types, _result: f"shark_sha2({_blob(args[0], types[0])}, {args[1]})",
+        _sha2,
         NullPolicy.CUSTOM,
         doc="SHA-2 of 224, 256, 384 or 512 bits (0: 256)",
         example="sha2('abc', 256)",
@@ -224,7 +231,7 @@ HASH_FUNCTIONS = (
         "unbase64", takes(STRING), returns(BINARY), "shark_unbase64({0})", doc="from Base64", example="unbase64('YWJj')"
     ),
     ScalarFunction(
-        "unhex", takes(STRING), returns(BINARY), "shark_unhex({0})", doc="from hexadecimal", example="unhex('616263')"
+        "unhex", takes(STRING), returns(BINARY), "TRY(unhex({0}))", doc="from hexadecimal", example="unhex('616263')"
     ),
     ScalarFunction(
         "encode",

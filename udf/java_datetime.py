@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
 from sharkpy.errors import BindError
 from sharkpy.time_zone import time_zone
+from sharkpy.udf.literals import quote_string
 
 _STRFTIME = {
     "yyyy": "%Y",
@@ -60,6 +62,9 @@ _MONTHS = [
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 
+_QUARTERS = ["1st quarter", "2nd quarter", "3rd quarter", "4th quarter"]
+
+
 @lru_cache(maxsize=256)
 def tokens(pattern: str) -> tuple[tuple[str, bool], ...]:
     """The pattern's parts: (text, whether it is a run of one pattern letter)."""
@@ -85,19 +90,23 @@ def tokens(pattern: str) -> tuple[tuple[str, bool], ...]:
     return tuple(parts)
 
 
-def to_strftime(pattern: str) -> str | None:
-    """DuckDB's format for a Java pattern, or None where it has a letter that strftime lacks, or nothing."""
-    if not pattern:
-        return None
-    parts = []
+def formatted_sql(time: str, pattern: str) -> str | None:
+    """DuckDB SQL of `time` in a Java pattern, or None where it has a letter that only the kernel knows, or nothing."""
+    parts: list[str] = []
+    form = ""
     for text, is_field in tokens(pattern):
         if not is_field:
-            parts.append(text.replace("%", "%%"))
+            form += text.replace("%", "%%")
         elif text in _STRFTIME:
-            parts.append(_STRFTIME[text])
+            form += _STRFTIME[text]
+        elif number := _NUMBERS_SQL.get(text):
+            parts += [f"strftime({time}, {quote_string(form)})"] * bool(form)
+            parts.append(f"format('{{:0{len(text)}d}}', {number.format(time)})")
+            form = ""
         else:
             return None
-    return "".join(parts)
+    parts += [f"strftime({time}, {quote_string(form)})"] * bool(form)
+    return f"({' || '.join(parts)})" if len(parts) > 1 else next(iter(parts), None)
 
 
 def format_time(value: datetime.datetime, pattern: str) -> str:
@@ -113,6 +122,10 @@ def _last_of_week(value: datetime.datetime) -> datetime.datetime:
 def _week_of_month(value: datetime.datetime) -> int:
     first = value.replace(day=1)
     return (value.day - 1 + (first.weekday() + 1) % 7) // 7 + 1
+
+
+def _quarter(value: datetime.datetime) -> int:
+    return (value.month - 1) // 3 + 1
 
 
 def _fraction(microsecond: int, width: int) -> str:
@@ -142,32 +155,48 @@ def _field(value: datetime.datetime, text: str) -> str:
             return "AM" if value.hour < 12 else "PM"
         case "S":
             return _fraction(value.microsecond, width)
-        case "G":
-            return "AD"
-        case "z" | "v":
-            return "UTC"
-        case "Z" | "x":
-            return "+0000"
-        case "X":
-            return "Z"
-    numbers = {
-        "d": value.day,
-        "D": value.timetuple().tm_yday,
-        "H": value.hour,
-        "k": value.hour or 24,
-        "K": value.hour % 12,
-        "h": value.hour % 12 or 12,
-        "m": value.minute,
-        "s": value.second,
-        "w": (_last_of_week(value).timetuple().tm_yday + 6) // 7,
-        "W": _week_of_month(value),
-        "F": (value.day - 1) // 7 + 1,
-        "Q": (value.month - 1) // 3 + 1,
-        "q": (value.month - 1) // 3 + 1,
-    }
-    if letter not in numbers:
+        case "x":
+            return ("+00", "+0000", "+00:00")[min(width, 3) - 1]
+        case "Q" | "q" if width >= 3:
+            return f"Q{_quarter(value)}" if width == 3 else _QUARTERS[_quarter(value) - 1]
+    if letter in _SAME:
+        return _SAME[letter]
+    number = _NUMBERS.get(letter)
+    if number is None:
         raise BindError(f'unknown letter "{letter}" in a date pattern', sqlstate="22007")
-    return f"{numbers[letter]:0{width}d}"
+    return f"{number(value):0{width}d}"
+
+
+_SAME = {"G": "AD", "z": "UTC", "v": "UTC", "Z": "+0000", "X": "Z"}
+"""What is written for every time: they have no zone and are all of this era."""
+_NUMBERS: dict[str, Callable[[datetime.datetime], int]] = {
+    "d": lambda value: value.day,
+    "D": lambda value: value.timetuple().tm_yday,
+    "H": lambda value: value.hour,
+    "k": lambda value: value.hour or 24,
+    "K": lambda value: value.hour % 12,
+    "h": lambda value: value.hour % 12 or 12,
+    "m": lambda value: value.minute,
+    "s": lambda value: value.second,
+    "w": lambda value: (_last_of_week(value).timetuple().tm_yday + 6) // 7,
+    "W": _week_of_month,
+    "F": lambda value: (value.day - 1) // 7 + 1,
+    "Q": _quarter,
+    "q": _quarter,
+}
+"""What the letters of numbers show."""
+_QUARTER_SQL, _CLOCK_SQL, _HALF_DAY_SQL = "quarter({0})", "((hour({0}) + 23) % 24 + 1)", "(hour({0}) % 12)"
+_NUMBERS_SQL = {
+    "u": "isodow({0})",
+    "k": _CLOCK_SQL,
+    "kk": _CLOCK_SQL,
+    "K": _HALF_DAY_SQL,
+    "KK": _HALF_DAY_SQL,
+    "F": "((day({0}) - 1) // 7 + 1)",
+    "Q": _QUARTER_SQL,
+    "QQ": _QUARTER_SQL,
+}
+"""Fields of them that strftime lacks, as DuckDB SQL."""
 
 
 @lru_cache(maxsize=256)

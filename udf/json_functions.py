@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sharkpy.types import STRING, DataType
 from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.json_values import FROM_JSON
 from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, returns, takes
 
@@ -27,6 +28,7 @@ def lower_get_json_object(args: Sequence[str], _types: Types, _result: DataType)
 
 
 JSON_FUNCTIONS = (
+    FROM_JSON,
     ScalarFunction(
         "get_json_object",
         takes(STRING, STRING),

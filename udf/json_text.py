@@ -47,7 +47,9 @@ def _json(sql: str, dtype: DataType, depth: int) -> str:
         return _quoted(sql)
     if dtype == BINARY:
         return _quoted(f"to_base64({sql})")
-    if dtype == BOOLEAN or dtype in INTEGER_TYPES or isinstance(dtype, DecimalType):
+    if isinstance(dtype, DecimalType):
+        return lower_cast(sql, dtype, STRING)
+    if dtype == BOOLEAN or dtype in INTEGER_TYPES:
         return f"CAST({sql} AS VARCHAR)"
     if dtype == TIMESTAMP:
         return _quoted(f"strftime({sql}, '%Y-%m-%dT%H:%M:%S.%g')")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.udf import spark_hash
 from sharkpy.udf.aes import decrypt, encrypt
 from sharkpy.udf.arity import with_parameters
 from sharkpy.udf.java_datetime import format_time, parse_time, zone_shift
@@ -34,7 +35,6 @@ from sharkpy.udf.text_codes import (
     sha2,
     soundex,
     unbase64,
-    unhex,
 )
 from sharkpy.udf.xml_path import xpath, xpath_boolean, xpath_double, xpath_int, xpath_long, xpath_string
 
@@ -107,7 +107,6 @@ KERNELS = (
     Kernel("shark_levenshtein", ("VARCHAR", "VARCHAR"), "INTEGER", levenshtein),
     Kernel("shark_crc32", ("BLOB",), "BIGINT", crc32),
     Kernel("shark_sha2", ("BLOB", "INTEGER"), "VARCHAR", sha2),
-    Kernel("shark_unhex", ("VARCHAR",), "BLOB", unhex),
     Kernel("shark_unbase64", ("VARCHAR",), "BLOB", unbase64),
     Kernel("shark_initcap", ("VARCHAR",), "VARCHAR", initcap),
     Kernel("shark_soundex", ("VARCHAR",), "VARCHAR", soundex),
@@ -126,6 +125,9 @@ KERNELS = (
     Kernel("shark_murmur_integer", ("BIGINT", "INTEGER"), "INTEGER", murmur_integer),
     Kernel("shark_murmur_double", ("DOUBLE",), "INTEGER", murmur_double),
     Kernel("shark_murmur_float", ("DOUBLE",), "INTEGER", murmur_float),
+    Kernel("shark_xxhash", ("BLOB", "BIGINT"), "BIGINT", spark_hash.hash_bytes),
+    Kernel("shark_xxhash_integer", ("BIGINT", "INTEGER", "BIGINT"), "BIGINT", spark_hash.hash_integer),
+    Kernel("shark_xxhash_double", ("DOUBLE", "INTEGER", "BIGINT"), "BIGINT", spark_hash.hash_double),
     Kernel("shark_printf", ("VARCHAR", "VARCHAR", "VARCHAR[]"), "VARCHAR", printf),
     Kernel("shark_sentences", ("VARCHAR",), "VARCHAR[][]", sentences),
     Kernel("shark_aes_encrypt", ("BLOB", "BLOB"), "BLOB", encrypt),

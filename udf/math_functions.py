@@ -206,7 +206,7 @@ MATH_FUNCTIONS = (
         "sign",
         numeric,
         returns(DOUBLE),
-        "CAST(sign({0}) AS DOUBLE)",
+        "CAST(CASE WHEN isnan(CAST({0} AS DOUBLE)) THEN {0} ELSE sign({0}) END AS DOUBLE)",
         doc="-1.0, 0.0 or 1.0",
         example="sign(-3)",
     ),

@@ -84,7 +84,27 @@ _ROOT_SAMPLE = "CASE WHEN {0} > 1 THEN sqrt({2} / ({0} - 1)) END"
 
 _SLOPE = "({3} / nullif({5}, 0))"
 
+_ROWS = "count({distinct}{0}){over}"
+
+
+def _shape(name: str, lowering: str, doc: str) -> AggregateFunction:
+    """Of the third and fourth moments, which no state is kept of."""
+    return AggregateFunction(name, takes(DOUBLE), returns(DOUBLE), lowering, doc=doc, example=f"{name}(x)")
+
+
 MOMENT_AGGREGATES = (
+    _shape(
+        "kurtosis",
+        "CASE WHEN stddev_pop({distinct}{0}){over} > 0 THEN kurtosis_pop({distinct}{0}){over} END",
+        "excess kurtosis of a population",
+    ),
+    # DuckDB's is that of a sample, and none of two rows.
+    _shape(
+        "skewness",
+        "CASE WHEN stddev_pop({distinct}{0}){over} > 0 THEN coalesce("
+        f"skewness({{distinct}}{{0}}){{over}} * ({_ROWS} - 2) / sqrt({_ROWS} * ({_ROWS} - 1)), 0) END",
+        "skewness of a population",
+    ),
     _variance("var_pop", "var_pop({distinct}{0}){over}", "({2} / nullif({0}, 0))", "variance of a population"),
     _variance(
         "var_samp",

@@ -33,7 +33,11 @@ def lower_rlike(args: Sequence[str], _types: Types, _result: DataType) -> str:
     return _guarded(args[0], f"regexp_matches({args[0]}, {quote_string(pattern.re2)})", kernel, pattern)
 
 
-def lower_regexp_replace(args: Sequence[str], _types: Types, _result: DataType) -> str:
+def lower_regexp_replace(args: Sequence[str], types: Types, result: DataType) -> str:
+    if len(args) == 4:
+        text, start = args[0], args[3]
+        rest = lower_regexp_replace([f"substr({text}, {start})", *args[1:3]], types, result)
+        return f"(left({text}, {start} - 1) || {rest})"
     pattern, replacement = _constant_pattern(args[1]), string_value(args[2])
     kernel = f"shark_regexp_replace({args[0]}, {args[1]}, {args[2]})"
     if pattern is None or replacement is None or pattern.re2 is None or pattern.matches_empty:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sharkpy.errors import TypeMismatchError
 from sharkpy.types import (
     BIGINT,
     BINARY,
@@ -23,13 +24,16 @@ from sharkpy.types import (
 )
 from sharkpy.udf.collection_functions import map_of_entries
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, TypeRule
+from sharkpy.udf.literals import string_value
 from sharkpy.udf.operators import OPERATORS
 from sharkpy.udf.signatures import (
     Types,
     comparable,
     converts,
     element_type,
+    first_of,
     kind_of,
+    numeric,
     returns,
     same_as,
     takes,
@@ -90,6 +94,13 @@ def _array_and_item(types: Types) -> Types | None:
     return None
 
 
+def _map_and_key(types: Types) -> Types | None:
+    match types:
+        case [MapType(key) as mapping, given] if converts(given, key):
+            return (mapping, key)
+    return None
+
+
 def _array_insert_arguments(types: Types) -> Types | None:
     match types:
         case [ArrayType(element) as array, index, item] if converts(index, INT) and converts(item, element):
@@ -146,6 +157,25 @@ def _map_from_entries(args: Sequence[str], types: Types, _result: DataType) -> s
     return map_of_entries(f"list_transform({args[0]}, lambda item: struct_pack({fields}))")
 
 
+def _luhn_check(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    """Every second digit from the end counts twice, its own digits summed up: 2n, less 9 where over 9."""
+    digits = f"list_reverse(list_transform(string_split({args[0]}, ''), lambda digit: TRY_CAST(digit AS INTEGER)))"
+    twice = "CASE WHEN digit > 4 THEN digit * 2 - 9 ELSE digit * 2 END"
+    counted = f"list_transform({digits}, lambda digit, place: CASE WHEN place % 2 = 0 THEN {twice} ELSE digit END)"
+    return f"(regexp_full_match({args[0]}, '[0-9]+') AND list_sum({counted}) % 10 = 0)"
+
+
+def _to_binary(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    form = (string_value(args[1]) or "").lower() if len(args) > 1 else "hex"
+    if form == "hex":
+        return f"TRY(unhex({args[0]}))"
+    if form == "base64":
+        return f"shark_unbase64({args[0]})"
+    if form in ("utf-8", "utf8"):
+        return f"encode({args[0]})"
+    raise TypeMismatchError("to_binary takes 'hex', 'base64' or 'utf-8' as its second argument")
+
+
 def _timestamp_of(name: str, unit: int, doc: str) -> ScalarFunction:
     lowering = f"make_timestamp({{0}} * {unit})"
     return _row(name, takes(BIGINT), TIMESTAMP, lowering, doc, f"{name}(1230219000)")
@@ -154,6 +184,11 @@ def _timestamp_of(name: str, unit: int, doc: str) -> ScalarFunction:
 def _since_1970(name: str, unit: int, doc: str) -> ScalarFunction:
     lowering = f"(epoch_us({{0}}) // {unit})" if unit > 1 else "epoch_us({0})"
     return _row(name, takes(TIMESTAMP), BIGINT, lowering, doc, f"{name}('1970-01-01 00:00:01')")
+
+
+def _make_timestamp(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    time = _SECONDS.format(*args)
+    return time if len(args) == 6 else f"CAST(timezone({args[6]}, {time}) AS TIMESTAMP)"
 
 
 _SECONDS = "TRY(make_timestamp({0}, {1}, {2}, {3}, {4}, 0e0) + to_microseconds(CAST(round({5} * 1000000) AS BIGINT)))"
@@ -192,7 +227,7 @@ SPARK_FUNCTIONS = (
     ),
     ScalarFunction(
         "zeroifnull",
-        lambda types: types if len(types) == 1 and is_numeric(types[0]) else None,
+        numeric,
         same_as(0),
         "coalesce({0}, 0)",
         NullPolicy.CUSTOM,
@@ -236,6 +271,23 @@ SPARK_FUNCTIONS = (
         "split_part('a.b.c', '.', 2)",
     ),
     _row(
+        "luhn_check",
+        takes(STRING),
+        BOOLEAN,
+        _luhn_check,
+        "whether a number's last digit is the check digit by Luhn's rule",
+        "luhn_check('8112189876')",
+    ),
+    ScalarFunction(
+        "to_binary",
+        takes(STRING, STRING, optional=1),
+        returns(BINARY),
+        _to_binary,
+        NullPolicy.CUSTOM,
+        doc="the bytes that hex digits (the default), base64 or utf-8 say; NULL where they do not",
+        example="to_binary('616263', 'hex')",
+    ),
+    _row(
         "btrim",
         takes(STRING, STRING, optional=1),
         STRING,
@@ -253,7 +305,7 @@ SPARK_FUNCTIONS = (
     ),
     _row(
         "regexp_instr",
-        takes(STRING, STRING),
+        takes(STRING, STRING, INT, optional=1),
         INT,
         "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN"
         " CAST(coalesce(strpos({0}, nullif(shark_regexp_extract_all({0}, {1}, 0)[1], '')), 0) AS INTEGER) END",
@@ -324,13 +376,20 @@ SPARK_FUNCTIONS = (
     _row("monthname", takes(DATE), STRING, "strftime({0}, '%b')", "Jan, Feb …", "monthname('2009-07-30')"),
     _row(
         "make_timestamp",
-        takes(INT, INT, INT, INT, INT, DOUBLE),
+        takes(INT, INT, INT, INT, INT, DOUBLE, STRING, optional=1),
         TIMESTAMP,
-        _SECONDS,
-        "the time of year, month, day, hour, minute, seconds",
+        _make_timestamp,
+        "the time of year, month, day, hour, minute, seconds, on the clock of the session or of a zone",
         "make_timestamp(2014, 12, 28, 6, 30, 45.887)",
     ),
-    _timestamp_of("timestamp_seconds", 1_000_000, "the time so many seconds after 1970"),
+    _row(
+        "timestamp_seconds",
+        first_of(lambda types: takes(BIGINT)(types) if types and types[0] in INTEGER_TYPES else None, takes(DOUBLE)),
+        TIMESTAMP,
+        "make_timestamp(CAST(round({0} * 1000000) AS BIGINT))",
+        "the time so many seconds after 1970",
+        "timestamp_seconds(1230219000.5)",
+    ),
     _timestamp_of("timestamp_millis", 1_000, "the time so many milliseconds after 1970"),
     _timestamp_of("timestamp_micros", 1, "the time so many microseconds after 1970"),
     _since_1970("unix_seconds", 1_000_000, "seconds since 1970"),
@@ -356,8 +415,8 @@ SPARK_FUNCTIONS = (
     ),
     ScalarFunction(
         "try_element_at",
-        kind_of(ArrayType, then=(INT,)),
-        lambda types: element_type(types[0]),
+        first_of(kind_of(ArrayType, then=(INT,)), _map_and_key),
+        lambda types: types[0].value if isinstance(types[0], MapType) else element_type(types[0]),
         "{0}[{1}]",
         NullPolicy.CUSTOM,
         doc="an element by its position from 1, from the end where negative; NULL where there is none",

@@ -16,7 +16,7 @@ from sharkpy.types import (
 )
 from sharkpy.udf.collection_functions import map_of_entries
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
-from sharkpy.udf.literals import integer_value
+from sharkpy.udf.literals import integer_value, quote_string
 from sharkpy.udf.patterns import (
     lower_regexp_extract,
     lower_regexp_extract_all,
@@ -86,8 +86,11 @@ def _substr(args: Sequence[str], types: Types, _result: DataType) -> str:
 
 
 def _trim(function: str) -> Lowering:
+    """Of a text, or of characters and a text as in TRIM(characters FROM text)."""
+
     def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
-        return f"{function}({args[0]}, {args[1] if len(args) > 1 else chr(39) + ' ' + chr(39)})"
+        *characters, text = args
+        return f"{function}({text}, {characters[0] if characters else quote_string(' ')})"
 
     return lower
 
@@ -129,6 +132,18 @@ def _str_to_map(args: Sequence[str], _types: Types, _result: DataType) -> str:
 def _elt(args: Sequence[str], _types: Types, _result: DataType) -> str:
     branches = " ".join(f"WHEN {index} THEN {arg}" for index, arg in enumerate(args[1:], 1))
     return f"CASE {args[0]} {branches} END"
+
+
+def _levenshtein(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    """DuckDB's, which counts bytes, where each is a character."""
+    ascii_only = " AND ".join(f"strlen({text}) = length({text})" for text in args[:2])
+    native = f"CAST(levenshtein({args[0]}, {args[1]}) AS INTEGER)"
+    distance = f"CASE WHEN {ascii_only} THEN {native} ELSE shark_levenshtein({args[0]}, {args[1]}) END"
+    return distance if len(args) == 2 else f"CASE WHEN {distance} <= {args[2]} THEN {distance} ELSE -1 END"
+
+
+def _replace(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    return f"replace({args[0]}, {args[1]}, {args[2] if len(args) > 2 else quote_string('')})"
 
 
 _EXTRACT = takes(STRING, STRING, INT, optional=1)
@@ -190,7 +205,7 @@ STRING_FUNCTIONS = (
         doc="bytes in UTF-8",
         example="octet_length('abc')",
     ),
-    _text("upper", "upper({0})", "in upper case", "upper('aB')"),
+    _text("upper", "upper(replace({0}, 'ß', 'SS'))", "in upper case", "upper('aB')"),
     _text("lower", "lower({0})", "in lower case", "lower('aB')"),
     _text("initcap", "shark_initcap({0})", "each word with a capital", "initcap('hello world')"),
     _text("trim", _trim("trim"), "without spaces at both ends", "trim(' a ')", STRING, optional=1),
@@ -212,7 +227,15 @@ STRING_FUNCTIONS = (
     _text("rpad", _pad("right"), "padded or cut to a length", "rpad('5', 3, '0')", INT, STRING, optional=1),
     _text("left", "left({0}, greatest({1}, 0))", "the first characters", "left('abc', 2)", INT),
     _text("right", "right({0}, greatest({1}, 0))", "the last characters", "right('abc', 2)", INT),
-    _text("replace", "replace({0}, {1}, {2})", "every occurrence replaced", "replace('abc', 'b', 'x')", STRING, STRING),
+    _text(
+        "replace",
+        _replace,
+        "every occurrence replaced, or left out",
+        "replace('abc', 'b', 'x')",
+        STRING,
+        STRING,
+        optional=1,
+    ),
     _text(
         "translate",
         _translate,
@@ -271,10 +294,10 @@ STRING_FUNCTIONS = (
     _text("soundex", "shark_soundex({0})", "American Soundex code", "soundex('Miller')"),
     ScalarFunction(
         "levenshtein",
-        takes(STRING, STRING),
+        takes(STRING, STRING, INT, optional=1),
         returns(INT),
-        "shark_levenshtein({0}, {1})",
-        doc="edit distance",
+        _levenshtein,
+        doc="edit distance; -1 where it is over a third argument",
         example="levenshtein('kitten', 'sitting')",
     ),
     ScalarFunction(
@@ -289,10 +312,12 @@ STRING_FUNCTIONS = (
     _text(
         "regexp_replace",
         lower_regexp_replace,
-        "every match of a Java regular expression replaced; $1 names a group",
+        "every match of a Java regular expression replaced, from a position on; $1 names a group",
         "regexp_replace('100-200', '(\\\\d+)', 'num')",
         STRING,
         STRING,
+        INT,
+        optional=1,
     ),
     ScalarFunction(
         "regexp_extract",

@@ -24,13 +24,6 @@ def sha2(data: bytes, bits: int) -> str | None:
     return hashlib.new(name, data).hexdigest() if name else None
 
 
-def unhex(text: str) -> bytes | None:
-    try:
-        return bytes.fromhex("0" * (len(text) % 2) + text) if not re.search(r"\s", text) else None
-    except ValueError:
-        return None
-
-
 def unbase64(text: str) -> bytes | None:
     """What the letters, digits, `+` and `/` up to the padding say; all others are passed over."""
     kept = re.sub(r"[^A-Za-z0-9+/]", "", text.partition("=")[0].translate(_URL_SAFE))

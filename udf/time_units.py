@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import BIGINT, STRING, TIMESTAMP, DataType
+from sharkpy.types import (
+    BIGINT,
+    INT,
+    INTERVAL_DAY_TIME,
+    INTERVAL_YEAR_MONTH,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    DecimalType,
+)
 from sharkpy.udf.function import ScalarFunction
 from sharkpy.udf.literals import string_value
 from sharkpy.udf.signatures import Types, returns, takes
@@ -36,7 +45,35 @@ def _difference(args: Sequence[str], _types: Types, _result: DataType) -> str:
     return f"((epoch_us({args[2]}) - epoch_us({args[1]})) // {_MICROSECONDS.get(unit, 1)})"
 
 
+_SECONDS = DecimalType(18, 6)
+_CLOCK = tuple(_MICROSECONDS[unit] for unit in ("day", "hour", "minute", "second"))
+
+
+def _total(counts: Sequence[str], units: Sequence[int]) -> str:
+    """The sum of so many of each unit."""
+    return (
+        " + ".join(f"CAST({count} AS DECIMAL(38,6)) * {unit}" for count, unit in zip(counts, units, strict=False))
+        or "0"
+    )
+
+
 TIME_UNIT_FUNCTIONS = (
+    ScalarFunction(
+        "make_ym_interval",
+        takes(INT, INT, optional=2),
+        returns(INTERVAL_YEAR_MONTH),
+        lambda args, _types, _result: f"CAST({_total(args, (12, 1))} AS INTEGER)",
+        doc="an interval of years and months",
+        example="make_ym_interval(1, 2)",
+    ),
+    ScalarFunction(
+        "make_dt_interval",
+        takes(INT, INT, INT, _SECONDS, optional=4),
+        returns(INTERVAL_DAY_TIME),
+        lambda args, _types, _result: f"CAST({_total(args, _CLOCK)} AS BIGINT)",
+        doc="an interval of days, hours, minutes and seconds",
+        example="make_dt_interval(1, 12, 30, 1.5)",
+    ),
     ScalarFunction(
         "timestampadd",
         takes(STRING, BIGINT, TIMESTAMP),

@@ -36,6 +36,8 @@ CALLS = [
     *((f"regr_{name}", (T.DOUBLE, T.DOUBLE)) for name in ("count", "avgx", "avgy", "sxx", "syy", "sxy")),
     *((name, (WIDE,)) for name in ("sum", "avg")),
     ("ds_theta_sketch", (T.INT,)),
+    ("median", (T.DOUBLE,)),
+    *(("try_sum", (dtype,)) for dtype in (T.INT, T.BIGINT, T.DOUBLE, DEC)),
     *((name, (T.BOOLEAN,)) for name in ("bool_and", "bool_or", "count_if")),
     *((name, (T.INT,)) for name in ("bit_and", "bit_or", "bit_xor")),
     ("count", ()),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from sharkpy import conf as settings
+from sharkpy.catalog.query_table import QueryTable
 from sharkpy.columnar.range_share import prefix_share, range_share
 from sharkpy.errors import UnsupportedError
 from sharkpy.execution.tables.partitioned_table import PartitionedTable
 from sharkpy.optimizer.statistics import ColumnEstimate
+from sharkpy.physical.stage import BlockSink
 
 if TYPE_CHECKING:
     from sharkpy.catalog.folder_readers import FolderReaders
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.catalog.table_statistics import TableStatistics
     from sharkpy.columnar.version import TableVersion
+    from sharkpy.execution.tables.cache import TableCache
     from sharkpy.expr import PythonValue
     from sharkpy.physical.hive_partitions import HivePartitions
     from sharkpy.session import SharkContext
@@ -46,6 +50,8 @@ class QuerySnapshot:
         self._partitioned: dict[str, PartitionedTable] = {}
         self._files: dict[str, list[DataFile]] = {}
         self._statistics: dict[str, TableStatistics | None] = {}
+        self._computed: list[QueryTable] = []
+        weakref.finalize(self, _forget, context.table_cache, self._computed).atexit = False
 
     @property
     def catalog(self) -> Catalog:
@@ -55,6 +61,12 @@ class QuerySnapshot:
     def release(self) -> None:
         """The rows have been read."""
         _leave(self._context.catalog.readers, self._entered)
+        _forget(self._context.table_cache, self._computed)
+
+    @property
+    def has_computed(self) -> bool:
+        """Whether a plan over it reads rows that were computed for it alone."""
+        return bool(self._computed)
 
     def states(self) -> tuple[tuple[Table, TableState], ...]:
         """The tables that were looked at so far, as they were seen."""
@@ -162,11 +174,20 @@ class QuerySnapshot:
             self._entered.append(table.location)
 
     def _version(self, table: Table) -> TableVersion | None:
+        if isinstance(table, QueryTable) and table.table_id not in self._versions:
+            self._versions[table.table_id] = self._compute(table)
         if table.table_id not in self._versions:
             self._tables[table.table_id] = table
             self._enter(table)
             self._versions[table.table_id] = self._context.table_cache.version(table)
         return self._versions[table.table_id]
+
+    def _compute(self, table: QueryTable) -> TableVersion:
+        context = self._context
+        sink = BlockSink(table.schema, context.conf.value(settings.BLOCK_ROWS), None)
+        blocks = context.write_blocks(table.query, sink, self)
+        self._computed.append(table)
+        return context.table_cache.put(table, blocks)
 
     def _file_splits(self, table: Table) -> list[Split]:
         if table.table_id not in self._splits:
@@ -184,9 +205,25 @@ class QuerySnapshot:
         return file_splits(files, table.schema, table.storage, split_bytes)
 
 
+@contextlib.contextmanager
+def reading(context: SharkContext, snapshot: QuerySnapshot | None) -> Iterator[QuerySnapshot]:
+    """`snapshot`, or one that ends with what is done inside."""
+    seen = QuerySnapshot(context) if snapshot is None else snapshot
+    try:
+        yield seen
+    finally:
+        if snapshot is None:
+            seen.release()
+
+
 def _leave(readers: FolderReaders, entered: list[str]) -> None:
     while entered:
         readers.leave(entered.pop())
+
+
+def _forget(table_cache: TableCache, computed: list[QueryTable]) -> None:
+    while computed:
+        table_cache.forget(computed.pop())
 
 
 def _value(answer: object) -> PythonValue:
@@ -194,7 +231,7 @@ def _value(answer: object) -> PythonValue:
 
 
 def _bound(text: str | None, dtype: DataType) -> PythonValue:
-    from sharkpy.sources.partition_values import value_array
+    from sharkpy.sources.partition_values import single_value
 
-    value: PythonValue = None if text is None else value_array([text], dtype)[0].as_py()
+    value: PythonValue = None if text is None else single_value(text, dtype)[0].as_py()
     return value

@@ -111,22 +111,21 @@ class Result:
             yield batch
 
     def __iter__(self) -> Iterator[Row]:
-        self._check_open()
-        if self._rows is None:
-            self._rows = self._iterate_rows()
-        return self._rows
+        for row in self._unread_rows():
+            yield row
+            self._check_open()
 
     def fetchone(self) -> Row | None:
         """The next row; None when all were read."""
-        return next(iter(self), None)
+        return next(self._unread_rows(), None)
 
     def fetchmany(self, size: int = 1000) -> list[Row]:
         """At most `size` next rows; an empty list when all were read."""
-        return list(itertools.islice(iter(self), size))
+        return list(itertools.islice(self._unread_rows(), size))
 
     def fetchall(self) -> list[Row]:
         """All rows not read yet."""
-        return list(iter(self))
+        return list(self._unread_rows())
 
     def to_arrow(self) -> pa.Table:
         """All rows not read yet, as a table with the result's names and logical types."""
@@ -199,20 +198,22 @@ class Result:
                 return conform(batch, self.schema)
         return None
 
-    def _iterate_rows(self) -> Iterator[Row]:
+    def _unread_rows(self) -> Iterator[Row]:
+        """The one stream that all ways to single rows share."""
+        self._check_open()
+        if self._rows is None:
+            self._rows = itertools.chain.from_iterable(self._rows_by_batch())
+        return self._rows
+
+    def _rows_by_batch(self) -> Iterator[Iterable[Row]]:
+        from sharkpy.python_values import python_values
+
         while True:
             self._check_open()
             batch = self._ahead.popleft() if self._ahead else self._next_batch()
             if batch is None:
                 return
-            try:
-                columns = [column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns]
-            except OverflowError:
-                message = "a date or timestamp outside the years 1 to 9999 has no Python value"
-                raise ExecutionError(message, hint="read it with to_arrow()", sqlstate="22008") from None
-            for row in zip(*columns, strict=True):
-                self._check_open()
-                yield row
+            yield zip(*map(python_values, batch.columns), strict=True)
 
     def _peek(self, num_rows: int) -> tuple[list[pa.RecordBatch], bool]:
         """Batches of at most `num_rows` next rows, and whether there are more; they stay to be read."""

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
-import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from sharkpy import conf as settings
+from sharkpy import run_plan
 from sharkpy.conf import Conf
-from sharkpy.errors import BlocksReplacedError, ExecutionError, ParseError
+from sharkpy.errors import ParseError
 from sharkpy.execution.function_loader import FunctionLoader
-from sharkpy.restrictions import SCRIPT, UNRESTRICTED
+from sharkpy.restrictions import UNRESTRICTED
 from sharkpy.result import Result, Row
+from sharkpy.run_plan import PlanObservers
+from sharkpy.running_statements import RunningStatements
+from sharkpy.session_settings import add_keywords, default_warehouse
 from sharkpy.shared_parts import SharedParts
 
 if TYPE_CHECKING:
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.columnar.statistics import BlockStatistics
     from sharkpy.commands import Command, Explain, GenerateTable
+    from sharkpy.execution.admission import Admission
     from sharkpy.execution.commands.result import CommandResult
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.spark.pools import Pool
     from sharkpy.execution.stages.profile import QueryProfile
-    from sharkpy.execution.stages.progress import Progress, ProgressListener
+    from sharkpy.execution.stages.progress import ProgressListener
     from sharkpy.execution.stages.runner import Runner
     from sharkpy.execution.stages.stage import Stage
     from sharkpy.execution.statement import Statement
@@ -58,29 +60,11 @@ def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None =
     Settings are keyword arguments, `**{"shark.block.rows": 100_000}` or `shark_block_rows=100_000`.
     ConfigurationError where the warehouse cannot be written.
     """
-    values = Conf()
-    for key, value in conf.items():
-        values.set(_setting_key(key), _setting_text(value))
+    values = add_keywords(Conf(), conf)
     values.set(settings.MASTER.key, master)
     folder = Path(warehouse) if warehouse is not None else default_warehouse(values)
     values.set(settings.WAREHOUSE.key, str(folder.expanduser().absolute()))
     return SharkContext(values, SharedParts(values))
-
-
-def default_warehouse(conf: Conf) -> Path:
-    if chosen := conf.value(settings.WAREHOUSE) or os.environ.get("SHARKPY_WAREHOUSE"):
-        return Path(chosen)
-    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base) / "sharkpy" / "warehouse"
-
-
-def _setting_key(key: str) -> str:
-    dotted = key.replace("_", ".")
-    return dotted if "." not in key and dotted.split(".")[0] in ("shark", "hive", "spark") else key
-
-
-def _setting_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class SharkContext:
@@ -101,11 +85,8 @@ class SharkContext:
         self.catalog = catalog or parts.catalog
         self._parts = parts
         self._is_owner = catalog is None
-        self._lock = threading.RLock()
-        self._running: weakref.WeakSet[Statement] = weakref.WeakSet()
-        self._listeners: list[ProgressListener] = []
-        self._observed = threading.local()
-        self._is_stopped = False
+        self.observers = PlanObservers()
+        self._statements = RunningStatements()
         self._plans = parts.plans
         self._name = parts.join(self)
         owner = weakref.ref(self)
@@ -123,8 +104,17 @@ class SharkContext:
         return self.conf.value(settings.MASTER)
 
     @property
+    def is_stopped(self) -> bool:
+        return self._statements.is_stopped
+
+    @property
+    def num_running(self) -> int:
+        """How many statements have begun and not ended."""
+        return self._statements.num_running
+
+    @property
     def engine(self) -> Engine:
-        self._check_running()
+        self._statements.check_open()
         return self._parts.engine
 
     @property
@@ -134,7 +124,7 @@ class SharkContext:
 
     @property
     def table_cache(self) -> TableCache:
-        self._check_running()
+        self._statements.check_open()
         return self._parts.table_cache
 
     def sql(self, text: str) -> Result:
@@ -155,58 +145,30 @@ class SharkContext:
         """
         from sharkpy.statement_steps import PreparedStatement
 
-        self._check_running()
+        self._statements.check_open()
         text = self.substituted(text)
-        statement = self._new_statement(timeout, listener)
+        allowed = min(filter(None, (timeout, self._timeout)), default=0.0)
+        statement = self._statements.begin(allowed, listener)
         try:
             with statement.active():
-                return PreparedStatement(self, self._plans, text, statement, self._end)
+                return PreparedStatement(self, self._plans, text, statement, self._statements.end)
         except BaseException:
-            self._end(statement)
+            self._statements.end(statement)
             raise
 
-    @contextlib.contextmanager
-    def working(self) -> Iterator[None]:
+    def working(self) -> contextlib.AbstractContextManager[None]:
         """What this thread does inside is a statement of the session, or of the one that it works for already."""
-        from sharkpy.cancellation import current_cancellation
+        return self._statements.working(self._timeout)
 
-        self._check_running()
-        if current_cancellation() is not None:
-            yield
-            return
-        with self.as_statement():
-            yield
-
-    def _new_statement(self, timeout: float = 0.0, listener: ProgressListener | None = None) -> Statement:
-        from sharkpy.execution.statement import Statement
-
-        own = self.conf.value(settings.QUERY_TIMEOUT)
-        allowed = min(filter(None, (timeout, own)), default=0.0)
-        statement = Statement(allowed, listener) if listener else Statement(allowed)
-        with self._lock:
-            self._check_running()
-            self._running.add(statement)
-        return statement
-
-    @contextlib.contextmanager
-    def as_statement(self) -> Iterator[Statement]:
+    def as_statement(self) -> contextlib.AbstractContextManager[Statement]:
         """What this thread does inside is one statement, which `cancel` and the time limit end; or a part of the one
         that the thread works for.
         """
-        from sharkpy.cancellation import current_cancellation
-        from sharkpy.execution.statement import Statement
+        return self._statements.as_statement(self._timeout)
 
-        outer = current_cancellation()
-        if isinstance(outer, Statement):
-            yield outer
-            return
-        statement = self._new_statement()
-        try:
-            with statement.active():
-                statement.check()
-                yield statement
-        finally:
-            self._end(statement)
+    @property
+    def _timeout(self) -> float:
+        return self.conf.value(settings.QUERY_TIMEOUT)
 
     def substituted(self, text: str) -> str:
         """`text` with the values of its variables; those of the environment are not for remote users."""
@@ -233,7 +195,7 @@ class SharkContext:
         """
         from sharkpy.lookup import lookup
 
-        self._check_running()
+        self._statements.check_open()
         return lookup(self, table, key, columns, by)
 
     def register_function(
@@ -250,7 +212,7 @@ class SharkContext:
         from sharkpy.udf.user.function import intern
         from sharkpy.udf.user.make import user_function
 
-        self._check_running()
+        self._statements.check_open()
         self.catalog.functions.add_temporary(name.lower(), intern(user_function(name, function, arguments, returns)))
 
     def save_as_table(
@@ -273,7 +235,7 @@ class SharkContext:
         """
         from sharkpy.ml.tables.save_table import save_as_table
 
-        self._check_running()
+        self._statements.check_open()
         return save_as_table(
             self,
             data,
@@ -301,25 +263,20 @@ class SharkContext:
         """The model that the table `name` holds. TableNotFoundError; BindError for a table that holds none."""
         from sharkpy.ml.generate.model_table import load_model
 
-        self._check_running()
+        self._statements.check_open()
         return load_model(self, name)
 
     def cancel(self) -> None:
         """End all statements that run now; each raises CancelledError in its thread."""
-        with self._lock:
-            running = list(self._running)
-        for statement in running:
-            statement.cancel()
+        self._statements.cancel()
 
     def new_session(self, **conf: object) -> SharkContext:
         """Another session on the same engine: its own settings, database and temporary tables, the same tables.
 
         Its settings are those of `connect` with `conf` over them; those of memory and of the queue are the owner's.
         """
-        self._check_running()
-        values = self._parts.initial_conf.copy()
-        for key, value in conf.items():
-            values.set(_setting_key(key), _setting_text(value))
+        self._statements.check_open()
+        values = add_keywords(self._parts.initial_conf.copy(), conf)
         return SharkContext(values, self._parts, self._parts.catalog.for_session())
 
     def with_settings(self, values: Mapping[str, str]) -> SharkContext:
@@ -328,16 +285,12 @@ class SharkContext:
 
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:
         """`listener` hears how far running queries are, from any thread; the returned call removes it."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        return self.observers.add_listener(listener)
 
     def stop(self) -> None:
         """End the session, and where it owns the engine, all. Idempotent; later calls of `sql` raise ExecutionError."""
-        with self._lock:
-            if self._is_stopped:
-                return
-            self._is_stopped = True
-        self.cancel()
+        if not self._statements.stop():
+            return
         self._parts.leave(self)
         if not self._is_owner:
             self._drop_temporary_tables()
@@ -356,7 +309,7 @@ class SharkContext:
     def bind(self, text: str) -> LogicalPlan | Command:
         from sharkpy.sql.binder import bind
 
-        self._check_running()
+        self._statements.check_open()
         return bind(text, self.catalog, self.conf, self.current_database)
 
     def plan(self, logical: LogicalPlan, snapshot: QuerySnapshot | None = None) -> PhysicalPlan:
@@ -374,7 +327,9 @@ class SharkContext:
     # What commands ask of the session
 
     def batches(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
-        with self._reading(None) as snapshot:
+        from sharkpy.query_snapshot import reading
+
+        with reading(self, None) as snapshot:
             yield from self.run_batches(self.new_runner(plan.label), self.plan(plan, snapshot))
 
     def snapshot(self) -> QuerySnapshot:
@@ -382,56 +337,19 @@ class SharkContext:
 
         return QuerySnapshot(self)
 
-    @contextlib.contextmanager
-    def _reading(self, snapshot: QuerySnapshot | None) -> Iterator[QuerySnapshot]:
-        """`snapshot`, or one that ends with what is done inside."""
-        seen = self.snapshot() if snapshot is None else snapshot
-        try:
-            yield seen
-        finally:
-            if snapshot is None:
-                seen.release()
-
     def write_files(
         self, plan: LogicalPlan, sink: FileSink, snapshot: QuerySnapshot | None = None
     ) -> Sequence[tuple[str, int, int]]:
-        from sharkpy.execution.commands.storage import with_output_settings
-        from sharkpy.execution.tasks.report import FileResult
+        from sharkpy.write_plan import write_files
 
-        sink = replace(sink, properties=with_output_settings(sink.properties, self.conf))
-        with self._reading(snapshot) as seen:
-            results = self._run_to_sink(self.plan(plan, seen), plan.label, sink)
-        return [(one.path, one.num_rows, one.encoded_bytes) for one in results if isinstance(one, FileResult)]
+        return write_files(self, plan, sink, snapshot)
 
     def write_blocks(
         self, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot | None = None
     ) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
-        try:
-            with self._reading(snapshot) as seen:
-                return self._written_blocks(plan, sink, seen)
-        except BlocksReplacedError:
-            if snapshot is not None:
-                raise
-            # The tables that it reads have other blocks now.
-            with self._reading(None) as seen:
-                return self._written_blocks(plan, sink, seen)
+        from sharkpy.write_plan import write_blocks
 
-    def _written_blocks(
-        self, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot
-    ) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
-        """The blocks that a query makes; how it made them is kept, so that lost ones can be made again."""
-        from sharkpy.execution.tables.lineage import Recipe, in_source_order, is_repeatable, is_row_wise
-        from sharkpy.execution.tasks.report import BlockResult
-
-        contents, physical = self.table_cache.contents(plan), self.plan(plan, snapshot)
-        sink = replace(sink, is_checked=is_repeatable(plan))
-        if sink.layout is not None:
-            sink = replace(sink, layout=replace(sink.layout, is_by_source=sink.is_checked and is_row_wise(physical)))
-        results = self._run_to_sink(physical, plan.label, sink)
-        made = in_source_order([one for one in results if isinstance(one, BlockResult)], physical)
-        if sink.is_checked:
-            self.table_cache.lineage.note_made(Recipe.of(plan, contents, physical, sink, self.conf, self.plan), made)
-        return [(one.handle, one.statistics) for one in made]
+        return write_blocks(self, plan, sink, snapshot)
 
     def table_buckets(self, plan: LogicalPlan) -> int:
         from sharkpy.optimizer.replan.choose_buckets import choose_table_buckets
@@ -455,30 +373,14 @@ class SharkContext:
     # Running plans
 
     def new_runner(self, description: str) -> Runner:
-        from sharkpy.execution.stages.runner import Runner
-
-        profiles = getattr(self._observed, "profiles", None)
-        is_profiled = profiles is not None
-        runner = Runner(
-            self.engine,
-            self.conf,
-            self._reporter(),
-            description,
-            is_profiled=is_profiled,
-            repair=self.table_cache.repair,
-            pool=self.pool,
-        )
-        if profiles is not None:
-            profiles.append(runner.profile)
-        return runner
+        return run_plan.new_runner(self, description)
 
     def run_batches(
         self, runner: Runner, physical: PhysicalPlan, only_stage: Stage | None = None
     ) -> Generator[pa.RecordBatch]:
         """The plan's rows, when the query's turn has come."""
-        self._check_running()
-        with self._turn(runner, physical):
-            yield from runner.batches(physical, only_stage)
+        self._statements.check_open()
+        yield from run_plan.run_batches(self, runner, physical, only_stage)
 
     @property
     def pool(self) -> Pool:
@@ -487,73 +389,14 @@ class SharkContext:
 
         return Pool(self.conf.value(settings.POOL) or self._name, max(1, self.conf.value(settings.POOL_WEIGHT)))
 
-    @contextlib.contextmanager
-    def _turn(self, runner: Runner, physical: PhysicalPlan) -> Iterator[None]:
-        from sharkpy.execution.stages.progress import Progress
-        from sharkpy.execution.statement import Statement
-        from sharkpy.physical.plan_step import runs_scripts
-        from sharkpy.physical.work import work_rows
+    @property
+    def admission(self) -> Admission:
+        """Whose turn it is."""
+        return self._parts.admission
 
-        if runs_scripts(physical):
-            self.restrictions.check_code(SCRIPT)
-        statement = runner.statement
-        if not isinstance(statement, Statement):
-            yield
-            return
-        profile, start, tell = runner.profile, time.perf_counter(), self._reporter()
-
-        def report(num_before: int) -> None:
-            profile.queued_behind = max(profile.queued_behind, num_before)
-            tell(Progress("queue", 0, 0, 0, 0, num_before))
-
-        with self._parts.admission.turn(work_rows(physical), runner.pool, statement, report):
-            profile.queued_seconds = time.perf_counter() - start
-            yield
-
-    @contextlib.contextmanager
-    def observed_profiles(self) -> Iterator[list[QueryProfile]]:
+    def observed_profiles(self) -> contextlib.AbstractContextManager[list[QueryProfile]]:
         """A list that takes the profiles of the plans that this thread runs meanwhile."""
-        profiles: list[QueryProfile] = []
-        self._observed.profiles = profiles
-        try:
-            yield profiles
-        finally:
-            self._observed.profiles = None
-
-    def _run_to_sink(self, physical: PhysicalPlan, label: str, sink: FileSink | BlockSink) -> Sequence[object]:
-        from sharkpy.execution.statement import Statement
-        from sharkpy.execution.tasks.report import num_rows
-
-        runner = self.new_runner(label)
-        with self._turn(runner, physical):
-            results = runner.to_sink(physical, sink)
-        if isinstance(runner.statement, Statement):
-            runner.statement.rows_written = num_rows(results)
-        return results
-
-    def _end(self, statement: Statement) -> None:
-        statement.end()
-        with self._lock:
-            self._running.discard(statement)
-
-    def _reporter(self) -> ProgressListener:
-        """Tells those who listen to the session, and to the statement that this thread works for."""
-        from sharkpy.cancellation import current_cancellation
-        from sharkpy.execution.statement import Statement
-
-        statement = current_cancellation()
-
-        def report(progress: Progress) -> None:
-            for listener in list(self._listeners):
-                listener(progress)
-            if isinstance(statement, Statement):
-                statement.report(progress)
-
-        return report
-
-    def _check_running(self) -> None:
-        if self._is_stopped:
-            raise ExecutionError("this session is stopped", hint="connect again", sqlstate="08003")
+        return self.observers.taking_profiles()
 
 
 def _model_function(table: Table, method: str) -> ModelFunction:

@@ -6,7 +6,15 @@ from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING
 
 from sharkpy.commands import Command, CreateTable, Explain, GenerateTable, Insert
-from sharkpy.errors import BlocksReplacedError, InternalError
+from sharkpy.errors import (
+    BindError,
+    BlocksReplacedError,
+    ConfigurationError,
+    InternalError,
+    SourceError,
+    SparkLostError,
+)
+from sharkpy.execution.spark.lost import told_in_words
 from sharkpy.logical import LogicalPlan, Step
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.plan_cache import CatalogLookups, PlanCache, PlannedQuery
@@ -16,6 +24,7 @@ from sharkpy.result import Result
 from sharkpy.script import Script
 from sharkpy.sql.binder import bind
 from sharkpy.sql.context import StatementClock
+from sharkpy.sql.grammar.written_place import add_place
 from sharkpy.types import Field, Schema
 
 if TYPE_CHECKING:
@@ -32,7 +41,8 @@ class PreparedStatement:
     """A statement of a session whose names and types are resolved; `end` is called once it is over.
 
     1. Either `run` is called, once, or `close`. `cancel` may come from any thread, at any time.
-    2. A query whose tables' blocks are replaced under it, before its first row, is planned and run once more.
+    2. A query whose tables' blocks are replaced under it, before its first row, is planned and run once more; so is one
+       that loses Spark's JVM.
     """
 
     def __init__(
@@ -92,11 +102,13 @@ class PreparedStatement:
 
     def run(self) -> Result:
         try:
-            with self._statement.active():
+            with self._statement.active(), told_in_words():
                 self._statement.check()
                 return self._run()
-        except BaseException:
+        except BaseException as error:
             self._end(self._statement)
+            if isinstance(error, (BindError, ConfigurationError, SourceError)):
+                add_place(error, self._text)
             raise
 
     def _run(self) -> Result:
@@ -107,7 +119,7 @@ class PreparedStatement:
             return self._command(bound)
         runner = session.new_runner(bound.label)
         planned = self._planned(bound, runner, self._lookups, self._snapshot)
-        if not self._clock.was_read:
+        if not self._clock.was_read and not self._snapshot.has_computed:
             self._plans.keep(self._key, self._text, planned)
         return self._query(planned, runner)
 
@@ -175,21 +187,24 @@ class PreparedStatement:
         return Result(planned.schema, rows(), profile=lambda: runners[-1].profile, on_close=end, on_cancel=cancel)
 
     def _rows(self, planned: PlannedQuery, runners: list[Runner]) -> Generator[pa.RecordBatch]:
-        """The query's rows; planned again where blocks were replaced under it before the first one."""
+        """The query's rows; planned again where blocks were replaced, or Spark was lost, before the first one."""
         session = self._session
         is_begun = False
         try:
-            for batch in session.run_batches(runners[-1], planned.physical, planned.stage):
-                is_begun = True
-                yield batch
-        except BlocksReplacedError:
+            with told_in_words():
+                for batch in session.run_batches(runners[-1], planned.physical, planned.stage):
+                    is_begun = True
+                    yield batch
+        except (BlocksReplacedError, SparkLostError):
             if is_begun:
                 raise
         else:
             return
+        runners[-1].stages.close()
         planned = self._planned_again()
         runners.append(session.new_runner(planned.label))
-        yield from session.run_batches(runners[-1], planned.physical, planned.stage)
+        with told_in_words():
+            yield from session.run_batches(runners[-1], planned.physical, planned.stage)
 
 
 def _schema(plan: LogicalPlan) -> Schema:

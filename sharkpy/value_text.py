@@ -35,7 +35,9 @@ _MICROS_PER_DAY = 86_400_000_000
 
 def format_column(column: pa.Array[Any], dtype: DataType, null_text: str = NULL_TEXT) -> list[str]:
     """The texts of a column's values."""
-    values = column.to_pylist(maps_as_pydicts="lossy")
+    from sharkpy.python_values import python_values
+
+    values = python_values(column)
     if is_string(dtype):
         return [null_text if value is None else value for value in values]
     convert = _converter(dtype)

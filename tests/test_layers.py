@@ -12,7 +12,10 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "sharkpy"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "types", "type_parser", "value_text", "time_zone", "conf", "cancellation", "tree", "java"),
+    (
+        *("errors", "types", "type_parser", "python_values", "value_text", "time_zone"),
+        *("conf", "cancellation", "tree", "java"),
+    ),
     ("columnar",),
     ("udf",),
     (
@@ -26,8 +29,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("execution",),
     ("ml",),
     (
-        *("session", "lookup", "shared_parts", "query_snapshot", "plan_cache"),
-        *("plan_query", "statement_steps"),
+        *("session", "session_settings", "lookup", "shared_parts", "query_snapshot", "plan_cache"),
+        *("plan_query", "run_plan", "write_plan", "running_statements", "statement_steps"),
         *(
             "explain",
             "explain_forms",

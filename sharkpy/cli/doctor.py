@@ -49,7 +49,7 @@ def run_doctor(warehouse: str | None) -> int:
 
 
 def _warehouse(warehouse: str | None) -> Path:
-    from sharkpy.session import default_warehouse
+    from sharkpy.session_settings import default_warehouse
 
     return Path(warehouse) if warehouse else default_warehouse(Conf())
 

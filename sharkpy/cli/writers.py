@@ -97,9 +97,11 @@ def write_jsonl(stream: TextIO, schema: Schema, batches: Batches, look: Look = P
 
 
 def _json_rows(schema: Schema, batches: Batches) -> Iterator[str]:
+    from sharkpy.python_values import python_values
+
     for batch in batches:
         columns = [
-            [to_json(value, field.dtype) for value in column.to_pylist(maps_as_pydicts="lossy")]
+            [to_json(value, field.dtype) for value in python_values(column)]
             for column, field in zip(batch.columns, schema, strict=True)
         ]
         for row in zip(*columns, strict=True):

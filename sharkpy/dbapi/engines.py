@@ -9,7 +9,8 @@ from pathlib import Path
 
 from sharkpy.conf import Conf
 from sharkpy.errors import ConfigurationError
-from sharkpy.session import SharkContext, _setting_key, connect, default_warehouse
+from sharkpy.session import SharkContext, connect
+from sharkpy.session_settings import default_warehouse, setting_key
 
 OF_THE_ENGINE = (
     *("spark.", "shark.store.", "shark.scan.cache.", "shark.java.", "shark.jvm.", "shark.temp."),
@@ -40,7 +41,7 @@ def open_session(warehouse: str | os.PathLike[str] | None, master: str, conf: di
     """
     folder = Path(warehouse) if warehouse is not None else default_warehouse(Conf())
     key = (str(folder.expanduser().absolute()), master)
-    dotted = {_setting_key(name): value for name, value in conf.items()}
+    dotted = {setting_key(name): value for name, value in conf.items()}
     shared = {name: value for name, value in dotted.items() if name.startswith(OF_THE_ENGINE)}
     with _lock:
         engine = _engines.get(key)

@@ -1,4 +1,4 @@
-"""Many rows of parameters on their way into a table: a temporary one takes them, as text costs 0.5 ms a row."""
+"""Many rows of parameters on their way into a table: a temporary one takes them, which costs less than their text."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_an_engine_for_each_warehouse(tmp_path: Path) -> None:
     one.close()
     assert two.execute("SELECT 1").fetchall() == [(1,)]
     two.close()
-    assert owner._is_stopped
+    assert owner.is_stopped
     assert {key[0] for key in engines._engines} == {str(tmp_path / "b")}
     other.close()
     with dbapi.connect(tmp_path / "a", "local[2]") as again:

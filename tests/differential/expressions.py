@@ -53,8 +53,12 @@ DUCK_MACROS = (
     "w32(x) AS CAST((x::HUGEINT % 4294967296 + 6442450944) % 4294967296 - 2147483648 AS INTEGER)",
     "w64(x) AS CAST((x::HUGEINT % 18446744073709551616 + 27670116110564327424) % 18446744073709551616"
     " - 9223372036854775808 AS BIGINT)",
+    "j64(x, low, high) AS CAST(CASE WHEN isnan(x) THEN 0 WHEN x <= low THEN low WHEN x >= high THEN high"
+    " ELSE trunc(x) END AS BIGINT)",
+    "locate_from(part, s) AS CAST(CASE WHEN s = '' THEN 0 WHEN instr(substr(s, 2), part) = 0 THEN 0"
+    " ELSE instr(substr(s, 2), part) + 1 END AS INTEGER)",
 )
-"""Java's wrapping integers."""
+"""Java's wrapping integers, its casts of floating point numbers; locate(part, s, 2)."""
 
 
 def _per_kind(template: Row, kinds: tuple[Kind, ...]) -> list[Row]:
@@ -133,6 +137,82 @@ SCALARS: tuple[Row, ...] = (
     Row("int", ("int", "string"), "named_struct('x', {0}, 'y', {1}).x", "{0}"),
     Row("date", ("date",), "named_struct('x', array({0})).x[0]", "{0}"),
     Row("int", ("string", "string"), "size(array({0}, {1}))", "2"),
+    Row("double", ("string",), "CAST({0} AS DOUBLE)", "TRY_CAST({0} AS DOUBLE)"),
+    Row("int", ("double",), "CAST({0} AS INT)", "CAST(j64({0}, -2147483648, 2147483647) AS INTEGER)"),
+    Row("bigint", ("double",), "CAST({0} AS BIGINT)", "j64({0}, -9223372036854775808, 9223372036854775807)"),
+    Row("bigint", ("decimal",), "CAST({0} AS BIGINT)", "CAST(trunc({0}) AS BIGINT)"),
+    Row("double", ("bigint",), "CAST({0} AS DOUBLE)"),
+    Row("boolean", ("int",), "CAST({0} AS BOOLEAN)"),
+    Row("string", ("bigint",), "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
+    Row("string", ("timestamp",), "CAST({0} AS STRING)", "CAST({0} AS VARCHAR)"),
+    Row("string", ("boolean",), "CAST({0} AS STRING)", "upper(CAST({0} AS VARCHAR))", "upper(CAST({0} AS STRING))"),
+    *(
+        Row("int", ("int", "int"), f"({{0}} {op} {{1}})", duck)
+        for op, duck in (("&", "({0} & {1})"), ("|", "({0} | {1})"), ("^", "xor({0}, {1})"))
+    ),
+    Row("int", ("int",), "shiftleft({0}, 3)", "w32({0}::HUGEINT * 8)"),
+    Row("int", ("int",), "shiftright({0}, 2)", "({0} >> 2)"),
+    Row("int", ("int",), "pmod({0}, 7)", "CAST(({0}::HUGEINT % 7 + 7) % 7 AS INTEGER)"),
+    Row("double", ("double",), "sqrt(abs({0}))", "sqrt(abs({0}))"),
+    Row("double", ("double",), "pow({0}, 2)"),
+    Row("decimal", ("decimal",), "CAST(round({0}, 1) AS DECIMAL(10,2))", "TRY_CAST(round({0}, 1) AS DECIMAL(10,2))"),
+    Row("bigint", ("decimal",), "CAST(floor({0}) AS BIGINT)", "CAST(floor({0}) AS BIGINT)"),
+    Row("bigint", ("decimal",), "CAST(ceil({0}) AS BIGINT)", "CAST(ceil({0}) AS BIGINT)"),
+    Row("string", ("string",), "rpad({0}, 4, '-')"),
+    Row("string", ("string",), "ltrim({0})"),
+    Row("string", ("string",), "rtrim({0})"),
+    Row("string", ("string",), "repeat({0}, 2)"),
+    Row("string", ("string",), "substr(concat('ab', {0}), -2)", "substr('ab' || {0}, -2)"),
+    Row("string", ("string",), "substr({0}, 0, 2)", "substr({0}, 1, 2)"),
+    Row("string", ("string", "string"), "concat_ws('-', {0}, {1})"),
+    Row("string", ("string",), "translate({0}, 'ab1', 'xy')"),
+    Row("string", ("string",), "regexp_replace({0}, '[ab]', '#')", "regexp_replace({0}, '[ab]', '#', 'g')"),
+    Row("string", ("string",), "split({0}, '_')[0]", "str_split({0}, '_')[1]"),
+    Row("string", ("string",), "split({0}, '_')[1]", "str_split({0}, '_')[2]"),
+    Row("string", ("string",), "substring_index({0}, '_', 1)", "str_split({0}, '_')[1]"),
+    Row("string", ("string",), "md5({0})"),
+    Row("int", ("string", "string"), "locate({0}, {1}, 2)", "locate_from({0}, {1})"),
+    Row("int", ("date",), "dayofmonth({0})", "CAST(day({0}) AS INTEGER)"),
+    Row("int", ("date",), "quarter({0})", "CAST(quarter({0}) AS INTEGER)"),
+    Row("int", ("date",), "weekofyear({0})", "CAST(week({0}) AS INTEGER)"),
+    Row("int", ("date",), "dayofweek({0})", "CAST(dayofweek({0}) + 1 AS INTEGER)"),
+    Row("int", ("timestamp",), "minute({0})", "CAST(minute({0}) AS INTEGER)"),
+    Row("bigint", ("timestamp",), "unix_timestamp({0})", "CAST(floor(epoch_us({0}) / 1e6) AS BIGINT)"),
+    Row("date", ("date",), "date_sub({0}, 45)", "CAST({0} - 45 AS DATE)"),
+    Row("date", ("date",), "trunc({0}, 'MM')", "CAST(date_trunc('month', {0}) AS DATE)"),
+    Row("date", ("date",), "trunc({0}, 'YEAR')", "CAST(date_trunc('year', {0}) AS DATE)"),
+    *(
+        Row(
+            "date",
+            ("date",),
+            f"({{0}} {sign} INTERVAL '{n}' {unit})",
+            f"CAST({{0}} {sign} INTERVAL {n} {unit} AS DATE)",
+        )
+        for sign, n, unit in (("-", 1, "MONTH"), ("+", 1, "MONTH"), ("-", 7, "DAY"), ("+", 2, "DAY"))
+    ),
+    *(
+        Row("timestamp", ("timestamp",), f"({{0}} {sign} INTERVAL '{n}' {unit})", f"({{0}} {sign} INTERVAL {n} {unit})")
+        for sign, n, unit in (("+", 1, "MONTH"), ("-", 1, "YEAR"), ("+", 36, "HOUR"), ("-", 90, "SECOND"))
+    ),
+    Row("string", ("timestamp",), "date_format({0}, 'yyyy-MM-dd HH')", "strftime({0}, '%Y-%m-%d %H')"),
+    Row("int", ("int", "int"), "size(array_distinct(array({0}, {1}, {0})))", "IF({0} IS NOT DISTINCT FROM {1}, 1, 2)"),
+    Row(
+        "int",
+        ("int", "int", "int"),
+        "sort_array(array({0}, {1}, {2}))[1]",
+        "list_sort([{0}, {1}, {2}], 'ASC', 'NULLS FIRST')[2]",
+    ),
+    Row("string", ("string", "int"), "map({1}, {0}, -77, 'z')[-77]", "'z'"),
+    Row("int", ("int", "int"), "aggregate(array({0}, {1}), 0, (s, x) -> s + x)", "w32({0}::HUGEINT + {1}::HUGEINT)"),
+    Row(
+        "int",
+        ("int", "int"),
+        "size(filter(array({0}, {1}), x -> x > 1))",
+        "len(list_filter([{0}, {1}], lambda x: x > 1))",
+    ),
+    *_per_kind(
+        Row("string", ("string", "string", "string"), "CASE {0} WHEN {1} THEN {2} WHEN {2} THEN {1} END"), ORDERED
+    ),
     *_per_kind(Row("string", ("boolean", "string", "string"), "CASE WHEN {0} THEN {1} ELSE {2} END"), KINDS),
     *_per_kind(
         Row("string", ("string", "boolean", "string"), "if({1}, {0}, {2})", "CASE WHEN {1} THEN {0} ELSE {2} END"),

@@ -54,14 +54,28 @@ class _Generator:
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
         self._names = 0
+        self._with: list[tuple[str, tuple[Column, ...]]] = []
+        """The queries of WITH: names and columns."""
 
     def query(self) -> Sql:
+        head = self._with_clause() if self._chance.random() < 0.15 else Sql.same("")
         sql, columns = self._select(2, ())
+        sql = _joined(head, sql)
         if self._chance.random() < 0.25:
             keys = [f"{column.name}{self._chance.choice(('', ' DESC'))}" for column in columns]
             limit = f" LIMIT {self._chance.randint(0, 12)}" if self._chance.random() < 0.7 else ""
             sql = _joined(sql, Sql.same(f" ORDER BY {', '.join(keys)}{limit}"))
         return sql
+
+    def _with_clause(self) -> Sql:
+        """WITH one or two queries, the second of which may read the first."""
+        parts = []
+        for _ in range(self._chance.choice((1, 1, 2))):
+            inner, columns = self._select(1, ())
+            name = self._name("w")
+            parts.append(_joined(Sql.same(f"{name} AS ("), inner, Sql.same(")")))
+            self._with.append((name, columns))
+        return _joined(Sql.same("WITH "), _list(parts), Sql.same(" "))
 
     def _name(self, prefix: str) -> str:
         self._names += 1
@@ -81,10 +95,18 @@ class _Generator:
         if roll < 0.55 and wanted is None and not outer:
             return self._windowed(source, depth)
         kinds = wanted or self._kinds()
-        items = [self.expression(kind, source.columns, 2) for kind in kinds]
+        items = [self._item(kind, source, depth) for kind in kinds]
         word = "SELECT DISTINCT " if self._chance.random() < 0.2 else "SELECT "
         columns, text = self._items(items, kinds)
         return _joined(Sql.same(word), text, Sql.same(" FROM "), source.sql, self._where(source, depth, outer)), columns
+
+    def _item(self, kind: Kind, source: Source, depth: int) -> Sql:
+        """An item of a select list: an expression, or now and then a scalar subquery."""
+        if depth < 2 or self._chance.random() > 0.06:
+            return self.expression(kind, source.columns, 2)
+        outer = source.columns if self._chance.random() < 0.5 else ()
+        inner, _ = self._aggregate_only(self._from(0), 0, outer, (kind,))
+        return _joined(Sql.same("("), inner, Sql.same(")"))
 
     def _kinds(self) -> tuple[Kind, ...]:
         return tuple(self._chance.choice(KINDS) for _ in range(self._chance.randint(1, 3)))
@@ -145,6 +167,11 @@ class _Generator:
     def _group_by(self, names: list[str]) -> Sql:
         listed = ", ".join(names)
         match self._chance.randint(0, 9):
+            case 2:
+                # DuckDB wants each key in some set.
+                more = self._chance.choice(("()", f"({names[0]})", f"({names[-1]})"))
+                text = f"GROUPING SETS ({', '.join(dict.fromkeys((f'({listed})', more)))})"
+                return Sql(f" GROUP BY {listed} {text}", f" GROUP BY {text}")
             case 0:
                 return Sql(f" GROUP BY {listed} WITH ROLLUP", f" GROUP BY ROLLUP ({listed})")
             case 1:
@@ -204,7 +231,37 @@ class _Generator:
         source = self._relation(depth)
         for _ in range(self._chance.choice((0, 0, 1, 1, 2)) if depth > 0 else 0):
             source = self._joined_with(source, self._relation(depth - 1), depth)
+        if depth > 0 and self._chance.random() < 0.12:
+            source = self._with_lateral_view(source)
         return source
+
+    def _with_lateral_view(self, source: Source) -> Source:
+        """LATERAL VIEW [OUTER] explode, or posexplode, of an array that may be NULL."""
+        kind = self._chance.choice(KINDS)
+        name, column, place = (self._name(prefix) for prefix in "vcp")
+        values = _list([self.expression(kind, source.columns, 1) for _ in range(self._chance.randint(1, 3))])
+        condition = self._fill(self._chance.choice(PREDICATES), source.columns, 0)
+        array = Sql(
+            f"if({condition.hive}, array({values.hive}), NULL)",
+            f"CASE WHEN {condition.duck} THEN [{values.duck}] END",
+            f"if({condition.on_spark}, array({values.on_spark}), NULL)",
+        )
+        found = Column(f"{name}.{column}", kind)
+        if self._chance.random() < 0.5:
+            outer, join = self._chance.choice((("", "JOIN"), ("OUTER ", "LEFT JOIN")))
+            view = Sql(
+                f" LATERAL VIEW {outer}explode({array.hive}) {name} AS {column}",
+                f" {join} LATERAL (SELECT unnest({array.duck}) AS {column}) {name} ON true",
+                f" LATERAL VIEW {outer}explode({array.on_spark}) {name} AS {column}",
+            )
+            return Source(_joined(source.sql, view), (*source.columns, found))
+        view = Sql(
+            f" LATERAL VIEW posexplode({array.hive}) {name} AS {place}, {column}",
+            f" JOIN LATERAL (SELECT CAST(generate_subscripts(a, 1) - 1 AS INTEGER) AS {place}, unnest(a) AS {column}"
+            f" FROM (SELECT {array.duck} AS a)) {name} ON true",
+            f" LATERAL VIEW posexplode({array.on_spark}) {name} AS {place}, {column}",
+        )
+        return Source(_joined(source.sql, view), (*source.columns, found, Column(f"{name}.{place}", "int")))
 
     def _relation(self, depth: int) -> Source:
         alias = self._name("r")
@@ -214,6 +271,10 @@ class _Generator:
                 _joined(Sql.same("("), inner, Sql.same(f") {alias}")),
                 tuple(Column(f"{alias}.{column.name}", column.kind) for column in columns),
             )
+        if self._with and self._chance.random() < 0.4:
+            query, shown = self._chance.choice(self._with)
+            columns = tuple(Column(f"{alias}.{column.name}", column.kind) for column in shown)
+            return Source(Sql.same(f"{query} {alias}"), columns)
         table = self._chance.choices(TABLES, weights=(5, 5, 4, 1))[0]
         columns = tuple(Column(f"{alias}.{name}", kind) for name, kind in table.columns)
         return Source(Sql.same(f"{table.name} {alias}"), columns)

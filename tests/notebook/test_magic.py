@@ -72,7 +72,7 @@ def test_how_an_answer_looks(shell: InteractiveShell, context: sharkpy.SharkCont
     whole = answer_of(shell, "%sharkql -n 1000 SELECT k FROM t")
     assert whole.num_rows == 1000
     assert "only the first" not in repr(whole)
-    assert not list(context._running)
+    assert context.num_running == 0
 
 
 def test_out(shell: InteractiveShell, context: sharkpy.SharkContext) -> None:
@@ -165,10 +165,10 @@ def test_connect(shell: InteractiveShell, tmp_path: Path) -> None:
     assert (first.master, first.conf["shark.block.rows"]) == ("local[2]", "77")
     assert values(answer_of(shell, "%sharkql SELECT 1")) == [(1,)]
     assert values(answer_of(shell, f"%%sharkql --connect {tmp_path}/b --master local[1]\nSELECT 2")) == [(2,)]
-    assert first._is_stopped
+    assert first.is_stopped
     second = shell.user_ns["ctx"]
     shell.run_line_magic("unload_ext", "sharkpy")
-    assert second._is_stopped
+    assert second.is_stopped
     assert "ctx" not in shell.user_ns
     assert "sharkql" not in shell.magics_manager.magics["line"]
     shell.run_line_magic("load_ext", "sharkpy")
@@ -205,7 +205,7 @@ def test_an_interrupt_ends_the_statement(shell: InteractiveShell, context: shark
     result = shell.run_cell(f"%%sharkql\n{SLOW}")
     assert isinstance(result.error_in_exec, KeyboardInterrupt)
     assert time.monotonic() - start < 5
-    assert not list(context._running)
+    assert context.num_running == 0
     assert values(answer_of(shell, "%sharkql SELECT count(*) FROM t")) == [(1000,)]
 
 

@@ -133,3 +133,10 @@ def test_a_notebook_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> N
     assert plan._repr_html_() == "<pre>Scan &lt;t&gt;\n  x</pre>"
     plan.show()
     assert capsys.readouterr().out == "Scan <t>\n  x\n"
+
+
+def test_a_date_that_python_has_not_is_an_error_where_it_is_shown() -> None:
+    days = pa.record_batch({"d": pa.array([1 << 30], pa.int32()).view(pa.date32())})
+    for read in (Result.show, Result._repr_html_, Result.fetchall):
+        with pytest.raises(ExecutionError, match="has no Python value; cast it to STRING"):
+            read(Result(Schema((Field("d", DATE),)), [days]))

@@ -148,7 +148,7 @@ def test_sixteen_threads_on_one_session(context: sharkpy.SharkContext) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert not list(context._running)
+    assert context.num_running == 0
     assert context._parts.admission.num_running == 0
     assert {thread.name for thread in threading.enumerate()} <= before
 

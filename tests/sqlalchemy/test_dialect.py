@@ -85,7 +85,7 @@ def test_disposal_ends_the_session_and_with_the_last_one_the_engine(engine: sa.E
     key = (str(tmp_path / "w"), "local[2]")
     assert key in engines._engines
     engine.dispose()
-    assert session._is_stopped
+    assert session.is_stopped
     assert key not in engines._engines
 
 

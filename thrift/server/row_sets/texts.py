@@ -89,9 +89,4 @@ def _texts_of_python_values(column: pa.Array[Any], dtype: t.DataType) -> pa.Arra
 
     from sharkpy.value_text import format_column
 
-    try:
-        values = format_column(column, dtype)
-    except OverflowError:
-        message = "a date or timestamp outside the years 1 to 9999 within another value has no text"
-        raise ExecutionError(message, sqlstate="22008") from None
-    return pa.array(values, pa.string(), mask=column.is_null().to_numpy(zero_copy_only=False))
+    return pa.array(format_column(column, dtype), pa.string(), mask=column.is_null().to_numpy(zero_copy_only=False))

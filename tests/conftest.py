@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ import pytest
 
 # Results shall not depend on where the tests run: the session's zone is the process's.
 os.environ["TZ"] = "UTC"
+# What a shell starts in the background ignores it, and so would all that is interrupted here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if TYPE_CHECKING:
     from sharkpy.execution.engine import Engine

@@ -1,4 +1,4 @@
-"""Generators for LATERAL VIEW: each row gives LIST(STRUCT(c0 …, c1 …))."""
+"""Generators for LATERAL VIEW: each row gives a list for each column."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from sharkpy.errors import BindError, InternalError
 from sharkpy.types import BIGINT, INT, STRING, ArrayType, DataType, MapType, StructType, common_type
-from sharkpy.udf.function import TableFunction
+from sharkpy.udf.function import ListsRule, TableFunction
 from sharkpy.udf.json_functions import lower_get_json_object
 from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, converts, kind_of, takes
-from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.url_functions import lower_parse_url
 
 Columns = Sequence[tuple[str, DataType]]
@@ -25,18 +24,13 @@ def _explode_columns(types: Types) -> Columns:
     raise InternalError(f"explode of {types[0]}")
 
 
-def _explode(args: Sequence[str], types: Types, _result: DataType) -> str:
-    if isinstance(types[0], MapType):
-        return f"list_transform(map_entries({args[0]}), lambda row: struct_pack(c0 := row.key, c1 := row.value))"
-    return f"list_transform({args[0]}, lambda row: struct_pack(c0 := row))"
+def _explode(args: Sequence[str], types: Types) -> Sequence[str]:
+    return (f"map_keys({args[0]})", f"map_values({args[0]})") if isinstance(types[0], MapType) else args
 
 
-def _posexplode(args: Sequence[str], types: Types, _result: DataType) -> str:
-    position = "CAST(pos - 1 AS INTEGER)"
-    if isinstance(types[0], MapType):
-        pack = f"struct_pack(c0 := {position}, c1 := row.key, c2 := row.value)"
-        return f"list_transform(map_entries({args[0]}), lambda row, pos: {pack})"
-    return f"list_transform({args[0]}, lambda row, pos: struct_pack(c0 := {position}, c1 := row))"
+def _posexplode(args: Sequence[str], types: Types) -> Sequence[str]:
+    lists = _explode(args, types)
+    return (f"range(len({lists[0]}))", *lists)
 
 
 def _posexplode_columns(types: Types) -> Columns:
@@ -58,10 +52,9 @@ def _inline_columns(types: Types) -> Columns:
     raise InternalError(f"inline of {types[0]}")
 
 
-def _inline(args: Sequence[str], types: Types, _result: DataType) -> str:
-    names = [name for name, _ in _inline_columns(types)]
-    fields = ", ".join(f"c{i} := struct_extract(row, {quote_string(name)})" for i, name in enumerate(names))
-    return f"list_transform({args[0]}, lambda row: struct_pack({fields}))"
+def _inline(args: Sequence[str], types: Types) -> Sequence[str]:
+    fields = (f"struct_extract(row, {quote_string(name)})" for name, _ in _inline_columns(types))
+    return [f"list_transform({args[0]}, lambda row: {field})" for field in fields]
 
 
 def _stack_arguments(types: Types) -> Types | None:
@@ -87,32 +80,27 @@ def _stack_literal_columns(types: Types, values: Sequence[object]) -> Columns:
     return tuple(columns)
 
 
-def _stack(args: Sequence[str], types: Types, _result: DataType) -> str:
+def _stack(args: Sequence[str], types: Types) -> Sequence[str]:
     from sharkpy.udf.casts import lower_cast
     from sharkpy.udf.literals import integer_value
 
-    rows = integer_value(args[0])
-    columns = _stack_literal_columns(types, [rows])
-    width = len(columns)
-    packs = []
-    for start in range(1, len(args), width):
-        cells = []
-        for index, (_, dtype) in enumerate(columns):
-            inside = start + index < len(args)
-            cell = lower_cast(args[start + index], types[start + index], dtype) if inside else "NULL"
-            cells.append(f"c{index} := {cell}")
-        packs.append(f"struct_pack({', '.join(cells)})")
-    return f"[{', '.join(packs)}]"
+    columns = _stack_literal_columns(types, [integer_value(args[0])])
+    lists = []
+    for index, (_, dtype) in enumerate(columns):
+        places = range(1 + index, len(args), len(columns))
+        cells = [lower_cast(args[place], types[place], dtype) for place in places]
+        missing = ["NULL"] * (-(-(len(args) - 1) // len(columns)) - len(cells))
+        lists.append(f"[{', '.join(cells + missing)}]")
+    return lists
 
 
-def _replicate_rows(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    row = ", ".join(f"c{index} := {arg}" for index, arg in enumerate(args))
-    return f"list_transform(generate_series(1, {args[0]}), lambda unused: struct_pack({row}))"
+def _replicate_rows(args: Sequence[str], _types: Types) -> Sequence[str]:
+    return [f"list_transform(generate_series(1, {args[0]}), lambda unused: {arg})" for arg in args]
 
 
-def _range(args: Sequence[str], _types: Types, _result: DataType) -> str:
+def _range(args: Sequence[str], _types: Types) -> Sequence[str]:
     """A fourth argument, Spark's number of partitions, changes nothing."""
-    return f"list_transform(range({', '.join(args[:3])}), lambda row: struct_pack(c0 := row))"
+    return [f"range({', '.join(args[:3])})"]
 
 
 def _strings(names: Sequence[str]) -> Columns:
@@ -123,41 +111,38 @@ def _numbered(types: Types) -> Columns:
     return _strings([f"c{index}" for index in range(len(types) - 1)])
 
 
-def _json_tuple(args: Sequence[str], types: Types, _result: DataType) -> str:
-    fields = []
-    for index, key in enumerate(args[1:]):
+def _json_tuple(args: Sequence[str], types: Types) -> Sequence[str]:
+    lists = []
+    for key in args[1:]:
         name = string_value(key)
         path = f"('$.' || {key})" if name is None else quote_string(f"$.{name}")
-        fields.append(f"c{index} := {lower_get_json_object([args[0], path], types, STRING)}")
-    return f"[struct_pack({', '.join(fields)})]"
+        lists.append(f"[{lower_get_json_object([args[0], path], types, STRING)}]")
+    return lists
 
 
-def _parse_url_tuple(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    fields = []
-    for index, part in enumerate(args[1:]):
+def _parse_url_tuple(args: Sequence[str], _types: Types) -> Sequence[str]:
+    lists = []
+    for part in args[1:]:
         text = string_value(part)
         name, key = f"split_part({part}, ':', 1)", f"split_part({part}, ':', 2)"
         if text is not None:
             name, key = (quote_string(piece) for piece in (*text.split(":", 1), "")[:2])
-        fields.append(f"c{index} := {lower_parse_url(args[0], name, key)}")
-    return f"[struct_pack({', '.join(fields)})]"
+        lists.append(f"[{lower_parse_url(args[0], name, key)}]")
+    return lists
 
 
-def _outer(row: TableFunction) -> TableFunction:
+def or_nulls(lists: Sequence[str]) -> Sequence[str]:
+    """The lists of a generator, or a NULL in each where there is no row."""
+    return [f"CASE WHEN len({lists[0]}) > 0 THEN {one} ELSE [NULL] END" for one in lists]
+
+
+def _outer(row: TableFunction, lists: ListsRule) -> TableFunction:
     """The generator with a row of NULLs where it would give none."""
-
-    def lower(args: Sequence[str], types: Types, result: DataType) -> str:
-        rows = row.lowering(args, types, result) if callable(row.lowering) else row.lowering.format(*args)
-        nulls = (
-            f"c{index} := CAST(NULL AS {duckdb_type(dtype)})" for index, (_, dtype) in enumerate(row.columns(types))
-        )
-        return f"CASE WHEN len({rows}) > 0 THEN {rows} ELSE [struct_pack({', '.join(nulls)})] END"
-
     return TableFunction(
         f"{row.name}_outer",
         row.arguments,
         row.columns,
-        lower,
+        lambda args, types: or_nulls(lists(args, types)),
         doc=f"{row.doc}; a row of NULLs where there is none",
         example=row.example.replace(row.name, f"{row.name}_outer", 1),
     )
@@ -233,5 +218,5 @@ _GENERATORS = (
 
 TABLE_FUNCTIONS = (
     *_GENERATORS,
-    *(_outer(row) for row in _GENERATORS if row.name in ("explode", "posexplode", "inline")),
+    *(_outer(row, row.lists) for row in _GENERATORS if row.lists in (_explode, _posexplode, _inline)),
 )

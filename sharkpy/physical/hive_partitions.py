@@ -11,9 +11,11 @@ import numpy as np
 
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.domain import Domain, domain_of, to_domain
+from sharkpy.columnar.predicate import Not
 from sharkpy.columnar.pruning import prune
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.columnar.version import TableVersion
+from sharkpy.expr import column_ids
 from sharkpy.logical import Scan
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.sources.partition_values import typed_values
@@ -49,6 +51,22 @@ class HivePartitions:
         cls, names: Sequence[str], schema: Schema, read: Callable[[tuple[str, ...]], PartitionRead]
     ) -> HivePartitions:
         return cls(tuple(names), schema, read, partition_statistics(tuple(names), schema))
+
+    def whole(self, scan: Scan) -> tuple[str, ...] | None:
+        """Those that are kept, where their values prove the scan's predicate on every row of theirs; else None."""
+        if scan.predicate is None:
+            return self.names
+        names = {column.column_id: name for column, name in zip(scan.columns, scan.names, strict=True)}
+        used = {names.get(column_id, "") for column_id in column_ids(scan.predicate)}
+        if not used <= set(self.schema.names):
+            return None
+        predicate = pruning_predicate(scan.predicate, names)
+        kept = prune(self.statistics, predicate)
+        columns = self.statistics.columns
+        has_nulls = any((columns[name].null_counts[kept] > 0).any() for name in used)
+        if has_nulls or prune(self.statistics, Not(predicate))[kept].any():
+            return None
+        return tuple(self.names[int(index)] for index in np.flatnonzero(kept))
 
     def kept(self, scan: Scan) -> tuple[str, ...]:
         """Those that may have rows for the scan's predicate."""

@@ -8,6 +8,7 @@ from sharkpy.errors import InternalError
 from sharkpy.physical.distribution import RangePartitioning
 from sharkpy.physical.operators import Exchange, Project
 from sharkpy.physical.plan import PhysicalPlan, column_name
+from sharkpy.udf.ordering import order_term
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +37,7 @@ def range_bounds(sample: pa.Table, partitioning: RangePartitioning) -> bytes:
         connection.register("sample", sample)
         names = [column_name(key.expr.column_id) for key in partitioning.keys]  # type: ignore[attr-defined]
         order = ", ".join(
-            f'"{name}" {"ASC" if key.ascending else "DESC"} NULLS {"FIRST" if key.nulls_first else "LAST"}'
+            order_term(f'"{name}"', key.dtype, ascending=key.ascending, nulls_first=key.nulls_first)
             for name, key in zip(names, partitioning.keys, strict=True)
         )
         ordered = connection.sql(f"SELECT * FROM sample ORDER BY {order}").to_arrow_table()

@@ -15,7 +15,7 @@ from sharkpy.given_rows import RowReader
 from sharkpy.row_sample import RowSample
 from sharkpy.row_step import RowStep
 from sharkpy.sources.split import Split
-from sharkpy.types import Schema
+from sharkpy.types import DataType, Schema
 from sharkpy.udf.user.function import FunctionUse
 
 _NO_SCHEMA = Schema(())
@@ -142,12 +142,13 @@ class HashSink:
 class RangeSink:
     """Rows to buckets by comparing with `bounds` (Arrow IPC bytes of boundary rows, sorted) on `keys`.
 
-    A key is (column, ascending, nulls_first).
+    A key is (column, ascending, nulls_first); `types` are those of the keys, none where all are plain.
     """
 
     keys: tuple[tuple[str, bool, bool], ...]
     bounds: bytes
     num_buckets: int
+    types: tuple[DataType, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

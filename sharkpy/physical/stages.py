@@ -33,6 +33,7 @@ from sharkpy.physical.stage import (
     TaskInput,
 )
 from sharkpy.physical.task_inputs import deal
+from sharkpy.types import is_nested
 
 __all__ = [
     "Decision",
@@ -104,7 +105,8 @@ def sink_of(exchange: Exchange, bounds: bytes = b"") -> StageSink:
                 (column_name(key.expr.column_id), key.ascending, key.nulls_first)  # type: ignore[attr-defined]
                 for key in keys
             )
-            return RangeSink(tuple(names), bounds, num_buckets)
+            types = tuple(key.dtype for key in keys)
+            return RangeSink(tuple(names), bounds, num_buckets, types if any(map(is_nested, types)) else ())
         case SinglePartitioning():
             return SingleSink()
         case BroadcastPartitioning():

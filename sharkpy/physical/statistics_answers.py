@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,7 +12,9 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.expr import AggregateCall, Alias, ColumnRef, Expr, Literal, PythonValue
 from sharkpy.logical import Aggregate, LogicalPlan, Project, Scan, Values
 from sharkpy.physical.context import PlanContext
+from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.physical.statistics_ranges import kept_blocks, whole_blocks
+from sharkpy.sources.split import Split
 from sharkpy.types import is_nested
 
 
@@ -55,15 +57,41 @@ def _known(scan: Scan, names: dict[int, str], context: PlanContext) -> _Known | 
         return None
     match context.scan_source(scan.table):
         case TableVersion() as version:
-            if not whole_blocks(scan, version):
-                return None
-            kept = kept_blocks(scan, version)
-            statistics = version.statistics if kept is None else version.statistics.take(kept)
-            return _Known(statistics.count(), names, statistics)
+            return _of_blocks(scan, names, version)
+        case HivePartitions() as partitions:
+            return _of_partitions(scan, names, partitions)
         case [*splits] if scan.predicate is None:
-            counts = [split.num_rows for split in splits]
-            return None if None in counts else _Known(sum(count or 0 for count in counts), names)
+            return _of_splits(splits, names)
     return None
+
+
+def _of_blocks(scan: Scan, names: dict[int, str], version: TableVersion) -> _Known | None:
+    if not whole_blocks(scan, version):
+        return None
+    kept = kept_blocks(scan, version)
+    statistics = version.statistics if kept is None else version.statistics.take(kept)
+    return _Known(statistics.count(), names, statistics)
+
+
+def _of_splits(splits: Sequence[Split], names: dict[int, str]) -> _Known | None:
+    """Rows, where the files say how many they have."""
+    counts = [split.num_rows for split in splits]
+    return None if None in counts else _Known(sum(count or 0 for count in counts), names)
+
+
+def _of_partitions(scan: Scan, names: dict[int, str], partitions: HivePartitions) -> _Known | None:
+    """Of the Hive partitions whose every row the predicate keeps; of those in blocks and in files, rows alone."""
+    wanted = partitions.whole(scan)
+    if wanted is None:
+        return None
+    found = partitions.read(wanted) if wanted else PartitionRead(None, ())
+    in_files = _of_splits(found.splits, names)
+    if in_files is None or found.version is None:
+        return in_files
+    in_blocks = _of_blocks(scan, names, found.version)
+    if in_blocks is None or not found.splits:
+        return in_blocks
+    return _Known(in_blocks.num_rows + in_files.num_rows, names)
 
 
 def scan_below(plan: LogicalPlan) -> tuple[Scan, dict[int, str]] | None:

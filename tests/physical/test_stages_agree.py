@@ -8,6 +8,7 @@ import pytest
 from sharkpy.conf import Conf
 from sharkpy.expr import AggregateCall, Alias, Call, Literal, SortKey, WindowCall
 from sharkpy.logical import (
+    LATERAL_JOINS,
     Aggregate,
     Distribute,
     Expand,
@@ -74,7 +75,7 @@ def test_driver_plans_have_no_exchange():
 
 @pytest.mark.parametrize("join", ["", "broadcast", "shuffle"])
 @pytest.mark.parametrize("right", ["r", "none", "full"])
-@pytest.mark.parametrize("kind", [k for k in JoinKind if k not in (JoinKind.CROSS, JoinKind.SINGLE)])
+@pytest.mark.parametrize("kind", [k for k in JoinKind if k not in (JoinKind.CROSS, JoinKind.SINGLE, *LATERAL_JOINS)])
 def test_joins(kind, right, join):
     w = world(join)
     left, lc = w.scan("l")

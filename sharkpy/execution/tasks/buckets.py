@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sharkpy.errors import InternalError
 from sharkpy.physical.stage import HashSink, RangeSink, SingleSink, StageSink
+from sharkpy.types import NULL
+from sharkpy.udf.ordering import order_key
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -26,9 +29,9 @@ def bucketed_sql(sql: str, sink: ExchangeSink, connection: DuckDBPyConnection) -
         case HashSink(keys, num_buckets):
             columns = ", ".join(map(quoted, keys))
             bucket = f"(hash({columns}) % {num_buckets})::INTEGER" if keys else "0::INTEGER"
-        case RangeSink(keys, bounds, _):
-            bucket = _search("__key", boundary_keys(bounds, keys, connection), 0)
-            inner = f"SELECT *, {sort_key(keys)} AS __key FROM ({sql})"
+        case RangeSink():
+            bucket = _search("__key", boundary_keys(sink, connection), 0)
+            inner = f"SELECT *, {sort_key(sink)} AS __key FROM ({sql})"
             return f"SELECT * EXCLUDE (__key), ({bucket})::INTEGER AS {BUCKET_COLUMN} FROM ({inner})"
     return f"SELECT *, {bucket} AS {BUCKET_COLUMN} FROM ({sql})"
 
@@ -45,28 +48,26 @@ def bucket_number(columns: Iterable[str], types: Iterable[str], num_buckets: int
     return f"(hash({values}) % {num_buckets})::INTEGER"
 
 
-def sort_key(keys: tuple[tuple[str, bool, bool], ...]) -> str:
-    """A value whose order is that of `keys`: (column, ascending, nulls_first).
+def sort_key(sink: RangeSink) -> str:
+    """A value whose order is that of the sink's keys.
 
     DuckDB makes a BLOB of it, or a BIGINT where all keys together are short and of fixed size.
     """
-    parts = [
-        f"{quoted(name)}, '{'ASC' if ascending else 'DESC'} NULLS {'FIRST' if nulls_first else 'LAST'}'"
-        for name, ascending, nulls_first in keys
-    ]
+    parts = []
+    for (name, ascending, nulls_first), dtype in zip(sink.keys, sink.types or repeat(NULL), strict=False):
+        order = f"{'ASC' if ascending else 'DESC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+        parts.append(f"{order_key(quoted(name), dtype)}, '{order}'")
     return f"create_sort_key({', '.join(parts)})"
 
 
-def boundary_keys(
-    bounds: bytes, keys: tuple[tuple[str, bool, bool], ...], connection: DuckDBPyConnection
-) -> list[bytes | int]:
-    """The sort keys of the boundary rows in `bounds`, an Arrow stream."""
-    table = pa.ipc.open_stream(bounds).read_all()
+def boundary_keys(sink: RangeSink, connection: DuckDBPyConnection) -> list[bytes | int]:
+    """The sort keys of the sink's boundary rows."""
+    table = pa.ipc.open_stream(sink.bounds).read_all()
     if not table.num_rows:
         return []
     connection.register("__bounds", table)
     try:
-        rows = connection.execute(f"SELECT {sort_key(keys)} FROM __bounds ORDER BY 1").fetchall()
+        rows = connection.execute(f"SELECT {sort_key(sink)} FROM __bounds ORDER BY 1").fetchall()
     finally:
         connection.unregister("__bounds")
     return [key for (key,) in rows]

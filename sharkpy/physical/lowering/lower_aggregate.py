@@ -123,8 +123,9 @@ class _Lowering:
         return [Value(text, dtype) for text, dtype in zip(texts, state_types(call), strict=True)]
 
     def _merged(self, call: AggregateCall, states: tuple[ColumnRef, ...]) -> list[Value]:
-        merged = lower_merges(aggregate_row(call), [self._scope[state.column_id].logical() for state in states])
-        return [Value(sql, dtype) for sql, dtype in zip(merged, state_types(call), strict=True)]
+        types = state_types(call)
+        merged = lower_merges(aggregate_row(call), [self._scope[state.column_id].logical() for state in states], types)
+        return [Value(sql, dtype) for sql, dtype in zip(merged, types, strict=True)]
 
     def _finish(self, call: AggregateCall, states: list[Value], column_id: int) -> None:
         row = aggregate_row(call)

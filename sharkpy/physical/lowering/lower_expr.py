@@ -12,6 +12,7 @@ from sharkpy.udf import registry
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.lower import lower_scalar
+from sharkpy.udf.ordering import order_term
 
 
 def lower(expr: Expr, scope: Scope) -> Value:
@@ -61,10 +62,8 @@ def order_by(keys: tuple[SortKey, ...], scope: Scope, *, is_added_to: bool = Fal
     """
     terms = []
     for key in keys:
-        direction = "ASC" if key.ascending else "DESC"
-        nulls = "FIRST" if key.nulls_first else "LAST"
         value = lower(key.expr, scope)
         sql = value.logical() if value.values or is_added_to else value.sql
         sql = f"({sql} + 0)" if value.constant is not None and value.dtype in INTEGER_TYPES else sql
-        terms.append(f"{sql} {direction} NULLS {nulls}")
+        terms.append(order_term(sql, key.dtype, ascending=key.ascending, nulls_first=key.nulls_first))
     return ", ".join(terms)

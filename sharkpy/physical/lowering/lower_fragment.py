@@ -11,6 +11,7 @@ from sharkpy.physical import operators
 from sharkpy.physical.lowering.coded_columns import coded_columns
 from sharkpy.physical.lowering.lower_aggregate import lower_aggregate
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical, order_by
+from sharkpy.physical.lowering.lower_generate import lower_generate
 from sharkpy.physical.lowering.lower_join import lower_join
 from sharkpy.physical.lowering.lower_scan import lower_leaf
 from sharkpy.physical.lowering.lower_window import lower_window_operator
@@ -20,9 +21,6 @@ from sharkpy.physical.lowering.user_functions import functions_used
 from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.stage import ResultSink, StageInput, StageProgram, StepColumns
-from sharkpy.udf import registry
-from sharkpy.udf.lower import lower_table
-from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.user.function import FunctionUse
 
 _FLAT_UNION = 64
@@ -190,22 +188,7 @@ def _expand(plan: operators.Expand, builder: Builder) -> Select:
 
 
 def _generate(plan: operators.Generate, builder: Builder) -> Select:
-    """The generator's list of structs per row, unnested."""
-    row = registry.table_function(plan.generator.function)
-    if row is None:
-        raise UnsupportedError(f"table function {plan.generator.function} cannot be computed")
-    select = builder.opened(_lower(plan.child, builder))
-    args = [lower_logical(arg, select.scope) for arg in plan.generator.args]
-    made = lower_table(row, args, [arg.dtype for arg in plan.generator.args])
-    made_list, element = builder.name("list"), builder.name("row")
-    with_list = builder.wrapped(select, [f"{made} AS {made_list}"])
-    items = f"CASE WHEN coalesce(len({made_list}), 0) = 0 THEN [NULL] ELSE {made_list} END" if plan.outer else made_list
-    unnested = builder.wrapped(with_list, [f"unnest({items}) AS {element}"])
-    columns = {
-        column.column_id: Value(f"CAST({element}.c{index} AS {duckdb_type(column.dtype)})", column.dtype)
-        for index, column in enumerate(plan.columns)
-    }
-    return unnested.with_scope({**unnested.scope, **columns})
+    return lower_generate(plan, _lower(plan.child, builder), builder)
 
 
 def _step(plan: operators.StepOperator, builder: Builder) -> Select:

@@ -1,0 +1,79 @@
+"""Hive's order of arrays and structs, where a NULL within is the least value; it is the greatest in DuckDB's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sharkpy.types import ArrayType, DataType, StructType, is_nested
+
+
+def order_key(sql: str, dtype: DataType) -> str:
+    """A value that DuckDB puts in Hive's order of `sql`, NULL where that is NULL: of plain types `sql` itself.
+
+    Of nested ones the same with a flag before each field and element: whether it is there.
+    """
+    return _key(sql, dtype, 0)
+
+
+def order_term(sql: str, dtype: DataType, *, ascending: bool, nulls_first: bool) -> str:
+    """A term of ORDER BY."""
+    return f"{order_key(sql, dtype)} {'ASC' if ascending else 'DESC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+
+
+def sorted_list(sql: str, element: DataType, *, ascending: bool, nulls_first: bool) -> str:
+    """The list in order; one of nested elements by pairs of key and element."""
+    order = f"'{'ASC' if ascending else 'DESC'}', 'NULLS {'FIRST' if nulls_first else 'LAST'}'"
+    if not is_nested(element):
+        return f"list_sort({sql}, {order})"
+    pairs = f"list_transform({sql}, lambda item: {pair('item', element)})"
+    return f"list_transform(list_sort({pairs}, {order}), lambda item: {given('item')})"
+
+
+def list_extreme(function: str, sql: str, element: DataType) -> str:
+    """`function` is min or max; NULLs do not count."""
+    if not is_nested(element):
+        return f"list_{function}({sql})"
+    return given(f"list_{function}(list_transform({sql}, lambda item: {pair('item', element)}))")
+
+
+def extreme(function: str, values: Sequence[str], dtype: DataType) -> str:
+    """`function` is least or greatest; no value is NULL."""
+    if not is_nested(dtype):
+        return f"{function}({', '.join(values)})"
+    return given(f"{function}({', '.join(pair(value, dtype) for value in values)})")
+
+
+def flagged_keys(values: Iterable[tuple[str, DataType]]) -> str:
+    """The fields of a key of several values, where NULL is the least."""
+    return ", ".join(_flagged(sql, dtype, 0) for sql, dtype in values)
+
+
+def pair(sql: str, dtype: DataType) -> str:
+    """The key and the value; NULL where the value is."""
+    return f"CASE WHEN {sql} IS NOT NULL THEN row({order_key(sql, dtype)}, {sql}) END"
+
+
+def given(extreme_pair: str) -> str:
+    """The value of a pair."""
+    return f"struct_extract_at({extreme_pair}, 2)"
+
+
+def _key(sql: str, dtype: DataType, depth: int) -> str:
+    match dtype:
+        case ArrayType(element):
+            item = f"item{depth}"
+            return f"list_transform({sql}, lambda {item}: row({_flagged(item, element, depth + 1)}))"
+        case StructType():
+            return f"CASE WHEN {sql} IS NOT NULL THEN row({_fields(sql, dtype, depth)}) END"
+    return sql
+
+
+def _fields(sql: str, struct: StructType, depth: int) -> str:
+    fields = (_flagged(f"struct_extract_at({sql}, {at})", dtype, depth) for at, dtype in enumerate(struct.types, 1))
+    return ", ".join(fields)
+
+
+def _flagged(sql: str, dtype: DataType, depth: int) -> str:
+    """The flag and what orders the value; fields of a struct that is NULL are NULL, and equal."""
+    key = _fields(sql, dtype, depth) if isinstance(dtype, StructType) else _key(sql, dtype, depth)
+    return f"{sql} IS NOT NULL, {key}"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sharkpy.tree import TreeNode
 from sharkpy.types import BOOLEAN, INTERVAL_YEAR_MONTH, DataType, StringType
-from sharkpy.udf.user.function import shown_name
+from sharkpy.udf.user.function import shown_call, shown_name
 
 if TYPE_CHECKING:
     from sharkpy.logical import LogicalPlan
@@ -140,7 +140,7 @@ class Call(Expr):
     def __str__(self) -> str:
         if self.function in _INFIX and len(self.args) == 2:
             return f"({self.args[0]} {_INFIX[self.function]} {self.args[1]})"
-        return f"{shown_name(self.function)}({', '.join(map(str, self.args))})"
+        return shown_call(self.function, ", ".join(map(str, self.args)))
 
 
 @dataclass(frozen=True, slots=True)

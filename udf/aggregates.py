@@ -19,12 +19,15 @@ from sharkpy.types import (
     DecimalType,
     bounded_decimal,
     has_map,
+    is_nested,
 )
 from sharkpy.udf import decimals
 from sharkpy.udf.column_statistics import COMPUTE_STATS
 from sharkpy.udf.function import AggregateFunction, Lowering
+from sharkpy.udf.interval_aggregates import with_intervals
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.moments import MOMENT_AGGREGATES
+from sharkpy.udf.ordering import given, order_key, pair
 from sharkpy.udf.signatures import Types, anything, integer_or_double, numeric, returns, same_as, takes
 from sharkpy.udf.sketch_aggregates import SKETCH_AGGREGATES
 from sharkpy.udf.types_duckdb import duckdb_type
@@ -87,18 +90,30 @@ def _average(args: Sequence[str], types: Types, result: DataType) -> str:
 
 
 def _extreme(name: str, doc: str) -> AggregateFunction:
+    def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
+        return _least_or_greatest(name, args[0], types[0])
+
     return AggregateFunction(
         name,
         lambda types: types if len(types) == 1 and not has_map(types[0]) else None,
         same_as(0),
-        f"{name}({{0}}){{over}}",
-        partials=(f"{name}({{0}}){{over}}",),
+        lower,
+        partials=(lower,),
         partial_types=lambda types: types,
-        merges=(f"{name}({{0}})",),
+        merges=(lower,),
         ignores_distinct=True,
         doc=doc,
         example=f"{name}(x)",
     )
+
+
+def _least_or_greatest(name: str, sql: str, dtype: DataType) -> str:
+    """min or max; of nested values by their keys. What is no column is computed once, for it may be random."""
+    if not is_nested(dtype):
+        return f"{name}({sql}){OVER}"
+    if sql.replace('"', "").isidentifier():
+        return f"arg_{name}({sql}, {order_key(sql, dtype)}){OVER}"
+    return given(f"{name}(list_transform([{sql}], lambda item: {pair('item', dtype)})[1]){OVER}")
 
 
 def _boolean(name: str, function: str, doc: str) -> AggregateFunction:
@@ -167,20 +182,23 @@ def _element(types: Types) -> DataType:
     return ArrayType(types[0])
 
 
-def _by(name: str, function: str) -> AggregateFunction:
+def _by(name: str, extreme: str) -> AggregateFunction:
+    def first(args: Sequence[str], types: Types, _result: DataType) -> str:
+        return f"arg_{extreme}_null({args[0]}, {order_key(args[1], types[1])}){OVER}"
+
+    def second(args: Sequence[str], types: Types, _result: DataType) -> str:
+        return _least_or_greatest(extreme, args[1], types[1])
+
     return AggregateFunction(
         name,
         anything(2, 2),
         same_as(0),
-        f"{function}({{0}}, {{1}}){{over}}",
-        partials=(
-            f"{function}({{0}}, {{1}}){{over}}",
-            f"{name[:3]}(CASE WHEN {{0}} IS NOT NULL THEN {{1}} END){{over}}",
-        ),
+        first,
+        partials=(first, second),
         partial_types=lambda types: types,
-        merges=(f"{function}({{0}}, {{1}})", f"{name[:3]}({{1}})"),
+        merges=(first, second),
         ignores_distinct=True,
-        doc=f"the first argument where the second is {name[:3]}imal",
+        doc=f"the first argument where the second is {extreme}imal",
         example=f"{name}(x, y)",
     )
 
@@ -188,9 +206,9 @@ def _by(name: str, function: str) -> AggregateFunction:
 def _joined(name: str, order: str, doc: str) -> AggregateFunction:
     """Texts joined; `order` follows each key behind the delimiter."""
 
-    def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
         delimiter = args[1] if len(args) > 1 else "''"
-        keys = ", ".join(f"{key} {order}" for key in args[2:])
+        keys = ", ".join(f"{order_key(*key)} {order}" for key in zip(args[2:], types[2:], strict=True))
         return f"string_agg({DISTINCT}{args[0]}, {delimiter}{f' ORDER BY {keys}' if keys else ''}){OVER}"
 
     def arguments(types: Types) -> Types | None:
@@ -248,7 +266,7 @@ AGGREGATES = (
         doc="rows, or rows where no argument is NULL",
         example="count(x)",
     ),
-    replace(_SUM, variant=lambda types: wide_sum(_SUM) if is_wide(types) else None),
+    with_intervals(replace(_SUM, variant=lambda types: wide_sum(_SUM) if is_wide(types) else None)),
     replace(
         _SUM,
         name="try_sum",
@@ -258,7 +276,9 @@ AGGREGATES = (
         doc="sum; NULL where it leaves the type",
         example="try_sum(x)",
     ),
-    replace(_AVERAGE, variant=lambda types: wide_average(_AVERAGE) if is_wide(types) else None),
+    with_intervals(
+        replace(_AVERAGE, variant=lambda types: wide_average(_AVERAGE) if is_wide(types) else None), is_average=True
+    ),
     COMPUTE_STATS,
     _extreme("min", "the least value"),
     _extreme("max", "the greatest value"),
@@ -344,8 +364,8 @@ AGGREGATES = (
     _joined("listagg", "", "texts joined, with a delimiter between them; in order by WITHIN GROUP (ORDER BY …)"),
     _joined("listagg_ascending", "ASC NULLS FIRST", "listagg in the order of its further arguments"),
     _joined("listagg_descending", "DESC NULLS LAST", "listagg against the order of its further arguments"),
-    _by("max_by", "arg_max"),
-    _by("min_by", "arg_min"),
+    _by("max_by", "max"),
+    _by("min_by", "min"),
     *MOMENT_AGGREGATES,
     *SKETCH_AGGREGATES,
 )

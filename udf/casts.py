@@ -41,7 +41,10 @@ _FRACTION_TEXT = r"\s*[+-]?\.\d+\s*"
 _NUMBER_TEXT = r"^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[dDfF]?\s*$"
 _FLOATING_TEXT = r"^\s*([+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|Infinity|NaN))[dDfF]?\s*$"
 _DATE_TEXT = r"^\s*(\d{4}-\d{1,2}-\d{1,2})(?:[ T].*)?\s*$"
-_TIMESTAMP_TEXT = r"^\s*(\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?)?) ?(?:Z|UTC)?\s*$"
+_ZONE = r"Z|UTC|GMT|[+-]\d{1,2}:\d{2}(?::\d{2})?|[A-Z][A-Za-z]+/[A-Za-z_/+-]+"
+_CLOCK = r"\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?)?"
+_TIMESTAMP_TEXT = rf"^\s*({_CLOCK}) ?(?:{_ZONE})?\s*$"
+"""TIMESTAMP is what a clock shows: a zone behind it says where that clock hangs, and changes nothing."""
 
 _FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
 """The first second of the year 1 and the last one of 9999: a number outside them is no TIMESTAMP."""

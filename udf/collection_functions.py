@@ -23,8 +23,9 @@ from sharkpy.types import (
     is_string,
 )
 from sharkpy.udf.casts import lower_cast
-from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
 from sharkpy.udf.literals import quote_string, string_value
+from sharkpy.udf.ordering import flagged_keys, list_extreme, sorted_list
 from sharkpy.udf.signatures import (
     Types,
     all_common,
@@ -157,11 +158,16 @@ def _value_type(types: Types) -> DataType:
     return ArrayType(types[0].value) if isinstance(types[0], MapType) else ArrayType(NULL)
 
 
-def _sort_array(args: Sequence[str], _types: Types, _result: DataType) -> str:
+def _sort_array(args: Sequence[str], types: Types, _result: DataType) -> str:
+    ascending = sorted_list(args[0], element_type(types[0]), ascending=True, nulls_first=True)
     if len(args) == 1:
-        return f"list_sort({args[0]}, 'ASC', 'NULLS FIRST')"
-    ascending, descending = f"list_sort({args[0]}, 'ASC', 'NULLS FIRST')", f"list_sort({args[0]}, 'DESC', 'NULLS LAST')"
+        return ascending
+    descending = sorted_list(args[0], element_type(types[0]), ascending=False, nulls_first=False)
     return f"CASE WHEN {args[1]} THEN {ascending} ELSE {descending} END"
+
+
+def _list_extreme(function: str) -> Lowering:
+    return lambda args, types, _result: list_extreme(function, args[0], element_type(types[0]))
 
 
 def _sort_array_by_arguments(types: Types) -> Types | None:
@@ -189,13 +195,14 @@ def _sort_array_by_type(types: Types, values: Sequence[object]) -> DataType:
     return types[0]
 
 
-def _sort_array_by(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    """By an array of keys and positions: each field's key after whether it is there, for NULLs come first."""
+def _sort_array_by(args: Sequence[str], types: Types, _result: DataType) -> str:
+    """By an array of keys and positions."""
     words, order = _sort_fields([string_value(arg) for arg in args[1:]])
-    fields = [f"struct_extract(item, {quote_string(word)})" for word in words]
-    keys = [f"p{i} := {field} IS NOT NULL, k{i} := {field}" for i, field in enumerate(fields)]
+    struct = element_type(types[0])
+    dtypes = dict(zip(struct.names, struct.types, strict=True)) if isinstance(struct, StructType) else {}
+    keys = flagged_keys((f"struct_extract(item, {quote_string(word)})", dtypes[word]) for word in words)
     place = "place" if order == "asc" else "-place"
-    packed = f"list_transform({args[0]}, lambda item, place: struct_pack({', '.join(keys)}, place := {place}))"
+    packed = f"list_transform({args[0]}, lambda item, place: struct_pack(key := row({keys}), place := {place}))"
     sorted_keys = f"list_sort({packed}, '{order.upper()}', 'NULLS FIRST')"
     return f"list_transform({sorted_keys}, lambda key: {args[0]}[abs(key.place)])"
 
@@ -362,7 +369,7 @@ COLLECTION_FUNCTIONS = (
         "array_max",
         _ARRAY,
         lambda t: element_type(t[0]),
-        "list_max({0})",
+        _list_extreme("max"),
         doc="greatest element",
         example="array_max(array(1, 3))",
     ),
@@ -370,7 +377,7 @@ COLLECTION_FUNCTIONS = (
         "array_min",
         _ARRAY,
         lambda t: element_type(t[0]),
-        "list_min({0})",
+        _list_extreme("min"),
         doc="least element",
         example="array_min(array(1, 3))",
     ),

@@ -141,7 +141,7 @@ def _date_trunc(args: Sequence[str], _types: Types, _result: DataType) -> str:
     return f"CAST(CASE lower({unit}) {branches} END AS TIMESTAMP)"
 
 
-def _date_format(args: Sequence[str], _types: Types, _result: DataType) -> str:
+def date_format(args: Sequence[str], _types: Types, _result: DataType) -> str:
     pattern = string_value(args[1])
     formatted = formatted_sql(args[0], pattern) if pattern is not None else None
     return formatted or f"shark_date_format({args[0]}, {args[1]})"
@@ -158,9 +158,12 @@ def parse_timestamp(text: str, pattern_sql: str) -> str:
 _ZONED = r"^\s*\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:.*?(?:[A-Za-z]|[+-]\d{1,2}(?::?\d{2})?)\s*$"
 
 
-def zoned_timestamp(text: str) -> str:
-    """TIMESTAMP of a text that may end with a zone, 2024-02-03T04:05:06+02:00; in UTC where it does."""
-    return f"coalesce({_zoned_moment(text)}, {lower_cast(text, STRING, TIMESTAMP)})"
+def zoned_timestamp(text: str, zone: str | None = None) -> str:
+    """TIMESTAMP of a text that may end with a zone, 2024-02-03T04:05:06+02:00; in `zone`, else UTC, where it does."""
+    moment = _zoned_moment(text)
+    if zone is not None:
+        moment = f"shark_zone_shift({moment}, {quote_string(zone)}, false)"
+    return f"coalesce({moment}, {lower_cast(text, STRING, TIMESTAMP)})"
 
 
 def _zoned_moment(text: str) -> str:
@@ -190,7 +193,7 @@ def _unix_timestamp(args: Sequence[str], types: Types, _result: DataType) -> str
 
 def _from_unixtime(args: Sequence[str], _types: Types, _result: DataType) -> str:
     pattern = args[1] if len(args) > 1 else f"'{_FORMATTED}'"
-    return _date_format([f"make_timestamp({args[0]} * 1000000)", pattern], (), STRING)
+    return date_format([f"make_timestamp({args[0]} * 1000000)", pattern], (), STRING)
 
 
 def _to_date(args: Sequence[str], types: Types, _result: DataType) -> str:
@@ -241,7 +244,7 @@ def _add_months(args: Sequence[str], _types: Types, _result: DataType) -> str:
         return f"shark_add_months({args[0]}, {args[1]})"
     day = f"CAST({args[0]} AS DATE)"
     shifted = f"(shark_add_months({day}, {args[1]}) + ({args[0]} - {day}))"
-    return _date_format([shifted, args[2]], (), STRING)
+    return date_format([shifted, args[2]], (), STRING)
 
 
 _TODAY = "CAST(CAST(current_timestamp AS TIMESTAMP) AS DATE)"
@@ -356,7 +359,7 @@ DATE_FUNCTIONS = (
         "date_format",
         takes(TIMESTAMP, STRING),
         returns(STRING),
-        _date_format,
+        date_format,
         doc="text in a Java pattern",
         example="date_format('2016-04-08', 'y')",
     ),

@@ -6,8 +6,33 @@ through Python's decimal module (kernel shark_decimal_arithmetic), by text, and 
 
 from __future__ import annotations
 
-from sharkpy.types import MAX_PRECISION, DecimalType, bounded_decimal
+from sharkpy.types import (
+    BIGINT,
+    DOUBLE,
+    FLOAT,
+    INT,
+    MAX_PRECISION,
+    SMALLINT,
+    TINYINT,
+    DataType,
+    DecimalType,
+    bounded_decimal,
+)
 from sharkpy.udf.types_duckdb import duckdb_type
+
+_DECIMALS = {
+    TINYINT: DecimalType(3, 0),
+    SMALLINT: DecimalType(5, 0),
+    INT: DecimalType(10, 0),
+    BIGINT: DecimalType(19, 0),
+    FLOAT: DecimalType(14, 7),
+    DOUBLE: DecimalType(30, 15),
+}
+
+
+def decimal_of(dtype: DataType) -> DecimalType:
+    """The DECIMAL that a number counts as where a function is exact; strings as DOUBLE."""
+    return dtype if isinstance(dtype, DecimalType) else _DECIMALS.get(dtype, _DECIMALS[DOUBLE])
 
 
 def add_type(left: DecimalType, right: DecimalType) -> DecimalType:

@@ -24,7 +24,6 @@ INSTEAD = {
     "string_to_array": "split(str, pattern)",
     "strpos": "instr(str, substr)",
     "sysdate": "current_timestamp()",
-    "to_char": "date_format(time, pattern) or cast(x AS string)",
     "try_cast": "cast(x AS type), which is NULL where x does not fit",
     "unnest": "LATERAL VIEW explode(array) t AS x",
 }

@@ -22,6 +22,7 @@ FORMS = {
     "date_part": "a part of a date or time, as EXTRACT gives it",
     "datepart": "a part of a date or time, as EXTRACT gives it",
     "extract": "a part of a date or time: year, quarter, month, week, day, dayofweek, doy, hour, minute, second",
+    "make_interval": "an interval of years and months, or of weeks, days, hours, minutes and seconds",
     "position": "where a part begins in a string, from 1; 0 where it is absent",
     "schema_of_json": "the type, as from_json takes it, that a constant JSON text has",
     "try_cast": "as CAST",

@@ -19,6 +19,8 @@ Lowering = str | Callable[[SqlArguments, Sequence[DataType], DataType], str]
 `udf.lower` renders it. In aggregates the template also has {distinct} (before the arguments) and {over}
 (behind each DuckDB aggregate: a FILTER or OVER clause); functions write `udf.lower`'s DISTINCT and OVER.
 """
+ListsRule = Callable[[SqlArguments, Sequence[DataType]], Sequence[str]]
+"""(argument SQL, which may be repeated; argument types) -> SQL of a list for each column of a table function."""
 LiteralResultRule = Callable[[Sequence[DataType], Sequence[object]], DataType]
 """(argument types after casting, Python values of the literal arguments and None for the others) -> result type."""
 
@@ -74,7 +76,7 @@ class AggregateFunction:
     complete: Lowering
     partials: tuple[Lowering, ...] = ()
     partial_types: Callable[[Sequence[DataType]], Sequence[DataType]] | None = None
-    merges: tuple[str, ...] = ()
+    merges: tuple[Lowering, ...] = ()
     finish: Lowering = "{0}"
     ignores_distinct: bool = False
     doc: str = ""
@@ -101,15 +103,15 @@ class WindowFunction:
 class TableFunction:
     """A generator for LATERAL VIEW: explode, posexplode, inline, stack, json_tuple, parse_url_tuple.
 
-    `columns` gives the names and types of the result; `lowering` a DuckDB expression of type
-    LIST(STRUCT(c0 …, c1 …)) per row: the lowering of Generate unnests it. A NULL or empty list gives no row.
+    `columns` gives the names and types of the result; `lists` a list in DuckDB for each of them: the lowering of
+    Generate unnests them side by side. They are equally long, and give no row where NULL or empty. Users' have none.
     `literal_columns`, where given, replaces `columns` where the result depends on literal arguments (stack).
     """
 
     name: str
     arguments: TypeRule
     columns: Callable[[Sequence[DataType]], Sequence[tuple[str, DataType]]]
-    lowering: Lowering
+    lists: ListsRule | None
     doc: str = ""
     example: str = ""
     literal_columns: Callable[[Sequence[DataType], Sequence[object]], Sequence[tuple[str, DataType]]] | None = None

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from sharkpy.udf import distinct_sketches, ngram_estimator, numeric_histogram
 from sharkpy.udf.arity import with_parameters
+from sharkpy.udf.weighted_percentiles import weighted_percentiles
 
 _ARROW_TYPES: dict[str, pa.DataType] = {
     "BLOB": pa.binary(),
@@ -75,6 +76,7 @@ GROUP_KERNELS = (
     GroupKernel("shark_histogram_merge", ("BLOB[]",), "BLOB", numeric_histogram.merge_histograms),
     GroupKernel("shark_histogram_bins", ("BLOB",), "STRUCT(x DOUBLE, y DOUBLE)[]", numeric_histogram.histogram_bins),
     GroupKernel("shark_histogram_quantiles", ("BLOB", "DOUBLE[]"), "DOUBLE[]", numeric_histogram.histogram_quantiles),
+    GroupKernel("shark_weighted_percentiles", ("DOUBLE[]", "DOUBLE[]"), "DOUBLE[]", weighted_percentiles),
     GroupKernel("shark_ngrams", ("VARCHAR[][]", "INTEGER", "INTEGER", "INTEGER"), "BLOB", ngram_estimator.ngram_state),
     GroupKernel(
         "shark_context_ngrams",

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from sharkpy.types import BOOLEAN, INT, ArrayType, DataType, MapType, common_type
 from sharkpy.udf.collection_functions import map_of_entries
 from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.signatures import Types, anything, same_as
+from sharkpy.udf.ordering import sorted_list
+from sharkpy.udf.signatures import Types, anything, element_type, same_as
 
 VariableRule = Callable[[Types, Sequence[int]], Sequence[Sequence[DataType]] | None]
 """(types of the arguments that are no functions, how many variables each function has) -> the variables' types of each
@@ -166,10 +167,10 @@ def _from_entries(source: str, made: str) -> str:
     return f"CASE WHEN {source} IS NOT NULL THEN {made} END"
 
 
-def _array_sort(args: Sequence[str], _types: Types, _result: DataType) -> str:
+def _array_sort(args: Sequence[str], types: Types, _result: DataType) -> str:
     """By insertion where there is a comparator: a new item goes behind those that are not greater."""
     if len(args) == 1:
-        return f"list_sort({args[0]}, 'ASC', 'NULLS LAST')"
+        return sorted_list(args[0], element_type(types[0]), ascending=True, nulls_first=False)
     (left, right), body = _parts(args[1])
     before = f"list_filter(sorted_items, lambda {left}: coalesce({body}, 1) <= 0)"
     after = f"list_filter(sorted_items, lambda {left}: coalesce({body}, 1) > 0)"

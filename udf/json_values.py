@@ -37,6 +37,10 @@ _PATTERNS = {DATE: "dateformat", TIMESTAMP: "timestampformat"}
 """The option that gives the pattern of texts of a type."""
 
 
+SESSION_ZONE = "session zone"
+"""The option that the binder adds: where the clock is that TIMESTAMPs show, if it is not in UTC."""
+
+
 def _schema(text: str) -> DataType:
     """The type, or the struct of the columns, that a schema text says; names of fields as they are written."""
     try:
@@ -144,7 +148,7 @@ def _time(text: str, dtype: DataType, options: Mapping[str, str]) -> str:
 
     if pattern := options.get(_PATTERNS[dtype]):
         return f"CAST({parse_timestamp(text, quote_string(pattern))} AS {duckdb_type(dtype)})"
-    return lower_cast(text, STRING, DATE) if dtype == DATE else zoned_timestamp(text)
+    return lower_cast(text, STRING, DATE) if dtype == DATE else zoned_timestamp(text, options.get(SESSION_ZONE))
 
 
 def schema_of_json(text: str) -> str:

@@ -20,6 +20,7 @@ from sharkpy.udf.json_path import get_json_object
 from sharkpy.udf.masking import mask_date, mask_number, mask_text
 from sharkpy.udf.murmur import murmur, murmur_double, murmur_float, murmur_integer
 from sharkpy.udf.number_format import format_pattern, format_places
+from sharkpy.udf.number_patterns import to_char, to_number
 from sharkpy.udf.number_text import conv, decimal_arithmetic, double_bits, float_bits, java_double_text, java_float_text
 from sharkpy.udf.printf import printf
 from sharkpy.udf.regex_calls import regexp_extract, regexp_extract_all, regexp_replace, rlike, split
@@ -115,6 +116,8 @@ KERNELS = (
     Kernel("shark_parse_url", ("VARCHAR", "VARCHAR", "VARCHAR"), "VARCHAR", parse_url),
     Kernel("shark_format_places", ("VARCHAR", "INTEGER", "BOOLEAN"), "VARCHAR", format_places),
     Kernel("shark_format_pattern", ("VARCHAR", "VARCHAR", "BOOLEAN"), "VARCHAR", format_pattern),
+    Kernel("shark_to_char", ("VARCHAR", "VARCHAR"), "VARCHAR", to_char),
+    Kernel("shark_to_number", ("VARCHAR", "VARCHAR"), "VARCHAR", to_number),
     Kernel("shark_java_hash", ("VARCHAR",), "INTEGER", java_hash),
     Kernel("shark_double_bits", ("DOUBLE",), "BIGINT", double_bits),
     Kernel("shark_zone_shift", ("TIMESTAMP", "VARCHAR", "BOOLEAN"), "TIMESTAMP", zone_shift),

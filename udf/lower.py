@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.types import DataType
-from sharkpy.udf.function import AggregateFunction, Lowering, ScalarFunction, TableFunction, WindowFunction
+from sharkpy.udf.function import AggregateFunction, Lowering, ScalarFunction, WindowFunction
 
 DISTINCT = "/*distinct*/ "
 OVER = "/*over*/"
@@ -73,9 +73,9 @@ def lower_partials(
     )
 
 
-def lower_merges(row: AggregateFunction, states: Sequence[str]) -> tuple[str, ...]:
-    """SQL of the aggregates that merge state columns, one for each."""
-    return tuple(merge.format(*states, distinct="", over="") for merge in row.merges)
+def lower_merges(row: AggregateFunction, states: Sequence[str], types: Sequence[DataType]) -> tuple[str, ...]:
+    """SQL of the aggregates that merge state columns, one for each; `types` are those of the states."""
+    return tuple(render_aggregate(merge, states, types, dtype) for merge, dtype in zip(row.merges, types, strict=True))
 
 
 def lower_finish(row: AggregateFunction, states: Sequence[str], types: Sequence[DataType], result: DataType) -> str:
@@ -89,10 +89,3 @@ def lower_window(
     """SQL of a pure window function; `over` = ` OVER (…)`, `nulls` = ` IGNORE NULLS` or empty."""
     text = render(row.lowering, args, types, result)
     return text.replace(NULLS, nulls).replace(OVER, over)
-
-
-def lower_table(row: TableFunction, args: Sequence[str], types: Sequence[DataType]) -> str:
-    """SQL of a generator: LIST(STRUCT(c0 …, c1 …))."""
-    from sharkpy.types import NULL
-
-    return render(row.lowering, args, types, NULL)

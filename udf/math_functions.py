@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sharkpy.errors import TypeMismatchError
 from sharkpy.types import (
     BIGINT,
     BOOLEAN,
@@ -24,6 +25,7 @@ from sharkpy.udf.casts import wrap_integer
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.literals import integer_value
 from sharkpy.udf.operators import OPERATORS
+from sharkpy.udf.ordering import extreme
 from sharkpy.udf.signatures import Types, all_common, converts, first_of, numeric, returns, same_as, takes
 from sharkpy.udf.types_duckdb import duckdb_type
 
@@ -126,6 +128,45 @@ def _whole(function: str) -> Callable[[Sequence[str], Types, DataType], str]:
     return lower
 
 
+def _whole_arguments(types: Types) -> Types | None:
+    """A number, or a number and places: then it counts as DECIMAL, a DOUBLE with 15 digits behind the point."""
+    if len(types) != 2:
+        return numeric(types)
+    if not converts(types[1], INT) or numeric(types[:1]) is None:
+        return None
+    return (decimals.decimal_of(types[0]), INT)
+
+
+def _whole_result(types: Types) -> DataType:
+    return _whole_type(types) if len(types) == 1 else _round_result(types)
+
+
+def _whole_literal(types: Types, values: Sequence[object]) -> DataType:
+    is_constant = len(types) == 2 and values[1] is not None
+    return _round_literal(types, values) if is_constant else _whole_result(types)
+
+
+def _whole_at(function: str) -> Callable[[Sequence[str], Types, DataType], str]:
+    """floor or ceil at the given place: whole multiples of a power of ten."""
+    whole = _whole(function)
+
+    def lower(args: Sequence[str], types: Types, result: DataType) -> str:
+        if len(args) == 1 or not isinstance(types[0], DecimalType) or not isinstance(result, DecimalType):
+            return whole(args, types, result)
+        places = integer_value(args[1])
+        if places is None:
+            raise TypeMismatchError(f"the places of {function} must be a constant")
+        if places >= types[0].scale:
+            return f"CAST({args[0]} AS {duckdb_type(result)})"
+        unit = f"CAST('1e{-places}' AS {duckdb_type(result)})"
+        near = f"TRY_CAST(round({args[0]}, {places}) AS {duckdb_type(result)})"
+        beyond, sign = (">", "-") if function == "floor" else ("<", "+")
+        step = f"CASE WHEN {near} {beyond} {args[0]} THEN {unit} ELSE 0 END"
+        return f"CAST({near} {sign} {step} AS {duckdb_type(result)})"
+
+    return lower
+
+
 def _absolute(args: Sequence[str], _types: Types, result: DataType) -> str:
     if result in INTEGER_TYPES:
         wide = "HUGEINT" if result == BIGINT else "BIGINT"
@@ -167,9 +208,9 @@ def _hex(args: Sequence[str], _types: Types, _result: DataType) -> str:
 def _extreme(function: str) -> Callable[[Sequence[str], Types, DataType], str]:
     """NULL if any argument is NULL."""
 
-    def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
         known = " AND ".join(f"{arg} IS NOT NULL" for arg in args)
-        return f"CASE WHEN {known} THEN {function}({', '.join(args)}) END"
+        return f"CASE WHEN {known} THEN {extreme(function, args, types[0])} END"
 
     return lower
 
@@ -197,8 +238,24 @@ MATH_FUNCTIONS = (
         example="bround(2.5, 0)",
         literal_result=_round_literal,
     ),
-    ScalarFunction("floor", numeric, _whole_type, _whole("floor"), doc="largest integer <= a", example="floor(-1.5)"),
-    ScalarFunction("ceil", numeric, _whole_type, _whole("ceil"), doc="smallest integer >= a", example="ceil(1.2)"),
+    ScalarFunction(
+        "floor",
+        _whole_arguments,
+        _whole_result,
+        _whole_at("floor"),
+        doc="largest integer <= a, or largest number with so many places",
+        example="floor(-1.5)",
+        literal_result=_whole_literal,
+    ),
+    ScalarFunction(
+        "ceil",
+        _whole_arguments,
+        _whole_result,
+        _whole_at("ceil"),
+        doc="smallest integer >= a, or smallest number with so many places",
+        example="ceil(1.2)",
+        literal_result=_whole_literal,
+    ),
     ScalarFunction(
         "abs", numeric, same_as(0), _absolute, doc="absolute value", example="abs(-3)", unchecked="abs({0})"
     ),

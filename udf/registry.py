@@ -22,6 +22,7 @@ from sharkpy.udf.mask_functions import MASK_FUNCTIONS
 from sharkpy.udf.math_functions import MATH_FUNCTIONS
 from sharkpy.udf.misc_functions import MISC_FUNCTIONS
 from sharkpy.udf.operators import OPERATORS
+from sharkpy.udf.pattern_functions import PATTERN_FUNCTIONS
 from sharkpy.udf.refused import REFUSED
 from sharkpy.udf.relation_functions import RELATION_FUNCTIONS
 from sharkpy.udf.session_functions import SESSION_FUNCTIONS
@@ -51,6 +52,7 @@ _SCALARS: dict[str, ScalarFunction] = {
         URL_FUNCTIONS,
         XML_FUNCTIONS,
         FORMAT_FUNCTIONS,
+        PATTERN_FUNCTIONS,
         HASH_FUNCTIONS,
         MASK_FUNCTIONS,
         SESSION_FUNCTIONS,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from sharkpy.types import (
+    BIGINT,
     BINARY,
     DOUBLE,
     FLOAT,
@@ -137,6 +139,35 @@ def _percentile(name: str, macro: str, doc: str, example: str) -> AggregateFunct
         example,
         constants=((1, _fraction_problem),),
     )
+
+
+def _with_frequency(types: Types) -> Types | None:
+    """Arguments of percentile; the third one, a frequency, is an integer as it is given."""
+    if len(types) == 3 and types[2] not in INTEGER_TYPES:
+        return None
+    return _percentile_arguments(BIGINT)(types)
+
+
+def _pairs_state(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    """Values with their frequencies, without those that do not count."""
+    value, frequency = args[0], args[2]
+    checked = f"CASE WHEN {frequency} < 0 THEN error('percentile: a frequency is negative') ELSE {frequency} END"
+    pair = f"[{value}, CAST({frequency} AS DOUBLE)]"
+    return f"list({DISTINCT}CASE WHEN {value} IS NOT NULL AND {checked} > 0 THEN {pair} END){OVER}"
+
+
+_WEIGHTED = _row(
+    "percentile",
+    _with_frequency,
+    _percentile_type,
+    (_pairs_state, _fraction_state),
+    lambda _types: (ArrayType(_DOUBLES), _DOUBLES),
+    ("flatten(list({0}))", "any_value({1})"),
+    _of_fractions("shark_weighted_percentiles(flatten(list_filter({0}, lambda pair: pair IS NOT NULL)), {1})"),
+    "percentile of values that each count so many times",
+    "percentile(x, 0.5, y)",
+    constants=((1, _fraction_problem),),
+)
 
 
 def _approximate_state(args: Sequence[str], _types: Types, _result: DataType) -> str:
@@ -294,11 +325,15 @@ SKETCH_FUNCTIONS = (
 )
 
 SKETCH_AGGREGATES = (
-    _percentile(
-        "percentile",
-        "shark_percentiles",
-        "exact percentile, interpolated between the values beside it",
-        "percentile(x, 0.5)",
+    replace(
+        _percentile(
+            "percentile",
+            "shark_percentiles",
+            "exact percentile, interpolated between the values beside it; with a frequency, each counts so many times",
+            "percentile(x, 0.5)",
+        ),
+        arguments=_with_frequency,
+        variant=lambda types: _WEIGHTED if len(types) == 3 else None,
     ),
     _percentile("percentile_cont", "shark_percentiles", "as percentile", "percentile_cont(x, 0.5)"),
     _percentile(

@@ -414,6 +414,15 @@ SPARK_FUNCTIONS = (
         example="get(array(1, 2), 1)",
     ),
     ScalarFunction(
+        "shuffle",
+        kind_of(ArrayType),
+        same_as(0),
+        "list_select({0}, list_grade_up(list_transform({0}, lambda _: random())))",
+        is_deterministic=False,
+        doc="the elements in a random order, another one each time",
+        example="sort_array(shuffle(array(1, 2)))",
+    ),
+    ScalarFunction(
         "try_element_at",
         first_of(kind_of(ArrayType, then=(INT,)), _map_and_key),
         lambda types: types[0].value if isinstance(types[0], MapType) else element_type(types[0]),

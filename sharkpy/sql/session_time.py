@@ -8,16 +8,18 @@ every plan that is kept, has it. In UTC there is nothing to write.
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar, cast
 
 from sharkpy.commands import Command
 from sharkpy.conf import INTEGER_SECONDS, TIME_ZONE, Conf
-from sharkpy.expr import SUBQUERIES, Call, Cast, Expr, string_literal
+from sharkpy.expr import SUBQUERIES, Call, Cast, Expr, Literal, string_literal
 from sharkpy.logical import LogicalPlan
 from sharkpy.time_zone import UTC, zone_name
 from sharkpy.types import BIGINT, BOOLEAN, INTEGER_TYPES, STRING, TIMESTAMP, is_numeric
+from sharkpy.udf.json_values import SESSION_ZONE
 
 _PATTERN = string_literal("yyyy-MM-dd HH:mm:ss")
 
@@ -121,11 +123,18 @@ def _make_timestamp(call: Call, zone: str) -> Expr:
     return _clock_of(call, zone) if len(call.args) == 7 else call
 
 
+def _from_json(call: Call, zone: str) -> Expr:
+    text, schema, *given = call.args
+    options = json.loads(str(given[0].value)) if given and isinstance(given[0], Literal) else {}
+    return Call("from_json", (text, schema, string_literal(json.dumps({**options, SESSION_ZONE: zone}))), call.dtype)
+
+
 _CALLS: dict[str, Callable[[Call, str], Expr]] = {
     **dict.fromkeys(("timestamp_seconds", "timestamp_millis", "timestamp_micros"), _clock_of),
     **dict.fromkeys(("unix_seconds", "unix_millis", "unix_micros"), _since_1970),
     "make_timestamp": _make_timestamp,
     "to_timestamp": _to_timestamp,
+    "from_json": _from_json,
     "from_unixtime": _from_unixtime,
     "unix_timestamp": _unix_timestamp,
 }

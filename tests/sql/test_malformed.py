@@ -39,6 +39,10 @@ select t..a from t
 """
 _EXPRESSIONS = """
 select 1 +
+select 1 <<
+select 1 >> > 2
+select 1 > > 2
+select 1 & & 2
 select + from t
 select 1 % % 2
 select (1

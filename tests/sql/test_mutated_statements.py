@@ -32,6 +32,7 @@ select a from t where exists (select 1 from u where u.a = t.a) and a not in (sel
 select date '2020-01-01' + interval '1' day, d - interval 2 months, interval '1-2' year to month from t
 select cast(a as decimal(10, 2)), -1Y, 2L, 1.5BD, x'41', 'a' 'b', "c", `a`, s.g.h from u
 from t select distinct a, b where a <=> 1 and b rlike '^x' cluster by a
+select a << 2 | a >> 1 & a >>> 3 ^ 1, first(b) ignore nulls, last(b ignore nulls) filter (where a > 1) from t group by a
 select a, row_number() over (order by a) r from t qualify r <= 2 and max(c) over () > 1
 select * except (a) from t left semi join u on (t.a = u.a) natural join n cross join (values (1, 'x')) as w (i, j)
 select count(distinct a, b), sum(c) filter (where a > 1), percentile(a, array(0.5)) from t group by all order by all

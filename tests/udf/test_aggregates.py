@@ -27,6 +27,8 @@ VALUES: dict[T.DataType, st.SearchStrategy[object]] = {
     WIDE: st.decimals(-Decimal(10**31), Decimal(10**31), places=6, allow_nan=False),
     T.STRING: st.text(alphabet="abcé", max_size=3),
     T.BOOLEAN: st.booleans(),
+    T.INTERVAL_YEAR_MONTH: st.integers(-(2**31), 2**31 - 1),
+    T.INTERVAL_DAY_TIME: st.integers(-(2**63), 2**63 - 1),
 }
 CALLS = [
     *((name, (dtype,)) for name in ("sum", "avg", "count") for dtype in (T.INT, T.BIGINT, T.DOUBLE, DEC)),
@@ -35,6 +37,7 @@ CALLS = [
     *((name, (T.DOUBLE, T.DOUBLE)) for name in ("covar_pop", "covar_samp", "corr")),
     *((f"regr_{name}", (T.DOUBLE, T.DOUBLE)) for name in ("count", "avgx", "avgy", "sxx", "syy", "sxy")),
     *((name, (WIDE,)) for name in ("sum", "avg")),
+    *((name, (dtype,)) for name in ("sum", "avg") for dtype in (T.INTERVAL_YEAR_MONTH, T.INTERVAL_DAY_TIME)),
     ("ds_theta_sketch", (T.INT,)),
     ("median", (T.DOUBLE,)),
     *(("try_sum", (dtype,)) for dtype in (T.INT, T.BIGINT, T.DOUBLE, DEC)),
@@ -98,7 +101,8 @@ def test_partials_equal_complete(
             lower_partials(row, args, wanted, result), row.partial_types(wanted), states, strict=True
         )
     )
-    merges = ", ".join(f"{sql} AS {state}" for sql, state in zip(lower_merges(row, states), states, strict=True))
+    merged_states = zip(lower_merges(row, states, row.partial_types(wanted)), states, strict=True)
+    merges = ", ".join(f"{sql} AS {state}" for sql, state in merged_states)
     finish = lower_finish(row, states, wanted, result)
     merged = connection.sql(
         f"SELECT {finish} FROM (SELECT {merges} FROM (SELECT {partials} FROM {relation} GROUP BY part))"

@@ -20,7 +20,7 @@ from sharkpy.udf.casts import can_cast, lower_cast
 from sharkpy.udf.connection import prepare_connection
 from sharkpy.udf.java_regex import translate
 from sharkpy.udf.literals import lower_literal
-from sharkpy.udf.lower import lower_scalar, lower_table
+from sharkpy.udf.lower import lower_scalar
 from tests.udf.hive_expression import lower
 
 OPERATORS = [
@@ -93,9 +93,10 @@ def test_generator(connection: duckdb.DuckDBPyConnection, text: str, rows: list[
     wanted = row.arguments(types)
     assert wanted is not None
     columns = registry.table_columns(row, types, [2] + [None] * (len(types) - 1))
-    sql = lower_table(row, sqls, types)
-    fields = ", ".join(f"u.c{i}" for i in range(len(columns)))
-    found = connection.sql(f"SELECT {fields} FROM (SELECT unnest({sql}) AS u)").fetchall()
+    assert row.lists is not None
+    lists = row.lists(sqls, types)
+    assert len(lists) == len(columns)
+    found = connection.sql(f"SELECT {', '.join(f'unnest({one})' for one in lists)}").fetchall()
     assert found == rows
 
 

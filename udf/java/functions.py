@@ -166,7 +166,7 @@ class JavaTable(JavaFunction):
             self.key,
             any_types,
             lambda types: self._columns(types, ()),
-            "",
+            None,
             literal_columns=lambda types, values: self._columns(types, _constants(values)),
         )
 

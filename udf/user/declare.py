@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
 from sharkpy.errors import BindError, SharkError
-from sharkpy.type_parser import parse_type
+from sharkpy.type_parser import parse_columns, parse_type
 from sharkpy.types import (
     BIGINT,
     BINARY,
@@ -41,7 +41,7 @@ from sharkpy.udf.user.relation import TABLE, Kind
 
 TypeLike = str | DataType
 Returns = TypeLike | Mapping[str, TypeLike] | None
-"""A type; of table functions the columns: a struct type, or types by name."""
+"""A type; of table functions the columns: a struct type, "a int, b string", or types by name."""
 NULLS = {"propagate": NullPolicy.PROPAGATE, "call": NullPolicy.CUSTOM}
 FORMS = ("numpy", "arrow", "row")
 """How a function takes its arguments: NumPy arrays, Arrow arrays, or the values of one row."""
@@ -146,7 +146,8 @@ def table_function(*arguments: Any, returns: Returns = None, null: str = "call",
     """A table function: a generator function of one row's values, or a class with process(*values) and close(), which
     a task makes once and calls for each of its rows and at the end; both yield rows as tuples, or single values.
 
-    `returns` names the columns: {"word": "string", "n": "int"}.
+    `returns` names the columns: {"word": "string", "n": "int"}, or "word string, n int". Arguments with defaults may be
+    left out of a call.
 
     With a parameter annotated as TableRDD, or of the type "table", it is a function of whole tables for GENERATE: it
     is called once, with a TableRDD for a table or query and Python values for literals, and returns a TableRDD, an
@@ -183,6 +184,15 @@ def _parameters(called: Callable[..., Any]) -> list[inspect.Parameter]:
         return list(inspect.signature(called).parameters.values())
     except (TypeError, ValueError):
         return []
+
+
+def num_optional(called: Callable[..., Any], count: int) -> int:
+    """How many of the first `count` parameters, from the last one on, have defaults."""
+    parameters = [one for one in _parameters(called) if one.kind not in _STARRED][:count]
+    if len(parameters) < count:
+        return 0
+    has_default = [one.default is not inspect.Parameter.empty for one in parameters]
+    return next((place for place, has in enumerate(reversed(has_default)) if not has), len(has_default))
 
 
 def _check_count(name: str, called: Callable[..., Any], count: int) -> None:
@@ -262,10 +272,21 @@ def result_columns(name: str, target: Callable[..., Any], options: Options, call
         names = tuple(key.lower() for key in options.returns)
         found: DataType = StructType(names, tuple(as_type(name, one) for one in options.returns.values()))
     elif options.returns is not None:
-        found = as_type(name, options.returns)
+        found = _columns(options.returns) or as_type(name, options.returns)
     else:
         found = _yielded(name, _hints(target, called))
     return found if isinstance(found, StructType) else StructType(("col",), (found,))
+
+
+def _columns(given: TypeLike) -> StructType | None:
+    """The columns of a text such as "a int, b string"; None where it is none, as a type is not."""
+    if not isinstance(given, str):
+        return None
+    try:
+        columns = parse_columns(given)
+    except SharkError:
+        return None
+    return StructType(tuple(name.lower() for name, _ in columns), tuple(dtype for _, dtype in columns))
 
 
 def as_type(name: str, given: TypeLike) -> DataType:

@@ -98,7 +98,13 @@ def find(key: str) -> UserFunction | None:
 
 def shown_name(key: str) -> str:
     """What people call the function."""
-    return key.partition(MARK)[0]
+    return key.rpartition(MARK)[0] or key
+
+
+def shown_call(key: str, arguments: str) -> str:
+    """A call as people write it; what a name such as `predict('m')` says in parentheses comes first."""
+    name = shown_name(key)
+    return f"{name.removesuffix(')')}, {arguments})" if name.endswith(")") else f"{name}({arguments})"
 
 
 def make_key(name: str, *parts: object) -> str:

@@ -97,7 +97,14 @@ def _table(name: str, target: Callable[..., Any], options: Options) -> UserFunct
     arguments = declare.argument_types(name, target, options, called)
     columns = declare.result_columns(name, target, options, called)
     return PythonTable(
-        name, python_code(name, target), arguments, columns, NULLS[options.null], options.repeat, _doc(target)
+        name,
+        python_code(name, target),
+        arguments,
+        columns,
+        NULLS[options.null],
+        options.repeat,
+        _doc(target),
+        0 if options.repeat else declare.num_optional(called, len(arguments)),
     )
 
 

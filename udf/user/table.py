@@ -53,6 +53,8 @@ class PythonTable(Shipped):
     nulls: NullPolicy = NullPolicy.CUSTOM
     repeats: bool = False
     doc: str = ""
+    optional: int = 0
+    """How many of the last arguments a call may leave out: those that have defaults."""
 
     @cached_property
     def key(self) -> str:
@@ -61,7 +63,8 @@ class PythonTable(Shipped):
     @cached_property
     def row(self) -> TableFunction:
         fields = tuple(zip(self.columns.names, self.columns.types, strict=True))
-        return TableFunction(self.key, takes(*self.arguments, repeat=self.repeats), lambda _types: fields, "", self.doc)
+        arguments = takes(*self.arguments, optional=self.optional, repeat=self.repeats)
+        return TableFunction(self.key, arguments, lambda _types: fields, None, self.doc)
 
     def routines(self, use: FunctionUse) -> Sequence[Routine]:  # noqa: ARG002
         """None: it runs between two queries of its stage."""

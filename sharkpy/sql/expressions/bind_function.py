@@ -13,7 +13,9 @@ from sharkpy.errors import BindError, FunctionNotFoundError, TypeMismatchError, 
 from sharkpy.expr import AggregateCall, Call, Expr, Literal, PythonValue
 from sharkpy.sql.expressions.bind_json import bind_from_json, bind_schema_of_json
 from sharkpy.sql.expressions.bind_macro import bind_macro
+from sharkpy.sql.expressions.bind_make_interval import bind_make_interval
 from sharkpy.sql.expressions.bind_name import GROUPING_ID, resolve
+from sharkpy.sql.expressions.bind_null_treatment import OF_WINDOWS, POSITIONS, without_nulls
 from sharkpy.sql.expressions.bind_predict import bind_predict
 from sharkpy.sql.expressions.bind_time_unit import UNIT_CALLS
 from sharkpy.sql.expressions.coercion import cast_all, with_minimal_literals
@@ -174,6 +176,7 @@ def bind_function(binder: ExprBinder, node: exp.Expr) -> Expr:
     if macro := called_macro(binder.context, node):
         return bind_macro(binder, macro, node)
     name = registry_name(binder.context, node)
+    name = OF_WINDOWS.get(name, name)
     if special := _SPECIAL_FORMS.get(name):
         return special(binder, node)
     if row := registry.aggregate(name):
@@ -209,7 +212,8 @@ def bind_filter(binder: ExprBinder, node: exp.Expr) -> Expr:
     from sharkpy.sql.expressions.bind_within_group import plain_call
 
     call = plain_call(binder, node.this) if isinstance(node.this, exp.WithinGroup) else node.this
-    row = registry.aggregate(registry_name(binder.context, call)) if isinstance(call, exp.Anonymous) else None
+    name = registry_name(binder.context, call) if isinstance(call, exp.Anonymous) else ""
+    row = registry.aggregate(OF_WINDOWS.get(name, name))
     if row is None:
         raise binder.context.error("FILTER is for aggregates", node)
     return bind_aggregate(binder, row, node.this, node.expression.this)
@@ -224,6 +228,8 @@ def bind_aggregate(
         message = f"the aggregate {shown_name(row.name)} is not allowed in {binder.clause.name}"
         hint = "HAVING filters groups" if binder.clause.name == "WHERE" else None
         raise binder.context.error(message, node, hint=hint, sqlstate="42803")
+    if row.name in POSITIONS:
+        node, condition = without_nulls(node, condition)
     inside = binder.within(AGGREGATE)
     args, distinct = aggregate_arguments(inside, row, node)
     filter_expr = binder.within(FILTER).predicate(condition) if condition is not None else None
@@ -326,6 +332,7 @@ _SPECIAL_FORMS: dict[str, Callable[[ExprBinder, exp.Expr], Expr]] = {
     **UNIT_CALLS,
     "from_json": bind_from_json,
     "schema_of_json": bind_schema_of_json,
+    "make_interval": bind_make_interval,
     "predict": bind_predict,
     "predict_proba": bind_predict,
     GROUPING: _bind_grouping,

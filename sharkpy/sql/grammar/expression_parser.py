@@ -33,6 +33,8 @@ _FOREIGN_RANGES = (
     TokenType.CARET_AT,
 )
 
+_SHIFTS = {"<<": "shiftleft", ">>>": "shiftrightunsigned", ">>": "shiftright"}
+"""Sign -> the function that it calls; a sign stands before those that it begins with."""
 _NESTED_TYPES = (TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT)
 
 
@@ -57,11 +59,52 @@ class ExpressionParser(LiteralParser):
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         "CASE": lambda self: self._parse_case(),
     }
+    # Hive's ^ binds closer than *; those of _parse_bitwise less close than +.
+    EXPONENT: ClassVar[dict[TokenType, Any]] = {TokenType.CARET: exp.BitwiseXor}
     RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
         **{token: parser for token, parser in HiveParser.RANGE_PARSERS.items() if token not in _FOREIGN_RANGES},
         TokenType.LIKE: lambda self, this: self._parse_like(this),
         TokenType.ILIKE: lambda self, this: self._parse_ilike(this),
     }
+
+    def _parse_bitwise(self) -> Any:
+        """Operators between + and comparisons, each of these closer than the next: ||, shifts, &, |."""
+        return self._left_to_right(self._parse_bitwise_and, TokenType.PIPE, exp.BitwiseOr)
+
+    def _left_to_right(self, operand: Callable[[], Any], sign: TokenType, kind: type[exp.Binary]) -> Any:
+        this = operand()
+        while self._match(sign):
+            this = self.expression(kind(this=this, expression=operand()))
+        return this
+
+    def _parse_bitwise_and(self) -> Any:
+        return self._left_to_right(self._parse_shift, TokenType.AMP, exp.BitwiseAnd)
+
+    def _parse_shift(self) -> Any:
+        """a << b, a >> b, a >>> b: calls of the functions that shift."""
+        this = self._parse_concatenation()
+        while sign := self._shift_sign():
+            self._advance(len(sign))
+            count = self.required(self._parse_concatenation, f"an operand of {sign}")
+            this = self.expression(exp.Anonymous(this=_SHIFTS[sign], expressions=[this, count]))
+        return this
+
+    def _shift_sign(self) -> str | None:
+        """The sign whose characters the next tokens are, without spaces between them."""
+        if not self._curr or self._curr.token_type not in (TokenType.LT, TokenType.GT):
+            return None
+        ends = {sign: self._index + len(sign) - 1 for sign in _SHIFTS}
+        return next(
+            (
+                sign
+                for sign, end in ends.items()
+                if end < len(self._tokens) and self._find_sql(self._curr, self._tokens[end]) == sign
+            ),
+            None,
+        )
+
+    def _parse_concatenation(self) -> Any:
+        return self._left_to_right(self._parse_term, TokenType.DPIPE, exp.DPipe)
 
     def _parse_case(self) -> Any:
         start = self._index

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.commands import AlterPartition, AlterTable, Command, Insert, TouchTable
+from sharkpy.errors import BindError
 from sharkpy.sql.statements import bind_storage
 from sharkpy.sql.statements.bind_buckets import bucket_spec, clustered_by, num_buckets, skewed_by
 from sharkpy.sql.statements.bind_partition import partitioned_table, values_spec
@@ -16,7 +18,11 @@ if TYPE_CHECKING:
 
 
 def set_location(binder: CommandBinder, target: Target) -> Command:
+    token = binder.reader.current
     location = binder.reader.string("a path")
+    if ":" not in location and not Path(location).expanduser().is_absolute():
+        hint = "only the LOCATION of ADD PARTITION may be one below the table's folder"
+        raise binder.error(f'the path "{location}" is not absolute', token, BindError, hint)
     if target.partition is not None:
         return AlterPartition(target.table, target.full_partition(binder), location=location)
     return AlterTable(target.table, dataclasses.replace(target.table, location=location))

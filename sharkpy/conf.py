@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.errors import ConfigurationError, UnsupportedError
 from sharkpy.time_zone import LOCAL, check_zone
 
 EMBEDDED, HIVE = "embedded", "hive"
@@ -60,6 +60,18 @@ def _check_metastore(text: str) -> str:
             f'"{text}" is not a value of shark.metastore', hint="embedded or hive", sqlstate="22023"
         )
     return name
+
+
+def _check_default_partition(text: str) -> str:
+    if text != _DEFAULT_PARTITION:
+        raise UnsupportedError(
+            f'another hive.exec.default.partition.name than "{_DEFAULT_PARTITION}" is not supported',
+            hint="the names of Hive partitions say which of them is that of NULL, also to other sessions",
+        )
+    return text
+
+
+_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 def _parse_size(text: str) -> int:
@@ -243,6 +255,12 @@ DYNAMIC_PARTITION_MODE = Setting(
     "nonstrict",
     "strict: an INSERT gives at least one partition column a value.",
 )
+DEFAULT_PARTITION_NAME = Setting(
+    "hive.exec.default.partition.name",
+    _DEFAULT_PARTITION,
+    "What stands for NULL and empty strings in the names of Hive partitions; no other name is supported.",
+    check=_check_default_partition,
+)
 MAX_DYNAMIC_PARTITIONS = Setting(
     "hive.exec.max.dynamic.partitions", 1000, "The most Hive partitions that one INSERT may write."
 )
@@ -377,6 +395,7 @@ SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ..
     TEMP_BYTES,
     DYNAMIC_PARTITION,
     DYNAMIC_PARTITION_MODE,
+    DEFAULT_PARTITION_NAME,
     MAX_DYNAMIC_PARTITIONS,
     MAX_TASK_PARTITIONS,
     MERGE_CHECK,

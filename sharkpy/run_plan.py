@@ -49,6 +49,17 @@ class PlanObservers:
 
         return report
 
+    def notify(self, text: str) -> bool:
+        """Tell a notice of the statement that this thread works for; False where nobody hears of it."""
+        from sharkpy.execution.stages.progress import Progress
+        from sharkpy.execution.statement import Statement
+
+        statement = current_cancellation()
+        if not self._listeners and not (isinstance(statement, Statement) and statement.has_listener):
+            return False
+        self.reporter()(Progress("notice", 0, 0, 0, 0, notice=text))
+        return True
+
     @property
     def profiles(self) -> list[QueryProfile] | None:
         return getattr(self._of_thread, "profiles", None)

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from sharkpy.conf import DEFAULT_PARTITION_NAME
+
 if TYPE_CHECKING:
     from sharkpy.catalog.model import StorageFormat, Table
     from sharkpy.types import Schema
 
-DEFAULT_VALUE = "__HIVE_DEFAULT_PARTITION__"
+DEFAULT_VALUE = DEFAULT_PARTITION_NAME.default
 """The folder name's value of NULL and of empty strings."""
 _ESCAPED = frozenset(map(chr, (*range(1, 32), 127))) | frozenset("\"#%'*/:=?\\{[]^")
 

@@ -38,6 +38,9 @@ class ProgressBoard:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def update(self, progress: Progress) -> None:
+        if progress.notice is not None:
+            self.write_above(f"notice: {progress.notice}")
+            return
         self.latest = progress
         if progress.rows_read:
             self._rows_of_stage[progress.stages_done] = progress.rows_read

@@ -46,6 +46,10 @@ class Statement(Cancellation):
         finally:
             self._pause()
 
+    @property
+    def has_listener(self) -> bool:
+        return self._listener is not ignore_progress
+
     def report(self, progress: Progress) -> None:
         self._listener(progress)
 

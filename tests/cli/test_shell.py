@@ -74,6 +74,12 @@ def test_several_statements_and_files(capsys: pytest.CaptureFixture[str], wareho
     assert (code, out) == (0, "x\n1\nz\n2\n")
 
 
+def test_a_warning_is_a_notice_without_places_in_code(capsys: pytest.CaptureFixture[str], warehouse: str) -> None:
+    script = "GENERATE KMeans((SELECT 1D AS x FROM t), 2)"
+    code, _, err = run(capsys, "--warehouse", warehouse, "--format", "csv", "-e", script)
+    assert (code, err) == (0, "notice: 1 distinct clusters were found for n_clusters=2: the data may have equal rows\n")
+
+
 def test_an_error_ends_the_script(capsys: pytest.CaptureFixture[str], warehouse: str) -> None:
     script = "SELECT 1 AS x; SELECT kk FROM t; SELECT 2"
     code, out, err = run(capsys, "--warehouse", warehouse, "--format", "csv", "-e", script)

@@ -25,6 +25,8 @@ NAMES = {
     "weighted_mean": users_functions.WeightedMean,
     "words": users_functions.words,
     "running_count": users_functions.RunningCount,
+    "parts": users_functions.parts,
+    "countdown": users_functions.countdown,
 }
 TASKS = {
     "shark.placement.driver": False,

@@ -122,6 +122,11 @@ TABLES = [
     ),
     ("SELECT words('x y')", [("x", 0), ("y", 1)]),
     ("SELECT running_count(1)", [(1,), (1,)]),
+    ("SELECT parts('a,b,c')", [("a", 0), ("b", 1)]),
+    ("SELECT part, n FROM (SELECT parts('a b c', 3, ' ')) t WHERE n > 0 ORDER BY n", [("b", 1), ("c", 2)]),
+    ("SELECT line, p FROM s LATERAL VIEW parts(line, 1) t AS p, n WHERE line = 'd'", [("d", "d")]),
+    ("SELECT countdown(3)", [(3,), (2,), (1,)]),
+    ("SELECT countdown(3, 2)", [(3,), (1,)]),
 ]
 
 

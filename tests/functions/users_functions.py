@@ -167,6 +167,18 @@ class RunningCount:
         yield self.rows
 
 
+@sharkpy.table_function("string", "int", "string", returns="Part string, n int")
+def parts(text, most=2, mark=","):
+    for number, part in enumerate((text or mark).split(mark)[:most]):
+        yield part, number
+
+
+def countdown(start: int, step: int = 1) -> Iterator[int]:
+    while start > 0:
+        yield start
+        start -= step
+
+
 def twice(x: float) -> float:
     return 2 * x
 

@@ -86,3 +86,31 @@ def test_footers_are_read_once(context: SharkContext, tmp_path: Path, monkeypatc
     os.utime(changed, ns=(1, 1))
     assert context.sql("SELECT sum(a + 2) FROM t").fetchall() == [(3555,)]
     assert opened == [str(changed)]
+
+
+@pytest.mark.parametrize(
+    ("query", "count", "is_known"),
+    [
+        ("SELECT count(*) FROM t", 140, True),
+        ("SELECT count(1) FROM t WHERE day < '010' AND part = 1", 10, True),
+        ("SELECT count(*) FROM t WHERE day = 'none'", 0, True),
+        ("SELECT count(*) FROM t WHERE a >= 0", 70, False),
+        ("SELECT count(a) FROM t", 70, False),
+        ("SELECT count(*) FROM t WHERE day IN ('000', '001', '002') OR part = 7", 6, True),
+        ("SELECT count(*) FROM t WHERE substr(day, 3) = '1'", 14, False),
+    ],
+)
+def test_footers_answer_counts(context: SharkContext, query: str, count: int, is_known: bool) -> None:
+    plan = "\n".join(line for (line,) in context.sql(f"EXPLAIN {query}").fetchall())
+    assert "Scan" not in plan or not is_known, plan
+    assert "Scan" in plan or is_known, plan
+    assert context.sql(query).fetchall() == [(count,)]
+
+
+def test_counts_follow_the_files(context: SharkContext, tmp_path: Path) -> None:
+    count = "SELECT count(*) FROM t WHERE part = 0"
+    assert context.sql(count).fetchall() == [(70,)]
+    pq.write_table(pa.table({"a": [1], "b": ["z"]}), tmp_path / "data" / "day=000" / "part=0" / "g.parquet")
+    assert context.sql(count).fetchall() == [(71,)]
+    context.sql("ALTER TABLE t DROP PARTITION (day='002')").close()
+    assert context.sql(count).fetchall() == [(69,)]

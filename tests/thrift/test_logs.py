@@ -8,6 +8,7 @@ import pytest
 
 from sharkpy.execution.stages.progress import Progress
 from sharkpy.thrift.logs import MOST_LETTERS, MOST_LINES, OperationLog
+from sharkpy.thrift.progress import StageBoard
 
 
 def test_lines_are_read_once_and_from_the_start_again() -> None:
@@ -96,3 +97,12 @@ def test_who_waits_is_told_behind_whom() -> None:
     log = OperationLog()
     log.progress(Progress("queue", 0, 0, 0, 0, 3))
     assert log.read(10) == ["INFO  : Waiting: 3 queries before it"]
+
+
+def test_notices_come_at_once_and_are_no_stages() -> None:
+    log, board = OperationLog(), StageBoard(1)
+    for progress in (Progress("scan", 0, 1, 2, 5), Progress("notice", 0, 0, 0, 0, notice="not converged")):
+        log.progress(progress)
+        board.tell(progress)
+    assert log.read(10)[-1] == "WARN  : not converged"
+    assert board.rows_read == 5

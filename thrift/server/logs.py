@@ -38,7 +38,10 @@ class OperationLog:
         self._add(f"ERROR : {text}")
 
     def progress(self, progress: Progress) -> None:
-        """A stage begins, goes on or is done; lines of one stage come at most once a second."""
+        """A stage begins, goes on or is done; lines of one stage come at most once a second. Notices come at once."""
+        if progress.notice is not None:
+            self._add(f"WARN  : {progress.notice}")
+            return
         if progress.queued_behind is not None:
             if time.monotonic() - self._told >= _PROGRESS_SECONDS:
                 self._told = time.monotonic()

@@ -24,6 +24,8 @@ class StageBoard:
         self._queued_behind: int | None = None
 
     def tell(self, progress: Progress) -> None:
+        if progress.notice is not None:
+            return
         with self._lock:
             self._queued_behind = progress.queued_behind
             if progress.queued_behind is None:

@@ -17,6 +17,8 @@ class Progress:
     rows_read: int
     queued_behind: int | None = None
     """While the query waits for its turn: how many wait before it."""
+    notice: str | None = None
+    """What the statement's user is to read beside its answer; then there are no figures."""
 
 
 ProgressListener = Callable[[Progress], None]

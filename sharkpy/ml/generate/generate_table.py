@@ -18,6 +18,7 @@ from sharkpy.ml.generate.generated import Generated, generated, naming
 from sharkpy.ml.generate.model_table import TableName, check_free, save_model, table_name
 from sharkpy.ml.generate.relation_arguments import bound_arguments
 from sharkpy.ml.generate.relation_functions import MODEL, built_in, of_rows
+from sharkpy.ml.models.convergence import told_to
 from sharkpy.udf import registry
 from sharkpy.udf.user.function import MARK, find
 from sharkpy.udf.user.python_code import RAISED
@@ -44,7 +45,8 @@ def generate(command: GenerateTable, session: SharkContext) -> CommandResult:
         check_free(session, model)
         if model == target:
             raise TableExistsError(f'the result and the model cannot both be the table "{target[1]}"')
-    made = generated(function, _called(function, arguments), session)
+    with told_to(session.observers.notify):
+        made = generated(function, _called(function, arguments), session)
     if target is None:
         _save_model(made, model, session)
         return CommandResult(made.table.schema, None, _rows(made, function))

@@ -122,12 +122,13 @@ def has_method(model: Estimator, method: str) -> bool:
 
 
 @lru_cache(_MODELS)
-def function_of(text: str, method: str) -> ModelFunction:
-    """A method of the model of a text. BindError where it has none of that name."""
+def function_of(text: str, method: str, name: str | None = None) -> ModelFunction:
+    """A method of the model of a text, which is the table `name`'s. BindError where it has none of that name."""
     model = loaded(text)
     if not has_method(model, method):
         raise BindError(f"a {type(model).__name__} has no {method}")
     features = tuple(map(str, model.feature_names_in_))
     result = _METHODS[method].result(model)
     code = python_code(method, ModelCall(text, method))
-    return ModelFunction(PythonScalar(method, code, (DOUBLE,) * len(features), result), features, result)
+    called = method if name is None else f"{method}('{name}')"
+    return ModelFunction(PythonScalar(called, code, (DOUBLE,) * len(features), result), features, result)

@@ -76,7 +76,7 @@ def load_model(session: SharkContext, name: str) -> Estimator:
 
 def model_function(table: Table, method: str) -> ModelFunction:
     """`predict` or `predict_proba` of the model that `table` holds, as SQL calls it."""
-    return function_of(_text(table), method)
+    return function_of(_text(table), method, table.qualified_name)
 
 
 def _text(table: Table) -> str:

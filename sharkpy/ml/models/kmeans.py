@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
@@ -15,7 +14,7 @@ from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock, Featur
 from sharkpy.ml.features.not_finite import refuse_not_finite
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models import kmeans_passes as passes
-from sharkpy.ml.models.convergence import ConvergenceWarning
+from sharkpy.ml.models.convergence import warn
 from sharkpy.ml.models.estimator import check_features
 from sharkpy.ml.models.kmeans_start import STARTS, Start, Survey
 from sharkpy.ml.models.lloyd import Clustering, lloyd
@@ -118,10 +117,7 @@ class KMeans(Predictor):
         if labels is not None:
             self.labels_ = labels
         if (found := np.count_nonzero(best.counts)) < self.n_clusters:
-            fact = (
-                f"{found} distinct clusters were found for n_clusters={self.n_clusters}: the data may have equal rows"
-            )
-            warnings.warn(fact, ConvergenceWarning, stacklevel=2)
+            warn(f"{found} distinct clusters were found for n_clusters={self.n_clusters}: the data may have equal rows")
         return self
 
     def _best_run(self, blocks: FeatureBlocks) -> Clustering:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from sharkpy.errors import (
     TypeMismatchError,
 )
 from sharkpy.ml import KMeans, LinearRegression, LogisticRegression
+from sharkpy.ml.models.convergence import ConvergenceWarning
 from tests.ml.generate.conftest import TABLES
 
 X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
@@ -262,3 +264,32 @@ def test_a_model_is_there_when_the_answer_begins(context: sharkpy.SharkContext) 
     context.sql("GENERATE LinearRegression(line, 'y', model => 'unread')").close()
     ((answer,),) = context.sql("SELECT round(predict('unread', 10), 6)").fetchall()
     assert answer == 21
+
+
+def test_explain_names_the_model(models: sharkpy.SharkContext) -> None:
+    plan = "\n".join(line for (line,) in models.sql("EXPLAIN SELECT predict('doubled', x) FROM line").fetchall())
+    assert "predict('default.doubled', x#" in plan
+
+
+EQUAL_POINTS = "GENERATE KMeans((SELECT 1D AS x FROM line), 2)"
+
+
+def test_a_warning_is_a_notice_to_those_who_listen(context: sharkpy.SharkContext) -> None:
+    heard: list[str | None] = []
+    remove = context.add_progress_listener(lambda progress: heard.append(progress.notice))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        context.sql(EQUAL_POINTS).fetchall()
+    remove()
+    assert [notice for notice in heard if notice] == [
+        "1 distinct clusters were found for n_clusters=2: the data may have equal rows"
+    ]
+    with pytest.warns(ConvergenceWarning, match="1 distinct clusters"):
+        context.sql(EQUAL_POINTS).fetchall()
+
+
+def test_a_warning_is_a_notice_of_its_statement(context: sharkpy.SharkContext) -> None:
+    heard: list[str | None] = []
+    with context.prepare(EQUAL_POINTS, listener=lambda progress: heard.append(progress.notice)).run() as result:
+        result.fetchall()
+    assert any(notice and "1 distinct clusters" in notice for notice in heard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -12,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-_MOST_BYTES = 64 << 10
+from sharkpy.columnar.store_folder import storage_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class Note:
 class UnfinishedWrites:
     """A file of notes for each user of the warehouse, who locks it: without a lock its user is dead.
 
-    1. A note is written before the folder is made, and ends with its statement; what is done by then stays noted
-       until the file is emptied, which does no harm: a folder that counts or is gone is left alone.
+    1. A note is written before the folder is made, and ends with its statement; it may stay as long as others write,
+       which does no harm: a folder that counts or is gone is left alone.
     2. `abandoned` gives the notes of the dead, and forgets them once they are dealt with.
     """
 
@@ -43,23 +44,30 @@ class UnfinishedWrites:
         self._lock = threading.Lock()
 
     def begin(self, staging: str, *, is_new: bool = False) -> None:
+        """ResourceError or ExecutionError where the note cannot be written: the folder is not to be made then."""
         with self._lock:
-            if self._file < 0:
-                Path(self._folder).mkdir(parents=True, exist_ok=True)
-                self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
-                fcntl.flock(self._file, fcntl.LOCK_EX)
+            try:
+                if self._file < 0:
+                    Path(self._folder).mkdir(parents=True, exist_ok=True)
+                    self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+                    fcntl.flock(self._file, fcntl.LOCK_EX)
+                self._write([Note(staging, is_new=is_new)])
+            except OSError as error:
+                raise storage_error(str(self._path), error) from None
             self._open.add(staging)
-            self._write([Note(staging, is_new=is_new)])
 
     def note_partitions(self, table_id: str, folders: Iterable[str]) -> None:
         with self._lock:
             if self._file >= 0:
-                self._write([Note(folder, table_id) for folder in folders])
+                try:
+                    self._write([Note(folder, table_id) for folder in folders])
+                except OSError as error:
+                    raise storage_error(str(self._path), error) from None
 
     def end(self, staging: str) -> None:
         with self._lock:
             self._open.discard(staging)
-            if self._file >= 0 and not self._open and os.fstat(self._file).st_size > _MOST_BYTES:
+            if self._file >= 0 and not self._open:
                 os.ftruncate(self._file, 0)
 
     def close(self) -> None:
@@ -94,8 +102,16 @@ class UnfinishedWrites:
         return list(Path(self._folder).iterdir()) if Path(self._folder).is_dir() else []
 
     def _write(self, notes: Iterable[Note]) -> None:
+        """All of them or none: a note behind a part of another one could not be read."""
         lines = (json.dumps([note.folder, note.table_id, note.is_new]) for note in notes)
-        os.write(self._file, "".join(f"{line}\n" for line in lines).encode())
+        content = "".join(f"{line}\n" for line in lines).encode()
+        before = os.fstat(self._file).st_size
+        try:
+            if os.write(self._file, content) < len(content):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+        except OSError:
+            os.ftruncate(self._file, before)
+            raise
 
 
 def _notes(path: Path) -> Iterator[Note]:

@@ -23,7 +23,7 @@ from sharkpy.execution.tasks.inputs import (
 )
 from sharkpy.execution.tasks.sinks import encode_payload
 from sharkpy.expr import AggregateCall, Alias, Call, Literal
-from sharkpy.logical import Aggregate, Join, JoinKind, LogicalPlan, Project
+from sharkpy.logical import LATERAL_JOINS, Aggregate, Join, JoinKind, LogicalPlan, Project
 from sharkpy.optimizer.replan import pack_buckets
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.stage import Spread
@@ -41,7 +41,7 @@ FORCED = {
     "shark.join.replicate.max.rows": "0",
     "shark.exchange.buckets": "3",
 }
-KINDS = [kind for kind in JoinKind if kind not in (JoinKind.CROSS, JoinKind.NULL_AWARE_ANTI)]
+KINDS = [kind for kind in JoinKind if kind not in (JoinKind.CROSS, JoinKind.NULL_AWARE_ANTI, *LATERAL_JOINS)]
 SPREADING = [kind for kind in KINDS if kind is not JoinKind.FULL]
 KEYS = st.lists(st.one_of(st.none(), st.integers(0, 4)), max_size=25)
 

@@ -133,7 +133,7 @@ def test_closing_a_result_ends_its_work(driver_context: sharkpy.SharkContext) ->
     assert result.fetchone() is not None
     result.close()
     assert_nothing_runs()
-    assert not list(driver_context._running)
+    assert driver_context.num_running == 0
 
 
 def test_a_load_is_cancelled(driver_context: sharkpy.SharkContext, tmp_path: Path) -> None:

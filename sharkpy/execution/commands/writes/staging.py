@@ -18,7 +18,11 @@ def new_staging(location: str, session: CommandSession, *, is_new: bool = False)
     """A staging folder in `location`, noted; `is_new`: of a table that is about to be made, where no folder was."""
     staging = layout.staging_path(layout.local_path(location))
     session.catalog.unfinished.begin(staging, is_new=is_new)
-    return layout.make_staging(staging)
+    try:
+        return layout.make_staging(staging)
+    except BaseException:
+        session.catalog.unfinished.end(staging)
+        raise
 
 
 def discard_staging(staging: str, session: CommandSession) -> None:

@@ -51,7 +51,9 @@ class QuerySnapshot:
         self._files: dict[str, list[DataFile]] = {}
         self._statistics: dict[str, TableStatistics | None] = {}
         self._computed: list[QueryTable] = []
-        weakref.finalize(self, _forget, context.table_cache, self._computed).atexit = False
+        # A session that was stopped meanwhile gives neither.
+        self._readers, self._table_cache = context.catalog.readers, context.table_cache
+        weakref.finalize(self, _forget, self._table_cache, self._computed).atexit = False
 
     @property
     def catalog(self) -> Catalog:
@@ -60,8 +62,8 @@ class QuerySnapshot:
 
     def release(self) -> None:
         """The rows have been read."""
-        _leave(self._context.catalog.readers, self._entered)
-        _forget(self._context.table_cache, self._computed)
+        _leave(self._readers, self._entered)
+        _forget(self._table_cache, self._computed)
 
     @property
     def has_computed(self) -> bool:

@@ -53,9 +53,9 @@ DUCK_MACROS = (
     "w32(x) AS CAST((x::HUGEINT % 4294967296 + 6442450944) % 4294967296 - 2147483648 AS INTEGER)",
     "w64(x) AS CAST((x::HUGEINT % 18446744073709551616 + 27670116110564327424) % 18446744073709551616"
     " - 9223372036854775808 AS BIGINT)",
-    "j64(x, low, high) AS CAST(CASE WHEN isnan(x) THEN 0 WHEN x <= low THEN low WHEN x >= high THEN high"
-    " ELSE trunc(x) END AS BIGINT)",
-    "locate_from(part, s) AS CAST(CASE WHEN s = '' THEN 0 WHEN instr(substr(s, 2), part) = 0 THEN 0"
+    "j64(x, low, high) AS CASE WHEN isnan(x) THEN 0::BIGINT WHEN x <= low THEN low::BIGINT WHEN x >= high"
+    " THEN high::BIGINT ELSE trunc(x)::BIGINT END",
+    "locate_from(part, s) AS CAST(CASE WHEN part IS NULL THEN NULL WHEN s = '' THEN 0 WHEN instr(substr(s, 2), part) = 0 THEN 0"
     " ELSE instr(substr(s, 2), part) + 1 END AS INTEGER)",
 )
 """Java's wrapping integers, its casts of floating point numbers; locate(part, s, 2)."""
@@ -177,7 +177,13 @@ SCALARS: tuple[Row, ...] = (
     Row("int", ("date",), "weekofyear({0})", "CAST(week({0}) AS INTEGER)"),
     Row("int", ("date",), "dayofweek({0})", "CAST(dayofweek({0}) + 1 AS INTEGER)"),
     Row("int", ("timestamp",), "minute({0})", "CAST(minute({0}) AS INTEGER)"),
-    Row("bigint", ("timestamp",), "unix_timestamp({0})", "CAST(floor(epoch_us({0}) / 1e6) AS BIGINT)"),
+    Row(
+        "bigint",
+        ("timestamp",),
+        "unix_timestamp({0})",
+        "CAST(floor(epoch_us({0}) / 1e6) AS BIGINT)",
+        "CAST(floor(unix_micros({0}) / 1e6) AS BIGINT)",
+    ),
     Row("date", ("date",), "date_sub({0}, 45)", "CAST({0} - 45 AS DATE)"),
     Row("date", ("date",), "trunc({0}, 'MM')", "CAST(date_trunc('month', {0}) AS DATE)"),
     Row("date", ("date",), "trunc({0}, 'YEAR')", "CAST(date_trunc('year', {0}) AS DATE)"),

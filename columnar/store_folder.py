@@ -212,7 +212,9 @@ def write_file(path: str, *pieces: Piece, temporary: str | None = None, sync: bo
                 _write_all(file.fileno(), memoryview(piece).cast("B"))
             if sync:
                 os.fsync(file.fileno())
-        unfinished.rename(target)
+        # Who counts the folder's bytes meanwhile would meet neither of the names.
+        with locked(str(target.parent)) if temporary else contextlib.nullcontext():
+            unfinished.rename(target)
         if sync:
             sync_directory(str(target.parent))
     except OSError as error:

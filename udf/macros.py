@@ -71,7 +71,8 @@ MACROS: dict[str, str] = {
         "CASE WHEN n <= length(s) OR p = '' THEN left(s, greatest(n, 0)) ELSE rpad(s, n, p) END"
     ),
     "shark_locate(needle, s, p)": (
-        "CASE WHEN needle IS NULL OR s IS NULL THEN NULL WHEN p <= 0 THEN 0 WHEN p > length(s) + 1 THEN 0 WHEN strpos(substr(s, p), needle) = 0 THEN 0"
+        "CASE WHEN needle IS NULL OR s IS NULL THEN NULL"
+        " WHEN p <= 0 THEN 0 WHEN p > length(s) + 1 THEN 0 WHEN strpos(substr(s, p), needle) = 0 THEN 0"
         " ELSE strpos(substr(s, p), needle) + p - 1 END"
     ),
     "shark_months_between(a, b)": (

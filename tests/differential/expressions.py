@@ -55,7 +55,8 @@ DUCK_MACROS = (
     " - 9223372036854775808 AS BIGINT)",
     "j64(x, low, high) AS CASE WHEN isnan(x) THEN 0::BIGINT WHEN x <= low THEN low::BIGINT WHEN x >= high"
     " THEN high::BIGINT ELSE trunc(x)::BIGINT END",
-    "locate_from(part, s) AS CAST(CASE WHEN part IS NULL THEN NULL WHEN s = '' THEN 0 WHEN instr(substr(s, 2), part) = 0 THEN 0"
+    "locate_from(part, s) AS CAST(CASE WHEN part IS NULL THEN NULL"
+    " WHEN s = '' THEN 0 WHEN instr(substr(s, 2), part) = 0 THEN 0"
     " ELSE instr(substr(s, 2), part) + 1 END AS INTEGER)",
 )
 """Java's wrapping integers, its casts of floating point numbers; locate(part, s, 2)."""

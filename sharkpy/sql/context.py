@@ -7,12 +7,13 @@ import datetime
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
 from sharkpy.catalog.functions import CatalogFunction, ModelFunction
 from sharkpy.catalog.model import Database, Table
+from sharkpy.catalog.query_table import QueryTable
 from sharkpy.conf import TIME_ZONE, Conf
 from sharkpy.errors import BindError, SharkError, UnsupportedError
 from sharkpy.expr import ColumnRef
@@ -65,19 +66,25 @@ class CatalogReader(Protocol):
         """What the session was told of by ADD FILE and its like."""
 
 
+@dataclass(slots=True)
+class BoundCte:
+    """What is known of a CTE with several uses, once one was bound: the table that all read, else a plan for one."""
+
+    is_known: bool = False
+    table: QueryTable | None = None
+    plan: LogicalPlan | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Cte:
-    """A WITH query: its tree, its column names if given, and the context it was written in.
-
-    `bound` remembers by "plan" what was bound for a use to come, by "table" what all uses read; see `bind_cte`.
-    """
+    """A WITH query: its tree, its column names if given, and the context it was written in; see `bind_cte`."""
 
     name: str
     query: exp.Expr
     column_names: tuple[str, ...]
     context: Context
     num_uses: int = 1
-    bound: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    bound: BoundCte = field(default_factory=BoundCte, compare=False, repr=False)
 
 
 class StatementClock:

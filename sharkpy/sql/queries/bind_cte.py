@@ -22,15 +22,16 @@ def bind_cte(context: Context, cte: Cte) -> LogicalPlan:
     """
     if cte.num_uses == 1:
         return context.bind_query(cte.query, cte.context, None)
-    if not cte.bound:
-        plan = context.bind_query(cte.query, cte.context, None)
-        cte.bound.update(plan=plan, table=_query_table(cte, plan))
-    table: QueryTable | None = cte.bound["table"]
-    if table is not None:
-        names = (column.name for column in table.query.output)
-        columns = tuple(context.column(name, one.dtype) for name, one in zip(names, table.schema, strict=True))
-        return Scan(table, columns, table.schema.names)
-    first: LogicalPlan | None = cte.bound.pop("plan", None)
+    bound = cte.bound
+    if not bound.is_known:
+        bound.plan = context.bind_query(cte.query, cte.context, None)
+        bound.table, bound.is_known = _query_table(cte, bound.plan), True
+    if bound.table is not None:
+        schema = bound.table.schema
+        names = (column.name for column in bound.table.query.output)
+        columns = tuple(context.column(name, one.dtype) for name, one in zip(names, schema, strict=True))
+        return Scan(bound.table, columns, schema.names)
+    first, bound.plan = bound.plan, None
     return context.bind_query(cte.query, cte.context, None) if first is None else first
 
 

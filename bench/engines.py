@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 CORES = 2
 
@@ -67,7 +67,7 @@ class SharkpyBench:
         return self._context
 
     def load(self, table: str, folder: Path) -> None:
-        from sharkpy.types import from_arrow
+        from sharkpy.values.types import from_arrow
 
         schema = pq.read_schema(next(folder.glob("*.parquet")))
         columns = ", ".join(f"`{field.name}` {from_arrow(field.type)}" for field in schema)

@@ -14,9 +14,9 @@ import pyarrow as pa
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
-from sharkpy import types as t
 from sharkpy.thrift.row_sets import encode_row_set
 from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.values import types as t
 
 ROWS = 100_000
 REPEATS = 7

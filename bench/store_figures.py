@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sharkpy import types as t
 from sharkpy.columnar import encodings
 from sharkpy.columnar.block import Block, encode_block
 from sharkpy.columnar.bounds import ByteBounds, NumberBounds
@@ -27,6 +26,7 @@ from sharkpy.columnar.profile import ColumnProfile
 from sharkpy.columnar.pruning import And, Compare, InSet, LikePrefix, Mapped, Predicate, prune
 from sharkpy.columnar.statistics import ColumnTable, StatisticsTable
 from sharkpy.columnar.statistics_table import DistinctSets, distinct_sets
+from sharkpy.values import types as t
 
 Row = dict[str, str | int | float]
 

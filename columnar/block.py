@@ -10,13 +10,13 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from sharkpy.cancellation import check_cancelled
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.errors import CorruptionError, ResourceError
 from sharkpy.columnar import block_file, encodings
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics, column_statistics
 from sharkpy.columnar.encoded_column import DictionaryForm, EncodedColumn, ScanForm
 from sharkpy.columnar.profile import ColumnProfile
-from sharkpy.errors import CorruptionError, ResourceError
-from sharkpy.types import DataType, Schema, to_arrow
+from sharkpy.values.types import DataType, Schema, to_arrow
 
 # Offsets of strings are 32-bit.
 _MAX_COLUMN_BYTES = (1 << 31) - 1

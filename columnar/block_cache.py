@@ -6,10 +6,10 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 
+from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_beside
-from sharkpy.errors import CorruptionError
 
 MAX_OPEN_BLOCKS = 512
 

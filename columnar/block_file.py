@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import xxhash
 
+from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar import parts
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of
 from sharkpy.columnar.encoded_column import EncodedColumn
-from sharkpy.errors import CorruptionError
-from sharkpy.type_parser import parse_type
-from sharkpy.types import DataType
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import DataType
 
 if TYPE_CHECKING:
     from io import IOBase

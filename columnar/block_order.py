@@ -8,12 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from sharkpy import types as t
 from sharkpy.columnar.bounds import Array, ByteBounds, Mask, NumberBounds
 from sharkpy.columnar.domain import DomainValue, to_domain
 from sharkpy.columnar.predicate import Mapped
 from sharkpy.columnar.pruning import operand_bounds
 from sharkpy.columnar.statistics_table import ColumnTable, StatisticsTable
+from sharkpy.values import types as t
 
 _SAMPLED_BLOCKS = 8
 _MOST_OVERLAP = 0.5

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sharkpy.base.errors import ResourceError
 from sharkpy.columnar import store_folder
 from sharkpy.columnar.block import EncodedBlock
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.store_folder import Piece
-from sharkpy.errors import ResourceError
 
 
 @dataclass(frozen=True, slots=True)

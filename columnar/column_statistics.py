@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sharkpy import types as t
 from sharkpy.columnar import kernels, parts
 from sharkpy.columnar.domain import Domain, DomainValue, from_domain
 from sharkpy.columnar.profile import DISTINCT_LIMIT, ColumnProfile
+from sharkpy.values import types as t
 
 MAX_BOUND_BYTES = 256
 _WIDE = decimal.Context(prec=80)

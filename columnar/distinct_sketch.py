@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from sharkpy import types as t
 from sharkpy.columnar import kernels
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of
+from sharkpy.values import types as t
 
 Array = np.ndarray[Any, np.dtype[Any]]
 INDEX_BITS = 9

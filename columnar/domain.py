@@ -13,7 +13,7 @@ import enum
 from decimal import Decimal
 from fractions import Fraction
 
-from sharkpy import types as t
+from sharkpy.values import types as t
 
 DomainValue = int | float | bytes
 MICROS_PER_DAY = 86_400_000_000

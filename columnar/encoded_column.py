@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sharkpy.types import DataType
+from sharkpy.values.types import DataType
 
 if TYPE_CHECKING:
     from sharkpy.columnar.profile import ColumnProfile

@@ -10,13 +10,13 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from sharkpy.base.errors import ExecutionError
 from sharkpy.columnar import store_folder
 from sharkpy.columnar.block import EncodedBlock
 from sharkpy.columnar.block_cache import forget_block
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import machine_memory, this_executor
 from sharkpy.columnar.store_folder import folder_of_process, sweep_orphans
-from sharkpy.errors import ExecutionError
 
 _KEEPER = """\
 import os, select, shutil, sys

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.block_cache import forget_block
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import CorruptionError
 
 Rewrite = Callable[[BlockHandle, memoryview], None]
 """Puts the bytes of a block where its handle says they are."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sharkpy import types as t
 from sharkpy.columnar.bounds import Array, Bounds, ByteBounds, Mask, NumberBounds, word_arrays
 from sharkpy.columnar.domain import MICROS_PER_DAY, Domain, domain_of
-from sharkpy.type_parser import parse_type
+from sharkpy.values import types as t
+from sharkpy.values.type_parser import parse_type
 
 _INTEGER_BITS: dict[t.DataType, int] = {t.TINYINT: 8, t.SMALLINT: 16, t.INT: 32, t.BIGINT: 64}
 _UNITS = {"year": "Y", "month": "M", "day": "D", "hour": "h", "minute": "m", "second": "s", "mm": "M", "yyyy": "Y"}

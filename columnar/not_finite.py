@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError
+from sharkpy.base.errors import DataError
 
 _HINT = 'na="drop" leaves out such rows, na="mean" fills in the column\'s mean'
 _LABEL_HINT = 'na="drop" leaves out such rows'

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy import types as t
 from sharkpy.columnar import kernels
 from sharkpy.columnar.encoded_column import EncodedColumn
+from sharkpy.values import types as t
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sharkpy import types as t
 from sharkpy.columnar import kernels, parts
 from sharkpy.columnar.distinct_sketch import INDEX_BITS, estimate, no_hashes, registers_of
 from sharkpy.columnar.domain import Domain, domain_of
+from sharkpy.values import types as t
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

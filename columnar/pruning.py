@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from sharkpy import types as t
 from sharkpy.columnar.bounds import Bounds, ByteBounds, Mask, NumberBounds
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of, to_domain
 from sharkpy.columnar.monotone import Monotone, monotone
@@ -35,6 +34,7 @@ from sharkpy.columnar.predicate import (
     Unknown,
 )
 from sharkpy.columnar.statistics_table import ColumnTable, StatisticsTable
+from sharkpy.values import types as t
 
 __all__ = [
     "And",

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from sharkpy import types as t
 from sharkpy.columnar import distinct_sketch
 from sharkpy.columnar.bounds import Bounds, ByteBounds, Mask, NumberBounds, concat_bounds, is_whole, word_arrays
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.distinct_sketch import registers_of_values
 from sharkpy.columnar.domain import Domain, DomainValue, domain_of, from_domain
+from sharkpy.values import types as t
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _DISJOINT = 0.9

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from sharkpy.errors import ConfigurationError, ExecutionError, ResourceError
+from sharkpy.base.errors import ConfigurationError, ExecutionError, ResourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sharkpy import types as t
 from sharkpy.columnar import block_file, parts
 from sharkpy.columnar.block import Block, EncodedBlock
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
 from sharkpy.columnar.encoded_column import EncodedColumn
+from sharkpy.values import types as t
 
 Array = npt.NDArray[Any]
 _ENCODING = "plain"

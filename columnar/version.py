@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from sharkpy.base.errors import CorruptionError, ExecutionError
 from sharkpy.columnar import folder_use, store_folder
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.column_statistics import BlockStatistics
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics_table import StatisticsTable
-from sharkpy.errors import CorruptionError, ExecutionError
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema
 
 _FORMAT = 2
 _KEPT_MANIFESTS = 2

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy import types as t
 from sharkpy.columnar import encodings
 from sharkpy.columnar.block import Block, encode_block
+from sharkpy.values import types as t
 
 _ROWS = 256
 _TYPES: tuple[t.DataType, ...] = (t.INT, t.BIGINT, t.DATE, t.DecimalType(15, 2), t.DOUBLE, t.STRING)

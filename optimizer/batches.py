@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sharkpy.logical import LogicalPlan
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.rules.eliminate_distinct import eliminate_distinct
 from sharkpy.optimizer.rules.eliminate_outer_joins import eliminate_outer_joins
@@ -25,6 +24,7 @@ from sharkpy.optimizer.rules.restrict_aggregates import restrict_aggregates
 from sharkpy.optimizer.rules.simplify_expressions import simplify_expressions
 from sharkpy.optimizer.rules.unnest_subqueries import unnest_subqueries
 from sharkpy.optimizer.rules.widen_semi_joins import widen_semi_joins
+from sharkpy.plan.logical import LogicalPlan
 
 Rule = Callable[[LogicalPlan, Context], LogicalPlan]
 

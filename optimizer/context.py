@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from sharkpy.conf import Conf
-from sharkpy.expr import SUBQUERIES, Alias, Call, Cast, ColumnRef, Expr, Literal
-from sharkpy.logical import (
+from sharkpy.base.settings import Conf
+from sharkpy.optimizer.function_traits import is_deterministic_function
+from sharkpy.optimizer.statistics import StatisticsProvider
+from sharkpy.optimizer.traversal import node_expressions, walk_expr, walk_plan
+from sharkpy.plan.expr import SUBQUERIES, Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
     Aggregate,
     Expand,
@@ -19,9 +22,6 @@ from sharkpy.logical import (
     Values,
     Window,
 )
-from sharkpy.optimizer.functions import is_deterministic_function
-from sharkpy.optimizer.statistics import StatisticsProvider
-from sharkpy.optimizer.traversal import node_expressions, walk_expr, walk_plan
 
 _NO_IDS: frozenset[int] = frozenset()
 

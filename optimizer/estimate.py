@@ -11,8 +11,10 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, PythonValue, conjuncts
-from sharkpy.logical import (
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.statistics import ColumnEstimate
+from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, PythonValue, conjuncts
+from sharkpy.plan.logical import (
     Aggregate,
     Expand,
     Filter,
@@ -27,8 +29,6 @@ from sharkpy.logical import (
     Union,
     Values,
 )
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.statistics import ColumnEstimate
 
 DEFAULT_ROWS = 100_000.0
 """Rows of a table about which nothing is known."""

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sharkpy.errors import SharkError
-from sharkpy.expr import Call, Cast, Expr, Literal
-from sharkpy.optimizer.functions import is_strict_function
-from sharkpy.types import (
+from sharkpy.base.errors import SharkError
+from sharkpy.optimizer.function_traits import is_strict_function
+from sharkpy.plan.expr import Call, Cast, Expr, Literal
+from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
     DATE,

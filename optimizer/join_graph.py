@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sharkpy.expr import Call, ColumnRef, Expr, conjunction, conjuncts
-from sharkpy.logical import Filter, Join, JoinKind, LogicalPlan, Project, Scan
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import base_distinct, base_rows, column_estimate, common_range_shares, estimate_rows
-from sharkpy.types import BOOLEAN
+from sharkpy.plan.expr import Call, ColumnRef, Expr, conjunction, conjuncts
+from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project, Scan
+from sharkpy.values.types import BOOLEAN
 
 _OTHER_SELECTIVITY = 1 / 3
 

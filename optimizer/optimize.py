@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sharkpy.cancellation import check_cancelled
-from sharkpy.conf import Conf
-from sharkpy.logical import LogicalPlan
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.settings import Conf
 from sharkpy.optimizer.batches import BATCHES, Batch
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.statistics import StatisticsProvider
 from sharkpy.optimizer.subqueries.columns import keep_columns
+from sharkpy.plan.logical import LogicalPlan
 
 
 def optimize(plan: LogicalPlan, statistics: StatisticsProvider, conf: Conf) -> LogicalPlan:

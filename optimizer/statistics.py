@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sharkpy.catalog.model import Table
-from sharkpy.expr import PythonValue
+from sharkpy.plan.expr import PythonValue
 
 RangeShare = Callable[[Sequence[tuple[str, PythonValue]]], float | None]
 """Share of a column's values that meet all limits, each "lt", "le", "gt" or "ge" with a value; None: not known."""

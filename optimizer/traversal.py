@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Literal
-from sharkpy.logical import (
+from sharkpy.base.tree import map_nodes
+from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import (
     Aggregate,
     Distribute,
     Expand,
@@ -24,7 +25,6 @@ from sharkpy.logical import (
     Values,
     Window,
 )
-from sharkpy.tree import map_nodes
 
 PlanFunction = Callable[[LogicalPlan], LogicalPlan]
 ExprFunction = Callable[[Expr], Expr]

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
+from sharkpy.base.version import __version__
 
 if TYPE_CHECKING:
-    from sharkpy.result import Result
-    from sharkpy.session import SharkContext, connect
+    from sharkpy.session.result import Result
+    from sharkpy.session.shark_context import SharkContext, connect
     from sharkpy.udf.user.declare import aggregate, function, table_function
 
-__version__ = "0.1.0"
-__all__ = ["Result", "SharkContext", "SharkError", "aggregate", "connect", "function", "table_function"]
+__all__ = ["Result", "SharkContext", "SharkError", "__version__", "aggregate", "connect", "function", "table_function"]
 
 _LAZY = {
-    "connect": "sharkpy.session",
-    "SharkContext": "sharkpy.session",
-    "Result": "sharkpy.result",
+    "connect": "sharkpy.session.shark_context",
+    "SharkContext": "sharkpy.session.shark_context",
+    "Result": "sharkpy.session.result",
     "function": "sharkpy.udf.user.declare",
     "aggregate": "sharkpy.udf.user.declare",
     "table_function": "sharkpy.udf.user.declare",

@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def spark_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """An engine on two local cores; its JVM starts with the first test that runs a job."""
-    from sharkpy.conf import Conf
+    from sharkpy.base.settings import Conf
     from sharkpy.execution.engine import Engine
 
     conf = Conf({"shark.master": "local[2]", "shark.store.memory.limit": "256m", "shark.jvm.memory": "1g"})

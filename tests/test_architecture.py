@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange, sink_of
+from sharkpy.plan.logical import LogicalPlan
 
 DOCUMENT = Path(__file__).parents[1] / "ARCHITECTURE.md"
 BEGIN, END = "<!-- walk: begin -->\n", "<!-- walk: end -->\n"

@@ -12,48 +12,29 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "sharkpy"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    (
-        *("errors", "types", "type_parser", "python_values", "value_text", "time_zone"),
-        *("conf", "cancellation", "tree", "java"),
-    ),
+    ("base",),
+    ("values",),
     ("columnar",),
     ("udf",),
-    (
-        *("expr", "plan_node", "row_step", "script", "row_sample", "given_rows", "table_function_step", "batch_step"),
-        *("logical", "catalog", "commands"),
-    ),
+    ("catalog",),
+    ("plan",),
     ("optimizer",),
     ("sql",),
-    ("sources", "restrictions"),
+    ("sources",),
     ("physical",),
     ("execution",),
     ("ml",),
-    (
-        *("session", "session_settings", "lookup", "shared_parts", "query_snapshot", "plan_cache"),
-        *("plan_query", "run_plan", "write_plan", "running_statements", "statement_steps"),
-        *(
-            "explain",
-            "explain_forms",
-            "explain_inputs",
-            "explain_tree",
-            "result",
-            "cli",
-            "client",
-            "demo",
-            "dbapi",
-            "sqlalchemy",
-            "notebook",
-            "thrift",
-        ),
-    ),
+    ("explain",),
+    ("session",),
+    ("thrift",),
+    ("cli", "client", "dbapi", "sqlalchemy", "notebook", "demo", "errors"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-EXECUTION = ("tasks", "workers", "spark", "engine", "stages", "tables", "commands")
+EXECUTION = ("tasks", "workers", "spark", "engine", "stages", "tables", "queries", "commands")
 """The folders inside `execution`, with the engine in its place among them."""
 
-NO_PYSPARK = tuple(name for layer in LAYERS[:4] for name in layer)
-PURE = (*NO_PYSPARK, "optimizer", "sql", "sources", "physical")
+PURE = tuple(name for layer in LAYERS[:10] for name in layer)
 
 
 def modules() -> list[Path]:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.errors import ExecutionError
-from sharkpy.python_values import python_values
-from sharkpy.types import (
+from sharkpy.base.errors import ExecutionError
+from sharkpy.values.python_values import python_values
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

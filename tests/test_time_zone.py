@@ -6,11 +6,11 @@ import datetime
 
 import pytest
 
-from sharkpy.conf import TIME_ZONE, Conf
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.settings import TIME_ZONE, Conf
+from sharkpy.base.time_zone import check_zone, local_zone, time_zone, zone_name
 from sharkpy.sql.binder import bind
 from sharkpy.sql.context import StatementClock
-from sharkpy.time_zone import check_zone, local_zone, time_zone, zone_name
 from tests.sql.memory_catalog import make_catalog
 
 

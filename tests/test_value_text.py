@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sharkpy.type_parser import parse_type
-from sharkpy.value_text import dumps, format_value, to_json
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.value_text import dumps, format_value, to_json
 
 CASES = [
     ("double", 1.0, "1.0"),

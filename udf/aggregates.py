@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from sharkpy.types import (
+from sharkpy.udf import decimals
+from sharkpy.udf.column_statistics import COMPUTE_STATS
+from sharkpy.udf.function import AggregateFunction, Lowering
+from sharkpy.udf.interval_aggregates import with_intervals
+from sharkpy.udf.lower import DISTINCT, OVER
+from sharkpy.udf.moments import MOMENT_AGGREGATES
+from sharkpy.udf.ordering import given, order_key, pair
+from sharkpy.udf.signatures import Types, anything, integer_or_double, numeric, returns, same_as, takes
+from sharkpy.udf.sketch_aggregates import SKETCH_AGGREGATES
+from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.udf.wide_decimals import is_wide, wide_average, wide_sum
+from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
@@ -21,17 +32,6 @@ from sharkpy.types import (
     has_map,
     is_nested,
 )
-from sharkpy.udf import decimals
-from sharkpy.udf.column_statistics import COMPUTE_STATS
-from sharkpy.udf.function import AggregateFunction, Lowering
-from sharkpy.udf.interval_aggregates import with_intervals
-from sharkpy.udf.lower import DISTINCT, OVER
-from sharkpy.udf.moments import MOMENT_AGGREGATES
-from sharkpy.udf.ordering import given, order_key, pair
-from sharkpy.udf.signatures import Types, anything, integer_or_double, numeric, returns, same_as, takes
-from sharkpy.udf.sketch_aggregates import SKETCH_AGGREGATES
-from sharkpy.udf.types_duckdb import duckdb_type
-from sharkpy.udf.wide_decimals import is_wide, wide_average, wide_sum
 
 _WIDE = DecimalType(38, 0)
 

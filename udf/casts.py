@@ -6,8 +6,9 @@ is a timestamp in milliseconds, a floating or decimal number one in seconds.
 
 from __future__ import annotations
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.types import (
+from sharkpy.base.errors import TypeMismatchError
+from sharkpy.udf.types_duckdb import duckdb_type, quote_identifier
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -34,7 +35,6 @@ from sharkpy.types import (
     is_nested,
     is_string,
 )
-from sharkpy.udf.types_duckdb import duckdb_type, quote_identifier
 
 _INTEGER_TEXT = r"^\s*([+-]?\d+)(?:\.\d*)?\s*$"
 _FRACTION_TEXT = r"\s*[+-]?\.\d+\s*"

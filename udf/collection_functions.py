@@ -4,24 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.errors import BindError, InternalError, did_you_mean
-from sharkpy.types import (
-    BOOLEAN,
-    DATE,
-    INT,
-    INTEGER_TYPES,
-    INTERVAL_YEAR_MONTH,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    ArrayType,
-    DataType,
-    MapType,
-    StructType,
-    common_type,
-    is_interval,
-    is_string,
-)
+from sharkpy.base.errors import BindError, InternalError, did_you_mean
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
 from sharkpy.udf.literals import quote_string, string_value
@@ -39,6 +22,23 @@ from sharkpy.udf.signatures import (
     same_as,
 )
 from sharkpy.udf.types_duckdb import duckdb_type, quote_identifier
+from sharkpy.values.types import (
+    BOOLEAN,
+    DATE,
+    INT,
+    INTEGER_TYPES,
+    INTERVAL_YEAR_MONTH,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+    common_type,
+    is_interval,
+    is_string,
+)
 
 
 def _array(args: Sequence[str], _types: Types, result: DataType) -> str:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import (
+from sharkpy.udf.function import AggregateFunction, Lowering
+from sharkpy.udf.lower import OVER, render
+from sharkpy.udf.signatures import Types
+from sharkpy.udf.sketch_aggregates import sketch_state
+from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -19,11 +24,6 @@ from sharkpy.types import (
     is_numeric,
     is_string,
 )
-from sharkpy.udf.function import AggregateFunction, Lowering
-from sharkpy.udf.lower import OVER, render
-from sharkpy.udf.signatures import Types
-from sharkpy.udf.sketch_aggregates import sketch_state
-from sharkpy.udf.types_duckdb import duckdb_type
 
 
 def _family(dtype: DataType) -> str | None:

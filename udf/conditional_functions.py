@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import BIGINT, BINARY, BOOLEAN, INT, NULL, STRING, DataType, common_type
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.literals import string_value
 from sharkpy.udf.signatures import Types, all_common, anything, comparable, converts, returns, same_as, takes
+from sharkpy.values.types import BIGINT, BINARY, BOOLEAN, INT, NULL, STRING, DataType, common_type
 
 
 def _if_arguments(types: Types) -> Types | None:

@@ -6,8 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sharkpy.time_zone import time_zone
-from sharkpy.types import (
+from sharkpy.base.time_zone import time_zone
+from sharkpy.udf.casts import lower_cast
+from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, TypeRule
+from sharkpy.udf.java_datetime import formatted_sql
+from sharkpy.udf.literals import quote_string, string_value
+from sharkpy.udf.lower import render
+from sharkpy.udf.signatures import Types, converts, exact, first_of, returns, takes
+from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -23,13 +30,6 @@ from sharkpy.types import (
     is_numeric,
     is_string,
 )
-from sharkpy.udf.casts import lower_cast
-from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, TypeRule
-from sharkpy.udf.java_datetime import formatted_sql
-from sharkpy.udf.literals import quote_string, string_value
-from sharkpy.udf.lower import render
-from sharkpy.udf.signatures import Types, converts, exact, first_of, returns, takes
-from sharkpy.udf.types_duckdb import duckdb_type
 
 _FORMATTED = "yyyy-MM-dd HH:mm:ss"
 _NAMED_ZONE = re.compile(r"UTC|GMT|[A-Z][A-Za-z]+/[A-Za-z_/]+")

@@ -6,7 +6,8 @@ through Python's decimal module (kernel shark_decimal_arithmetic), by text, and 
 
 from __future__ import annotations
 
-from sharkpy.types import (
+from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import (
     BIGINT,
     DOUBLE,
     FLOAT,
@@ -18,7 +19,6 @@ from sharkpy.types import (
     DecimalType,
     bounded_decimal,
 )
-from sharkpy.udf.types_duckdb import duckdb_type
 
 _DECIMALS = {
     TINYINT: DecimalType(3, 0),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import (
+from sharkpy.udf.casts import lower_cast
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.signatures import Types, returns
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -22,9 +25,6 @@ from sharkpy.types import (
     is_numeric,
     is_string,
 )
-from sharkpy.udf.casts import lower_cast
-from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.signatures import Types, returns
 
 _KINDS = {TINYINT: "t", SMALLINT: "s", INT: "i", BIGINT: "l", FLOAT: "f", DOUBLE: "f", BOOLEAN: "z"}
 """The letters of `sharkpy.udf.printf`; n for DECIMAL, x for all others."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sharkpy.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, SMALLINT, STRING, TINYINT
 from sharkpy.udf.java import built_in
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, SMALLINT, STRING, TINYINT
 
 CAST_FUNCTIONS = {
     "udftoboolean": BOOLEAN,

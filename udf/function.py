@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from sharkpy.types import DataType
+from sharkpy.values.types import DataType
 
 SqlArguments = Sequence[str]
 TypeRule = Callable[[Sequence[DataType]], Sequence[DataType] | None]

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.errors import UnsupportedError
-from sharkpy.types import (
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.udf.casts import lower_cast, wrap_integer
+from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
+from sharkpy.udf.literals import integer_value, quote_string, string_value
+from sharkpy.udf.signatures import Types, anything, converts, returns, takes
+from sharkpy.udf.spark_hash import XXHASH64
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -26,11 +31,6 @@ from sharkpy.types import (
     StructType,
     is_string,
 )
-from sharkpy.udf.casts import lower_cast, wrap_integer
-from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
-from sharkpy.udf.literals import integer_value, quote_string, string_value
-from sharkpy.udf.signatures import Types, anything, converts, returns, takes
-from sharkpy.udf.spark_hash import XXHASH64
 
 _WIDTHS = {SMALLINT: 2, INT: 4, BIGINT: 8}
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sharkpy.types import BOOLEAN, INT, ArrayType, DataType, MapType, common_type
 from sharkpy.udf.collection_functions import map_of_entries
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.ordering import sorted_list
 from sharkpy.udf.signatures import Types, anything, element_type, same_as
+from sharkpy.values.types import BOOLEAN, INT, ArrayType, DataType, MapType, common_type
 
 VariableRule = Callable[[Types, Sequence[int]], Sequence[Sequence[DataType]] | None]
 """(types of the arguments that are no functions, how many variables each function has) -> the variables' types of each

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sharkpy.types import BIGINT, DataType, DecimalType, is_interval
 from sharkpy.udf.function import AggregateFunction
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.signatures import Types
 from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import BIGINT, DataType, DecimalType, is_interval
 
 _STATE = DecimalType(38, 0)
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from sharkpy.errors import BindError
-from sharkpy.time_zone import time_zone
+from sharkpy.base.errors import BindError
+from sharkpy.base.time_zone import time_zone
 from sharkpy.udf.literals import quote_string
 
 _STRFTIME = {

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from sharkpy.errors import BindError, UnsupportedError
+from sharkpy.base.errors import BindError, UnsupportedError
 
 _POSIX = {
     "Lower": "a-z",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sharkpy.types import STRING, DataType
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.json_values import FROM_JSON
 from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.values.types import STRING, DataType
 
 _SIMPLE_PATH = re.compile(r"\$(?:\.[A-Za-z_]\w*|(?<!\])\[\d+\])+", re.ASCII)
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import (
+from sharkpy.udf.casts import lower_cast
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.literals import quote_string
+from sharkpy.udf.signatures import Types, kind_of, returns
+from sharkpy.values.types import (
     BINARY,
     BOOLEAN,
     DOUBLE,
@@ -19,10 +23,6 @@ from sharkpy.types import (
     StructType,
     is_string,
 )
-from sharkpy.udf.casts import lower_cast
-from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.literals import quote_string
-from sharkpy.udf.signatures import Types, kind_of, returns
 
 
 def _quoted(sql: str) -> str:

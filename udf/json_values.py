@@ -9,9 +9,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sharkpy.errors import ParseError, SharkError, TypeMismatchError
-from sharkpy.type_parser import parse_columns, parse_type
-from sharkpy.types import (
+from sharkpy.base.errors import ParseError, SharkError, TypeMismatchError
+from sharkpy.udf.casts import lower_cast
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.literals import quote_string, string_value
+from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.udf.types_duckdb import duckdb_type, quote_identifier
+from sharkpy.values.type_parser import parse_columns, parse_type
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -27,11 +32,6 @@ from sharkpy.types import (
     MapType,
     StructType,
 )
-from sharkpy.udf.casts import lower_cast
-from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.literals import quote_string, string_value
-from sharkpy.udf.signatures import Types, returns, takes
-from sharkpy.udf.types_duckdb import duckdb_type, quote_identifier
 
 _PATTERNS = {DATE: "dateformat", TIMESTAMP: "timestampformat"}
 """The option that gives the pattern of texts of a type."""

@@ -8,8 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from sharkpy.errors import InternalError
-from sharkpy.types import (
+from sharkpy.base.errors import InternalError
+from sharkpy.udf.types_duckdb import duckdb_type, quote_identifier
+from sharkpy.values.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -26,7 +27,6 @@ from sharkpy.types import (
     is_interval,
     is_string,
 )
-from sharkpy.udf.types_duckdb import duckdb_type, quote_identifier
 
 _STRING = re.compile(r"'((?:[^']|'')*)'")
 _INTEGER = re.compile(r"-?\d+|CAST\((-?\d+) AS \w+\)")

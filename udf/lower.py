@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import DataType
 from sharkpy.udf.function import AggregateFunction, Lowering, ScalarFunction, WindowFunction
+from sharkpy.values.types import DataType
 
 DISTINCT = "/*distinct*/ "
 OVER = "/*over*/"

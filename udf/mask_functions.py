@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import BIGINT, DATE, INTEGER_TYPES, NULL, STRING, DataType, is_nested, is_string
 from sharkpy.udf.casts import wrap_integer
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, TypeRule
 from sharkpy.udf.literals import string_value
 from sharkpy.udf.signatures import Types, converts, same_as
 from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import BIGINT, DATE, INTEGER_TYPES, NULL, STRING, DataType, is_nested, is_string
 
 _CHARACTERS = ("X", "x", "n", None)
 """What replaces upper case, lower case, digits and other characters; None: they stay."""

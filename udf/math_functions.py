@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.types import (
+from sharkpy.base.errors import TypeMismatchError
+from sharkpy.udf import decimals
+from sharkpy.udf.casts import wrap_integer
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.literals import integer_value
+from sharkpy.udf.operators import OPERATORS
+from sharkpy.udf.ordering import extreme
+from sharkpy.udf.signatures import Types, all_common, converts, first_of, numeric, returns, same_as, takes
+from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
@@ -20,14 +28,6 @@ from sharkpy.types import (
     is_numeric,
     is_string,
 )
-from sharkpy.udf import decimals
-from sharkpy.udf.casts import wrap_integer
-from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.literals import integer_value
-from sharkpy.udf.operators import OPERATORS
-from sharkpy.udf.ordering import extreme
-from sharkpy.udf.signatures import Types, all_common, converts, first_of, numeric, returns, same_as, takes
-from sharkpy.udf.types_duckdb import duckdb_type
 
 
 def _double(name: str, lowering: str, doc: str, example: str = "") -> ScalarFunction:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import (
-    STRING,
-    DataType,
-)
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.literals import quote_string
 from sharkpy.udf.signatures import Types, anything, returns, takes
+from sharkpy.values.types import (
+    STRING,
+    DataType,
+)
 
 
 def _typeof(_args: Sequence[str], types: Types, _result: DataType) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sharkpy.types import BIGINT, DOUBLE
 from sharkpy.udf.function import AggregateFunction
 from sharkpy.udf.signatures import returns, takes
+from sharkpy.values.types import BIGINT, DOUBLE
 
 _MOMENTS = "struct_pack(n := {0}, m := {1}, s := {2})"
 _CHAN = (

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sharkpy.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError
 
 _PATTERN = re.compile(r"(?P<prefix>[^#0,.;E]*)(?P<number>[#0,]*(?:\.[#0]*)?)(?P<suffix>[^#0,.;]*)(?:;.*)?", re.DOTALL)
 _CONTEXT = decimal.Context(prec=1200, rounding=decimal.ROUND_HALF_EVEN)

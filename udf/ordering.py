@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sharkpy.types import ArrayType, DataType, StructType, is_nested
+from sharkpy.values.types import ArrayType, DataType, StructType, is_nested
 
 
 def order_key(sql: str, dtype: DataType) -> str:

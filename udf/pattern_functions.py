@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.types import (
+from sharkpy.base.errors import TypeMismatchError
+from sharkpy.udf.date_functions import date_format
+from sharkpy.udf.decimals import decimal_of
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.literals import string_value
+from sharkpy.udf.number_patterns import PATTERN_HELP, parse_pattern
+from sharkpy.udf.signatures import Types, numeric, returns, takes
+from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import (
     BINARY,
     DATE,
     NULL,
@@ -15,13 +22,6 @@ from sharkpy.types import (
     DecimalType,
     is_string,
 )
-from sharkpy.udf.date_functions import date_format
-from sharkpy.udf.decimals import decimal_of
-from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.literals import string_value
-from sharkpy.udf.number_patterns import PATTERN_HELP, parse_pattern
-from sharkpy.udf.signatures import Types, numeric, returns, takes
-from sharkpy.udf.types_duckdb import duckdb_type
 
 _ENCODINGS = {"hex": "upper(hex({0}))", "base64": "to_base64({0})", "utf-8": "decode({0})"}
 

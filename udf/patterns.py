@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import DataType
 from sharkpy.udf.java_regex import JavaPattern, re2_replacement, translate
 from sharkpy.udf.literals import integer_value, quote_string, string_value
+from sharkpy.values.types import DataType
 
 Types = Sequence[DataType]
 

@@ -9,7 +9,7 @@ import decimal
 import re
 from collections.abc import Callable
 
-from sharkpy.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError
 from sharkpy.udf.text_codes import java_string_hash
 
 _SPECIFIER = re.compile(r"%(\d+\$|<)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")

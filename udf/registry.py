@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from sharkpy.types import DataType
 from sharkpy.udf.aggregates import AGGREGATES
 from sharkpy.udf.aliases import ALIASES, UNLISTED
 from sharkpy.udf.collection_functions import COLLECTION_FUNCTIONS
@@ -35,6 +34,7 @@ from sharkpy.udf.url_functions import URL_FUNCTIONS
 from sharkpy.udf.user.function import find as find_user_function
 from sharkpy.udf.window_functions import WINDOW_FUNCTIONS
 from sharkpy.udf.xml_functions import XML_FUNCTIONS
+from sharkpy.values.types import DataType
 
 Row = TypeVar("Row", ScalarFunction, AggregateFunction, TableFunction, RelationFunction)
 

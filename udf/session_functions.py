@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sharkpy.types import BOOLEAN, STRING, ArrayType, DataType
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.signatures import returns, takes
+from sharkpy.values.types import BOOLEAN, STRING, ArrayType, DataType
 
 
 def _row(name: str, result: DataType, lowering: str, doc: str, example: str) -> ScalarFunction:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import (
+from sharkpy.udf.function import ResultRule, TypeRule
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -24,7 +25,6 @@ from sharkpy.types import (
     is_numeric,
     is_string,
 )
-from sharkpy.udf.function import ResultRule, TypeRule
 
 Types = Sequence[DataType]
 

@@ -6,7 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from sharkpy.types import (
+from sharkpy.udf.casts import lower_cast
+from sharkpy.udf.distinct_sketches import FAMILIES
+from sharkpy.udf.function import AggregateFunction, Lowering, ScalarFunction
+from sharkpy.udf.lower import DISTINCT, OVER, render
+from sharkpy.udf.signatures import Types, converts, returns, takes
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     DOUBLE,
@@ -21,11 +26,6 @@ from sharkpy.types import (
     is_nested,
     is_string,
 )
-from sharkpy.udf.casts import lower_cast
-from sharkpy.udf.distinct_sketches import FAMILIES
-from sharkpy.udf.function import AggregateFunction, Lowering, ScalarFunction
-from sharkpy.udf.lower import DISTINCT, OVER, render
-from sharkpy.udf.signatures import Types, converts, returns, takes
 
 _DOUBLES = ArrayType(DOUBLE)
 _BINS = ArrayType(StructType(("x", "y"), (DOUBLE, DOUBLE)))

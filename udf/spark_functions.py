@@ -4,24 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.types import (
-    BIGINT,
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INT,
-    INTEGER_TYPES,
-    NULL,
-    STRING,
-    TIMESTAMP,
-    ArrayType,
-    DataType,
-    MapType,
-    StructType,
-    is_numeric,
-)
+from sharkpy.base.errors import TypeMismatchError
 from sharkpy.udf.collection_functions import map_of_entries
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, TypeRule
 from sharkpy.udf.literals import string_value
@@ -37,6 +20,23 @@ from sharkpy.udf.signatures import (
     returns,
     same_as,
     takes,
+)
+from sharkpy.values.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    INTEGER_TYPES,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+    is_numeric,
 )
 
 _OPERATORS = {row.name: row for row in OPERATORS}

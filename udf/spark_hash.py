@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 import xxhash
 
-from sharkpy.errors import UnsupportedError
-from sharkpy.types import (
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.signatures import Types, anything, returns
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -25,8 +27,6 @@ from sharkpy.types import (
     DecimalType,
     is_string,
 )
-from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.signatures import Types, anything, returns
 
 _SEED = 42
 

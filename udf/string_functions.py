@@ -4,16 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import (
-    BIGINT,
-    BINARY,
-    BOOLEAN,
-    INT,
-    STRING,
-    ArrayType,
-    DataType,
-    MapType,
-)
 from sharkpy.udf.collection_functions import map_of_entries
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
 from sharkpy.udf.literals import integer_value, quote_string
@@ -25,6 +15,16 @@ from sharkpy.udf.patterns import (
     lower_split,
 )
 from sharkpy.udf.signatures import Types, converts, first_of, kind_of, returns, same_as, takes
+from sharkpy.values.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    INT,
+    STRING,
+    ArrayType,
+    DataType,
+    MapType,
+)
 
 
 def _text(name: str, lowering: Lowering, doc: str, example: str, *more: DataType, optional: int = 0) -> ScalarFunction:

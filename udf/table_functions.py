@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.errors import BindError, InternalError
-from sharkpy.types import BIGINT, INT, STRING, ArrayType, DataType, MapType, StructType, common_type
+from sharkpy.base.errors import BindError, InternalError
 from sharkpy.udf.function import ListsRule, TableFunction
 from sharkpy.udf.json_functions import lower_get_json_object
 from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, converts, kind_of, takes
 from sharkpy.udf.url_functions import lower_parse_url
+from sharkpy.values.types import BIGINT, INT, STRING, ArrayType, DataType, MapType, StructType, common_type
 
 Columns = Sequence[tuple[str, DataType]]
 

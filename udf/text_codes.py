@@ -10,7 +10,7 @@ import struct
 import zlib
 from collections.abc import Iterable
 
-from sharkpy.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError
 
 _URL_SAFE = str.maketrans("-_", "+/")
 

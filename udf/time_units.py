@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import (
+from sharkpy.udf.function import ScalarFunction
+from sharkpy.udf.literals import string_value
+from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.values.types import (
     BIGINT,
     INT,
     INTERVAL_DAY_TIME,
@@ -14,9 +17,6 @@ from sharkpy.types import (
     DataType,
     DecimalType,
 )
-from sharkpy.udf.function import ScalarFunction
-from sharkpy.udf.literals import string_value
-from sharkpy.udf.signatures import Types, returns, takes
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _MICROSECONDS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.types import (
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sharkpy.types import STRING, DataType
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, returns, takes
 from sharkpy.udf.text_codes import PROTOCOLS
+from sharkpy.values.types import STRING, DataType
 
 _URL = rf"(?s)^((?i:{'|'.join(PROTOCOLS)})):(//[^/?#]*)?([^?#]*)(\?[^#]*)?(#.*)?$"
 _PROTOCOL, _AUTHORITY, _PATH, _QUERY, _REF = range(1, 6)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from sharkpy.types import BIGINT, DataType, DecimalType
 from sharkpy.udf import decimals
 from sharkpy.udf.function import AggregateFunction, Lowering
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.signatures import Types
 from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import BIGINT, DataType, DecimalType
 
 SAFE_PRECISION = 28
 """DECIMALs of so many digits leave ten for the number of rows: their sums fit."""

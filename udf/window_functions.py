@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import BIGINT, BOOLEAN, DOUBLE, INT, DataType, common_type
 from sharkpy.udf.function import Lowering, WindowFunction
 from sharkpy.udf.lower import NULLS, OVER
 from sharkpy.udf.signatures import Types, converts, returns, same_as, takes
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT, DataType, common_type
 
 
 def _rank(name: str, result: DataType, doc: str) -> WindowFunction:

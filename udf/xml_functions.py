@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sharkpy.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, SMALLINT, STRING, ArrayType, DataType
 from sharkpy.udf.casts import wrap_integer
 from sharkpy.udf.function import ScalarFunction
 from sharkpy.udf.signatures import returns, takes
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, SMALLINT, STRING, ArrayType, DataType
 
 _INTEGER = "shark_xpath_int({0}, {1})"
 _SUM = "xpath_{}('<a><b>1</b><b>2</b></a>', 'sum(a/b)')"

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from sharkpy.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError
 
 _TOKEN = re.compile(
     r"""\s*(?P<token>"[^"]*"|'[^']*'|\d+(?:\.\d*)?|\.\d+|::|//|\.\.|!=|<=|>="""

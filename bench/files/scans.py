@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.suites import SUITES
-from sharkpy.types import from_arrow
+from sharkpy.values.types import from_arrow
 
 SCALE = 1.0
 QUERIES = {

@@ -15,7 +15,7 @@ from bench.engines import CORES
 from bench.files import scans
 from bench.pde import Figure
 from bench.suites import CACHE
-from sharkpy.types import Field, Schema, arrow_schema, from_arrow
+from sharkpy.values.types import Field, Schema, arrow_schema, from_arrow
 
 LEAST = 3.0
 _FILES = 4

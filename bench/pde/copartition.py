@@ -17,7 +17,7 @@ from bench.suites import CACHE, SUITES
 from sharkpy.execution.stages.profile import QueryProfile
 from sharkpy.physical.operators import HashJoin
 from sharkpy.physical.operators.exchange import ExchangeRead
-from sharkpy.types import from_arrow
+from sharkpy.values.types import from_arrow
 
 CONF: dict[str, Any] = {
     "shark.placement.driver": False,

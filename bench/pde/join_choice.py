@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import sharkpy
 from bench.pde import Figure
 from bench.suites import CACHE, SUITES
-from sharkpy.types import from_arrow
+from sharkpy.values.types import from_arrow
 
 OPAQUE = "pmod(s_suppkey * 7919, 10000) = 3"
 """What keeps one supplier in 10,000; a Python function could stand here as well."""

@@ -18,7 +18,7 @@ import sharkpy
 from bench.pde import Figure
 from bench.suites import CACHE, SUITES
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.types import from_arrow
+from sharkpy.values.types import from_arrow
 
 MOST = 0.6
 BLOCKS = 500_000

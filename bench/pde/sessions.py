@@ -22,7 +22,7 @@ from bench.pde import Figure
 from bench.suites import CACHE, SUITES
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 SESSIONS = 16
 SECONDS = 20.0

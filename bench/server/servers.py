@@ -18,7 +18,7 @@ from pyhive import hive
 
 from bench.engines import CORES
 from bench.suites import CACHE
-from sharkpy.types import from_arrow
+from sharkpy.values.types import from_arrow
 from tests.thrift import spark_server
 
 Auth = Literal["NONE", "NOSASL"]

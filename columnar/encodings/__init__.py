@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.columnar.encoded_column import Codec, EncodedColumn, ScanForm
 from sharkpy.columnar.encodings import (
     bit_packed,
@@ -24,7 +25,6 @@ from sharkpy.columnar.encodings import (
     scaled,
 )
 from sharkpy.columnar.profile import ColumnProfile
-from sharkpy.errors import ConfigurationError, did_you_mean
 
 # Where costs are equal the first wins: those that are scanned as they are stored come before those that are not.
 CODECS: tuple[Codec, ...] = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sharkpy import types as t
 from sharkpy.columnar.encoded_column import Codec, EncodedColumn
 from sharkpy.columnar.encodings import plain
 from sharkpy.columnar.profile import ColumnProfile
+from sharkpy.values import types as t
 
 _NAME = "boolean"
 

@@ -7,12 +7,12 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from sharkpy import types as t
 from sharkpy.columnar import parts
 from sharkpy.columnar.domain import Domain
 from sharkpy.columnar.encoded_column import Codec, Decoded, DictionaryForm, EncodedColumn, ScanForm
 from sharkpy.columnar.encodings import plain
 from sharkpy.columnar.profile import ColumnProfile
+from sharkpy.values import types as t
 
 _NAME = "constant"
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy import types as t
 from sharkpy.columnar import parts
 from sharkpy.columnar.domain import Domain
 from sharkpy.columnar.encoded_column import Codec, Decoded, DictionaryForm, EncodedColumn, ScanForm
 from sharkpy.columnar.encodings import plain
 from sharkpy.columnar.profile import ColumnProfile, build_dictionary
+from sharkpy.values import types as t
 
 _NAME = "dictionary"
 _NUMBER_WEIGHT = 1.25

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sharkpy import types as t
 from sharkpy.columnar import parts
 from sharkpy.columnar.encoded_column import Codec, Decoded, EncodedColumn, ScanForm
 from sharkpy.columnar.profile import ColumnProfile
+from sharkpy.values import types as t
 
 _NAME = "matrix"
 _ELEMENTS: dict[t.DataType, str] = {t.DOUBLE: "f8", t.FLOAT: "f4"}

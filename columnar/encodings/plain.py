@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy import types as t
 from sharkpy.columnar import parts
 from sharkpy.columnar.domain import Domain, domain_of
 from sharkpy.columnar.encoded_column import Codec, Decoded, EncodedColumn, ScanForm
 from sharkpy.columnar.profile import ColumnProfile
+from sharkpy.values import types as t
 
 _NAME = "plain"
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy import types as t
 from sharkpy.columnar import kernels, parts
 from sharkpy.columnar.domain import Domain
 from sharkpy.columnar.encoded_column import Codec, Decoded, EncodedColumn, ScanForm
 from sharkpy.columnar.encodings import bit_packed, delta, narrow
 from sharkpy.columnar.profile import ColumnProfile
+from sharkpy.values import types as t
 
 _NAME = "scaled"
 _WEIGHT = 1.25

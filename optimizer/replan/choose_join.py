@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from sharkpy.logical import JoinKind
+from sharkpy.plan.logical import JoinKind
 
 
 class JoinDistribution(Enum):

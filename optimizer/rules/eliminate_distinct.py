@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy.expr import AggregateCall, Alias, ColumnRef, Literal
-from sharkpy.logical import (
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.traversal import transform_plan
+from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Literal
+from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
     Aggregate,
     Distribute,
@@ -16,8 +18,6 @@ from sharkpy.logical import (
     Project,
     Sort,
 )
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import transform_plan
 
 _SAME_WITH_DISTINCT = frozenset(("min", "max", "collect_set", "bool_and", "bool_or"))
 

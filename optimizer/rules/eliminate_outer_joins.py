@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import Alias, ColumnRef, conjuncts
-from sharkpy.logical import Aggregate, Distribute, Filter, Join, JoinKind, LogicalPlan, Project, Sort
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.functions import rejected_columns
+from sharkpy.optimizer.function_traits import rejected_columns
 from sharkpy.optimizer.traversal import map_inputs, with_child
+from sharkpy.plan.expr import Alias, ColumnRef, conjuncts
+from sharkpy.plan.logical import Aggregate, Distribute, Filter, Join, JoinKind, LogicalPlan, Project, Sort
 
 _NONE: frozenset[int] = frozenset()
 

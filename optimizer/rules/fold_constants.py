@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import SUBQUERIES, Call, Cast, ColumnRef, Expr, Literal
-from sharkpy.logical import LogicalPlan
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.evaluate import evaluate, evaluate_quickly
 from sharkpy.optimizer.subqueries.columns import has_subquery
 from sharkpy.optimizer.traversal import ExprFunction, map_arguments, map_inputs, map_node_expressions
+from sharkpy.plan.expr import SUBQUERIES, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import LogicalPlan
 
 
 def fold_constants(plan: LogicalPlan, context: Context) -> LogicalPlan:

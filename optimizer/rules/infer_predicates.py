@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction, conjuncts
-from sharkpy.logical import (
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.function_traits import COMPARISONS
+from sharkpy.optimizer.traversal import map_inputs, replace_columns, with_child
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction, conjuncts
+from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
     Aggregate,
     Distribute,
@@ -18,9 +21,6 @@ from sharkpy.logical import (
     Union,
     Values,
 )
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.functions import COMPARISONS
-from sharkpy.optimizer.traversal import map_inputs, replace_columns, with_child
 
 Facts = dict[int, tuple[Expr, ...]]
 """Output column -> terms over that column and literals alone that hold for every row."""

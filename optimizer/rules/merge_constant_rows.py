@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 
-from sharkpy.expr import Alias, ColumnRef, Expr, Literal
-from sharkpy.logical import LogicalPlan, Project, Union, Values
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.traversal import transform_plan
+from sharkpy.plan.expr import Alias, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import LogicalPlan, Project, Union, Values
 
 
 def merge_constant_rows(plan: LogicalPlan, context: Context) -> LogicalPlan:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from sharkpy.expr import Alias, ColumnRef, Expr, Literal
-from sharkpy.logical import LogicalPlan, Project
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.traversal import replace_columns, transform_plan, walk_expr
+from sharkpy.plan.expr import Alias, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import LogicalPlan, Project
 
 
 def merge_projects(plan: LogicalPlan, context: Context) -> LogicalPlan:

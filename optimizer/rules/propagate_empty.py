@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sharkpy.expr import Alias, Expr, Literal, conjunction, conjuncts
-from sharkpy.logical import (
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.traversal import plan_children, transform_plan
+from sharkpy.plan.expr import Alias, Expr, Literal, conjunction, conjuncts
+from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
     Aggregate,
     Filter,
@@ -17,8 +19,6 @@ from sharkpy.logical import (
     Union,
     Values,
 )
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import plan_children, transform_plan
 
 
 def propagate_empty(plan: LogicalPlan, _context: Context) -> LogicalPlan:

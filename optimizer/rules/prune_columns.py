@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sharkpy.expr import Alias, ColumnRef, Expr
-from sharkpy.logical import (
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.traversal import with_child
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.logical import (
     Aggregate,
     Distribute,
     Expand,
@@ -23,9 +25,7 @@ from sharkpy.logical import (
     Values,
     Window,
 )
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import with_child
-from sharkpy.types import (
+from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
     DATE,

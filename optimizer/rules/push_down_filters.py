@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sharkpy.expr import Alias, Call, ColumnRef, Expr, conjunction, conjuncts
-from sharkpy.logical import (
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.traversal import map_inputs, replace_columns, with_child
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjunction, conjuncts
+from sharkpy.plan.logical import (
     Aggregate,
     Distribute,
     Expand,
@@ -23,9 +25,7 @@ from sharkpy.logical import (
     Values,
     Window,
 )
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import map_inputs, replace_columns, with_child
-from sharkpy.types import BOOLEAN
+from sharkpy.values.types import BOOLEAN
 
 Terms = list[Expr]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sharkpy.logical import Aggregate, Join, JoinKind, Limit, LogicalPlan, Project, Union, Values
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.traversal import map_inputs, with_child
+from sharkpy.plan.logical import Aggregate, Join, JoinKind, Limit, LogicalPlan, Project, Union, Values
 
 
 def push_down_limits(plan: LogicalPlan, _context: Context) -> LogicalPlan:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import conjuncts
-from sharkpy.logical import Join, JoinKind, LogicalPlan, Project
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows
 from sharkpy.optimizer.traversal import map_inputs, with_child
+from sharkpy.plan.expr import conjuncts
+from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Project
 
 MAX_SHARE = 0.3
 """Share of a relation's rows that the semi join may keep and still be moved down to it."""

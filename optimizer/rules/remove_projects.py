@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import LogicalPlan, Project
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.traversal import map_inputs
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import LogicalPlan, Project
 
 
 def remove_projects(plan: LogicalPlan, _context: Context) -> LogicalPlan:

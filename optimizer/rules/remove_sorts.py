@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import AggregateCall, Alias
-from sharkpy.logical import Aggregate, Filter, Join, Limit, LogicalPlan, Project, Sort
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.functions import ORDER_SENSITIVE_AGGREGATES
+from sharkpy.optimizer.function_traits import ORDER_SENSITIVE_AGGREGATES
 from sharkpy.optimizer.traversal import map_inputs, with_child
+from sharkpy.plan.expr import AggregateCall, Alias
+from sharkpy.plan.logical import Aggregate, Filter, Join, Limit, LogicalPlan, Project, Sort
 
 
 def remove_sorts(plan: LogicalPlan, _context: Context) -> LogicalPlan:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.logical import Join, JoinKind, LogicalPlan, Union
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.cost import join_cost
 from sharkpy.optimizer.join_graph import JoinGraph, build_graph, flatten_island, is_island, join_step, step_condition
 from sharkpy.optimizer.subqueries.columns import keep_columns
 from sharkpy.optimizer.traversal import map_inputs
+from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Union
 
 MAX_EXACT_RELATIONS = 10
 MAX_EXACT_PAIRS = 1500

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sharkpy.expr import Alias, Call, ColumnRef, Expr, conjuncts
-from sharkpy.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Scan
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import base_distinct, estimate_rows
 from sharkpy.optimizer.join_graph import flatten_island, is_island
 from sharkpy.optimizer.subqueries.columns import fresh_copy
 from sharkpy.optimizer.traversal import map_inputs, with_child
-from sharkpy.types import BOOLEAN
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjuncts
+from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Scan
+from sharkpy.values.types import BOOLEAN
 
 MAX_SHARE = 0.15
 """Share of the groups that may be left for the restriction to be worth a second scan of the restricting table."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import SUBQUERIES, Call, Cast, ColumnRef, Expr, Literal
-from sharkpy.logical import Join, JoinKind, LogicalPlan
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.simplify.table import SIMPLIFICATIONS
 from sharkpy.optimizer.traversal import map_arguments, map_inputs, map_node_expressions
+from sharkpy.plan.expr import SUBQUERIES, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
 
 
 def simplify_expressions(plan: LogicalPlan, context: Context) -> LogicalPlan:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import Call, ColumnRef, conjuncts
-from sharkpy.logical import Join, JoinKind, LogicalPlan
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.rules.eliminate_distinct import unique_key
 from sharkpy.optimizer.subqueries.columns import keep_columns
 from sharkpy.optimizer.traversal import transform_plan
+from sharkpy.plan.expr import Call, ColumnRef, conjuncts
+from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
 
 
 def widen_semi_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:

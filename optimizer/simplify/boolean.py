@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.expr import FALSE, TRUE, Call, Expr, Literal, conjuncts
-from sharkpy.optimizer.functions import NEGATED
-from sharkpy.types import BOOLEAN
+from sharkpy.optimizer.function_traits import NEGATED
+from sharkpy.plan.expr import FALSE, TRUE, Call, Expr, Literal, conjuncts
+from sharkpy.values.types import BOOLEAN
 
 _FEW_TERMS = 8
 """Up to as many terms comparing them with each other is cheaper than hashing them."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from decimal import Context, Decimal
 
-from sharkpy.expr import FALSE, TRUE, Call, Cast, Expr, Literal
-from sharkpy.optimizer.functions import MIRRORED
+from sharkpy.optimizer.function_traits import MIRRORED
 from sharkpy.optimizer.simplify.boolean import NULL_BOOLEAN, unique
-from sharkpy.types import (
+from sharkpy.plan.expr import FALSE, TRUE, Call, Cast, Expr, Literal
+from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
     INT,

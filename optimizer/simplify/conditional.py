@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import Call, Cast, Expr, Literal
+from sharkpy.plan.expr import Call, Cast, Expr, Literal
 
 
 def simplify_case_when(call: Call) -> Expr:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sharkpy.expr import Call, Expr
 from sharkpy.optimizer.simplify.boolean import simplify_and, simplify_not, simplify_or
 from sharkpy.optimizer.simplify.comparison import (
     simplify_between,
@@ -15,6 +14,7 @@ from sharkpy.optimizer.simplify.comparison import (
     simplify_like,
 )
 from sharkpy.optimizer.simplify.conditional import simplify_case_when, simplify_coalesce, simplify_if
+from sharkpy.plan.expr import Call, Expr
 
 SIMPLIFICATIONS: dict[str, Callable[[Call], Expr]] = {
     "and": simplify_and,

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sharkpy.errors import UnsupportedError
-from sharkpy.expr import (
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.evaluate import evaluate_quickly
+from sharkpy.optimizer.subqueries.columns import fresh_copy, references
+from sharkpy.optimizer.subqueries.domain import Domain, count_rows, not_false, same
+from sharkpy.optimizer.subqueries.pull_up import Pulled, pull_up, split_equality
+from sharkpy.optimizer.traversal import map_arguments, replace_columns, transform_expr
+from sharkpy.plan.expr import (
     AggregateCall,
     Alias,
     Call,
@@ -18,7 +24,7 @@ from sharkpy.expr import (
     ScalarSubquery,
     conjunction,
 )
-from sharkpy.logical import (
+from sharkpy.plan.logical import (
     Aggregate,
     Filter,
     Join,
@@ -29,13 +35,7 @@ from sharkpy.logical import (
     Sort,
     free_column_ids,
 )
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.evaluate import evaluate_quickly
-from sharkpy.optimizer.subqueries.columns import fresh_copy, references
-from sharkpy.optimizer.subqueries.domain import Domain, count_rows, not_false, same
-from sharkpy.optimizer.subqueries.pull_up import Pulled, pull_up, split_equality
-from sharkpy.optimizer.traversal import map_arguments, replace_columns, transform_expr
-from sharkpy.types import BIGINT, BOOLEAN
+from sharkpy.values.types import BIGINT, BOOLEAN
 
 Unnest = Callable[[LogicalPlan, Context], LogicalPlan]
 

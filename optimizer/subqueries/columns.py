@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sharkpy.expr import SUBQUERIES, Alias, ColumnRef, Expr
-from sharkpy.logical import Expand, Generate, Given, LogicalPlan, Project, Scan, Step, Union, Values
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.traversal import node_expressions, walk_expr, walk_plan
+from sharkpy.plan.expr import SUBQUERIES, Alias, ColumnRef, Expr
+from sharkpy.plan.logical import Expand, Generate, Given, LogicalPlan, Project, Scan, Step, Union, Values
 
 
 def has_subquery(expr: Expr) -> bool:

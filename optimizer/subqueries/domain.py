@@ -10,8 +10,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sharkpy.errors import UnsupportedError
-from sharkpy.expr import (
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.subqueries.columns import fresh_copy
+from sharkpy.optimizer.subqueries.pull_up import empty_value
+from sharkpy.optimizer.traversal import replace_columns
+from sharkpy.plan.expr import (
     Alias,
     Call,
     ColumnRef,
@@ -21,7 +25,7 @@ from sharkpy.expr import (
     conjunction,
     conjuncts,
 )
-from sharkpy.logical import (
+from sharkpy.plan.logical import (
     Aggregate,
     Distribute,
     Expand,
@@ -38,11 +42,7 @@ from sharkpy.logical import (
     Window,
     free_column_ids,
 )
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.subqueries.columns import fresh_copy
-from sharkpy.optimizer.subqueries.pull_up import empty_value
-from sharkpy.optimizer.traversal import replace_columns
-from sharkpy.types import BIGINT, BOOLEAN, INT
+from sharkpy.values.types import BIGINT, BOOLEAN, INT
 
 Refs = dict[int, ColumnRef]
 """Outer column id -> the domain's column that stands for it in a plan."""
@@ -215,7 +215,7 @@ def not_false(predicate: Expr) -> Expr:
 
 
 def count_rows(context: Context, name: str = "num_rows") -> Alias:
-    from sharkpy.expr import AggregateCall
+    from sharkpy.plan.expr import AggregateCall
 
     return Alias(AggregateCall("count", (), BIGINT), context.fresh_id(), name)
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
-from sharkpy.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction, conjuncts
-from sharkpy.logical import (
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.function_traits import empty_group_value
+from sharkpy.optimizer.subqueries.columns import references
+from sharkpy.optimizer.traversal import node_expressions, plan_children, replace_columns, with_child
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction, conjuncts
+from sharkpy.plan.logical import (
     Aggregate,
     Distribute,
     Filter,
@@ -16,10 +20,6 @@ from sharkpy.logical import (
     Project,
     Sort,
 )
-from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.functions import empty_group_value
-from sharkpy.optimizer.subqueries.columns import references
-from sharkpy.optimizer.traversal import node_expressions, plan_children, replace_columns, with_child
 
 _LEFT_KEEPING = (JoinKind.LEFT, JoinKind.SINGLE, JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from sharkpy.errors import ConfigurationError, SourceError, UnsupportedError
-from sharkpy.types import (
+from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sharkpy.errors import ConfigurationError, CorruptionError, ResourceError, SharkError
+from sharkpy.base.errors import ConfigurationError, CorruptionError, ResourceError, SharkError
 
 BUSY_SECONDS = 30.0
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from sharkpy.catalog.avro_schema import columns_of, given_schema
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.types import STRING, Field
+from sharkpy.values.types import STRING, Field
 
 SERDE_KEY = "serialization.lib"
 """The property with a SerDe's class where it is not the only one of its format: Hive's own name for it."""

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from sharkpy.conf import DEFAULT_PARTITION_NAME
+from sharkpy.base.settings import DEFAULT_PARTITION_NAME
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import StorageFormat, Table
-    from sharkpy.types import Schema
+    from sharkpy.values.types import Schema
 
 DEFAULT_VALUE = DEFAULT_PARTITION_NAME.default
 """The folder name's value of NULL and of empty strings."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 PURGE_PROPERTY = "external.table.purge"
 

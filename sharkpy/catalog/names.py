@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.errors import BindError
+from sharkpy.base.errors import BindError
 
 DEFAULT_DATABASE = "default"
 _FORBIDDEN = frozenset("/\\.\0")

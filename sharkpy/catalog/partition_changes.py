@@ -9,7 +9,7 @@ from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import StorageFormat, Table
 from sharkpy.catalog.serialize import form_from_text, form_to_text
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 
 def read_partitions(file: CatalogFile, table: Table) -> tuple[HivePartition, ...]:

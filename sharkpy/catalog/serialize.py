@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from sharkpy.catalog.model import BucketSpec, Constraint, Database, SkewSpec, StorageFormat, Table, TableKind
-from sharkpy.type_parser import parse_type
-from sharkpy.types import ArrayType, DataType, Field, MapType, Schema, StructType
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import ArrayType, DataType, Field, MapType, Schema, StructType
 
 _stored_type = lru_cache(4096)(parse_type)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from sharkpy.errors import BindError
+from sharkpy.base.errors import BindError
 
 
 def is_shared_folder(path: str) -> bool:

@@ -12,9 +12,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from sharkpy.base.errors import (
+    BindError,
+    ConfigurationError,
+    DatabaseNotFoundError,
+    TableChangedError,
+    TableExistsError,
+    TableNotFoundError,
+    did_you_mean,
+)
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.folder_readers import FolderReaders
-from sharkpy.catalog.functions import CatalogFunction, FunctionCatalog, ModelFunction
+from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Database, Table, TableKind
 from sharkpy.catalog.names import DEFAULT_DATABASE, check_name
@@ -26,15 +35,6 @@ from sharkpy.catalog.serialize import table_to_json
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json, statistics_to_json
 from sharkpy.catalog.table_store import TableStore
 from sharkpy.catalog.unfinished_writes import UnfinishedWrites
-from sharkpy.errors import (
-    BindError,
-    ConfigurationError,
-    DatabaseNotFoundError,
-    TableChangedError,
-    TableExistsError,
-    TableNotFoundError,
-    did_you_mean,
-)
 
 TEMPORARY_KINDS = (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
 

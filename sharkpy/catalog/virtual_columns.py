@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.types import BIGINT, STRING, Field, Schema
+from sharkpy.values.types import BIGINT, STRING, Field, Schema
 
 FILE_NAME, BLOCK_OFFSET = "input__file__name", "block__offset__inside__file"
 VIRTUAL_COLUMNS = Schema((Field(FILE_NAME, STRING), Field(BLOCK_OFFSET, BIGINT)))

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.cli.plan_tree import draw_plan
 from sharkpy.cli.shell_options import ShellOptions
-from sharkpy.cli.writers import BINARY_WRITERS, FOR_READING, OF_SUFFIX, WRITERS, Look, write_lines
-from sharkpy.errors import ConfigurationError
+from sharkpy.session.writers import BINARY_WRITERS, FOR_READING, OF_SUFFIX, WRITERS, Look, write_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sharkpy.result import Result
+    from sharkpy.session.result import Result
 
 DEFAULT_PAGER = "less -SRFX"
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from sharkpy.errors import ConfigurationError, ExecutionError
+from sharkpy.base.errors import ConfigurationError, ExecutionError
 from sharkpy.sql.grammar.split_statements import split_statements
 
 _MOST_SOURCES = 20

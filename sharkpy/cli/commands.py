@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.cli.shell_options import DEFAULT_MAX_ROWS
-from sharkpy.cli.writers import BINARY_WRITERS, WRITERS
-from sharkpy.errors import ConfigurationError, did_you_mean
-from sharkpy.value_text import NULL_TEXT
+from sharkpy.session.writers import BINARY_WRITERS, WRITERS
+from sharkpy.values.value_text import NULL_TEXT
 
 if TYPE_CHECKING:
     from sharkpy.cli.interactive import Shell

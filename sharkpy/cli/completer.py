@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
+from sharkpy.base.errors import SharkError
 from sharkpy.cli.commands import COMMANDS, find_command, is_command
-from sharkpy.errors import SharkError
 
 if TYPE_CHECKING:
     from sharkpy.cli.shell_session import Names
@@ -58,7 +58,7 @@ class SharkCompleter(Completer):
         if _AFTER_USE.search(before):
             yield from _matching(word, self._names.databases(), "database")
         elif _AFTER_SET.search(before):
-            from sharkpy.conf import SETTINGS
+            from sharkpy.base.settings import SETTINGS
 
             yield from _matching(word, (setting.key for setting in SETTINGS), "setting")
         elif _AFTER_TABLE_WORD.search(before):

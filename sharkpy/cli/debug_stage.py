@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy import conf as settings
-from sharkpy.errors import ExecutionError, SharkError
+from sharkpy.base import settings
+from sharkpy.base.errors import ExecutionError, SharkError
 from sharkpy.execution.stages.stage_record import StageFacts, recorded_stages
 from sharkpy.execution.workers.shipping import misfits
 
@@ -39,7 +39,7 @@ def run_debug_stage(options: argparse.Namespace) -> int:
 def _record(options: argparse.Namespace) -> int:
     from sharkpy.cli.main import session_settings
     from sharkpy.cli.run_statements import run_script
-    from sharkpy.session import connect
+    from sharkpy.session.shark_context import connect
 
     values = {**session_settings(options), settings.DEBUG_RECORD.key: str(options.folder.absolute())}
     with connect(options.master, options.warehouse, **values) as context:
@@ -73,8 +73,8 @@ def _tasks(facts: StageFacts) -> str:
 
 
 def _rerun(facts: StageFacts, options: argparse.Namespace) -> int:
-    from sharkpy.cli.writers import write_table
     from sharkpy.execution.stages.stage_replay import rerun_task
+    from sharkpy.session.writers import write_table
 
     task = _task(facts) if options.task is None else options.task
     if not 0 <= task < facts.num_tasks:

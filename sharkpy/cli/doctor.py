@@ -10,10 +10,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from sharkpy import __version__
-from sharkpy import conf as settings
-from sharkpy.conf import Conf
-from sharkpy.errors import SharkError
+from sharkpy.base import settings
+from sharkpy.base.errors import SharkError
+from sharkpy.base.settings import Conf
+from sharkpy.base.version import __version__
 
 Check = tuple[str, Callable[[], tuple[bool, str]]]
 LEAST_FREE = 1 << 30
@@ -49,7 +49,7 @@ def run_doctor(warehouse: str | None) -> int:
 
 
 def _warehouse(warehouse: str | None) -> Path:
-    from sharkpy.session_settings import default_warehouse
+    from sharkpy.session.defaults import default_warehouse
 
     return Path(warehouse) if warehouse else default_warehouse(Conf())
 
@@ -67,7 +67,7 @@ def _libraries() -> tuple[bool, str]:
 
 
 def _java() -> tuple[bool, str]:
-    from sharkpy.java import find_java
+    from sharkpy.base.java import find_java
 
     java = find_java()
     return True, f"Java {java.version} from {java.origin}: {java.executable}"

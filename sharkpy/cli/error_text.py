@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 
 
 def error_text(error: BaseException, statement: str = "", first_line: int = 1) -> str:

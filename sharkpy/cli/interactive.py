@@ -16,7 +16,8 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 
-from sharkpy import __version__
+from sharkpy.base.errors import SharkError
+from sharkpy.base.version import __version__
 from sharkpy.cli.answers import Answer, AnswerWriter, show_pages
 from sharkpy.cli.commands import find_command, is_command
 from sharkpy.cli.completer import SharkCompleter
@@ -25,12 +26,11 @@ from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
 from sharkpy.cli.run_statements import footer
 from sharkpy.cli.shell_options import ShellOptions
 from sharkpy.cli.shell_session import Names, ShellSession
-from sharkpy.errors import SharkError
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-    from sharkpy.result import Row
+    from sharkpy.session.result import Row
 
 T = TypeVar("T")
 QUIT = ("quit", "exit")

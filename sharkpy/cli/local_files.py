@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from sharkpy.errors import ConfigurationError, SourceError, UnsupportedError, did_you_mean
+from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError, did_you_mean
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.layout import local_path
 

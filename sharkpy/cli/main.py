@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from sharkpy import __version__
+from sharkpy.base.errors import ConfigurationError, SharkError
+from sharkpy.base.settings import HIVE, METASTORE, METASTORE_URIS
+from sharkpy.base.version import __version__
 from sharkpy.cli.open_session import add_server_options
-from sharkpy.conf import HIVE, METASTORE, METASTORE_URIS
-from sharkpy.errors import ConfigurationError, SharkError
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "html", "parquet", "arrow")
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sharkpy.cli.shell_session import Names, ShellSession
@@ -39,7 +39,7 @@ def open_session(options: argparse.Namespace, settings: Mapping[str, str]) -> tu
     """The session, and the names that there are in it."""
     if options.url is None:
         from sharkpy.cli.shell_session import LocalNames
-        from sharkpy.session import connect
+        from sharkpy.session.shark_context import connect
 
         context = connect(options.master, options.warehouse, **settings)
         return context, LocalNames(context)

@@ -6,11 +6,11 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.cli.answers import Answer, AnswerWriter
 from sharkpy.cli.error_text import error_text
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress, short_count
 from sharkpy.cli.shell_options import ShellOptions
-from sharkpy.errors import CancelledError, SharkError
 
 if TYPE_CHECKING:
     from sharkpy.cli.shell_session import ShellSession

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.config import AUTHENTICATIONS, Limits, ServerConfig
 
 _LOOK_SECONDS = 0.2
@@ -78,7 +78,7 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
         level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
     _quiet_py4j()
-    from sharkpy.session import connect
+    from sharkpy.session.shark_context import connect
     from sharkpy.thrift.row_sets import COLUMNAR_SINCE, encode_row_set
     from sharkpy.thrift.server import HiveServer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sharkpy.value_text import NULL_TEXT
+from sharkpy.values.value_text import NULL_TEXT
 
 DEFAULT_MAX_ROWS = 1_000
 

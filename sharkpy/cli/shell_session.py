@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.progress import ProgressListener
-    from sharkpy.result import Result
-    from sharkpy.session import SharkContext
+    from sharkpy.session.result import Result
+    from sharkpy.session.shark_context import SharkContext
 
 
 class ShellSession(Protocol):

@@ -12,10 +12,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from sharkpy.errors import ExecutionError, SharkError
+from sharkpy.base.errors import ExecutionError, SharkError
+from sharkpy.base.java import find_java
 from sharkpy.execution.spark.class_cache import ClassCache, cache_dir, class_cache
 from sharkpy.execution.spark.gateway import EXTRA_OPTIONS, pyspark_home
-from sharkpy.java import find_java
 
 _TRAINING = (
     """CREATE TABLE training AS
@@ -58,7 +58,7 @@ def run_warmup(settings: Mapping[str, str]) -> int:
 
 def train(cache: ClassCache, settings: Mapping[str, str]) -> int:
     """Run statements on a JVM that writes the cache at its end; its bytes."""
-    from sharkpy.session import connect
+    from sharkpy.session.shark_context import connect
 
     with tempfile.TemporaryDirectory(dir=cache.path.parent, prefix="training-") as folder:
         written = Path(folder) / cache.path.name

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.thrift.wire.bindings import ttypes
-from sharkpy.types import (
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

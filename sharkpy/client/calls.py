@@ -10,9 +10,9 @@ from typing import Any
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.Thrift import TException
 
+from sharkpy.base.errors import CancelledError, ExecutionError, SharkError
 from sharkpy.client.channel import open_channel, reason
 from sharkpy.client.server_url import ServerUrl
-from sharkpy.errors import CancelledError, ExecutionError, SharkError
 from sharkpy.thrift.wire.bindings import TCLIService, ttypes
 
 _GOOD = (ttypes.TStatusCode.SUCCESS_STATUS, ttypes.TStatusCode.SUCCESS_WITH_INFO_STATUS)

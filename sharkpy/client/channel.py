@@ -12,8 +12,8 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TSSLSocket import TSSLSocket
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TTransportException
 
+from sharkpy.base.errors import ConfigurationError, ExecutionError
 from sharkpy.client.server_url import ServerUrl
-from sharkpy.errors import ConfigurationError, ExecutionError
 
 _START, _OK, _COMPLETE = 1, 2, 5
 _HTTP_OK, _HTTP_REFUSED = 200, (401, 403)

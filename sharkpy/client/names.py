@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 from sharkpy.thrift.wire.bindings import ttypes
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.client.arrow_rows import batch_of
 from sharkpy.client.calls import CANCELLED, Calls, error_of
-from sharkpy.errors import CancelledError, SharkError
 from sharkpy.execution.stages.progress import Progress, ProgressListener
 from sharkpy.thrift.wire.bindings import ttypes
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from sharkpy.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.errors import ConfigurationError, UnsupportedError
 
 DEFAULT_PORT = 10_000
 DEFAULT_HTTP_PATH = "cliservice"

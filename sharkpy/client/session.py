@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from sharkpy.base.errors import ExecutionError, ParseError, SharkError
 from sharkpy.client.arrow_rows import schema_of
 from sharkpy.client.calls import Calls
 from sharkpy.client.operation import Operation
 from sharkpy.client.server_url import ServerUrl
-from sharkpy.errors import ExecutionError, ParseError, SharkError
 from sharkpy.execution.stages.progress import Progress, ProgressListener
-from sharkpy.result import Result
+from sharkpy.session.result import Result
 from sharkpy.thrift.wire.bindings import ttypes
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

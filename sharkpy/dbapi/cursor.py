@@ -10,8 +10,8 @@ from sharkpy.dbapi.exceptions import InterfaceError, ProgrammingError, translate
 from sharkpy.dbapi.insert_rows import InsertRows, find_insert, num_inserted
 from sharkpy.dbapi.placeholders import BoundText, Parameters, bind_parameters
 from sharkpy.dbapi.staged_rows import staged_rows
-from sharkpy.result import Result, Row
-from sharkpy.types import CharType, DataType, DecimalType, Field, VarcharType
+from sharkpy.session.result import Result, Row
+from sharkpy.values.types import CharType, DataType, DecimalType, Field, VarcharType
 
 if TYPE_CHECKING:
     import pandas  # noqa: TID251 - the type of fetch_df alone
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sharkpy.dbapi.connection import Connection
     from sharkpy.execution.stages.progress import ProgressListener
-    from sharkpy.statement_steps import PreparedStatement
+    from sharkpy.session.prepared_statement import PreparedStatement
 
 ColumnDescription = tuple[str, DataType, None, int | None, int | None, int | None, bool]
 """Name, type, display size, internal size, precision, scale, whether NULLs are possible."""

@@ -7,10 +7,10 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sharkpy.conf import Conf
-from sharkpy.errors import ConfigurationError
-from sharkpy.session import SharkContext, connect
-from sharkpy.session_settings import default_warehouse, setting_key
+from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.settings import Conf
+from sharkpy.session.defaults import default_warehouse, setting_key
+from sharkpy.session.shark_context import SharkContext, connect
 
 OF_THE_ENGINE = (
     *("spark.", "shark.store.", "shark.scan.cache.", "shark.java.", "shark.jvm.", "shark.temp."),

@@ -6,8 +6,8 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator
 
-from sharkpy import errors
-from sharkpy.errors import SharkError
+from sharkpy.base import errors
+from sharkpy.base.errors import SharkError
 
 Place = Callable[[int, int], tuple[int, int]]
 """From line and column of the text that ran to those of the text that was given."""

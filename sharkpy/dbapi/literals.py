@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from sharkpy.dbapi.exceptions import DataError, NotSupportedError, ProgrammingError
-from sharkpy.types import MAX_PRECISION
+from sharkpy.values.types import MAX_PRECISION
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r"})
 """A quote is escaped with a backslash: in HiveQL 'a''b' is two strings side by side."""

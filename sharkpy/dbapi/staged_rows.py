@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.dbapi.insert_rows import InsertRows
 from sharkpy.dbapi.placeholders import BoundText, Parameters, values_of
-from sharkpy.types import (
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sharkpy.catalog.model import Table
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 LEAST_ROWS = 200
 _TYPES: dict[type, DataType] = {

@@ -1,12 +1,12 @@
-"""The type objects and constructors of PEP 249. The type code of a column is its `sharkpy.types.DataType`."""
+"""The type objects and constructors of PEP 249. The type code of a column is its `sharkpy.values.types.DataType`."""
 
 from __future__ import annotations
 
 import datetime
 import time
 
-from sharkpy import types
-from sharkpy.types import DataType
+from sharkpy.values import types
+from sharkpy.values.types import DataType
 
 
 class TypeObject:

@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import pyarrow as pa

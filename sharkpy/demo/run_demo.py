@@ -8,16 +8,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy import conf as settings
-from sharkpy.cli.writers import write_lines, write_table
+from sharkpy.base import settings
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.demo.flights_data import write_files
 from sharkpy.demo.tables import create_tables, memory_figures
 from sharkpy.demo.tour import RDD_STEPS, STEPS, Step
-from sharkpy.errors import ConfigurationError
-from sharkpy.explain_tree import format_bytes, format_seconds
+from sharkpy.explain.measured_tree import format_bytes, format_seconds
+from sharkpy.session.writers import write_lines, write_table
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 BLOCK_ROWS = 25_000
 """Small blocks, so that pruning has something to do on 336,776 rows."""
@@ -30,7 +30,7 @@ def default_folder() -> Path:
 
 def run_demo(warehouse: str | None, master: str) -> int:
     """The exit code."""
-    from sharkpy.session import connect
+    from sharkpy.session.shark_context import connect
 
     started = time.perf_counter()
     folder = Path(warehouse) if warehouse else default_folder()
@@ -87,8 +87,8 @@ def _show(context: SharkContext, step: Step) -> None:
 
 def _pruning(context: SharkContext, sql: str) -> str:
     """How many blocks of the query's tables pruning leaves."""
-    from sharkpy.logical import LogicalPlan
     from sharkpy.physical.operators import BlockScan
+    from sharkpy.plan.logical import LogicalPlan
     from sharkpy.sql.grammar.split_statements import split_statements
 
     if len(split_statements(sql)) != 1:

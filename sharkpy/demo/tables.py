@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sharkpy.demo.flights_data import TEXT_TABLES
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 COLUMNS = {
     "flights": (

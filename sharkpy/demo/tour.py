@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy import conf as settings
+from sharkpy.base import settings
 
 
 @dataclass(frozen=True, slots=True)

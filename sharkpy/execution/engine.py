@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sharkpy import conf as settings
+from sharkpy.base import settings
+from sharkpy.base.settings import Conf
 from sharkpy.columnar.column_cache import column_cache
 from sharkpy.columnar.host import machine_memory
-from sharkpy.conf import Conf
 from sharkpy.execution.scratch import make_scratch
 from sharkpy.execution.spark.start import SparkHandle, active_master, connect_spark, is_local_master
 from sharkpy.execution.workers.connection import ConnectionPool, ConnectionSettings

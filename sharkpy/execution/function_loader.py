@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sharkpy.catalog.functions import BUILT_IN, FunctionEntry
-from sharkpy.conf import JAVA_HOME, Conf
-from sharkpy.errors import BindError
-from sharkpy.restrictions import Restrictions
+from sharkpy.base.errors import BindError
+from sharkpy.base.settings import JAVA_HOME, Conf
+from sharkpy.catalog.function_catalog import BUILT_IN, FunctionEntry
+from sharkpy.execution.restrictions import Restrictions
 from sharkpy.udf.java.availability import is_available
 from sharkpy.udf.java.built_in import CLASSES, DOCS
 from sharkpy.udf.user.function import UserFunction, intern
@@ -24,7 +24,7 @@ class FunctionLoader:
     def __call__(self, entry: FunctionEntry) -> UserFunction:
         home = self.conf.value(JAVA_HOME)
         if entry.name in CLASSES and entry.database == BUILT_IN and entry.target == CLASSES[entry.name]:
-            from sharkpy.udf.java.functions import JavaScalar
+            from sharkpy.udf.java.java_function import JavaScalar
 
             self.restrictions().check_code(entry.name)
             return intern(JavaScalar(entry.name, entry.target, (), home, False, DOCS[entry.name]))
@@ -33,7 +33,7 @@ class FunctionLoader:
         files = [path for kind, path in entry.resources if kind != "JAR"]
         if is_python(entry.target, files):
             return intern(load_python(entry.name, entry.target, files))
-        from sharkpy.udf.java.functions import java_function
+        from sharkpy.udf.java.java_function import java_function
 
         jars = tuple(path for kind, path in entry.resources if kind == "JAR")
         if not is_available() and not jars:

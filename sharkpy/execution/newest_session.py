@@ -6,10 +6,10 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
-from sharkpy.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 _lock = threading.Lock()
 _running: list[weakref.ref[SharkContext]] = []

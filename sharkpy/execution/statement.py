@@ -8,12 +8,12 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sharkpy.cancellation import Cancellation
-from sharkpy.errors import StatementTimeoutError
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import StatementTimeoutError
 from sharkpy.execution.stages.progress import Progress, ProgressListener, ignore_progress
 
 if TYPE_CHECKING:
-    from sharkpy.execution.admission import Turn
+    from sharkpy.execution.queries.admission import Turn
 
 _LEAST_SECONDS = 0.01
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TextIO
 from IPython.display import DisplayHandle, display
 
 from sharkpy.cli.progress_line import ProgressBoard
-from sharkpy.cli.writers import write_html, write_lines, write_table
-from sharkpy.types import Schema
+from sharkpy.session.writers import write_html, write_lines, write_table
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,22 +15,22 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 from sharkpy import dbapi
+from sharkpy.base.errors import BindError, CancelledError, SharkError
 from sharkpy.cli.error_text import error_text
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
 from sharkpy.dbapi.placeholders import BoundText
-from sharkpy.errors import BindError, CancelledError, SharkError
 from sharkpy.notebook.display import Answer, DisplayBoard
 from sharkpy.notebook.expressions import bind_expressions
 from sharkpy.notebook.options import Options, parse_options
-from sharkpy.session import SharkContext, connect
+from sharkpy.session.shark_context import SharkContext, connect
 from sharkpy.sql.grammar.split_statements import split_statements
-from sharkpy.types import arrow_schema
+from sharkpy.values.types import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sharkpy.result import Result
-    from sharkpy.statement_steps import PreparedStatement
+    from sharkpy.session.prepared_statement import PreparedStatement
+    from sharkpy.session.result import Result
 
 SHOWN_ROWS = 20
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from IPython.core.error import UsageError
 
-from sharkpy.errors import did_you_mean
+from sharkpy.base.errors import did_you_mean
 
 _OPTION = re.compile(r"""\s*(-\w|--[A-Za-z][\w-]*)(?:=|\s+|$)""")
 _VALUE = re.compile(r"""("[^"]*"|'[^']*'|[^\s-]\S*)\s*""")

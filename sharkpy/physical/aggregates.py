@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.errors import InternalError, UnsupportedError
-from sharkpy.expr import AggregateCall, Alias, ColumnRef
+from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.physical.fresh_ids import FreshIds
-from sharkpy.types import DataType
+from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef
 from sharkpy.udf import registry
 from sharkpy.udf.function import AggregateFunction
+from sharkpy.values.types import DataType
 
 
 def aggregate_call(item: Alias) -> AggregateCall:

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sharkpy.base.errors import InternalError
 from sharkpy.columnar.column_cache import array_buffers, column_cache
 from sharkpy.columnar.encoded_column import DictionaryForm, NarrowForm, ScanForm
-from sharkpy.errors import InternalError
 from sharkpy.physical.stage import BlockColumns
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from sharkpy.expr import ColumnRef, Expr
 from sharkpy.optimizer.replan.decision import Decision
 from sharkpy.physical.distribution import Hashed
 from sharkpy.physical.estimate import estimated_bytes
@@ -22,6 +21,7 @@ from sharkpy.physical.operators import (
 from sharkpy.physical.operators.block_scan import bucketed_scan, co_partitioned
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.replan.free_joins import leaves_rows_anywhere
+from sharkpy.plan.expr import ColumnRef, Expr
 
 
 def is_aligned(left: PhysicalPlan, right: PhysicalPlan, left_keys: Sequence[Expr], right_keys: Sequence[Expr]) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.version import TableVersion
-from sharkpy.conf import Conf
-from sharkpy.errors import UnsupportedError
 from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
 from sharkpy.physical.hive_partitions import HivePartitions
 from sharkpy.sources.split import Split

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.expr import ColumnRef, SortKey
 from sharkpy.physical.stage import Spread
+from sharkpy.plan.expr import ColumnRef, SortKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ import numpy as np
 from sharkpy.columnar.bounds import NumberBounds
 from sharkpy.columnar.pruning import InSet, prune
 from sharkpy.columnar.statistics import StatisticsTable
-from sharkpy.expr import Cast, ColumnRef, Expr
 from sharkpy.physical.distribution import Broadcast, BroadcastPartitioning, Single, SinglePartitioning
 from sharkpy.physical.estimate import estimated_bytes, estimated_rows
 from sharkpy.physical.learned_filters import JoinEdge, join_edges, targets
@@ -26,6 +25,7 @@ from sharkpy.physical.operators import (
     ValuesScan,
 )
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan.expr import Cast, ColumnRef, Expr
 
 _MOST_BUILD_ROWS = 100_000
 _LEAST_PROBE_BLOCKS = 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import Alias, ColumnRef, Expr, SortKey
 from sharkpy.physical.distribution import (
     Broadcast,
     BroadcastPartitioning,
@@ -18,6 +17,7 @@ from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import Exchange, Project
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.replicate import replicated
+from sharkpy.plan.expr import Alias, ColumnRef, Expr, SortKey
 
 
 def single(plan: PhysicalPlan, ids: FreshIds) -> PhysicalPlan:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import Call, Expr, conjuncts
-from sharkpy.logical import JoinKind
 from sharkpy.physical.operators import (
     BlockScan,
     Exchange,
@@ -22,7 +20,21 @@ from sharkpy.physical.operators import (
     ValuesScan,
 )
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, SMALLINT, TIMESTAMP, TINYINT, DataType, DecimalType
+from sharkpy.plan.expr import Call, Expr, conjuncts
+from sharkpy.plan.logical import JoinKind
+from sharkpy.values.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    DataType,
+    DecimalType,
+)
 
 _WIDTHS: dict[DataType, int] = {
     BOOLEAN: 1,

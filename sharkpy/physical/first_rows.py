@@ -17,7 +17,6 @@ from sharkpy.columnar.block_order import BlockOrder, block_order
 from sharkpy.columnar.bounds import Mask
 from sharkpy.columnar.predicate import Not
 from sharkpy.columnar.pruning import prune
-from sharkpy.expr import ColumnRef, Expr, PythonValue, SortKey, column_ids
 from sharkpy.physical.distribution import Single
 from sharkpy.physical.learned_filters import through_project
 from sharkpy.physical.operators import (
@@ -34,6 +33,7 @@ from sharkpy.physical.operators import (
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.pruning_predicate import pruning_predicate, pruning_target
 from sharkpy.physical.replan import Decision
+from sharkpy.plan.expr import ColumnRef, Expr, PythonValue, SortKey, column_ids
 
 FirstRows = TopN | LimitOperator
 MOST_ROWS = 100_000

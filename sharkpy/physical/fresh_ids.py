@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 
-from sharkpy.expr import Alias, ColumnRef, Expr
-from sharkpy.logical import LogicalPlan
-from sharkpy.types import DataType
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.values.types import DataType
 
 
 class FreshIds:

@@ -15,12 +15,12 @@ from sharkpy.columnar.predicate import Not
 from sharkpy.columnar.pruning import prune
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.columnar.version import TableVersion
-from sharkpy.expr import column_ids
-from sharkpy.logical import Scan
 from sharkpy.physical.pruning_predicate import pruning_predicate
+from sharkpy.plan.expr import column_ids
+from sharkpy.plan.logical import Scan
 from sharkpy.sources.partition_values import typed_values
 from sharkpy.sources.split import Split
-from sharkpy.types import DataType, Schema
+from sharkpy.values.types import DataType, Schema
 
 _KEPT = 64
 """Lists of Hive partitions whose statistics are kept between queries."""

@@ -10,14 +10,14 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sharkpy.expr import Cast, ColumnRef
-from sharkpy.logical import JoinKind
 from sharkpy.optimizer.replan.decision import Decision
 from sharkpy.physical.distribution import BroadcastPartitioning, HashPartitioning
 from sharkpy.physical.estimate import estimated_bytes, row_bytes
 from sharkpy.physical.learned_filters import JoinEdge, build_source, join_edges, targets
 from sharkpy.physical.operators import AggregateMode, BlockScan, Exchange, ExchangeRead, HashAggregate, HashJoin
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan.expr import Cast, ColumnRef
+from sharkpy.plan.logical import JoinKind
 
 MOST_SHARE = 0.5
 """Share of the waiting side's keys that the other may have: a filter that keeps more is not worth its stage."""

@@ -14,9 +14,6 @@ import numpy as np
 
 from sharkpy.columnar.key_bits import KeyBits
 from sharkpy.columnar.pruning import prune
-from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, PythonValue, column_ids, conjunction, conjuncts
-from sharkpy.expr import substitute as substituted
-from sharkpy.logical import JoinKind
 from sharkpy.physical.operators import (
     BlockScan,
     BlockSet,
@@ -36,7 +33,21 @@ from sharkpy.physical.operators import (
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.physical.replan import Decision
-from sharkpy.types import BOOLEAN, DOUBLE, FLOAT, INTEGER_TYPES
+from sharkpy.plan.expr import (
+    Alias,
+    Call,
+    Cast,
+    ColumnRef,
+    Expr,
+    Literal,
+    PythonValue,
+    column_ids,
+    conjunction,
+    conjuncts,
+)
+from sharkpy.plan.expr import substitute as substituted
+from sharkpy.plan.logical import JoinKind
+from sharkpy.values.types import BOOLEAN, DOUBLE, FLOAT, INTEGER_TYPES
 
 LEFT_RESTRICTED = frozenset({JoinKind.INNER, JoinKind.SEMI, JoinKind.RIGHT})
 """Kinds under which a left row without a match is in no result row."""

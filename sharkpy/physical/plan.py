@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sharkpy.expr import ColumnRef
 from sharkpy.physical.distribution import Broadcast, Distribution, Hashed, Single, Unspecified
-from sharkpy.plan_node import PlanNode
-from sharkpy.types import Field, Schema
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.node import PlanNode
+from sharkpy.values.types import Field, Schema
 
 
 class PhysicalPlan(PlanNode):

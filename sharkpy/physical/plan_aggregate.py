@@ -6,8 +6,6 @@ rows.
 
 from __future__ import annotations
 
-from sharkpy.expr import Alias
-from sharkpy.logical import Aggregate
 from sharkpy.physical import enforce
 from sharkpy.physical.aggregates import aggregate_call, has_states, new_states
 from sharkpy.physical.context import PlanContext
@@ -15,6 +13,8 @@ from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import AggregateMode, HashAggregate
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.plan_distinct import choose_levels, plan_distinct
+from sharkpy.plan.expr import Alias
+from sharkpy.plan.logical import Aggregate
 
 
 def plan_aggregate(

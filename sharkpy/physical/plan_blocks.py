@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from sharkpy import conf
+from sharkpy.base import settings
 from sharkpy.columnar.version import TableVersion
-from sharkpy.logical import Scan
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.distribution import HashPartitioning
 from sharkpy.physical.operators import BlockScan, BlockSet, ValuesScan
 from sharkpy.physical.statistics_ranges import column_ranges, distinct_strings, kept_blocks
+from sharkpy.plan.logical import Scan
 
 
 def plan_blocks(scan: Scan, version: TableVersion, context: PlanContext) -> BlockScan | ValuesScan:
     """The scan of the blocks that statistics leave; a ValuesScan without rows where there are none."""
     name, total = scan.table.qualified_name, len(version.blocks)
-    prunes = context.conf.value(conf.PRUNING)
+    prunes = context.conf.value(settings.PRUNING)
     kept = kept_blocks(scan, version) if prunes else None
     blocks = tuple(version.blocks) if kept is None else tuple(version.blocks[int(index)] for index in kept)
     if not blocks:

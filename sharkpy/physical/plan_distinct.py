@@ -12,9 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from sharkpy import conf
-from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
-from sharkpy.logical import Aggregate
+from sharkpy.base import settings
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows, known_distinct
 from sharkpy.physical import enforce
@@ -23,7 +21,9 @@ from sharkpy.physical.context import PlanContext
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import AggregateMode, Expand, HashAggregate, Project
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.types import BOOLEAN, INT, has_map
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Aggregate
+from sharkpy.values.types import BOOLEAN, INT, has_map
 
 _ROWS_OF_A_PAIR = 2
 """Rows of one group and one argument on average, from which looking for equal ones in the map stage pays."""
@@ -42,12 +42,12 @@ class Levels(Enum):
 
 def choose_levels(node: Aggregate, context: PlanContext) -> Levels | None:
     """None for one step: where that is all there is, for few rows, and for many groups of few rows."""
-    settings = context.conf
-    if not settings.value(conf.SKEW) or not _has_two_levels(node.aggregates):
+    values = context.conf
+    if not values.value(settings.SKEW) or not _has_two_levels(node.aggregates):
         return None
-    estimates, is_forced = Context(node, context.statistics, settings), settings.value(conf.FORCE_SKEW)
+    estimates, is_forced = Context(node, context.statistics, values), values.value(settings.FORCE_SKEW)
     rows = estimate_rows(node.child, estimates)
-    if rows < settings.value(conf.SKEW_ROWS) and not is_forced:
+    if rows < values.value(settings.SKEW_ROWS) and not is_forced:
         return None
     groups = _most_groups(map(_bare, node.groups), node, estimates)
     sets = _argument_sets(node.aggregates).values()

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from sharkpy.expr import TRUE, AggregateCall, Alias, ColumnRef, Expr, Literal, substitute
-from sharkpy.logical import Aggregate, Expand, Union, Values
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows, group_rows
 from sharkpy.physical import enforce, operators
@@ -19,6 +17,8 @@ from sharkpy.physical.context import PlanContext
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import AggregateMode, HashAggregate, ValuesScan
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan.expr import TRUE, AggregateCall, Alias, ColumnRef, Expr, Literal, substitute
+from sharkpy.plan.logical import Aggregate, Expand, Union, Values
 
 _ROWS_OF_A_GROUP = 4
 """Rows of a group of all columns on average, from which grouping them once pays."""

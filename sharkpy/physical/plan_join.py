@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sharkpy import conf
-from sharkpy.expr import Call, Cast, ColumnRef, Expr, column_ids, conjunction, conjuncts
-from sharkpy.logical import Join, JoinKind, LogicalPlan
+from sharkpy.base import settings
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows
 from sharkpy.optimizer.replan.choose_join import JoinDistribution, JoinLimits, choose_join
@@ -33,7 +31,9 @@ from sharkpy.physical.operators import (
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.replan.reduce_sides import is_reducible
 from sharkpy.physical.replicate import replicated
-from sharkpy.types import comparison_type
+from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, column_ids, conjunction, conjuncts
+from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
+from sharkpy.values.types import comparison_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,12 @@ class JoinPlanner:
     """Chooses between broadcasting a side and hashing both."""
 
     def __init__(self, context: PlanContext, root: LogicalPlan, num_buckets: int, ids: FreshIds) -> None:
-        settings = context.conf
-        self._estimates = Context(root, context.statistics, settings)
+        values = context.conf
+        self._estimates = Context(root, context.statistics, values)
         # Blocks are read by tasks that do not own them only where all tasks share the machine's memory.
-        self._replicated_rows = settings.value(conf.REPLICATED_ROWS) if context.is_local else 0
-        self._forced = settings.value(conf.FORCE_JOIN)
-        self._limit = settings.value(conf.BROADCAST_BYTES)
+        self._replicated_rows = values.value(settings.REPLICATED_ROWS) if context.is_local else 0
+        self._forced = values.value(settings.FORCE_JOIN)
+        self._limit = values.value(settings.BROADCAST_BYTES)
         self._num_buckets = num_buckets
         self._parallelism = context.default_parallelism
         self._ids = ids

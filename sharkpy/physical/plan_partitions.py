@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sharkpy import conf
-from sharkpy.expr import ColumnRef, Expr, substitute
-from sharkpy.logical import Scan
+from sharkpy.base import settings
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.physical.operators import BlockScan, FileScan, SplitSet, UnionAll, ValuesScan
 from sharkpy.physical.plan_blocks import plan_blocks
+from sharkpy.plan.expr import ColumnRef, Expr, substitute
+from sharkpy.plan.logical import Scan
 
 
 def plan_partitions(
     scan: Scan, source: HivePartitions, context: PlanContext, ids: FreshIds
 ) -> BlockScan | FileScan | UnionAll | ValuesScan:
     """Only the Hive partitions that are left are listed and read."""
-    names = source.kept(scan) if context.conf.value(conf.PRUNING) else source.names
+    names = source.kept(scan) if context.conf.value(settings.PRUNING) else source.names
     found = source.read(names) if names else PartitionRead(None, ())
     total = len(source.names)
     counts = (len(names), total)

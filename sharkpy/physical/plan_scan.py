@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sharkpy.columnar.version import TableVersion
-from sharkpy.logical import Scan
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.hive_partitions import HivePartitions
 from sharkpy.physical.operators import BlockScan, FileScan, SplitSet, UnionAll, ValuesScan
 from sharkpy.physical.plan_blocks import plan_blocks
 from sharkpy.physical.plan_partitions import plan_partitions
+from sharkpy.plan.logical import Scan
 
 PlannedScan = BlockScan | FileScan | UnionAll | ValuesScan
 """A UnionAll has a BlockScan and a FileScan, where a table is partly in memory."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy.logical import Distribute, Filter, LogicalPlan, Project, Sort, Step
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import Exchange, StepOperator
 from sharkpy.physical.operators import Project as ProjectOperator
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.script import Script
+from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Sort, Step
+from sharkpy.plan.steps.script import Script
 
 
 def step_input(plan: LogicalPlan) -> LogicalPlan:

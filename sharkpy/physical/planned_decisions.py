@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sharkpy import conf
-from sharkpy.conf import Conf
+from sharkpy.base import settings
+from sharkpy.base.settings import Conf
 from sharkpy.optimizer.replan.decision import Decision
 from sharkpy.physical.distribution import Broadcast, HashPartitioning, RangePartitioning, Single
 from sharkpy.physical.operators import BlockScan, Exchange, FileScan, HashJoin, NestedLoopJoin
@@ -13,18 +13,18 @@ from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.plan_scan import scanned_bytes
 
 
-def planned_decisions(plan: PhysicalPlan, settings: Conf, parallelism: int, placement: str | None) -> list[Decision]:
+def planned_decisions(plan: PhysicalPlan, values: Conf, parallelism: int, placement: str | None) -> list[Decision]:
     """What was decided before the plan runs; `placement` is forced where it is not None."""
     nodes = list(plan.walk())
     size = sum(scanned_bytes(node) for node in nodes if isinstance(node, (BlockScan, FileScan)))
     exchanges = [node for node in nodes if isinstance(node, Exchange)]
     is_here = not exchanges and isinstance(plan.distribution, Single) and placement != "rdd"
-    is_here = is_here and (placement == "driver" or settings.value(conf.DRIVER_PLACEMENT))
-    limit = settings.value(conf.DRIVER_PLACEMENT_BYTES)
+    is_here = is_here and (placement == "driver" or values.value(settings.DRIVER_PLACEMENT))
+    limit = values.value(settings.DRIVER_PLACEMENT_BYTES)
     stages = f"{len(exchanges) + 1} {'stages' if exchanges else 'stage'} of RDD tasks"
     where = "in the driver's process" if is_here else f"as {stages}"
     placed = Decision("placement", f"the query runs {where}", (("bytes scanned", size), ("limit", limit)), True)
-    return [placed, *_buckets(exchanges, size, parallelism), *_joins(nodes, settings)]
+    return [placed, *_buckets(exchanges, size, parallelism), *_joins(nodes, values)]
 
 
 def _buckets(exchanges: list[Exchange], size: int, parallelism: int) -> Iterator[Decision]:
@@ -35,8 +35,8 @@ def _buckets(exchanges: list[Exchange], size: int, parallelism: int) -> Iterator
         yield Decision("choose_buckets", f"exchange {names} has {count} buckets", figures, True)
 
 
-def _joins(nodes: list[PhysicalPlan], settings: Conf) -> Iterator[Decision]:
-    limit = settings.value(conf.BROADCAST_BYTES)
+def _joins(nodes: list[PhysicalPlan], values: Conf) -> Iterator[Decision]:
+    limit = values.value(settings.BROADCAST_BYTES)
     for node in nodes:
         if not isinstance(node, (HashJoin, NestedLoopJoin)):
             continue

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sharkpy import conf, logical
-from sharkpy.errors import UnsupportedError
-from sharkpy.expr import Alias, ColumnRef, Expr, SortKey, WindowCall
-from sharkpy.logical import LogicalPlan
+from sharkpy.base import settings
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.optimizer.replan.choose_buckets import choose_buckets
 from sharkpy.optimizer.replan.place_stage import Placement, place_stage
 from sharkpy.physical import enforce, operators
@@ -36,6 +34,9 @@ from sharkpy.physical.plan_join import JoinPlanner
 from sharkpy.physical.plan_scan import PlannedScan, plan_scan, scanned_bytes
 from sharkpy.physical.plan_step import has_step, plan_step, step_input
 from sharkpy.physical.statistics_answers import answer_from_statistics
+from sharkpy.plan import logical
+from sharkpy.plan.expr import Alias, ColumnRef, Expr, SortKey, WindowCall
+from sharkpy.plan.logical import LogicalPlan
 
 _SINGLE_SCAN_BYTES = 32 << 20
 """Encoded bytes that one task may read where several could."""
@@ -60,7 +61,10 @@ class Planner:
         self._scanned_bytes = sum(map(scanned_bytes, self._scans.values()))
         self._is_driver = self._placement() == "driver"
         self._num_buckets = choose_buckets(
-            context.default_parallelism, self._scanned_bytes, _BUCKET_BYTES, context.conf.value(conf.EXCHANGE_BUCKETS)
+            context.default_parallelism,
+            self._scanned_bytes,
+            _BUCKET_BYTES,
+            context.conf.value(settings.EXCHANGE_BUCKETS),
         ).num_buckets
         self._joins = JoinPlanner(context, self._root, self._num_buckets, self._ids)
 
@@ -74,8 +78,8 @@ class Planner:
             return "driver"
         if context.placement is not None:
             return context.placement
-        limit = context.conf.value(conf.DRIVER_PLACEMENT_BYTES)
-        is_allowed = context.conf.value(conf.DRIVER_PLACEMENT)
+        limit = context.conf.value(settings.DRIVER_PLACEMENT_BYTES)
+        is_allowed = context.conf.value(settings.DRIVER_PLACEMENT)
         chosen = place_stage(self._scanned_bytes, context.is_local, limit, is_allowed).placement
         return "driver" if chosen is Placement.DRIVER else "rdd"
 
@@ -128,8 +132,8 @@ class Planner:
 
     def _is_one_task(self, scan: BlockScan | FileScan) -> bool:
         """More tasks would have nothing to do, or spare less time than an exchange of their rows takes."""
-        settings = self._context.conf
-        limit = settings.value(conf.SINGLE_TASK_ROWS) if settings.value(conf.SINGLE_TASK_BYTES) else 0
+        values = self._context.conf
+        limit = values.value(settings.SINGLE_TASK_ROWS) if values.value(settings.SINGLE_TASK_BYTES) else 0
         if isinstance(scan, FileScan):
             return limit > 0 and len(scan.splits.splits) == 1
         if scan.blocks.num_kept == 1 or limit <= 0:
@@ -182,7 +186,7 @@ class Planner:
 
     def _is_small(self, plan: PhysicalPlan) -> bool:
         """One task sorts the rows sooner than several that first sample and exchange them."""
-        rows, limit = estimated_rows(plan), self._context.conf.value(conf.SINGLE_SORT_ROWS)
+        rows, limit = estimated_rows(plan), self._context.conf.value(settings.SINGLE_SORT_ROWS)
         aggregated = any(isinstance(node, HashAggregate) for node in plan.walk())
         return rows <= limit or (aggregated and rows <= 10 * limit)
 
@@ -209,7 +213,7 @@ class Planner:
 
     def _cut(self, child: PhysicalPlan, keys: tuple[SortKey, ...], count: int) -> PhysicalPlan:
         """`child` without blocks that cannot hold its first rows; by one task where one block is left."""
-        cut = cut_blocks(child, keys, count) if self._context.conf.value(conf.PRUNING) else child
+        cut = cut_blocks(child, keys, count) if self._context.conf.value(settings.PRUNING) else child
         if cut is child:
             return child
         alone = cut.transform_up(lambda node: self._scan(node) if isinstance(node, BlockScan) else node)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sharkpy.columnar import predicate as pruning
 from sharkpy.columnar.predicate import Mapped, Operator, Predicate
-from sharkpy.expr import Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
 
 _COMPARISONS: dict[str, Operator] = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sharkpy.errors import InternalError
+from sharkpy.base.errors import InternalError
 from sharkpy.physical.distribution import RangePartitioning
 from sharkpy.physical.operators import Exchange, Project
 from sharkpy.physical.plan import PhysicalPlan, column_name

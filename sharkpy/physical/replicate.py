@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy.expr import Call
-from sharkpy.optimizer.functions import is_deterministic_function
+from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.physical.distribution import Broadcast
 from sharkpy.physical.operators import BlockScan, Filter, HashAggregate, HashJoin, NestedLoopJoin, Project
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan.expr import Call
 
 _REPEATABLE = (BlockScan, Project, Filter, HashJoin, NestedLoopJoin, HashAggregate)
 

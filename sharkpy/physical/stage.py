@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.key_bits import KeyBits
-from sharkpy.given_rows import RowReader
-from sharkpy.row_sample import RowSample
-from sharkpy.row_step import RowStep
+from sharkpy.plan.given_rows import RowReader
+from sharkpy.plan.row_sample import RowSample
+from sharkpy.plan.steps.row_step import RowStep
 from sharkpy.sources.split import Split
-from sharkpy.types import DataType, Schema
 from sharkpy.udf.user.function import FunctionUse
+from sharkpy.values.types import DataType, Schema
 
 _NO_SCHEMA = Schema(())
 

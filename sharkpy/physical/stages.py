@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.errors import InternalError
+from sharkpy.base.errors import InternalError
 from sharkpy.physical.distribution import (
     BroadcastPartitioning,
     ExchangeStatistics,
@@ -33,7 +33,7 @@ from sharkpy.physical.stage import (
     TaskInput,
 )
 from sharkpy.physical.task_inputs import deal
-from sharkpy.types import is_nested
+from sharkpy.values.types import is_nested
 
 __all__ = [
     "Decision",

@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from sharkpy import conf
+from sharkpy.base import settings
 from sharkpy.columnar.statistics import StatisticsAnswer, StatisticsTable
 from sharkpy.columnar.version import TableVersion
-from sharkpy.expr import AggregateCall, Alias, ColumnRef, Expr, Literal, PythonValue
-from sharkpy.logical import Aggregate, LogicalPlan, Project, Scan, Values
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.physical.statistics_ranges import kept_blocks, whole_blocks
+from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr, Literal, PythonValue
+from sharkpy.plan.logical import Aggregate, LogicalPlan, Project, Scan, Values
 from sharkpy.sources.split import Split
-from sharkpy.types import is_nested
+from sharkpy.values.types import is_nested
 
 
 def answer_from_statistics(plan: LogicalPlan, context: PlanContext) -> LogicalPlan:
     """`plan` with each aggregate that statistics of its table answer, blocks' or files' own, as a row of values."""
-    if not context.conf.value(conf.STATISTICS_ANSWERS) or not context.conf.value(conf.PRUNING):
+    if not context.conf.value(settings.STATISTICS_ANSWERS) or not context.conf.value(settings.PRUNING):
         return plan
 
     def answer(node: LogicalPlan) -> LogicalPlan:

@@ -11,11 +11,11 @@ from sharkpy.columnar.domain import Domain, domain_of
 from sharkpy.columnar.predicate import Not, Predicate
 from sharkpy.columnar.pruning import prune
 from sharkpy.columnar.statistics import ColumnTable, StatisticsTable
-from sharkpy.expr import column_ids
-from sharkpy.logical import Scan
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.physical.ranges import ColumnRange
-from sharkpy.types import is_string
+from sharkpy.plan.expr import column_ids
+from sharkpy.plan.logical import Scan
+from sharkpy.values.types import is_string
 
 if TYPE_CHECKING:
     from sharkpy.columnar.version import TableVersion

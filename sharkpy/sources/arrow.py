@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow
 import pyarrow.compute
 
-from sharkpy.types import DataType, to_arrow
+from sharkpy.values.types import DataType, to_arrow
 
 Array: TypeAlias = Any
 """A pyarrow.Array."""

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.avro_schema import AvroSchema, given_schema, record_of, type_of
-from sharkpy.errors import SourceError, UnsupportedError
 from sharkpy.sources.arrow import column_type
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.convert import convert
@@ -28,7 +28,7 @@ from sharkpy.sources.output_file import output_file
 from sharkpy.sources.sequence_file import byte_ranges, cut_off, map_file
 from sharkpy.sources.source import BATCH_ROWS, Properties
 from sharkpy.sources.split import Split
-from sharkpy.types import ArrayType, DataType, MapType, Schema, StructType, arrow_schema
+from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType, arrow_schema
 
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16

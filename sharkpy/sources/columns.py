@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
-from sharkpy.errors import SourceError
+from sharkpy.base.errors import SourceError
 from sharkpy.sources.arrow import Array, ChunkedArray, column_type, list_array, map_array, pc
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.source import BATCH_ROWS
-from sharkpy.types import (
+from sharkpy.values.types import (
     INTEGER_TYPES,
     ArrayType,
     CharType,

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
 from sharkpy.sources.columns import conform_column
 from sharkpy.sources.text_write import hive_text
-from sharkpy.types import ArrayType, DataType, MapType, Schema, StructType, arrow_schema, is_nested, is_string
+from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType, arrow_schema, is_nested, is_string
 
 
 def convert_columns(batches: Iterable[pa.RecordBatch], old: Schema, new: Schema) -> Iterator[pa.RecordBatch]:

@@ -25,7 +25,7 @@ from sharkpy.sources.kernels.parse_times import parse_booleans, parse_dates, par
 from sharkpy.sources.text_fields import FieldReader
 from sharkpy.sources.text_format import NEWLINE
 from sharkpy.sources.utf8 import valid_texts
-from sharkpy.types import (
+from sharkpy.values.types import (
     BOOLEAN,
     DATE,
     DOUBLE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
+from sharkpy.base.errors import ExecutionError, ResourceError, SourceError, UnsupportedError
 from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
-from sharkpy.errors import ExecutionError, ResourceError, SourceError, UnsupportedError
 
 if TYPE_CHECKING:
     from sharkpy.sources.split import Split

@@ -10,7 +10,7 @@ from sharkpy.catalog.serialize import form_from_text
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 
 def file_splits(files: Sequence[DataFile], schema: Schema, storage: StorageFormat, split_bytes: int) -> list[Split]:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from sharkpy.errors import UnsupportedError
+from sharkpy.base.errors import UnsupportedError
 
 _PACKAGE = "org.apache.hadoop.io.compress"
 OUTPUT_CODEC = "mapreduce.output.fileoutputformat.compress.codec"

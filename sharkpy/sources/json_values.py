@@ -15,7 +15,7 @@ import pyarrow as pa
 from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.types import (
+from sharkpy.values.types import (
     BOOLEAN,
     ArrayType,
     DataType,

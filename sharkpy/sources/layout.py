@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sharkpy.errors import SourceError, UnsupportedError
+from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.sources.failures import io_error
 
 _GENERATION = re.compile(r"(base|delta)_(\d+)")

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from sharkpy.sources.writables import BytesLike, read_vlong, write_vlong
-from sharkpy.types import (
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

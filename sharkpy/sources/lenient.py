@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sharkpy.sources.arrow import Array, column_type, pc
-from sharkpy.types import (
+from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
     DATE,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
-from sharkpy.errors import SourceError, UnsupportedError
 from sharkpy.sources.failures import format_error, io_error
 from sharkpy.sources.hadoop_codecs import HadoopCodec, codec_of_path
 from sharkpy.sources.layout import DataFile

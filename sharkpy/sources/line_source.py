@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.errors import UnsupportedError
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, codec_of_class
 from sharkpy.sources.layout import DataFile
@@ -17,7 +17,7 @@ from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.rows.row_format import Properties, RowFormat
 from sharkpy.sources.split import Split
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from sharkpy.sources.output_file import output_file
 from sharkpy.sources.parquet import packed
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
-from sharkpy.types import Schema, arrow_schema
+from sharkpy.values.types import Schema, arrow_schema
 
 
 class OrcSource:

@@ -18,7 +18,7 @@ from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import PlainFile, Split
-from sharkpy.types import (
+from sharkpy.values.types import (
     STRING,
     CharType,
     DataType,

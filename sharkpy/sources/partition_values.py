@@ -10,7 +10,7 @@ import pyarrow as pa
 from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.sources.arrow import Array, column_type
 from sharkpy.sources.lenient import lenient
-from sharkpy.types import DataType, Schema, is_string
+from sharkpy.values.types import DataType, Schema, is_string
 
 
 def value_array(texts: Sequence[str | None], dtype: DataType) -> Array:

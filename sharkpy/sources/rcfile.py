@@ -17,7 +17,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.errors import SourceError
+from sharkpy.base.errors import SourceError
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.failures import io_error
@@ -40,7 +40,7 @@ from sharkpy.sources.sequence_file_writer import SYNC_BYTES, SYNC_ESCAPE, full_c
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
 from sharkpy.sources.writables import IntArray, read_text, read_vlong, write_text, write_vlong
-from sharkpy.types import Schema, arrow_schema
+from sharkpy.values.types import Schema, arrow_schema
 
 _MAGIC, _OLD_MAGIC = b"RCF", b"SEQ"
 _VERSION = 1

@@ -20,7 +20,19 @@ from sharkpy.sources.text_format import TextFormat, text_format
 from sharkpy.sources.text_write import to_text
 from sharkpy.sources.utf8 import valid_utf8
 from sharkpy.sources.writables import IntArray, vlongs_at
-from sharkpy.types import BIGINT, BINARY, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, DataType, Field, Schema, is_string
+from sharkpy.values.types import (
+    BIGINT,
+    BINARY,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    TINYINT,
+    DataType,
+    Field,
+    Schema,
+    is_string,
+)
 
 _EMPTY_TEXT = b"\xbf"
 """An empty string in the binary form, where no bytes at all mean NULL."""

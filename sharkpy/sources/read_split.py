@@ -19,7 +19,7 @@ from sharkpy.sources.partition_values import single_value
 from sharkpy.sources.registry import source
 from sharkpy.sources.source import PlacedSource
 from sharkpy.sources.split import Split
-from sharkpy.types import STRING, DataType, Schema, arrow_schema
+from sharkpy.values.types import STRING, DataType, Schema, arrow_schema
 
 _VIRTUAL = (FILE_NAME, BLOCK_OFFSET)
 

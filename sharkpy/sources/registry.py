@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.errors import UnsupportedError
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.sources.avro import AvroSource
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, codec_of_class
 from sharkpy.sources.line_source import LineSource

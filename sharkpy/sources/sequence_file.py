@@ -14,8 +14,8 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.hive_formats import LAZY_BINARY, SERDE_KEY
-from sharkpy.errors import SourceError, UnsupportedError
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, OUTPUT_TYPE, HadoopCodec, codec_of_class
@@ -37,7 +37,7 @@ from sharkpy.sources.sequence_file_writer import (
 )
 from sharkpy.sources.split import Split
 from sharkpy.sources.writables import read_text, read_vlong, read_vlongs, write_vlong
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 _BATCH_BYTES = 16 << 20
 

@@ -14,7 +14,7 @@ from sharkpy.sources.escapes import Hidden
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.text_format import TextFormat
-from sharkpy.types import TIMESTAMP, ArrayType, DataType, MapType, StructType, is_string
+from sharkpy.values.types import TIMESTAMP, ArrayType, DataType, MapType, StructType, is_string
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 

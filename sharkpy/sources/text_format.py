@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sharkpy.errors import ConfigurationError, UnsupportedError
-from sharkpy.types import ArrayType, DataType, MapType, Schema, StructType
+from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.udf.java_datetime import parse_time
+from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType
 
 DEFAULT_SEPARATORS = tuple(range(1, 9))
 _MORE_SEPARATORS = (11, *range(14, 27), *range(28, 32))

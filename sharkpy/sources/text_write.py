@@ -9,10 +9,10 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.text_format import CARRIAGE_RETURN, NEWLINE, TORN_KEY, TextFormat
-from sharkpy.types import (
+from sharkpy.values.types import (
     BINARY,
     DATE,
     DOUBLE,

@@ -9,9 +9,9 @@ from types import ModuleType
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.commands import Command, Statement
-from sharkpy.conf import Conf
-from sharkpy.errors import did_you_mean
+from sharkpy.base.errors import did_you_mean
+from sharkpy.base.settings import Conf
+from sharkpy.plan.commands import Command, Statement
 from sharkpy.sql.context import CatalogReader, Context, StatementClock
 from sharkpy.sql.deep_stack import with_deep_stack
 from sharkpy.sql.grammar.parser import parse_query, tokenize

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
-from sharkpy.catalog.functions import CatalogFunction, ModelFunction
+from sharkpy.base.errors import BindError, SharkError, UnsupportedError
+from sharkpy.base.settings import TIME_ZONE, Conf
+from sharkpy.base.time_zone import time_zone, zone_name
+from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
 from sharkpy.catalog.model import Database, Table
-from sharkpy.catalog.query_table import QueryTable
-from sharkpy.conf import TIME_ZONE, Conf
-from sharkpy.errors import BindError, SharkError, UnsupportedError
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import LogicalPlan
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.plan.query_table import QueryTable
 from sharkpy.sql.grammar.parser import place
-from sharkpy.time_zone import time_zone, zone_name
-from sharkpy.types import DataType
+from sharkpy.values.types import DataType
 
 if TYPE_CHECKING:
     from sharkpy.sql.scope import Scope

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from sharkpy.errors import ParseError
+from sharkpy.base.errors import ParseError
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sharkpy.expr import ColumnRef, Expr
-from sharkpy.types import is_nested
+from sharkpy.plan.expr import ColumnRef, Expr
+from sharkpy.values.types import is_nested
 
 
 @dataclass(frozen=True, slots=True)

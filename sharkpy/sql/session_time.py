@@ -13,13 +13,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from sharkpy.commands import Command
-from sharkpy.conf import INTEGER_SECONDS, TIME_ZONE, Conf
-from sharkpy.expr import SUBQUERIES, Call, Cast, Expr, Literal, string_literal
-from sharkpy.logical import LogicalPlan
-from sharkpy.time_zone import UTC, zone_name
-from sharkpy.types import BIGINT, BOOLEAN, INTEGER_TYPES, STRING, TIMESTAMP, is_numeric
+from sharkpy.base.settings import INTEGER_SECONDS, TIME_ZONE, Conf
+from sharkpy.base.time_zone import UTC, zone_name
+from sharkpy.plan.commands import Command
+from sharkpy.plan.expr import SUBQUERIES, Call, Cast, Expr, Literal, string_literal
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.udf.json_values import SESSION_ZONE
+from sharkpy.values.types import BIGINT, BOOLEAN, INTEGER_TYPES, STRING, TIMESTAMP, is_numeric
 
 _PATTERN = string_literal("yyyy-MM-dd HH:mm:ss")
 

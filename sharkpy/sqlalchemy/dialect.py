@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import ReflectedColumn, ReflectedPrimaryKeyConstraint, ReflectedTableComment
 
     from sharkpy.dbapi import Error
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 _TABLES = (TableKind.MANAGED, TableKind.EXTERNAL)
 
@@ -93,7 +93,7 @@ class SharkDialect(DefaultDialect):
     # Reflection
 
     def _get_server_version_info(self, connection: Connection) -> tuple[int, ...]:  # noqa: ARG002
-        from sharkpy import __version__
+        from sharkpy.base.version import __version__
 
         return tuple(int(part) for part in __version__.split("."))
 

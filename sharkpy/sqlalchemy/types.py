@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import types as sqltypes
 from sqlalchemy.types import TypeEngine
 
-from sharkpy import types
-from sharkpy.types import DataType
+from sharkpy.values import types
+from sharkpy.values.types import DataType
 
 
 class STRING(sqltypes.String):

@@ -6,8 +6,8 @@ import copy
 import json
 from collections.abc import Sequence
 
+from sharkpy.base.errors import ExecutionError
 from sharkpy.catalog.metastore.client import Body
-from sharkpy.errors import ExecutionError
 
 TEXT_CLASSES = {
     "inputFormat": "org.apache.hadoop.mapred.TextInputFormat",

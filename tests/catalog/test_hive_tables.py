@@ -8,14 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from sharkpy.base.errors import (
+    ExecutionError,
+    TableChangedError,
+    TableExistsError,
+    TableNotFoundError,
+    UnsupportedError,
+)
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.metastore.bodies import body_of, body_of_partition, partition_of, table_id_of, table_of
 from sharkpy.catalog.metastore.hive_tables import HiveTables
 from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, Table, TableKind
 from sharkpy.catalog.store import Catalog, new_table_id
-from sharkpy.errors import ExecutionError, TableChangedError, TableExistsError, TableNotFoundError, UnsupportedError
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema
 from tests.catalog.memory_metastore import MemoryMetastore, table_body
 
 

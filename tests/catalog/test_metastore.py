@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.errors import BindError, ConfigurationError, UnsupportedError
+from sharkpy.base.errors import BindError, ConfigurationError, UnsupportedError
+from sharkpy.base.java import find_java
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.gateway import pyspark_home
-from sharkpy.java import find_java
-from sharkpy.session import SharkContext, connect
+from sharkpy.session.shark_context import SharkContext, connect
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

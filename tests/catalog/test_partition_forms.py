@@ -12,8 +12,8 @@ import pytest
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.store import Catalog, new_table_id
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema
 
 TEXT = StorageFormat("text", (("field.delim", "|"),))
 

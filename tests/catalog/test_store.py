@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.catalog.model import StorageFormat, Table, TableKind
-from sharkpy.catalog.serialize import table_from_json, table_to_json
-from sharkpy.catalog.store import Catalog, new_table_id
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     BindError,
     ConfigurationError,
     DatabaseNotFoundError,
     TableExistsError,
     TableNotFoundError,
 )
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema, StructType
+from sharkpy.catalog.model import StorageFormat, Table, TableKind
+from sharkpy.catalog.serialize import table_from_json, table_to_json
+from sharkpy.catalog.store import Catalog, new_table_id
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema, StructType
 
 SCHEMA = Schema((Field("a", parse_type("int"), "first"), Field("s", StructType(("x y",), (parse_type("string"),)))))
 
@@ -172,9 +172,9 @@ HAMMER = """
 import sys
 from sharkpy.catalog.store import Catalog, new_table_id
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.errors import TableExistsError
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Schema, Field
+from sharkpy.base.errors import TableExistsError
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Schema, Field
 catalog = Catalog(sys.argv[1])
 won = 0
 for i in range(40):

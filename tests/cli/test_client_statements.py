@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError, SourceError, UnsupportedError
 from sharkpy.cli.client_statements import run_client_statement, statements_with_sources
 from sharkpy.cli.local_files import run_dfs
-from sharkpy.errors import ConfigurationError, ExecutionError, SharkError, SourceError, UnsupportedError
 
 
 def dfs(text: str) -> list[str]:

@@ -13,11 +13,11 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 import sharkpy
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.cli.commands import COMMANDS, find_command
 from sharkpy.cli.completer import SharkCompleter
 from sharkpy.cli.interactive import Shell, pieces
 from sharkpy.cli.shell_session import LocalNames
-from sharkpy.errors import ConfigurationError
 
 Say = Callable[..., str]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import SharkError
 from sharkpy.cli.main import main
-from sharkpy.errors import SharkError
 from sharkpy.execution.stages.stage_record import StageFacts, recorded_stages
 from sharkpy.execution.stages.stage_replay import rerun_task
 

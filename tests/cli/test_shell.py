@@ -16,13 +16,13 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 import sharkpy
+from sharkpy.base.errors import CancelledError, ParseError
 from sharkpy.cli.completer import SharkCompleter
 from sharkpy.cli.error_text import error_text
 from sharkpy.cli.interactive import Shell, is_complete
 from sharkpy.cli.main import main
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
 from sharkpy.cli.shell_session import LocalNames
-from sharkpy.errors import CancelledError, ParseError
 
 ROOT = Path(__file__).parent.parent.parent
 SETUP = "CREATE TABLE t (k INT, s STRING); INSERT INTO t VALUES (1, 'a|b'), (2, NULL), (3, 'x\ty')"

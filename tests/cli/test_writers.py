@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharkpy.cli.writers import BINARY_WRITERS, OF_SUFFIX, WRITERS, Look, text_width, write_table
-from sharkpy.types import BIGINT, DATE, STRING, DecimalType, Field, Schema, arrow_schema
+from sharkpy.session.writers import BINARY_WRITERS, OF_SUFFIX, WRITERS, Look, text_width, write_table
+from sharkpy.values.types import BIGINT, DATE, STRING, DecimalType, Field, Schema, arrow_schema
 
 SCHEMA = Schema((Field("k", BIGINT), Field("s", STRING), Field("day", DATE), Field("price", DecimalType(10, 2))))
 BATCH = pa.RecordBatch.from_arrays(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from sharkpy.base.errors import CancelledError, TableNotFoundError
 from sharkpy.client.calls import error_of
 from sharkpy.client.operation import Operation, progress_of
-from sharkpy.errors import CancelledError, TableNotFoundError
 from sharkpy.execution.stages.progress import Progress
 from sharkpy.thrift.progress import StageBoard
 from sharkpy.thrift.status import failure

@@ -12,12 +12,12 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
+from sharkpy.base.errors import CancelledError, ExecutionError, SharkError
 from sharkpy.cli.completer import SharkCompleter
 from sharkpy.cli.main import main
 from sharkpy.client import RemoteSession, connect_to, parse_url
 from sharkpy.client.channel import LoginError
 from sharkpy.client.names import RemoteNames
-from sharkpy.errors import CancelledError, ExecutionError, SharkError
 from sharkpy.execution.stages.progress import Progress
 from sharkpy.thrift.config import ServerConfig
 from tests.thrift.clients.served import NAMES, Served, serving

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sharkpy.base.errors import ConfigurationError, SharkError, UnsupportedError
 from sharkpy.client import ServerUrl, parse_url
-from sharkpy.errors import ConfigurationError, SharkError, UnsupportedError
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
-from sharkpy import types as t
+from sharkpy.values import types as t
 
 LENGTHS = (0, 1, 63, 64, 65, 1023, 1024, 1025, 65_537)
 NULL_PATTERNS = ("none", "all", "some", "first", "runs")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sharkpy import types as t
+from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar.block import Block, encode_block
-from sharkpy.errors import CorruptionError
+from sharkpy.values import types as t
 from tests.columnar.columns import TYPES, column
 
 SCHEMA = t.Schema(tuple(t.Field(f"c{index}", dtype) for index, dtype in enumerate(TYPES)))

@@ -7,9 +7,9 @@ import gc
 import pyarrow as pa
 import pytest
 
-from sharkpy import types as t
 from sharkpy.columnar.block import Block, encode_block
 from sharkpy.columnar.column_cache import ColumnCache
+from sharkpy.values import types as t
 
 SCHEMA = t.Schema((t.Field("x", t.BIGINT),))
 ROWS = 1000

@@ -11,7 +11,7 @@ import pytest
 
 from sharkpy.columnar.block import Block, encode_block
 from sharkpy.columnar.statistics_table import StatisticsTable
-from sharkpy.types import Field, Schema, from_arrow
+from sharkpy.values.types import Field, Schema, from_arrow
 
 ROWS, BLOCKS = 20_000, 5
 

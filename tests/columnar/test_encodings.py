@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy import types as t
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.columnar import encodings
 from sharkpy.columnar.block import Block, encode_block
 from sharkpy.columnar.encoded_column import Decoded, DictionaryForm, NarrowForm
 from sharkpy.columnar.profile import ColumnProfile
-from sharkpy.errors import ConfigurationError
+from sharkpy.values import types as t
 from tests.columnar.columns import LENGTHS, NULL_PATTERNS, SHAPES, TYPES, column, same
 
 NAMES = ("", *(codec.name for codec in encodings.CODECS))

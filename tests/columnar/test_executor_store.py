@@ -21,7 +21,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import ExecutorProcess
 from sharkpy.columnar.store import BlockStore
 from sharkpy.columnar.store_folder import sweep_orphans
-from sharkpy.types import BIGINT, Field, Schema
+from sharkpy.values.types import BIGINT, Field, Schema
 
 SCHEMA = Schema((Field("a", BIGINT),))
 

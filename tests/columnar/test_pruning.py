@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy import types as t
 from sharkpy.columnar.block import encode_block
 from sharkpy.columnar.pruning import (
     And,
@@ -30,6 +29,7 @@ from sharkpy.columnar.pruning import (
     prune,
 )
 from sharkpy.columnar.statistics import StatisticsTable
+from sharkpy.values import types as t
 
 DECIMAL = t.DecimalType(8, 2)
 SCHEMA = t.Schema(

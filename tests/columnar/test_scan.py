@@ -6,10 +6,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from sharkpy import types as t
 from sharkpy.columnar.block import Block, encode_block
 from sharkpy.columnar.encoded_column import DictionaryForm, NarrowForm
 from sharkpy.columnar.warm_up import warm_up
+from sharkpy.values import types as t
 from tests.columnar.columns import TYPES, column
 
 SCHEMA = t.Schema((t.Field("k", t.BIGINT), t.Field("s", t.STRING), t.Field("d", t.DATE)))

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy import types as t
 from sharkpy.columnar.domain import Domain, domain_of, from_domain, to_domain
 from sharkpy.columnar.profile import ColumnProfile
 from sharkpy.columnar.statistics import ColumnStatistics, column_statistics
+from sharkpy.values import types as t
 from tests.columnar.columns import NULL_PATTERNS, SHAPES, TYPES, column
 
 ORDERED = [dtype for dtype in TYPES if domain_of(dtype) is not Domain.NONE]

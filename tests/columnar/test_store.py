@@ -17,12 +17,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sharkpy import types as t
+from sharkpy.base.errors import ConfigurationError, CorruptionError, ExecutionError, ResourceError
 from sharkpy.columnar import store_folder
 from sharkpy.columnar.block import EncodedBlock, encode_block
 from sharkpy.columnar.block_cache import BlockCache
 from sharkpy.columnar.store import BlockMissingError, BlockStore, BlockWriter, open_block, sweep_orphans
-from sharkpy.errors import ConfigurationError, CorruptionError, ExecutionError, ResourceError
+from sharkpy.values import types as t
 
 SCHEMA = t.Schema((t.Field("x", t.BIGINT),))
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sharkpy import types as t
+from sharkpy.base.errors import CorruptionError, ExecutionError
 from sharkpy.columnar.block import encode_block
 from sharkpy.columnar.pruning import Compare, prune
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.columnar.version import BlockOrigin, TableVersion, VersionStore
-from sharkpy.errors import CorruptionError, ExecutionError
+from sharkpy.values import types as t
 
 SCHEMA = t.Schema((t.Field("k", t.BIGINT, "the key"), t.Field("s", t.STRING)))
 

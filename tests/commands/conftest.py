@@ -10,25 +10,25 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
 from sharkpy.catalog.store import Catalog
 from sharkpy.columnar.block import encode_block
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import BlockStatistics
 from sharkpy.columnar.store import BlockStore, open_block
-from sharkpy.commands import Command, CreateTable, Explain, Insert
-from sharkpy.conf import Conf
 from sharkpy.execution.commands import CommandResult, run_command
+from sharkpy.execution.restrictions import UNRESTRICTED
 from sharkpy.execution.tables.cache import TableCache
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import LogicalPlan
+from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.physical.stage import BlockSink, FileSink
-from sharkpy.query_snapshot import QuerySnapshot
-from sharkpy.restrictions import UNRESTRICTED
+from sharkpy.plan.commands import Command, CreateTable, Explain, Insert
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.registry import file_suffix, source
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema, arrow_schema, from_arrow
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema, arrow_schema, from_arrow
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sharkpy import commands
+from sharkpy.base.errors import CorruptionError, ExecutionError, SourceError, UnsupportedError
 from sharkpy.catalog.model import StorageFormat, TableKind
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.store import open_block
-from sharkpy.errors import CorruptionError, ExecutionError, SourceError, UnsupportedError
+from sharkpy.plan import commands
 
 MEMORY = (("shark.cache", "MEMORY"),)
 

@@ -12,7 +12,7 @@ import pytest
 import sharkpy
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
-from sharkpy.types import BIGINT, STRING, Field, Schema
+from sharkpy.values.types import BIGINT, STRING, Field, Schema
 
 COLUMN = re.compile(r"^ \|-- (.*): (.*) \(nullable = (.*)\b", re.MULTILINE)
 OWNER = re.compile(r"^Owner: (.*)$", re.MULTILINE)

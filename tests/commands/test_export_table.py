@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import BindError, NotAllowedError, SharkError, SourceError, TableNotFoundError
+from sharkpy.base.errors import BindError, NotAllowedError, SharkError, SourceError, TableNotFoundError
 from sharkpy.execution.commands import export_table
-from sharkpy.restrictions import Restrictions
+from sharkpy.execution.restrictions import Restrictions
 
 
 @pytest.fixture

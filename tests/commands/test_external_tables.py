@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import BindError, ConfigurationError, SharkError
+from sharkpy.base.errors import BindError, ConfigurationError, SharkError
 
 
 @pytest.fixture

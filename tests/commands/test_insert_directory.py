@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import NotAllowedError, SharkError
-from sharkpy.restrictions import Restrictions
+from sharkpy.base.errors import NotAllowedError, SharkError
+from sharkpy.execution.restrictions import Restrictions
 
 
 @pytest.fixture(scope="module")

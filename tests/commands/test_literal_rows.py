@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import SharkError
-from sharkpy.session import SharkContext
+from sharkpy.base.errors import SharkError
+from sharkpy.session.shark_context import SharkContext
 from sharkpy.sql.statements import bind_literal_rows
 
 COLUMNS = (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import BindError, SharkError, UnsupportedError
+from sharkpy.base.errors import BindError, SharkError, UnsupportedError
 
 TEXT = "org.apache.hadoop.mapred.TextInputFormat"
 LINES = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import BindError, SharkError, TableChangedError
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.store import Catalog
-from sharkpy.errors import BindError, SharkError, TableChangedError
-from sharkpy.query_snapshot import QuerySnapshot
-from sharkpy.restrictions import Restrictions
+from sharkpy.execution.restrictions import Restrictions
+from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import TableChangedError
+from sharkpy.base.errors import TableChangedError
 from sharkpy.execution.commands import row_changes
 from sharkpy.execution.commands.writes.publish import publish
 

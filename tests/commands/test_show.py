@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sharkpy import commands
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.execution.commands import run_command
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema
+from sharkpy.plan import commands
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema
 
 
 def names(session: Any, command: commands.Command) -> tuple[str, ...]:

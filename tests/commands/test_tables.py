@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sharkpy import commands
+from sharkpy.base.errors import BindError, ConfigurationError, ExecutionError, SourceError, TableExistsError
 from sharkpy.catalog.model import StorageFormat, TableKind
-from sharkpy.errors import BindError, ConfigurationError, ExecutionError, SourceError, TableExistsError
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema
+from sharkpy.plan import commands
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema
 
 CSV = StorageFormat("text", (("field.delim", ","),))
 

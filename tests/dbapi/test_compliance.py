@@ -114,7 +114,7 @@ def test_description(cursor: dbapi.Cursor) -> None:
 
 
 def test_a_type_code_equals_exactly_one_type_object() -> None:
-    from sharkpy.types import PRIMITIVES, ArrayType, CharType, MapType, StructType, VarcharType
+    from sharkpy.values.types import PRIMITIVES, ArrayType, CharType, MapType, StructType, VarcharType
 
     objects = [dbapi.STRING, dbapi.BINARY, dbapi.NUMBER, dbapi.DATETIME, dbapi.NESTED, dbapi.ROWID]
     one = PRIMITIVES["int"]

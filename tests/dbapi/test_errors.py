@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy import dbapi, errors
+from sharkpy import dbapi
+from sharkpy.base import errors
 from sharkpy.dbapi.exceptions import error_of, translated
 
 

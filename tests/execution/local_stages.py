@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import duckdb
 import pyarrow as pa
 
-from sharkpy.conf import Conf
+from sharkpy.base.settings import Conf
 from sharkpy.execution.stages.exchange import ExchangeInput, MapOutput, pack_tasks
 from sharkpy.execution.tasks.buckets import bucket_count
 from sharkpy.execution.tasks.collectors import merge_collected
@@ -22,7 +22,7 @@ from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.stage import RangeSink, ResultSink, StageSink
 from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange, replan, sink_of
 from sharkpy.physical.task_inputs import merged
-from sharkpy.types import arrow_schema
+from sharkpy.values.types import arrow_schema
 
 PARALLELISM = 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sharkpy.execution.stages.stage import Stage
 from sharkpy.physical.stage import ResultSink, StageInput, StageProgram, StageSink, TaskInput
-from sharkpy.types import BIGINT, STRING, Field, Schema
+from sharkpy.values.types import BIGINT, STRING, Field, Schema
 
 SCHEMA = Schema((Field("c0", BIGINT), Field("c1", STRING)))
 RESULT = ResultSink()

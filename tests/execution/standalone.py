@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from sharkpy.base.java import find_java
 from sharkpy.execution.spark.gateway import logging_properties, pyspark_home
-from sharkpy.java import find_java
 
 _TIMEOUT_SECONDS = 60.0
 

@@ -5,7 +5,7 @@ import errno
 import duckdb
 import pytest
 
-from sharkpy.errors import CorruptionError, ExecutionError, InternalError, ResourceError, SharkError, SourceError
+from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError, ResourceError, SharkError, SourceError
 from sharkpy.execution.tasks.failure import as_shark_error
 
 

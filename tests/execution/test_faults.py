@@ -13,14 +13,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sharkpy.conf import Conf
-from sharkpy.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError
+from sharkpy.base.java import packaged_java
+from sharkpy.base.settings import Conf
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.scratch import make_scratch
 from sharkpy.execution.stages.stage_runner import StageRunner
-from sharkpy.java import packaged_java
 from sharkpy.physical.stage import ExchangeColumns, HashSink
-from sharkpy.types import BIGINT
+from sharkpy.values.types import BIGINT
 
 from .programs import SCHEMA, numbers, stage
 
@@ -98,7 +98,7 @@ def test_a_worker_that_always_dies_is_a_clear_error(spark_engine: Engine) -> Non
 
 DRIVER = """
     import sys, time
-    from sharkpy.conf import Conf
+    from sharkpy.base.settings import Conf
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.stages.stage_runner import StageRunner
     from tests.execution.programs import numbers

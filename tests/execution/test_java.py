@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy import java
-from sharkpy.errors import ConfigurationError
+from sharkpy.base import java
+from sharkpy.base.errors import ConfigurationError
 
 
 def fake_java(folder: Path, version: str | None, *, release: bool = True) -> Path:

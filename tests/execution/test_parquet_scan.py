@@ -17,15 +17,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 from sharkpy.execution.tasks.inputs import ParquetScan, Relation, TaskData, TaskMetrics, open_input, registered_inputs
 from sharkpy.execution.workers.connection import ConnectionPool, ConnectionSettings
 from sharkpy.physical.stage import FileColumns, TaskInput
 from sharkpy.sources.layout import DataFile, list_data_files
 from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema, arrow_schema, from_arrow
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema, arrow_schema, from_arrow
 from tests.sources.test_round_trip import VALUES
 
 SCALARS = [

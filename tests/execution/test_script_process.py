@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from sharkpy.base.errors import CancelledError, ExecutionError, SourceError
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.errors import CancelledError, ExecutionError, SourceError
 from sharkpy.execution.tasks.steps.script_process import ScriptProcess, split_command
-from sharkpy.script import DELIMITED_JSON, Script
+from sharkpy.plan.steps.script import DELIMITED_JSON, Script
 
 TAB = (("field.delim", "\t"),)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.execution.spark.start import own_address, spark_conf
 from sharkpy.execution.workers import shipping
 

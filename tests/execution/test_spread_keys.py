@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sharkpy.base.errors import ExecutionError
+from sharkpy.base.settings import Conf
 from sharkpy.columnar.store import BlockStore
-from sharkpy.conf import Conf
-from sharkpy.errors import ExecutionError
 from sharkpy.execution.tasks.exchange_writer import Spreader
 from sharkpy.execution.tasks.inputs import (
     SPREAD_METADATA,
@@ -22,12 +22,12 @@ from sharkpy.execution.tasks.inputs import (
     read_payloads,
 )
 from sharkpy.execution.tasks.sinks import encode_payload
-from sharkpy.expr import AggregateCall, Alias, Call, Literal
-from sharkpy.logical import LATERAL_JOINS, Aggregate, Join, JoinKind, LogicalPlan, Project
 from sharkpy.optimizer.replan import pack_buckets
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.stage import Spread
-from sharkpy.types import BIGINT, BOOLEAN
+from sharkpy.plan.expr import AggregateCall, Alias, Call, Literal
+from sharkpy.plan.logical import LATERAL_JOINS, Aggregate, Join, JoinKind, LogicalPlan, Project
+from sharkpy.values.types import BIGINT, BOOLEAN
 from tests.execution.local_stages import LocalStages
 from tests.physical.simulate import World, cached, ids, unordered
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from sharkpy.errors import CancelledError, ExecutionError, InternalError
+from sharkpy.base.errors import CancelledError, ExecutionError, InternalError
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.stages.progress import Progress, ignore_progress
 from sharkpy.execution.stages.stage import Stage
@@ -22,7 +22,7 @@ from sharkpy.physical.stage import (
     StageProgram,
     TaskInput,
 )
-from sharkpy.types import BIGINT, STRING, Field, Schema
+from sharkpy.values.types import BIGINT, STRING, Field, Schema
 
 from .programs import SCHEMA, numbers, stage
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.columnar.host import this_executor
-from sharkpy.errors import ConfigurationError
 from sharkpy.execution.spark import start as spark
 from sharkpy.execution.stages import stage_outputs
 from sharkpy.execution.workers import broadcast, shipping

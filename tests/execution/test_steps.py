@@ -13,14 +13,14 @@ import pyarrow as pa
 import pytest
 
 import sharkpy
-from sharkpy.errors import CancelledError, ExecutionError, InternalError
+from sharkpy.base.errors import CancelledError, ExecutionError, InternalError
 from sharkpy.execution.tasks import steps
 from sharkpy.execution.tasks.steps.step_run import StepRun
-from sharkpy.explain_tree import run_tree
-from sharkpy.expr import Call, ColumnRef, Expr, Literal, SortKey
-from sharkpy.logical import Aggregate, Distribute, Filter, Join, JoinKind, Limit, LogicalPlan, Sort, Step, Values
-from sharkpy.row_step import RowStep
-from sharkpy.types import BOOLEAN, INT, STRING
+from sharkpy.explain.measured_tree import run_tree
+from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, SortKey
+from sharkpy.plan.logical import Aggregate, Distribute, Filter, Join, JoinKind, Limit, LogicalPlan, Sort, Step, Values
+from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.values.types import BOOLEAN, INT, STRING
 
 A, B, X = ColumnRef(1, "a", INT), ColumnRef(2, "b", STRING), ColumnRef(3, "x", INT)
 
@@ -145,7 +145,7 @@ def test_the_error_of_a_step_is_raised_as_it_is(context: sharkpy.SharkContext) -
 
 def test_an_error_below_a_step_is_raised_as_it_is(context: sharkpy.SharkContext) -> None:
     wrong = Step(values(3), Repeated(), (Call("raise_error", (Literal("no", STRING),), INT),), (X,))
-    with pytest.raises(sharkpy.errors.SharkError, match="no"):
+    with pytest.raises(sharkpy.base.errors.SharkError, match="no"):
         run(context, wrong)
 
 
@@ -183,7 +183,7 @@ def test_without_connections_of_its_own_a_task_has_no_steps(tmp_path: Path) -> N
     from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
     from sharkpy.execution.tasks.task import task_batches
     from sharkpy.physical.stage import ResultSink, StageProgram, StepColumns
-    from sharkpy.types import Field, Schema
+    from sharkpy.values.types import Field, Schema
 
     schema = Schema((Field("c3", INT),))
     below = StageProgram("SELECT 1 AS c3", (), schema, ResultSink())

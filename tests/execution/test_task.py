@@ -8,11 +8,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError
 from sharkpy.columnar.block import encode_block
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.key_bits import key_bits
 from sharkpy.columnar.store import BlockStore, open_block
-from sharkpy.errors import CorruptionError, ExecutionError, InternalError
 from sharkpy.execution.tasks.inputs import BatchStream, TaskData, TaskMetrics, open_input
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.execution.tasks.sinks import SinkContext, encode_payload
@@ -29,7 +29,7 @@ from sharkpy.physical.stage import (
     StageProgram,
     TaskInput,
 )
-from sharkpy.types import BIGINT, STRING, Field, Schema, arrow_schema
+from sharkpy.values.types import BIGINT, STRING, Field, Schema, arrow_schema
 
 SCHEMA = Schema((Field("c0", BIGINT), Field("c1", STRING)))
 ARROW = arrow_schema(SCHEMA)

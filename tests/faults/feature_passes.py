@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 import sharkpy
-from sharkpy.logical import LogicalPlan
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.feature_plan import feature_plan
 from sharkpy.ml.features.stored_blocks import StoredBlocks
+from sharkpy.plan.logical import LogicalPlan
 
 NUM_BLOCKS = 12
 

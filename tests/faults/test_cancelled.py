@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import CancelledError, SharkError
+from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tables.cache import TableCache
 from tests.faults.processes import cpu_share

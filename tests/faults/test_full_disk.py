@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 from tests.faults.cluster import run_apart
 from tests.faults.disk import ballast, small_disk, used
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 import sharkpy
-from sharkpy.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError
 from sharkpy.execution.spark.start import TASK_ATTEMPTS
 from tests.faults.workload import QUERIES
 

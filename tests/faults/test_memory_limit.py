@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import ResourceError
+from sharkpy.base.errors import ResourceError
 from tests.faults.workload import QUERIES, make_tables
 
 ROWS = 1_000_000

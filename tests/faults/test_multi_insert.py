@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import SharkError
 from sharkpy.catalog.database_file import CatalogFile
-from sharkpy.errors import SharkError
 from sharkpy.sources import folder_swap
 from tests.faults.disk import used
 from tests.faults.nth_write import nth_write_fails

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 from sharkpy.execution.stages import held_rows
 from tests.faults.disk import used
 from tests.faults.nth_write import NthWrite, nth_write_fails

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import CancelledError, SharkError
+from sharkpy.base.errors import CancelledError, SharkError
 
 pytestmark = pytest.mark.spark
 

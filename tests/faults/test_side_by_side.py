@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import InternalError, SharkError
+from sharkpy.base.errors import InternalError, SharkError
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = 10

@@ -11,15 +11,15 @@ import duckdb
 import pytest
 
 import sharkpy
-from sharkpy.errors import SharkError, TableNotFoundError
+from sharkpy.base.errors import SharkError, TableNotFoundError
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.sinks import SinkContext
 from sharkpy.execution.tasks.task import run_task
 from sharkpy.physical.stage import FileSink, StageProgram
-from sharkpy.session import SharkContext
+from sharkpy.session.shark_context import SharkContext
 from sharkpy.sources import layout
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema
 
 _COLUMNS = Schema((Field("c0", parse_type("bigint")),))
 INSERTS = {

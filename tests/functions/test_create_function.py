@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import BindError, FunctionNotFoundError, NotAllowedError, SharkError
+from sharkpy.base.errors import BindError, FunctionNotFoundError, NotAllowedError, SharkError
 from sharkpy.execution import function_loader
-from sharkpy.restrictions import Restrictions
+from sharkpy.execution.restrictions import Restrictions
 from tests.functions import users_functions
 
 SOURCE = users_functions.__file__ or ""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import BindError, ExecutionError, SharkError, TypeMismatchError
+from sharkpy.base.errors import BindError, ExecutionError, SharkError, TypeMismatchError
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("javac") is None, reason="there is no javac to make a JAR with"),

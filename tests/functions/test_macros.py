@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import sharkpy
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import sharkpy
-from sharkpy.errors import BindError, ExecutionError
+from sharkpy.base.errors import BindError, ExecutionError
 from tests.functions import users_functions
 
 

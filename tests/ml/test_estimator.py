@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import sharkpy.ml
-from sharkpy.errors import DataError, NotFittedError, ParameterError, SourceError, UnsupportedError
+from sharkpy.base.errors import DataError, NotFittedError, ParameterError, SourceError, UnsupportedError
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models import model_json
 from sharkpy.ml.models.estimator import Estimator, check_features
 from sharkpy.ml.models.parameters import BOOLEAN, SEED, integer_at_least, number_above, number_at_least, one_of
 from sharkpy.ml.models.predictor import Predictor
-from sharkpy.types import DOUBLE, DataType
+from sharkpy.values.types import DOUBLE, DataType
 
 
 class Centre(Predictor):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sharkpy
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     CancelledError,
     ColumnNotFoundError,
     DataError,

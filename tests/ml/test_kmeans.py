@@ -16,13 +16,13 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sharkpy.errors import DataError, NotFittedError, ParameterError
+from sharkpy.base.errors import DataError, NotFittedError, ParameterError
 from sharkpy.ml import Estimator, KMeans
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock
 from sharkpy.ml.models import kmeans_passes as passes
 from sharkpy.ml.models.convergence import ConvergenceWarning
 from sharkpy.ml.models.kernels.nearest_centre import nearest_centres
-from sharkpy.types import INT
+from sharkpy.values.types import INT
 
 BLOBS, _ = datasets.make_blobs(6000, 5, centers=12, random_state=3)
 SETS = {

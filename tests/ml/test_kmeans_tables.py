@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import sharkpy
-from sharkpy.errors import DataError
+from sharkpy.base.errors import DataError
 from sharkpy.ml import KMeans
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock
-from sharkpy.types import INT
+from sharkpy.values.types import INT
 
 POINTS = (
     "CREATE TABLE IF NOT EXISTS kmeans_points TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY') AS"

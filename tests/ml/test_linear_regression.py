@@ -15,11 +15,11 @@ from sklearn.linear_model import LinearRegression as Reference
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_score
 
-from sharkpy.errors import DataError, NotFittedError, ParameterError
+from sharkpy.base.errors import DataError, NotFittedError, ParameterError
 from sharkpy.ml import Estimator, LinearRegression
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock
 from sharkpy.ml.models.kernels.scatter import scatter
-from sharkpy.types import DOUBLE
+from sharkpy.values.types import DOUBLE
 
 DIABETES, PROGRESSION = load_diabetes(return_X_y=True)
 RNG = np.random.default_rng(5)

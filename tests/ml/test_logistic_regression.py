@@ -19,13 +19,13 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler as ReferenceScaler
 
-from sharkpy.errors import DataError, NotFittedError, ParameterError
+from sharkpy.base.errors import DataError, NotFittedError, ParameterError
 from sharkpy.ml import Estimator, LogisticRegression
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock
 from sharkpy.ml.models.class_labels import MAX_CLASSES, ClassCounts
 from sharkpy.ml.models.kernels.logistic_loss import LossPoint, logistic_loss
 from sharkpy.ml.models.logistic_objective import LogisticObjective
-from sharkpy.types import BIGINT, BOOLEAN, DOUBLE, STRING
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from tests.ml.logistic_data import CANCER, DATA, IRIS, IS_BENIGN, SPECIES, random_data
 
 # The kernel

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression as Reference
 
-from sharkpy.errors import UnsupportedError
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.ml import LogisticRegression
 from sharkpy.ml.features.feature_blocks import ArrayBlocks
 from sharkpy.ml.models.class_labels import ClassCounts

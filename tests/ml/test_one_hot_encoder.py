@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn import preprocessing
 
 import sharkpy
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     BindError,
     ColumnNotFoundError,
     DataError,
@@ -28,7 +28,7 @@ from sharkpy.errors import (
 from sharkpy.execution.tables.lineage import is_repeatable
 from sharkpy.ml import Estimator, KMeans, OneHotEncoder
 from sharkpy.ml.models import table_categories
-from sharkpy.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING
+from sharkpy.values.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING
 
 FRAME = pd.DataFrame(
     {

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sharkpy
-from sharkpy.errors import ColumnNotFoundError, DataError, NotFittedError, ParameterError, UnsupportedError
+from sharkpy.base.errors import ColumnNotFoundError, DataError, NotFittedError, ParameterError, UnsupportedError
 from sharkpy.ml import PageRank
 from sharkpy.ml.graph.page_rank import page_rank
 from sharkpy.ml.graph.pregel import Graph

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sharkpy
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     ColumnNotFoundError,
     DataError,
     ExecutionError,

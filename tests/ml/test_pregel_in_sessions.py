@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import sharkpy
-from sharkpy import conf
-from sharkpy.errors import CorruptionError
+from sharkpy.base import settings
+from sharkpy.base.errors import CorruptionError
 from sharkpy.ml.graph.pregel import Graph, pregel
 from sharkpy.ml.graph.workspace import RddWorkspace
 from tests.ml.graph_programs import (
@@ -28,7 +28,7 @@ from tests.ml.graph_programs import (
 def test_tables_names_and_table_rdds(context: sharkpy.SharkContext) -> None:
     make_roads(context)
     result = pregel("road_ends", "roads", np.inf, shortest_paths, "min", session=context, partitions=3)
-    assert isinstance(result.graph.workspace, RddWorkspace) == (not context.conf.value(conf.DRIVER_PLACEMENT))
+    assert isinstance(result.graph.workspace, RddWorkspace) == (not context.conf.value(settings.DRIVER_PLACEMENT))
     assert result.values.tolist() == dijkstra(60, SMALL, 3)
     chosen = context.sql2rdd("SELECT s, t, length FROM roads WHERE length < 0.5")
     near = [edge for edge in SMALL if edge[2] < 0.5]

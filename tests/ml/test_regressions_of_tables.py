@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sharkpy
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     ColumnNotFoundError,
     DataError,
     SharkError,

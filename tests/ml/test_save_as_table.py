@@ -17,8 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sharkpy
-from sharkpy import types as hive
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     BindError,
     CancelledError,
     ColumnCountError,
@@ -30,6 +29,7 @@ from sharkpy.errors import (
     TableExistsError,
     UnsupportedError,
 )
+from sharkpy.values import types as hive
 
 
 @pytest.fixture(scope="module")

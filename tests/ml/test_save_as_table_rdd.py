@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import sharkpy
-from sharkpy.errors import ColumnNotFoundError, DataError, ExecutionError, SharkError
+from sharkpy.base.errors import ColumnNotFoundError, DataError, ExecutionError, SharkError
 
 pytestmark = pytest.mark.spark
 

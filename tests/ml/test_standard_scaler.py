@@ -17,11 +17,18 @@ from sklearn import preprocessing
 from sklearn.pipeline import make_pipeline
 
 import sharkpy
-from sharkpy.errors import BindError, ColumnNotFoundError, DataError, NotFittedError, ParameterError, TypeMismatchError
+from sharkpy.base.errors import (
+    BindError,
+    ColumnNotFoundError,
+    DataError,
+    NotFittedError,
+    ParameterError,
+    TypeMismatchError,
+)
 from sharkpy.ml import Estimator, KMeans, StandardScaler
 from sharkpy.ml.features.feature_blocks import ArrayBlocks
 from sharkpy.ml.models.given_table import KnownColumns
-from sharkpy.types import DOUBLE
+from sharkpy.values.types import DOUBLE
 
 ROWS = 3500
 X = np.random.default_rng(3).normal(size=(500, 4)) * [1, 10, 0.01, 0] + [0, 1e6, -3, 7]

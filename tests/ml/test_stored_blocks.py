@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sharkpy
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     AmbiguousColumnError,
     CancelledError,
     ColumnNotFoundError,
@@ -22,11 +22,11 @@ from sharkpy.errors import (
     TableNotFoundError,
     TypeMismatchError,
 )
-from sharkpy.logical import LogicalPlan
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.feature_plan import feature_plan
 from sharkpy.ml.features.stored_blocks import StoredBlocks
 from sharkpy.ml.features.training_data import training_blocks
+from sharkpy.plan.logical import LogicalPlan
 
 ROWS = 3500
 MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY')"

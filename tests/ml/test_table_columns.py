@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import sharkpy
-from sharkpy.errors import DataError
-from sharkpy.logical import LogicalPlan
+from sharkpy.base.errors import DataError
 from sharkpy.ml import KMeans, LogisticRegression
 from sharkpy.ml.features.block_reader import TableColumns
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.feature_plan import feature_plan
 from sharkpy.ml.features.stored_blocks import StoredBlocks
+from sharkpy.plan.logical import LogicalPlan
 
 ROWS = 3333
 MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY')"

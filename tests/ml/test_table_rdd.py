@@ -20,7 +20,7 @@ from pyspark import StorageLevel
 from pyspark.errors.exceptions.captured import install_exception_handler
 
 import sharkpy
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     BindError,
     CancelledError,
     ColumnNotFoundError,

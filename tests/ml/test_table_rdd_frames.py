@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 import sharkpy
-from sharkpy.errors import ColumnNotFoundError
+from sharkpy.base.errors import ColumnNotFoundError
 from sharkpy.ml.rdd.rows import row_class
-from sharkpy.types import BIGINT, STRING, Field, Schema
+from sharkpy.values.types import BIGINT, STRING, Field, Schema
 
 VALUES: dict[str, tuple[str, Any]] = {
     "true": ("boolean", True),
@@ -91,7 +91,7 @@ def test_functions_of_tasks_import_no_sql() -> None:
     program = (
         "import sys, sharkpy.ml.rdd.checked_batches, sharkpy.ml.rdd.key_hash, sharkpy.ml.rdd.partition_functions, "
         "sharkpy.ml.rdd.row_functions; print([name for name in sys.modules if name.startswith("
-        "('sharkpy.sql', 'sharkpy.session', 'sharkpy.execution.commands', 'sqlglot'))])"
+        "('sharkpy.sql', 'sharkpy.session.shark_context', 'sharkpy.execution.commands', 'sqlglot'))])"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

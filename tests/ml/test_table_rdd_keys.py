@@ -9,7 +9,7 @@ import pytest
 from pyspark.core.rdd import Partitioner
 
 import sharkpy
-from sharkpy.errors import BindError, ColumnNotFoundError, TypeMismatchError
+from sharkpy.base.errors import BindError, ColumnNotFoundError, TypeMismatchError
 
 pytestmark = pytest.mark.spark
 TABLES = {

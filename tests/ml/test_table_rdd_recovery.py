@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import BlocksReplacedError, CorruptionError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import BlocksReplacedError, CorruptionError
 from sharkpy.ml.rdd.table_rdd import TableRDD
 from tests.recovery.damage import DAMAGE
 

@@ -12,10 +12,10 @@ import cloudpickle
 import pyarrow as pa
 import pytest
 
-from sharkpy.errors import ColumnNotFoundError, TypeMismatchError
+from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError
 from sharkpy.ml.rdd.rows import Row, row_class, rows_of
-from sharkpy.type_parser import parse_type
-from sharkpy.types import BIGINT, INT, STRING, Field, Schema, StructType, arrow_schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import BIGINT, INT, STRING, Field, Schema, StructType, arrow_schema
 
 TYPES: dict[str, Any] = {
     "boolean": True,

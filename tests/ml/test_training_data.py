@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from sharkpy.errors import ColumnNotFoundError, DataError, ParameterError, SharkError, TypeMismatchError
+from sharkpy.base.errors import ColumnNotFoundError, DataError, ParameterError, SharkError, TypeMismatchError
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlocks
 from sharkpy.ml.features.training_data import training_blocks
 

@@ -15,8 +15,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import sharkpy
+from sharkpy.base.errors import SharkError
 from sharkpy.cli import progress_line
-from sharkpy.errors import SharkError
 from sharkpy.notebook.display import Answer
 
 SLOW = "SELECT count(*) FROM t a, t b, t c, t d WHERE hash(a.k, b.k, c.k, d.k) % 7 = 3"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.conf import Conf
-from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
-from sharkpy.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Scan
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.statistics import ColumnEstimate, NoStatistics, StatisticsProvider
-from sharkpy.types import BIGINT, BOOLEAN, INT, STRING, DataType, Field, Schema
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Scan
+from sharkpy.values.types import BIGINT, BOOLEAN, INT, STRING, DataType, Field, Schema
 
 SCHEMA = Schema((Field("a", INT), Field("b", INT), Field("s", STRING)))
 TABLES = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import duckdb
 
 from sharkpy.execution.tasks.run_query import run_query
-from sharkpy.expr import (
+from sharkpy.plan.expr import (
     AggregateCall,
     Alias,
     Call,
@@ -23,7 +23,7 @@ from sharkpy.expr import (
     WindowCall,
     conjuncts,
 )
-from sharkpy.logical import (
+from sharkpy.plan.logical import (
     Aggregate,
     Expand,
     Filter,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from sharkpy.expr import (
+from sharkpy.plan.expr import (
     AggregateCall,
     Alias,
     ColumnRef,
@@ -16,8 +16,8 @@ from sharkpy.expr import (
     SortKey,
     WindowCall,
 )
-from sharkpy.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Project, Sort, Union, Window
-from sharkpy.types import BIGINT, BOOLEAN, INT
+from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Project, Sort, Union, Window
+from sharkpy.values.types import BIGINT, BOOLEAN, INT
 from tests.optimizer.builder import call, lit, scan
 
 _COMPARISONS = ("eq", "eq", "eq", "lt", "ge", "ne", "eq_null_safe")

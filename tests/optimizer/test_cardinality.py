@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
-from sharkpy.expr import AggregateCall, Alias
-from sharkpy.logical import Aggregate, Join, LogicalPlan
+from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows
-from sharkpy.query_snapshot import QuerySnapshot
-from sharkpy.types import BIGINT, from_arrow
+from sharkpy.plan.expr import AggregateCall, Alias
+from sharkpy.plan.logical import Aggregate, Join, LogicalPlan
+from sharkpy.values.types import BIGINT, from_arrow
 
 SCALE = 0.1
 MEDIAN, FIFTH, TENTH = 1.5, 10.0, 50.0

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.expr import Expr
-from sharkpy.logical import Join, JoinKind, LogicalPlan
 from sharkpy.optimizer.rules.eliminate_outer_joins import eliminate_outer_joins
+from sharkpy.plan.expr import Expr
+from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
 from tests.optimizer.builder import both, call, context, either, eq, gt, join, negated, scan, select, where
 
 T1, T2, T3 = scan("t1", 1), scan("t2", 11), scan("t3", 21)

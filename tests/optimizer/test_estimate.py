@@ -4,11 +4,11 @@ import datetime
 
 import pytest
 
-from sharkpy.expr import Expr, Literal
-from sharkpy.logical import JoinKind, Limit, LogicalPlan
 from sharkpy.optimizer.estimate import DEFAULT_ROWS, estimate_rows, known_distinct
 from sharkpy.optimizer.statistics import ColumnEstimate
-from sharkpy.types import DATE
+from sharkpy.plan.expr import Expr, Literal
+from sharkpy.plan.logical import JoinKind, Limit, LogicalPlan
+from sharkpy.values.types import DATE
 from tests.optimizer.builder import (
     Statistics,
     both,

@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pytest
 
-from sharkpy.expr import Call, Cast, Exists, Expr, Literal
-from sharkpy.logical import Filter
 from sharkpy.optimizer.rules.fold_constants import fold_constants
-from sharkpy.types import BOOLEAN, DATE, DOUBLE, INT, INTERVAL_YEAR_MONTH, STRING, TINYINT, DecimalType
+from sharkpy.plan.expr import Call, Cast, Exists, Expr, Literal
+from sharkpy.plan.logical import Filter
+from sharkpy.values.types import BOOLEAN, DATE, DOUBLE, INT, INTERVAL_YEAR_MONTH, STRING, TINYINT, DecimalType
 from tests.optimizer.builder import call, context, eq, gt, lit, scan, where
 
 T1 = scan("t1", 1)

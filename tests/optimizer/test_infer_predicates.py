@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.logical import Filter, JoinKind
 from sharkpy.optimizer.rules.infer_predicates import infer_predicates
+from sharkpy.plan.logical import Filter, JoinKind
 from tests.optimizer.builder import call, context, either, eq, gt, join, scan
 
 T1, T2, T3 = scan("t1", 1), scan("t2", 11), scan("t3", 21)

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from sharkpy.expr import Alias, Call, ColumnRef, Literal, WindowCall
-from sharkpy.logical import Join, JoinKind, Project, Scan, Step, Union, Window
 from sharkpy.optimizer.rules.prune_columns import prune_columns
-from sharkpy.row_step import RowStep
-from sharkpy.types import BIGINT
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Literal, WindowCall
+from sharkpy.plan.logical import Join, JoinKind, Project, Scan, Step, Union, Window
+from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.values.types import BIGINT
 from tests.optimizer.builder import aggregate, call, context, count, eq, group, join, nodes, scan, select, where
 
 T1, T2 = scan("t1", 1), scan("t2", 11)

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.expr import Alias, Call, Expr, WindowCall
-from sharkpy.logical import Filter, Generate, Join, JoinKind, Limit, LogicalPlan, Scan, Sort, Step, Union, Window
 from sharkpy.optimizer.rules.push_down_filters import push_down_filters
-from sharkpy.row_step import RowStep
-from sharkpy.types import BIGINT, DOUBLE
+from sharkpy.plan.expr import Alias, Call, Expr, WindowCall
+from sharkpy.plan.logical import Filter, Generate, Join, JoinKind, Limit, LogicalPlan, Scan, Sort, Step, Union, Window
+from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.values.types import BIGINT, DOUBLE
 from tests.optimizer.builder import both, context, count, cross, either, eq, group, gt, join, lit, scan, select, where
 
 T1, T2 = scan("t1", 1), scan("t2", 11)

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import itertools
 
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import Filter, Join, JoinKind, LogicalPlan, Scan
 from sharkpy.optimizer.rules.reorder_joins import reorder_joins
 from sharkpy.optimizer.statistics import ColumnEstimate
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Scan
 from tests.optimizer.builder import Statistics, both, call, context, cross, eq, join, nodes, scan
 
 SIZES = Statistics({"big": 1_000_000, "t1": 1_000, "t2": 100, "small": 10})

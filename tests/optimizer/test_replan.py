@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.logical import LATERAL_JOINS, JoinKind
 from sharkpy.optimizer.replan.choose_buckets import choose_buckets
 from sharkpy.optimizer.replan.choose_join import BROADCAST_SIDES, JoinDistribution, JoinLimits, choose_join
 from sharkpy.optimizer.replan.place_stage import Placement, place_stage
+from sharkpy.plan.logical import LATERAL_JOINS, JoinKind
 
 LEFT, RIGHT, SHUFFLE = JoinDistribution.BROADCAST_LEFT, JoinDistribution.BROADCAST_RIGHT, JoinDistribution.SHUFFLE
 LIMITS = JoinLimits(broadcast_bytes=100)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from sharkpy.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Scan
 from sharkpy.optimizer.rules.restrict_aggregates import restrict_aggregates
+from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Scan
 from tests.optimizer.builder import Statistics, aggregate, context, eq, group, join, nodes, scan, select, where
 
 SIZES = Statistics({"big": 1_000_000, "small": 100})

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sharkpy.conf import Conf
-from sharkpy.errors import UnsupportedError
-from sharkpy.expr import SUBQUERIES, Call, Expr, InSubquery
-from sharkpy.logical import LogicalPlan
-from sharkpy.optimizer.functions import COMPARISONS
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.settings import Conf
+from sharkpy.optimizer.function_traits import COMPARISONS
 from sharkpy.optimizer.optimize import optimize
 from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
-from sharkpy.types import is_string
+from sharkpy.plan.expr import SUBQUERIES, Call, Expr, InSubquery
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.values.types import is_string
 from tests.optimizer.builder import Statistics
 from tests.optimizer.plan_sql import plan_sql, rows
 from tests.optimizer.random_plans import make_plan

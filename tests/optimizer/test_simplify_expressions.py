@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.expr import FALSE, TRUE, Call, Cast, Expr, Literal
 from sharkpy.optimizer.rules.simplify_expressions import simplify_expr, simplify_expressions
 from sharkpy.optimizer.simplify.boolean import connect
-from sharkpy.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, DecimalType
+from sharkpy.plan.expr import FALSE, TRUE, Call, Cast, Expr, Literal
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, DecimalType
 from tests.optimizer.builder import both, call, context, either, eq, gt, lit, lt, negated, scan, where
 
 T1 = scan("t1", 1)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.expr import FALSE, TRUE, Alias, Call, Literal, SortKey
-from sharkpy.logical import Aggregate, Join, JoinKind, Limit, LogicalPlan, Project, Sort, Step, Union, Values
 from sharkpy.optimizer.batches import Rule
 from sharkpy.optimizer.rules.eliminate_distinct import eliminate_distinct
 from sharkpy.optimizer.rules.merge_constant_rows import merge_constant_rows
@@ -16,8 +14,10 @@ from sharkpy.optimizer.rules.push_down_semi_joins import push_down_semi_joins
 from sharkpy.optimizer.rules.remove_projects import remove_projects
 from sharkpy.optimizer.rules.remove_sorts import remove_sorts
 from sharkpy.optimizer.rules.widen_semi_joins import widen_semi_joins
-from sharkpy.row_step import RowStep
-from sharkpy.types import DOUBLE, INT, ArrayType
+from sharkpy.plan.expr import FALSE, TRUE, Alias, Call, Literal, SortKey
+from sharkpy.plan.logical import Aggregate, Join, JoinKind, Limit, LogicalPlan, Project, Sort, Step, Union, Values
+from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.values.types import DOUBLE, INT, ArrayType
 from tests.optimizer.builder import (
     Statistics,
     aggregate,

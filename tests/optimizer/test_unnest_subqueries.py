@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.expr import Alias, Call, Exists, Expr, InSubquery, Literal, ScalarSubquery
-from sharkpy.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Project, Window
 from sharkpy.optimizer.rules.unnest_subqueries import unnest_subqueries
-from sharkpy.types import BIGINT, BOOLEAN
+from sharkpy.plan.expr import Alias, Call, Exists, Expr, InSubquery, Literal, ScalarSubquery
+from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Project, Window
+from sharkpy.values.types import BIGINT, BOOLEAN
 from tests.optimizer.builder import (
     aggregate,
     both,

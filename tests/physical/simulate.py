@@ -9,14 +9,12 @@ from dataclasses import dataclass, field, replace
 import duckdb
 import pyarrow as pa
 
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec, Table, TableKind
 from sharkpy.columnar.block import encode_block
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.columnar.version import TableVersion
-from sharkpy.conf import Conf
 from sharkpy.execution.tasks.row_buckets import RowBuckets
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import LogicalPlan, Scan
 from sharkpy.physical.block_form import ARROW_TYPES, read_block
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.distribution import (
@@ -42,9 +40,11 @@ from sharkpy.physical.stage import (
     TaskInput,
 )
 from sharkpy.physical.stages import LoweredStage, lower_stage, next_exchange, read_of, replace_exchange, replan, sink_of
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.sources.split import Split
-from sharkpy.types import Field, Schema, arrow_schema, from_arrow
 from sharkpy.udf.connection import prepare_connection
+from sharkpy.values.types import Field, Schema, arrow_schema, from_arrow
 
 ids = itertools.count(1)
 

@@ -9,14 +9,14 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from sharkpy.base.settings import Conf
 from sharkpy.columnar.store import BlockStore
-from sharkpy.conf import Conf
-from sharkpy.expr import AggregateCall, Alias, Call, Cast, Literal, SortKey
-from sharkpy.logical import Aggregate, Project, Sort
 from sharkpy.physical.lowering.lower_fragment import lower_fragment
 from sharkpy.physical.operators import BlockScan, ValuesScan
 from sharkpy.physical.planner import plan_physical
-from sharkpy.types import BIGINT, BOOLEAN, DATE, INT, STRING, DecimalType
+from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, Literal, SortKey
+from sharkpy.plan.logical import Aggregate, Project, Sort
+from sharkpy.values.types import BIGINT, BOOLEAN, DATE, INT, STRING, DecimalType
 from tests.physical.simulate import World, cached, ids, rows, unordered
 
 PRICE = DecimalType(15, 2)

@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec
 from sharkpy.columnar.store import BlockStore
-from sharkpy.conf import Conf
 from sharkpy.execution.tasks.row_buckets import RowBuckets
-from sharkpy.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Literal, WindowCall
-from sharkpy.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Union, Window
 from sharkpy.physical.co_partition import spared_exchanges
 from sharkpy.physical.operators import Exchange
 from sharkpy.physical.plan import PhysicalPlan
@@ -25,7 +23,9 @@ from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.stage import ResultSink, TaskInput
 from sharkpy.physical.stages import lower_stage
 from sharkpy.physical.task_inputs import merged
-from sharkpy.types import BIGINT, BOOLEAN, INT, Field, Schema, from_arrow
+from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Literal, WindowCall
+from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Union, Window
+from sharkpy.values.types import BIGINT, BOOLEAN, INT, Field, Schema, from_arrow
 from tests.physical.simulate import World, cached, cached_in_buckets, ids, unordered
 
 # What spares stages of small tables is off, so that exchanges are seen.

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from sharkpy.base.settings import Conf
 from sharkpy.columnar.store import BlockStore
-from sharkpy.conf import Conf
-from sharkpy.expr import AggregateCall, Alias, Call, Literal, SortKey
-from sharkpy.logical import Aggregate, Join, JoinKind, Project, Sort
 from sharkpy.physical.distribution import ExchangeStatistics
 from sharkpy.physical.operators import BlockScan, Exchange, HashJoin
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.replan import reduce_sides
 from sharkpy.physical.replan.reduce_sides import MIN_BYTES
 from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange, replan, sink_of
-from sharkpy.types import BIGINT, BOOLEAN, DOUBLE
+from sharkpy.plan.expr import AggregateCall, Alias, Call, Literal, SortKey
+from sharkpy.plan.logical import Aggregate, Join, JoinKind, Project, Sort
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE
 from tests.physical.simulate import World, cached, ids, unordered
 
 FACTS = pa.table({"k": pa.array([i % 7 for i in range(900)], pa.int64()), "v": pa.array(range(900), pa.int64())})

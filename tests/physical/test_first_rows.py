@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 from sharkpy.columnar.store import BlockStore
 from sharkpy.execution.stages.build_keys import first_keys
-from sharkpy.expr import Alias, Call, Cast, ColumnRef, Literal, SortKey
-from sharkpy.logical import Filter, Limit, LogicalPlan, Project, Sort, Union
 from sharkpy.physical import first_rows
 from sharkpy.physical.first_rows import waves
 from sharkpy.physical.operators import BlockScan, TopN
@@ -24,7 +22,9 @@ from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.stage import ResultSink
 from sharkpy.physical.stages import lower_stage
-from sharkpy.types import BIGINT, BOOLEAN, INT
+from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Literal, SortKey
+from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Sort, Union
+from sharkpy.values.types import BIGINT, BOOLEAN, INT
 from tests.physical.simulate import Runner, World, cached, ids, rows, unordered
 
 

@@ -12,11 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sharkpy.base.settings import Conf
 from sharkpy.columnar.store import BlockStore
-from sharkpy.conf import Conf
 from sharkpy.execution.stages.build_keys import MOST_VALUES, key_values
-from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, conjunction
-from sharkpy.logical import LATERAL_JOINS, Aggregate, Join, JoinKind, LogicalPlan, Union
 from sharkpy.physical import early_build_side
 from sharkpy.physical.distribution import ExchangeStatistics
 from sharkpy.physical.early_build_side import with_early_build_side
@@ -27,7 +25,9 @@ from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.replan import Decision
 from sharkpy.physical.stage import ResultSink
 from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange, replan
-from sharkpy.types import BIGINT, BOOLEAN, INT
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, conjunction
+from sharkpy.plan.logical import LATERAL_JOINS, Aggregate, Join, JoinKind, LogicalPlan, Union
+from sharkpy.values.types import BIGINT, BOOLEAN, INT
 from tests.physical.simulate import Runner, World, cached, connect, ids, unordered
 
 EARLY = 1000

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
-from sharkpy.conf import Conf
-from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
-from sharkpy.logical import Aggregate
 from sharkpy.optimizer.statistics import ColumnEstimate
 from sharkpy.physical import plan_aggregate
 from sharkpy.physical.context import PlanContext
@@ -21,7 +19,9 @@ from sharkpy.physical.operators import Exchange, Expand, HashAggregate
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.plan_distinct import Levels
 from sharkpy.physical.planner import plan_physical
-from sharkpy.types import BIGINT, BOOLEAN, DOUBLE, INT, ArrayType, DataType
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Aggregate
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT, ArrayType, DataType
 from tests.physical.simulate import Runner, World, ids, unordered
 
 TABLE = pa.schema([("g", pa.int32()), ("h", pa.string()), ("x", pa.int64()), ("y", pa.float64()), ("s", pa.string())])

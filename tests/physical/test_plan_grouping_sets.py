@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 import sharkpy
-from sharkpy.logical import LogicalPlan
 from sharkpy.physical.operators import AggregateMode, Expand, HashAggregate
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan.logical import LogicalPlan
 
 FEW = "SELECT a, b, sum(x), count(*) FROM t GROUP BY ROLLUP (a, b)"
 

@@ -7,14 +7,14 @@ import dataclasses
 import pyarrow as pa
 import pytest
 
-from sharkpy.conf import Conf
-from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef
-from sharkpy.logical import Aggregate, Join, JoinKind
+from sharkpy.base.settings import Conf
 from sharkpy.physical.distribution import BroadcastPartitioning, ExchangeStatistics, SpreadKey
 from sharkpy.physical.operators import Exchange, ExchangeRead, HashJoin
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.stages import next_exchange, read_of, replace_exchange, replan
-from sharkpy.types import BIGINT, BOOLEAN
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef
+from sharkpy.plan.logical import Aggregate, Join, JoinKind
+from sharkpy.values.types import BIGINT, BOOLEAN
 from tests.physical.simulate import World, ids
 
 SMALL = pa.table({"k": pa.array(range(10), pa.int64())})

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from sharkpy.conf import Conf
-from sharkpy.expr import AggregateCall, Alias, Call, Literal, SortKey, WindowCall
-from sharkpy.logical import (
+from sharkpy.base.settings import Conf
+from sharkpy.physical.operators import Exchange
+from sharkpy.physical.planner import plan_physical
+from sharkpy.plan.expr import AggregateCall, Alias, Call, Literal, SortKey, WindowCall
+from sharkpy.plan.logical import (
     LATERAL_JOINS,
     Aggregate,
     Distribute,
@@ -23,9 +25,7 @@ from sharkpy.logical import (
     Values,
     Window,
 )
-from sharkpy.physical.operators import Exchange
-from sharkpy.physical.planner import plan_physical
-from sharkpy.types import BIGINT, BOOLEAN, DOUBLE, INT
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT
 from tests.physical.simulate import World, ids, rows, unordered
 
 LEFT = pa.table(
@@ -348,6 +348,6 @@ def test_count_over_no_columns():
     scan, _ = w.scan("l")
     bare = Project(scan, ())
     assert assert_agree(w, Aggregate(bare, (), (aggregate("count"),))) == [(10,)]
-    from sharkpy.logical import Scan
+    from sharkpy.plan.logical import Scan
 
     assert assert_agree(w, Aggregate(Scan(scan.table, (), ()), (), (aggregate("count"),))) == [(10,)]

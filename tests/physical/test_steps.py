@@ -7,18 +7,18 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
+from sharkpy.base.settings import Conf
 from sharkpy.columnar.store import BlockStore
-from sharkpy.conf import Conf
-from sharkpy.expr import Call, ColumnRef, Literal, SortKey
-from sharkpy.logical import Distribute, Filter, LogicalPlan, Project, Sort, Step
 from sharkpy.physical.operators import Exchange, StepOperator
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.stage import BlockColumns, ResultSink, StepColumns
 from sharkpy.physical.stages import lower_stage
-from sharkpy.row_step import RowStep
-from sharkpy.types import BIGINT, BOOLEAN
+from sharkpy.plan.expr import Call, ColumnRef, Literal, SortKey
+from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Sort, Step
+from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.values.types import BIGINT, BOOLEAN
 from tests.physical.simulate import World, cached
 
 FACTS = pa.table({"k": pa.array([i % 7 for i in range(900)], pa.int64()), "v": pa.array(range(900), pa.int64())})

@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sharkpy.base.errors import TableNotFoundError
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Database, Table, TableKind
 from sharkpy.columnar.store import BlockStore
-from sharkpy.conf import Conf
-from sharkpy.errors import TableNotFoundError
 from sharkpy.optimizer.optimize import optimize
 from sharkpy.physical.planner import plan_physical
 from sharkpy.sql.binder import bind
-from sharkpy.types import Field, Schema, arrow_schema, from_arrow
+from sharkpy.values.types import Field, Schema, arrow_schema, from_arrow
 from tests.physical.simulate import World, cached, rows
 
 QUERIES = Path(__file__).parents[2] / "bench" / "queries" / "tpch"

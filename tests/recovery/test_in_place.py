@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import CorruptionError
 from sharkpy.execution.stages.profile import QueryProfile
 from sharkpy.execution.tables.cache import TableCache
 from sharkpy.execution.tasks.in_place import InPlaceRebuild

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion
-from sharkpy.errors import CorruptionError
 from sharkpy.execution.stages.runner import Runner
 from tests.recovery.test_lost_blocks import DAMAGE
 
@@ -156,7 +156,7 @@ def recorded_runs(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 def test_only_the_tasks_of_lost_blocks_run(
     context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    if context.conf.value(sharkpy.conf.DRIVER_PLACEMENT):
+    if context.conf.value(sharkpy.base.settings.DRIVER_PLACEMENT):
         pytest.skip("in the driver a query is one task")
     context.sql(f"CREATE TABLE made {ONLY} AS {query}")
     answer = context.sql("SELECT count(*), sum(k), max(s) FROM made").fetchall()

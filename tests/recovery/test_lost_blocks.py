@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import CorruptionError
 from tests.recovery.damage import DAMAGE, flip
 
 SUM = "SELECT count(*), sum(k), max(s) FROM t"

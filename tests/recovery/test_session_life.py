@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import sharkpy
-from sharkpy.errors import ExecutionError, ResourceError
+from sharkpy.base.errors import ExecutionError, ResourceError
 
 ROOT = Path(__file__).parents[2]
 CHILD = """

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.conf import Conf
-from sharkpy.errors import CancelledError, ResourceError
-from sharkpy.execution.admission import Admission
+from sharkpy.base.errors import CancelledError, ResourceError
+from sharkpy.base.settings import Conf
+from sharkpy.execution.queries.admission import Admission
 from sharkpy.execution.spark.pools import Pool
 from sharkpy.execution.stages.progress import Progress
 from sharkpy.execution.statement import Statement

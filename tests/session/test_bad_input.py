@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 
 STATEMENTS = (
     ("SELEC 1", "42601", 'near "SELEC".*line 1, column 1.*did you mean "SELECT"'),

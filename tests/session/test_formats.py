@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import sharkpy
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 
 RUNNING = {
     "and": ("SELECT a FROM t WHERE " + " AND ".join(f"a <> {i}" for i in range(10, 3010)), 2),

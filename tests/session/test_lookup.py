@@ -9,8 +9,8 @@ from decimal import Decimal
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import BindError, ColumnNotFoundError, SharkError, TypeMismatchError, UnsupportedError
 from sharkpy.columnar.block_cache import _CACHE
-from sharkpy.errors import BindError, ColumnNotFoundError, SharkError, TypeMismatchError, UnsupportedError
 
 ROWS = 4000
 

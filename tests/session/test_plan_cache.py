@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
-from sharkpy import statement_steps
-from sharkpy.errors import TableNotFoundError
+from sharkpy.base.errors import TableNotFoundError
+from sharkpy.session import prepared_statement
 from sharkpy.sql import context as binding_context
 
 SUM = "SELECT sum(k) FROM t"
@@ -29,13 +29,13 @@ def session(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
 def bound(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that were bound, views among them."""
     texts: list[str] = []
-    original = statement_steps.bind
+    original = prepared_statement.bind
 
     def bind(text: str, *rest: object) -> object:
         texts.append(text)
         return original(text, *rest)
 
-    monkeypatch.setattr(statement_steps, "bind", bind)
+    monkeypatch.setattr(prepared_statement, "bind", bind)
     return texts
 
 
@@ -128,7 +128,7 @@ def test_rand_is_drawn_each_time(session: sharkpy.SharkContext) -> None:
 
 
 def test_plans_are_bounded(session: sharkpy.SharkContext) -> None:
-    from sharkpy.plan_cache import MOST_PLANS
+    from sharkpy.execution.queries.plan_cache import MOST_PLANS
 
     for number in range(MOST_PLANS + 5):
         session.sql(f"SELECT {number}")

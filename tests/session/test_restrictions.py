@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.conf import SETTINGS, is_guarded
-from sharkpy.errors import BindError, NotAllowedError
-from sharkpy.restrictions import Restrictions
+from sharkpy.base.errors import BindError, NotAllowedError
+from sharkpy.base.settings import SETTINGS, is_guarded
+from sharkpy.execution.restrictions import Restrictions
 
 
 @pytest.fixture

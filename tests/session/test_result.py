@@ -9,9 +9,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from sharkpy.errors import ExecutionError
-from sharkpy.result import Result
-from sharkpy.types import DATE, DOUBLE, INT, STRING, DecimalType, Field, MapType, Schema, arrow_schema
+from sharkpy.base.errors import ExecutionError
+from sharkpy.session.result import Result
+from sharkpy.values.types import DATE, DOUBLE, INT, STRING, DecimalType, Field, MapType, Schema, arrow_schema
 
 SCHEMA = Schema((Field("a", INT), Field("s", STRING)))
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import ExecutionError, NotAllowedError
+from sharkpy.base.errors import ExecutionError, NotAllowedError
+from sharkpy.execution.restrictions import Restrictions
 from sharkpy.execution.stages.stage_record import recorded_stages
 from sharkpy.execution.stages.stage_replay import rerun_task
-from sharkpy.restrictions import Restrictions
 
 CAT = "SELECT TRANSFORM(a) USING 'cat' AS (x INT) FROM t"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     ColumnNotFoundError,
     ConfigurationError,
     ExecutionError,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import CancelledError, ExecutionError, ResourceError, TableNotFoundError
+from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, TableNotFoundError
 
 
 @pytest.fixture

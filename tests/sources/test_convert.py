@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from sharkpy.sources.convert import convert, convert_columns
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema, arrow_schema, to_arrow
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema, arrow_schema, to_arrow
 
 CASES: list[tuple[str, str, list[Any], list[Any]]] = [
     ("int", "string", [7, None], ["7", None]),

@@ -21,8 +21,8 @@ from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.read_split import read_split
 from sharkpy.sources.registry import source
 from sharkpy.sources.rows.delimited import DelimitedReader
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema
 
 TYPES = (
     *("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "timestamp"),

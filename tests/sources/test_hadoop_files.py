@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.hive_formats import COLUMNAR, SERDE_KEY
-from sharkpy.errors import SourceError, UnsupportedError
 from sharkpy.sources.hadoop_codecs import CODECS, OUTPUT_CODEC, OUTPUT_TYPE, codec_of_class
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.registry import source
 from sharkpy.sources.writables import read_vlong, vlongs_at, write_text, write_vlong
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema, arrow_schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema, arrow_schema
 
 SCHEMA = Schema((Field("k", parse_type("int")), Field("v", parse_type("string"))))
 SYNC = bytes(range(16))

@@ -9,8 +9,8 @@ from typing import Any
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.registry import source
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema
 
 SCHEMA = Schema((Field("a", parse_type("int")), Field("s", parse_type("string"))))
 

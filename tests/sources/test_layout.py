@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sharkpy.errors import ResourceError, SourceError, UnsupportedError
+from sharkpy.base.errors import ResourceError, SourceError, UnsupportedError
 from sharkpy.sources import layout
 from sharkpy.sources.registry import source
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema, arrow_schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema, arrow_schema
 
 
 def contents(location: Path) -> list[str]:

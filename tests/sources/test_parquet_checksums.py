@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import SourceError
+from sharkpy.base.errors import SourceError
 
 
 def test_damaged_pages_are_noticed(tmp_path: Path) -> None:

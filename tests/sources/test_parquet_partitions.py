@@ -12,7 +12,7 @@ import pytest
 
 import sharkpy
 from sharkpy.execution.tasks import parquet_scan
-from sharkpy.session import SharkContext
+from sharkpy.session.shark_context import SharkContext
 from sharkpy.sources import parquet
 
 NUM_PARTITIONS = parquet_scan.MOST_RUNS + 6

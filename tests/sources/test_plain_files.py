@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.errors import SourceError
+from sharkpy.base.errors import SourceError
 from sharkpy.sources import layout
 from sharkpy.sources.plain_files import PlainFiles
 

@@ -17,8 +17,8 @@ from sharkpy.catalog.hive_formats import COLUMNAR, LAZY_BINARY
 from sharkpy.sources.layout import list_data_files
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.registry import source
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema, arrow_schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema, arrow_schema
 
 ESCAPED = (
     ("field.delim", ","),
@@ -144,7 +144,7 @@ def test_columns_by_name_and_missing_ones(format_name: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "avro", "sequencefile", "rcfile"])
 def test_corrupt_file_is_named(format_name: str, tmp_path: Path) -> None:
-    from sharkpy.errors import SourceError
+    from sharkpy.base.errors import SourceError
 
     schema = Schema((Field("a", parse_type("int")),))
     path = tmp_path / "bad"

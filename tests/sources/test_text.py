@@ -15,7 +15,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.errors import ExecutionError, SourceError, UnsupportedError
+from sharkpy.base.errors import ExecutionError, SourceError, UnsupportedError
 from sharkpy.sources.escapes import hide
 from sharkpy.sources.hadoop_codecs import CODECS
 from sharkpy.sources.layout import list_data_files
@@ -24,8 +24,8 @@ from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.registry import source
 from sharkpy.sources.rows.delimited import DelimitedReader
 from sharkpy.sources.text_format import TextFormat, text_format
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema, arrow_schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema, arrow_schema
 
 COMMA = (("field.delim", ","),)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+from sharkpy.base.errors import DatabaseNotFoundError, TableNotFoundError, did_you_mean
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Database, Table, TableKind
-from sharkpy.commands import CreateView
-from sharkpy.conf import Conf
-from sharkpy.errors import DatabaseNotFoundError, TableNotFoundError, did_you_mean
-from sharkpy.logical import LogicalPlan
+from sharkpy.plan.commands import CreateView
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema
 
 _TPCH = {
     "region": "r_regionkey bigint, r_name string, r_comment string",

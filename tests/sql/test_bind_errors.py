@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.conf import Conf
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     AmbiguousColumnError,
     BindError,
     ColumnCountError,
@@ -15,6 +14,7 @@ from sharkpy.errors import (
     TableNotFoundError,
     TypeMismatchError,
 )
+from sharkpy.base.settings import Conf
 from sharkpy.sql.binder import bind
 from tests.sql.memory_catalog import make_catalog
 

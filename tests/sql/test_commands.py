@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from sharkpy.base.errors import TableNotFoundError
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import StorageFormat, TableKind
-from sharkpy.commands import (
+from sharkpy.plan.commands import (
     AlterTable,
     CacheTable,
     ClearCache,
@@ -34,9 +36,7 @@ from sharkpy.commands import (
     UncacheTable,
     UseDatabase,
 )
-from sharkpy.conf import Conf
-from sharkpy.errors import TableNotFoundError
-from sharkpy.logical import LogicalPlan
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind
 from tests.sql.memory_catalog import make_catalog
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.errors import BindError, ParseError
+from sharkpy.base.errors import BindError, ParseError
 from tests.sql.memory_catalog import make_catalog, plan_of
 
 _CATALOG = make_catalog()

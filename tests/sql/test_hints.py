@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.conf import Conf
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
+from sharkpy.base.settings import Conf
 from sharkpy.sql.binder import bind
 from sharkpy.udf import registry
 from sharkpy.udf.foreign_names import INSTEAD

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.conf import Conf
-from sharkpy.errors import ParseError, UnsupportedError
+from sharkpy.base.errors import ParseError, UnsupportedError
+from sharkpy.base.settings import Conf
 from sharkpy.sql.binder import bind
 from tests.sql.memory_catalog import make_catalog
 

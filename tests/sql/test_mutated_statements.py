@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from sharkpy.conf import Conf
-from sharkpy.errors import InternalError, SharkError
+from sharkpy.base.errors import InternalError, SharkError
+from sharkpy.base.settings import Conf
 from sharkpy.sql.binder import bind
 from sharkpy.sql.grammar.parser import tokenize
 from tests.sql.memory_catalog import make_catalog

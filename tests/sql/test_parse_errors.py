@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.conf import Conf
-from sharkpy.errors import ParseError, SharkError, UnsupportedError
+from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
+from sharkpy.base.settings import Conf
 from sharkpy.sql.binder import bind
 from tests.sql.memory_catalog import make_catalog
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.errors import SharkError
-from sharkpy.expr import SUBQUERIES
-from sharkpy.logical import LogicalPlan, free_column_ids
+from sharkpy.base.errors import SharkError
+from sharkpy.plan.expr import SUBQUERIES
+from sharkpy.plan.logical import LogicalPlan, free_column_ids
 from tests.sql.memory_catalog import MemoryCatalog, make_catalog, plan_of
 
 _FOLDER = Path(__file__).parent / "plans"

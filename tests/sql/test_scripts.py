@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.conf import Conf
-from sharkpy.errors import ParseError
-from sharkpy.logical import Distribute, Project, Sort, Step
-from sharkpy.script import DELIMITED_JSON, Script
+from sharkpy.base.errors import ParseError
+from sharkpy.base.settings import Conf
+from sharkpy.plan.logical import Distribute, Project, Sort, Step
+from sharkpy.plan.steps.script import DELIMITED_JSON, Script
 from sharkpy.sql.binder import bind
-from sharkpy.types import INT, STRING, ArrayType, DecimalType
+from sharkpy.values.types import INT, STRING, ArrayType, DecimalType
 from tests.sql.memory_catalog import make_catalog, plan_of
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.expr import ColumnRef, Literal
-from sharkpy.logical import Filter, LogicalPlan, Scan, free_column_ids
-from sharkpy.types import DATE
+from sharkpy.plan.expr import ColumnRef, Literal
+from sharkpy.plan.logical import Filter, LogicalPlan, Scan, free_column_ids
+from sharkpy.values.types import DATE
 from tests.sql.memory_catalog import make_catalog, plan_of
 
 _FOLDER = Path(__file__).parents[2] / "bench" / "queries" / "tpch"

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import sys
 
-from sharkpy.expr import Call, ColumnRef, Expr, Literal
-from sharkpy.tree import held_nodes
-from sharkpy.types import INT, STRING
+from sharkpy.base.tree import held_nodes
+from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal
+from sharkpy.values.types import INT, STRING
 
 A, B, C = (ColumnRef(number, name, INT) for number, name in enumerate("abc"))
 

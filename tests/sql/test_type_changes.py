@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sharkpy.sql.statements.type_changes import can_become
-from sharkpy.type_parser import parse_type
+from sharkpy.values.type_parser import parse_type
 
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal(10,2)", "float", "double")
 

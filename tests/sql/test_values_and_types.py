@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy.expr import Alias
-from sharkpy.logical import Join, Project
+from sharkpy.plan.expr import Alias
+from sharkpy.plan.logical import Join, Project
 from tests.sql.memory_catalog import make_catalog, plan_of
 
 _CATALOG = make_catalog()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.conf import Conf
-from sharkpy.errors import ParseError
+from sharkpy.base.errors import ParseError
+from sharkpy.base.settings import Conf
 from sharkpy.sql.grammar.variables import substitute_variables
 
 CONF = Conf({"hivevar:day": "2024-01-01", "hivevar:where": "ds = '${day}'", "my.key": "7", "hivevar:a": "${b}"})

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sharkpy.base.java import find_java
 from sharkpy.execution.spark.gateway import java_command, logging_properties, pyspark_home
-from sharkpy.java import find_java
 
 START_SECONDS = 90.0
 _CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"

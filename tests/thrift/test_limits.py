@@ -13,7 +13,7 @@ import pytest
 from thrift.transport.TTransport import TTransportException
 
 import sharkpy
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.config import Limits, ServerConfig
 from sharkpy.thrift.server import HiveServer
 from tests.thrift.caller import ERROR, SUCCESS, Caller, State, over_http, over_sasl

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 import sharkpy
-from sharkpy.errors import CancelledError, ExecutionError, ResourceError, StatementTimeoutError
-from sharkpy.result import Result
+from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, StatementTimeoutError
+from sharkpy.session.result import Result
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.operations import Operation, State
-from sharkpy.types import BIGINT, Field, Schema
+from sharkpy.values.types import BIGINT, Field, Schema
 from tests.thrift.caller import ERROR, SUCCESS, Caller, columns_of
 from tests.thrift.conftest import LONG_QUERY, NUMBERS, Serve
 

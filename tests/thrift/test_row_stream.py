@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
-from sharkpy.errors import ExecutionError, ResourceError
+from sharkpy.base.errors import ExecutionError, ResourceError
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.row_stream import RowStream
 

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sharkpy import types as T  # noqa: N812 - a table of types is clearer short
-from sharkpy.type_parser import parse_type
 from sharkpy.udf import registry
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.lower import lower_complete, lower_scalar
+from sharkpy.values import types as T  # noqa: N812 - a table of types is clearer short
+from sharkpy.values.type_parser import parse_type
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?:BD|[LSYDF])?\b)|(?P<string>'(?:[^'\\]|\\.|'')*')"

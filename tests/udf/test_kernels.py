@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError
 from sharkpy.udf.aes import decrypt, encrypt
 from sharkpy.udf.json_path import get_json_object
 from sharkpy.udf.kernels import KERNELS

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy import types as T  # noqa: N812 - a table of types is clearer short
-from sharkpy.errors import BindError, TypeMismatchError, UnsupportedError
-from sharkpy.type_parser import parse_type
+from sharkpy.base.errors import BindError, TypeMismatchError, UnsupportedError
 from sharkpy.udf import registry
 from sharkpy.udf.casts import can_cast, lower_cast
 from sharkpy.udf.connection import prepare_connection
 from sharkpy.udf.java_regex import translate
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.lower import lower_scalar
+from sharkpy.values import types as T  # noqa: N812 - a table of types is clearer short
+from sharkpy.values.type_parser import parse_type
 from tests.udf.hive_expression import lower
 
 OPERATORS = [

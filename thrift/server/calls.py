@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from sharkpy.errors import ExecutionError, UnsupportedError
+from sharkpy.base.errors import ExecutionError, UnsupportedError
 from sharkpy.thrift import metadata, row_sets
 from sharkpy.thrift.open_sessions import OpenSessions
 from sharkpy.thrift.operations import ENDED, LOG_SCHEMA, Operation, log_batch

@@ -6,7 +6,7 @@ import ipaddress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 
 AUTHENTICATIONS = ("none", "nosasl", "password", "ldap", "custom")
 

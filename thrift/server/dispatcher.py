@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from thrift.Thrift import TApplicationException, TMessageType
 
-from sharkpy.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError
 from sharkpy.thrift.calls import CALLS, Calls, RawFetch, failed_status
 from sharkpy.thrift.open_sessions import OpenSessions
 from sharkpy.thrift.operation_page import PATH

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sharkpy.errors import CancelledError, ExecutionError, NotAllowedError, SharkError, StatementTimeoutError
-from sharkpy.restrictions import Restrictions
+from sharkpy.base.errors import CancelledError, ExecutionError, NotAllowedError, SharkError, StatementTimeoutError
+from sharkpy.execution.restrictions import Restrictions
 from sharkpy.thrift.auth import NEEDS_LOGIN
 from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.handles import key_of, matches
@@ -25,7 +25,7 @@ from sharkpy.thrift.wire.bindings import ttypes
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.progress import Progress
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
     from sharkpy.thrift.transport import Client
 
 log = logging.getLogger(__name__)

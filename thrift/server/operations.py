@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sharkpy.errors import CancelledError, ExecutionError, ResourceError, SharkError, StatementTimeoutError
+from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, SharkError, StatementTimeoutError
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.handles import new_identifier
 from sharkpy.thrift.logs import OperationLog
@@ -20,10 +20,10 @@ from sharkpy.thrift.progress import StageBoard
 from sharkpy.thrift.row_stream import RowStream
 from sharkpy.thrift.status import as_shark_error, error_text
 from sharkpy.thrift.wire.bindings import ttypes
-from sharkpy.types import STRING, Field, Schema, arrow_schema
+from sharkpy.values.types import STRING, Field, Schema, arrow_schema
 
 if TYPE_CHECKING:
-    from sharkpy.statement_steps import PreparedStatement
+    from sharkpy.session.prepared_statement import PreparedStatement
 
 State = ttypes.TOperationState
 ENDED = frozenset(

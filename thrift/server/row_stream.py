@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 
 import pyarrow as pa
 
-from sharkpy.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError
 from sharkpy.thrift.config import Limits
 
 

@@ -13,7 +13,7 @@ from sharkpy.thrift.open_sessions import OpenSessions
 from sharkpy.thrift.transport import Listener
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 log = logging.getLogger(__name__)
 _EVERYWHERE = ("0.0.0.0", "::", "")

@@ -7,14 +7,14 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sharkpy.errors import ExecutionError, UnsupportedError
+from sharkpy.base.errors import ExecutionError, UnsupportedError
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.handles import key_of, matches, new_identifier
 from sharkpy.thrift.operations import ENDED, Operation, too_many
 from sharkpy.thrift.wire.bindings import ttypes
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 NEWEST_PROTOCOL = 9
 """V10: what the bindings know."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     BindError,
     CancelledError,
     ColumnNotFoundError,

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sharkpy.errors import UnsupportedError
-from sharkpy.types import (
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.udf.user.function import Column
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -32,7 +33,6 @@ from sharkpy.types import (
     VarcharType,
     to_arrow,
 )
-from sharkpy.udf.user.function import Column
 
 _BYTES = {TINYINT: 1, SMALLINT: 2, INT: 4, BIGINT: 8}
 _INTEGERS: dict[DataType, str] = {BOOLEAN: "booleans", DATE: "dates", TIMESTAMP: "timestamps"}

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sharkpy.errors import BindError, ConfigurationError, ExecutionError, SharkError
-from sharkpy.java import find_java
+from sharkpy.base.errors import BindError, ConfigurationError, ExecutionError, SharkError
+from sharkpy.base.java import find_java
 from sharkpy.udf.java.availability import is_available
 from sharkpy.udf.java.columns import JavaColumns
 from sharkpy.udf.java.hive_calls import CLASSES, MISSING, SOURCE

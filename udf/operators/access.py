@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.errors import InternalError
-from sharkpy.types import INT, INTEGER_TYPES, NULL, ArrayType, DataType, MapType, StructType, is_nested, is_string
+from sharkpy.base.errors import InternalError
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.literals import integer_value
 from sharkpy.udf.operators.operands import both_decimal
 from sharkpy.udf.signatures import Types, converts
+from sharkpy.values.types import (
+    INT,
+    INTEGER_TYPES,
+    NULL,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+    is_nested,
+    is_string,
+)
 
 
 def _element_arguments(types: Types) -> Types | None:

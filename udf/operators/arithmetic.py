@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.errors import InternalError
-from sharkpy.types import (
+from sharkpy.base.errors import InternalError
+from sharkpy.udf import decimals
+from sharkpy.udf.casts import wrap_integer
+from sharkpy.udf.function import Lowering, ScalarFunction
+from sharkpy.udf.literals import is_nonzero_constant
+from sharkpy.udf.operators.operands import both_decimal, numbers
+from sharkpy.udf.signatures import Types, converts, returns, same_as
+from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import (
     BIGINT,
     DATE,
     DOUBLE,
@@ -25,13 +32,6 @@ from sharkpy.types import (
     is_numeric,
     is_string,
 )
-from sharkpy.udf import decimals
-from sharkpy.udf.casts import wrap_integer
-from sharkpy.udf.function import Lowering, ScalarFunction
-from sharkpy.udf.literals import is_nonzero_constant
-from sharkpy.udf.operators.operands import both_decimal, numbers
-from sharkpy.udf.signatures import Types, converts, returns, same_as
-from sharkpy.udf.types_duckdb import duckdb_type
 
 
 def _sum_operands(types: Types) -> Types | None:

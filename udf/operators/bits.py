@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import BIGINT, INT, INTEGER_TYPES, DataType
 from sharkpy.udf.casts import wrap_integer
 from sharkpy.udf.function import ScalarFunction
 from sharkpy.udf.operators.operands import numbers
 from sharkpy.udf.signatures import Types, converts, same_as
+from sharkpy.values.types import BIGINT, INT, INTEGER_TYPES, DataType
 
 
 def _bits(types: Types) -> Types | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import BOOLEAN, DataType, common_type
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
 from sharkpy.udf.signatures import Types, comparable, converts, returns, takes
+from sharkpy.values.types import BOOLEAN, DataType, common_type
 
 
 def _comparison(name: str, operator: str, doc: str, example: str) -> ScalarFunction:

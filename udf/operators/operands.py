@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sharkpy.types import DOUBLE, NULL, DataType, DecimalType, as_decimal, common_type, is_numeric, is_string
 from sharkpy.udf.signatures import Types
+from sharkpy.values.types import DOUBLE, NULL, DataType, DecimalType, as_decimal, common_type, is_numeric, is_string
 
 
 def numbers(types: Types) -> Types | None:

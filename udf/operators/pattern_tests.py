@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.types import BOOLEAN, STRING, DataType
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.patterns import lower_rlike
 from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.values.types import BOOLEAN, STRING, DataType
 
 
 def _like(args: Sequence[str], _types: Types, _result: DataType) -> str:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.types import INT, ArrayType, DataType, StructType
 from sharkpy.udf.function import AggregateFunction, NullPolicy
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.signatures import returns, takes
 from sharkpy.udf.user import vectors
 from sharkpy.udf.user.function import Column, FunctionUse, Routine, Shipped, Types, make_key, routine_name
 from sharkpy.udf.user.python_code import PythonCode, naming, pickled, unpickled
+from sharkpy.values.types import INT, ArrayType, DataType, StructType
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sharkpy.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, DataType
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, DataType
 
 _TYPES: dict[DataType, str] = {
     BOOLEAN: "boolean",

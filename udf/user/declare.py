@@ -16,9 +16,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
-from sharkpy.errors import BindError, SharkError
-from sharkpy.type_parser import parse_columns, parse_type
-from sharkpy.types import (
+from sharkpy.base.errors import BindError, SharkError
+from sharkpy.udf.function import NullPolicy
+from sharkpy.udf.user.relation import TABLE, Kind
+from sharkpy.values.type_parser import parse_columns, parse_type
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -36,8 +38,6 @@ from sharkpy.types import (
     MapType,
     StructType,
 )
-from sharkpy.udf.function import NullPolicy
-from sharkpy.udf.user.relation import TABLE, Kind
 
 TypeLike = str | DataType
 Returns = TypeLike | Mapping[str, TypeLike] | None

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
-from sharkpy.types import DataType
 from sharkpy.udf.function import AggregateFunction, RelationFunction, ScalarFunction, TableFunction
 from sharkpy.udf.literals import integer_value, string_value
+from sharkpy.values.types import DataType
 
 MARK = "@"
 """Between the name and the digest of a key; no name of a function has it."""

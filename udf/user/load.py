@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sharkpy.errors import BindError, SourceError
+from sharkpy.base.errors import BindError, SourceError
 from sharkpy.udf.user.function import UserFunction
 from sharkpy.udf.user.make import user_function
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from sharkpy.errors import BindError
-from sharkpy.types import BINARY
+from sharkpy.base.errors import BindError
 from sharkpy.udf.function import NullPolicy
 from sharkpy.udf.user import declare
 from sharkpy.udf.user.aggregate import PythonAggregate
@@ -19,6 +18,7 @@ from sharkpy.udf.user.python_code import place_of, python_code
 from sharkpy.udf.user.relation import PythonRelation
 from sharkpy.udf.user.scalar import PythonScalar
 from sharkpy.udf.user.table import PythonTable
+from sharkpy.values.types import BINARY
 
 _AGGREGATE_METHODS = ("init", "merge", "finish")
 

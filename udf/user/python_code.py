@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sharkpy.errors import BindError, ExecutionError
+from sharkpy.base.errors import BindError, ExecutionError
 
 RAISED = "38000"
 """SQLSTATE: the exception of an external routine."""

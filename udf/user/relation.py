@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from sharkpy.types import DataType, StructType
 from sharkpy.udf.function import RelationFunction
 from sharkpy.udf.user.function import FunctionUse, Routine, make_key
+from sharkpy.values.types import DataType, StructType
 
 TABLE = "table"
 """The type of a parameter that takes a table or query, as `@sharkpy.table_function("table", "int")` writes it."""

@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.types import INT, DataType, to_arrow
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.signatures import returns, takes
 from sharkpy.udf.user import vectors
 from sharkpy.udf.user.compiled import compile_columns, compile_rows
 from sharkpy.udf.user.function import Column, FunctionUse, Routine, Shipped, Types, make_key, routine_name
 from sharkpy.udf.user.python_code import PythonCode, naming
+from sharkpy.values.types import INT, DataType, to_arrow
 
 FORMS = ("numpy", "arrow", "row")
 """How a function takes its arguments: NumPy arrays, Arrow arrays, or the values of one row."""

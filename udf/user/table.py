@@ -11,12 +11,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sharkpy.types import DataType, StructType
 from sharkpy.udf.function import NullPolicy, TableFunction
 from sharkpy.udf.signatures import takes
 from sharkpy.udf.user import vectors
 from sharkpy.udf.user.function import Column, FunctionUse, Routine, Shipped, UserFunction, make_key
 from sharkpy.udf.user.python_code import PythonCode, naming, wrong_result
+from sharkpy.values.types import DataType, StructType
 
 
 @dataclass(frozen=True, slots=True)

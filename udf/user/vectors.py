@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.types import DataType, to_arrow
 from sharkpy.udf.user.function import Column
 from sharkpy.udf.user.python_code import PythonCode, wrong_result
+from sharkpy.values.types import DataType, to_arrow
 
 
 def python_values(column: Column) -> list[Any]:

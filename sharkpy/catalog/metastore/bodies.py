@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sharkpy.base.errors import BindError, ParseError, UnsupportedError
 from sharkpy.catalog.hive_formats import (
     columns_of_format,
     format_of_classes,
@@ -21,9 +22,8 @@ from sharkpy.catalog.hive_partition import HivePartition, partition_name, partit
 from sharkpy.catalog.metastore.client import Body
 from sharkpy.catalog.model import BucketSpec, Database, StorageFormat, Table, TableKind
 from sharkpy.catalog.serialize import table_from_json, table_to_json
-from sharkpy.errors import BindError, ParseError, UnsupportedError
-from sharkpy.type_parser import parse_type
-from sharkpy.types import Field, Schema
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import Field, Schema
 
 ID_KEY = "shark.table.id"
 FACTS_KEY = "shark.facts"

@@ -9,7 +9,7 @@ from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import StorageFormat, Table
 from sharkpy.catalog.partition_changes import PartitionChanges
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 
 class MetastoreChanges(PartitionChanges):

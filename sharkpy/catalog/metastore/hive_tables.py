@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from sharkpy.base.errors import SharkError, TableNotFoundError, UnsupportedError
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.hive_partition import HivePartition, partition_texts
 from sharkpy.catalog.metastore.bodies import (
@@ -26,7 +27,6 @@ from sharkpy.catalog.metastore.client import Body, MetastoreClient
 from sharkpy.catalog.model import Database, Table
 from sharkpy.catalog.names import DEFAULT_DATABASE
 from sharkpy.catalog.partition_changes import PartitionChanges, read_partitions
-from sharkpy.errors import SharkError, TableNotFoundError, UnsupportedError
 
 Kept = Sequence[tuple[HivePartition, HivePartition]]
 

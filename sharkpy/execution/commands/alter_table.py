@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.settings import RCFILE_SERDE
 from sharkpy.catalog.hive_formats import with_default_serde, with_serde_properties, with_storage_properties
 from sharkpy.catalog.model import StorageFormat, Table
-from sharkpy.commands import AlterPartition, AlterTable, TouchTable
-from sharkpy.conf import RCFILE_SERDE
-from sharkpy.errors import UnsupportedError
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
@@ -19,6 +18,7 @@ from sharkpy.execution.commands.storage import (
     stored_schema,
 )
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.plan.commands import AlterPartition, AlterTable, TouchTable
 
 
 def alter_table(command: AlterTable, session: CommandSession) -> CommandResult:

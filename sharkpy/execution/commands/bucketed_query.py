@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from sharkpy.catalog.model import BucketSpec
 from sharkpy.execution.commands.session import CommandSession
-from sharkpy.expr import SortKey
-from sharkpy.logical import Distribute, LogicalPlan, Sort
-from sharkpy.types import Schema
+from sharkpy.plan.expr import SortKey
+from sharkpy.plan.logical import Distribute, LogicalPlan, Sort
+from sharkpy.values.types import Schema
 
 
 def chosen_buckets(spec: BucketSpec | None, query: LogicalPlan | None, session: CommandSession) -> BucketSpec | None:

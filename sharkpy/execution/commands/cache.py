@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.model import CacheMode
-from sharkpy.commands import CacheTable, ClearCache, UncacheTable
-from sharkpy.errors import UnsupportedError
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import CACHE_PROPERTY
+from sharkpy.plan.commands import CacheTable, ClearCache, UncacheTable
 
 
 def cache_table(command: CacheTable, session: CommandSession) -> CommandResult:

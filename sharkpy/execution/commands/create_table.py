@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+from sharkpy.base.errors import TableExistsError, UnsupportedError
+from sharkpy.base.settings import BLOCK_ROWS, user_name
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.store import TEMPORARY_KINDS, new_table_id
-from sharkpy.commands import CreateTable
-from sharkpy.conf import BLOCK_ROWS, user_name
-from sharkpy.errors import TableExistsError, UnsupportedError
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.partition_insert import write_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
@@ -33,11 +32,12 @@ from sharkpy.execution.commands.writes.staging import discard_staging, new_stagi
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.tasks.row_buckets import bucketing
-from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stage import BlockSink, FileSink
+from sharkpy.plan.commands import CreateTable
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 
 def create_table(command: CreateTable, session: CommandSession) -> CommandResult:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from sharkpy.base.errors import SourceError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_statistics import TableStatistics
-from sharkpy.errors import SourceError
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.tables.analyzed import all_partitions_statistics, content_of, table_statistics
 from sharkpy.execution.tables.table_files import table_files

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
+from sharkpy.base.settings import user_name
 from sharkpy.catalog.names import DEFAULT_DATABASE
-from sharkpy.commands import AlterDatabase, CreateDatabase, DropDatabase, UseDatabase
-from sharkpy.conf import user_name
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
+from sharkpy.plan.commands import AlterDatabase, CreateDatabase, DropDatabase, UseDatabase
 from sharkpy.sources.layout import local_path
 
 

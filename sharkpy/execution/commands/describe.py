@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
-from sharkpy.commands import DescribeDatabase, DescribeQuery, DescribeTable
 from sharkpy.execution.commands.describe_column import column_rows
 from sharkpy.execution.commands.describe_details import (
     BLANK,
@@ -21,7 +20,8 @@ from sharkpy.execution.commands.partition_spec import the_partition
 from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.table_facts import file_statistics, memory_statistics, table_facts
-from sharkpy.types import Schema
+from sharkpy.plan.commands import DescribeDatabase, DescribeQuery, DescribeTable
+from sharkpy.values.types import Schema
 
 _COLUMNS = ("col_name", "data_type", "comment")
 

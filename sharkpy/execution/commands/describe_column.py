@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.table_statistics import ColumnStatistics
-from sharkpy.commands import DescribeTable
 from sharkpy.execution.commands.current_statistics import current_statistics
 from sharkpy.execution.commands.describe_details import Row
 from sharkpy.execution.commands.session import CommandSession
+from sharkpy.plan.commands import DescribeTable
 from sharkpy.sql.statements.bind_describe import type_at
-from sharkpy.types import DataType, StructType
+from sharkpy.values.types import DataType, StructType
 
 _DESERIALIZED = "from deserializer"
 

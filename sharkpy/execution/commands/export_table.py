@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from sharkpy.base.errors import BindError, SourceError, UnsupportedError
 from sharkpy.catalog.hive_partition import HivePartition, partition_name, partition_values
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.serialize import table_from_json, table_to_json
 from sharkpy.catalog.store import new_table_id
-from sharkpy.commands import ExportTable, ImportTable
-from sharkpy.errors import BindError, SourceError, UnsupportedError
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
@@ -26,6 +25,7 @@ from sharkpy.execution.commands.writes.staging import new_staging, table_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.tables.table_files import table_files
+from sharkpy.plan.commands import ExportTable, ImportTable
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
 

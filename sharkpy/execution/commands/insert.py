@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sharkpy.commands import Insert, InsertDirectory, MultiInsert
-from sharkpy.conf import BLOCK_ROWS
-from sharkpy.errors import BindError, UnsupportedError
+from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.execution.commands.bucketed_query import bucketed_query
 from sharkpy.execution.commands.partition_insert import has_partition, stage_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
@@ -21,12 +20,13 @@ from sharkpy.execution.commands.writes.staging import while_known
 from sharkpy.execution.commands.writes.table_blocks import TableBlocks
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.tasks.row_buckets import bucketing
-from sharkpy.logical import LogicalPlan
 from sharkpy.physical.stage import BlockSink, FileSink
-from sharkpy.types import Field, Schema
+from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.values.types import Field, Schema
 
 if TYPE_CHECKING:
-    from sharkpy.query_snapshot import QuerySnapshot
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 
 def insert(command: Insert | InsertDirectory, session: CommandSession) -> CommandResult:

@@ -7,10 +7,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from sharkpy.base.errors import BindError, SourceError
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
-from sharkpy.commands import Insert, LoadData
-from sharkpy.errors import BindError, SourceError
 from sharkpy.execution.commands.insert import insert
 from sharkpy.execution.commands.partition_spec import spec_name
 from sharkpy.execution.commands.result import NOTHING, CommandResult
@@ -19,11 +18,12 @@ from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, p
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles, table_folder
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import Scan
+from sharkpy.plan.commands import Insert, LoadData
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import Scan
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 
 def load_data(command: LoadData, session: CommandSession) -> CommandResult:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base.settings import MAX_DYNAMIC_PARTITIONS, MAX_TASK_PARTITIONS
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
-from sharkpy.commands import Insert, PartitionSpec
-from sharkpy.conf import MAX_DYNAMIC_PARTITIONS, MAX_TASK_PARTITIONS
 from sharkpy.execution.commands.partition_spec import matching_spec, spec_name
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import stored_query
@@ -18,14 +17,15 @@ from sharkpy.execution.commands.writes.publish import StagedWrite
 from sharkpy.execution.commands.writes.staging import table_staging, while_known
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.tasks.partitioned_files import too_many_partitions
-from sharkpy.expr import SortKey
-from sharkpy.logical import LogicalPlan, Sort
 from sharkpy.physical.stage import FileSink
+from sharkpy.plan.commands import Insert, PartitionSpec
+from sharkpy.plan.expr import SortKey
+from sharkpy.plan.logical import LogicalPlan, Sort
 from sharkpy.sources import layout
-from sharkpy.types import STRING, Schema
+from sharkpy.values.types import STRING, Schema
 
 if TYPE_CHECKING:
-    from sharkpy.query_snapshot import QuerySnapshot
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 
 def has_partition(command: Insert, session: CommandSession) -> bool:

@@ -6,15 +6,15 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sharkpy.base.errors import BindError, TypeMismatchError
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, HivePartition, partition_name
 from sharkpy.catalog.model import Table
-from sharkpy.commands import PartitionFilter, PartitionSpec
-from sharkpy.errors import BindError, TypeMismatchError
 from sharkpy.execution.commands.session import CommandSession
-from sharkpy.expr import Alias, Cast, string_literal
-from sharkpy.logical import Project, Values
+from sharkpy.plan.commands import PartitionFilter, PartitionSpec
+from sharkpy.plan.expr import Alias, Cast, string_literal
+from sharkpy.plan.logical import Project, Values
 from sharkpy.sources.partition_values import single_value, typed_values
-from sharkpy.types import INTEGER_TYPES, STRING, DataType
+from sharkpy.values.types import INTEGER_TYPES, STRING, DataType
 
 NOT_FOUND = "42S02"
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {

@@ -6,15 +6,9 @@ import dataclasses
 from contextlib import suppress
 from pathlib import Path
 
+from sharkpy.base.errors import BindError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.commands import (
-    AddPartitions,
-    DropPartitions,
-    ExchangePartition,
-    RenamePartition,
-)
-from sharkpy.errors import BindError
 from sharkpy.execution.commands.partition_spec import (
     matching_filter,
     matching_spec,
@@ -26,6 +20,12 @@ from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import managed_folder
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.plan.commands import (
+    AddPartitions,
+    DropPartitions,
+    ExchangePartition,
+    RenamePartition,
+)
 from sharkpy.sources.failures import io_error
 
 _EXISTS = "42710"

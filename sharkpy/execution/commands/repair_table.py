@@ -9,10 +9,10 @@ from pathlib import Path
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, partition_name, unescape
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.partition_changes import PartitionChanges
-from sharkpy.commands import RepairTable
 from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.plan.commands import RepairTable
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.partition_values import single_value
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sharkpy.commands import AddResources, DeleteResources, ListResources
-from sharkpy.errors import SourceError, UnsupportedError
+from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.execution.commands.result import CommandResult, done, text_rows
 from sharkpy.execution.commands.session import CommandSession
+from sharkpy.plan.commands import AddResources, DeleteResources, ListResources
 from sharkpy.sources.layout import local_path
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.types import STRING, Field, Schema, arrow_schema
+from sharkpy.values.types import STRING, Field, Schema, arrow_schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sharkpy.base.errors import ExecutionError, TableChangedError
 from sharkpy.catalog.hive_partition import partition_name
 from sharkpy.catalog.model import Table
-from sharkpy.commands import ChangeRows, Insert
-from sharkpy.errors import ExecutionError, TableChangedError
 from sharkpy.execution.commands.insert import stage
 from sharkpy.execution.commands.partition_insert import write_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
@@ -17,10 +16,11 @@ from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, p
 from sharkpy.execution.commands.writes.staging import table_staging, while_known
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.commands.writes.unchanged import Unchanged
-from sharkpy.expr import Call, Cast, ColumnRef, Expr, conjunction, disjunction, string_literal
-from sharkpy.logical import Filter, LogicalPlan
+from sharkpy.plan.commands import ChangeRows, Insert
+from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, conjunction, disjunction, string_literal
+from sharkpy.plan.logical import Filter, LogicalPlan
 from sharkpy.sources import layout
-from sharkpy.types import BOOLEAN
+from sharkpy.values.types import BOOLEAN
 
 _ATTEMPTS = 5
 _MOST_NAMED = 500

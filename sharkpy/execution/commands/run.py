@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sharkpy import commands
-from sharkpy.errors import UnsupportedError
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.execution.commands.alter_table import alter_partition, alter_table, touch_table
 from sharkpy.execution.commands.analyze_table import analyze_table
 from sharkpy.execution.commands.cache import cache_table, clear_cache, uncache_table
@@ -14,7 +13,6 @@ from sharkpy.execution.commands.create_table import create_table
 from sharkpy.execution.commands.databases import alter_database, create_database, drop_database, use_database
 from sharkpy.execution.commands.describe import describe_database, describe_query, describe_table
 from sharkpy.execution.commands.export_table import export_table, import_table
-from sharkpy.execution.commands.functions import describe_function, show_functions
 from sharkpy.execution.commands.insert import insert, multi_insert
 from sharkpy.execution.commands.load_data import load_data
 from sharkpy.execution.commands.partitions import (
@@ -39,6 +37,7 @@ from sharkpy.execution.commands.show import (
     show_tables,
 )
 from sharkpy.execution.commands.show_create_table import show_create_database, show_create_table
+from sharkpy.execution.commands.show_functions import describe_function, show_functions
 from sharkpy.execution.commands.show_partitions import show_partitions
 from sharkpy.execution.commands.tables import create_view, drop_table, rename_table, set_table_properties
 from sharkpy.execution.commands.truncate import truncate_table
@@ -50,6 +49,7 @@ from sharkpy.execution.commands.user_functions import (
     drop_macro,
     reload_functions,
 )
+from sharkpy.plan import commands
 
 
 def _explain(command: commands.Explain, session: CommandSession) -> CommandResult:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.store import Catalog
-from sharkpy.commands import Explain, GenerateTable
-from sharkpy.conf import Conf
 from sharkpy.execution.commands.result import CommandResult
-from sharkpy.logical import LogicalPlan
+from sharkpy.execution.restrictions import Restrictions
 from sharkpy.physical.stage import BlockSink, FileSink
-from sharkpy.restrictions import Restrictions
+from sharkpy.plan.commands import Explain, GenerateTable
+from sharkpy.plan.logical import LogicalPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.columnar.statistics import BlockStatistics
     from sharkpy.execution.tables.cache import TableCache
-    from sharkpy.query_snapshot import QuerySnapshot
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 
 class CommandSession(Protocol):

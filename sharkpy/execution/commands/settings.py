@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sharkpy.commands import ResetConf, SetConf
-from sharkpy.conf import SETTINGS
+from sharkpy.base.settings import SETTINGS
 from sharkpy.execution.commands.result import NOTHING, CommandResult, text_rows
 from sharkpy.execution.commands.session import CommandSession
+from sharkpy.plan.commands import ResetConf, SetConf
 from sharkpy.sql.grammar.variables import variable
 
 

@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.store import new_table_id
-from sharkpy.conf import BLOCK_ROWS
-from sharkpy.errors import UnsupportedError
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import CACHE_PROPERTY, stored_type
 from sharkpy.execution.tables.lineage import is_repeatable
-from sharkpy.expr import SUBQUERIES, Alias, ColumnRef, Literal, column_ids
-from sharkpy.logical import Distribute, Filter, LogicalPlan, Project, Scan, Sort, Step, Values, with_source
 from sharkpy.physical.stage import BlockSink
-from sharkpy.types import NULL, Field, Schema, is_interval
+from sharkpy.plan.expr import SUBQUERIES, Alias, ColumnRef, Literal, column_ids
+from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Scan, Sort, Step, Values, with_source
+from sharkpy.values.types import NULL, Field, Schema, is_interval
 
 if TYPE_CHECKING:
-    from sharkpy.query_snapshot import QuerySnapshot
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 Resolve = Callable[[LogicalPlan], LogicalPlan]
 """From a query over SharedRows to one that can be planned."""

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from sharkpy.base.settings import SETTINGS
 from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.store import TEMPORARY_KINDS
-from sharkpy.commands import (
+from sharkpy.execution.commands.current_statistics import current_statistics
+from sharkpy.execution.commands.partition_spec import the_partition
+from sharkpy.execution.commands.result import CommandResult, table_of, text_rows
+from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.commands.table_facts import memory_statistics, schema_tree, table_facts
+from sharkpy.plan.commands import (
     ShowColumns,
     ShowConf,
     ShowDatabases,
@@ -13,13 +19,7 @@ from sharkpy.commands import (
     ShowTableProperties,
     ShowTables,
 )
-from sharkpy.conf import SETTINGS
-from sharkpy.execution.commands.current_statistics import current_statistics
-from sharkpy.execution.commands.partition_spec import the_partition
-from sharkpy.execution.commands.result import CommandResult, table_of, text_rows
-from sharkpy.execution.commands.session import CommandSession
-from sharkpy.execution.commands.table_facts import memory_statistics, schema_tree, table_facts
-from sharkpy.types import BOOLEAN, STRING, Field, Schema
+from sharkpy.values.types import BOOLEAN, STRING, Field, Schema
 
 _EXTENDED = Schema(
     (Field("database", STRING), Field("tableName", STRING), Field("isTemporary", BOOLEAN), Field("information", STRING))

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from sharkpy.catalog.hive_formats import LAZY_SIMPLE, SERDE_KEY, container_of, has_default_serde, serde_of
 from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, Table, TableKind
 from sharkpy.catalog.serialize import type_text
-from sharkpy.commands import ShowCreateDatabase, ShowCreateTable
 from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.execution.commands.session import CommandSession
-from sharkpy.types import Field
+from sharkpy.plan.commands import ShowCreateDatabase, ShowCreateTable
+from sharkpy.values.types import Field
 
 _CLAUSES = (
     ("field.delim", "FIELDS TERMINATED BY"),

@@ -7,14 +7,14 @@ from typing import cast
 
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
-from sharkpy.commands import ShowPartitions
 from sharkpy.execution.commands.partition_spec import matching_spec
 from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.execution.commands.session import CommandSession
-from sharkpy.expr import Literal, PythonValue
-from sharkpy.logical import LogicalPlan, Values
+from sharkpy.plan.commands import ShowPartitions
+from sharkpy.plan.expr import Literal, PythonValue
+from sharkpy.plan.logical import LogicalPlan, Values
 from sharkpy.sources.partition_values import typed_values
-from sharkpy.types import STRING
+from sharkpy.values.types import STRING
 
 
 def show_partitions(command: ShowPartitions, session: CommandSession) -> CommandResult:

@@ -6,27 +6,23 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+from sharkpy.base.errors import BindError, ConfigurationError, UnsupportedError
+from sharkpy.base.settings import (
+    CACHE_CHECK_NAME,
+    DEFAULT_FORMAT,
+    RCFILE_SERDE,
+    Conf,
+)
 from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
 from sharkpy.catalog.hive_formats import WORDS, format_of_word, with_default_serde, with_storage_properties
 from sharkpy.catalog.model import CacheMode, StorageFormat, TableKind
 from sharkpy.catalog.shared_folders import require_own_folder
-from sharkpy.conf import (
-    CACHE_CHECK_NAME,
-    COMPRESS_OUTPUT,
-    DEFAULT_FORMAT,
-    OUTPUT_CODEC,
-    OUTPUT_COMPRESSION_TYPE,
-    RCFILE_SERDE,
-    TEXT_TORN,
-    Conf,
-)
-from sharkpy.errors import BindError, ConfigurationError, UnsupportedError
 from sharkpy.execution.commands.session import CommandSession
-from sharkpy.expr import Alias, Cast
-from sharkpy.logical import LogicalPlan, Project
+from sharkpy.plan.expr import Alias, Cast
+from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sources import layout
 from sharkpy.sources.registry import source
-from sharkpy.types import NULL, STRING, ArrayType, DataType, MapType, Schema, StructType, is_interval
+from sharkpy.values.types import NULL, STRING, ArrayType, DataType, MapType, Schema, StructType, is_interval
 
 Properties = tuple[tuple[str, str], ...]
 CACHE_PROPERTY = "shark.cache"
@@ -88,13 +84,6 @@ def storage_format(
     return with_storage_properties(storage, properties)
 
 
-def with_output_settings(properties: Properties, conf: Conf) -> Properties:
-    """What is written by a session: its codec, and whether text may be torn."""
-    told = (OUTPUT_CODEC, OUTPUT_COMPRESSION_TYPE) if conf.value(COMPRESS_OUTPUT) else ()
-    torn = ((TEXT_TORN.key, "true"),) if conf.value(TEXT_TORN) else ()
-    return (*properties, *((setting.key, conf.value(setting)) for setting in told), *torn)
-
-
 def managed_folder(location: str, kind: TableKind, session: CommandSession) -> str:
     """The path of a LOCATION that the session may use. What is in a managed table's folder goes with the table:
     BindError where that would be the warehouse too.
@@ -148,7 +137,7 @@ def stored_query(query: LogicalPlan, schema: Schema) -> LogicalPlan:
 
 def used_ids(plan: LogicalPlan) -> set[int]:
     """Column ids that occur anywhere in `plan`, its subqueries included."""
-    from sharkpy.expr import SUBQUERIES
+    from sharkpy.plan.expr import SUBQUERIES
 
     found: set[int] = set()
     for node in plan.walk():

@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sharkpy.base.errors import SourceError
 from sharkpy.catalog.cache_policy import PolicyKind
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.errors import SourceError
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.tables.table_files import table_files
 

@@ -6,13 +6,12 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
+from sharkpy.base.settings import user_name
 from sharkpy.catalog.hive_formats import with_storage_properties
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.trash import discard
-from sharkpy.commands import CreateView, DropTable, RenameTable, SetTableProperties
-from sharkpy.conf import user_name
-from sharkpy.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import (
@@ -22,6 +21,7 @@ from sharkpy.execution.commands.storage import (
     managed_folder,
     stored_schema,
 )
+from sharkpy.plan.commands import CreateView, DropTable, RenameTable, SetTableProperties
 from sharkpy.sources.failures import io_error
 
 if TYPE_CHECKING:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from sharkpy.base.errors import BindError
 from sharkpy.catalog.model import TableKind
-from sharkpy.commands import TruncateTable
-from sharkpy.errors import BindError
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
@@ -13,6 +12,7 @@ from sharkpy.execution.commands.writes.staging import table_staging
 from sharkpy.execution.commands.writes.table_blocks import TableBlocks
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
+from sharkpy.plan.commands import TruncateTable
 from sharkpy.sources import layout
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 
+from sharkpy.base.errors import BindError, UnsupportedError, did_you_mean
 from sharkpy.catalog.table_statistics import ColumnStatistics, TableStatistics
-from sharkpy.commands import UpdateStatistics
-from sharkpy.errors import BindError, UnsupportedError, did_you_mean
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.tables.analyzed import content_of, mark_of
 from sharkpy.execution.tables.table_files import table_files
+from sharkpy.plan.commands import UpdateStatistics
 from sharkpy.sources.layout import DataFile
 
 Figures = Mapping[str, tuple[str, Callable[[str], object]]]

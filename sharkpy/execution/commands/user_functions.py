@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sharkpy.catalog.functions import CatalogFunction, FunctionEntry, Macro, not_found
-from sharkpy.commands import CreateFunction, CreateMacro, DropFunction, DropMacro, ReloadFunctions
-from sharkpy.errors import did_you_mean
+from sharkpy.base.errors import did_you_mean
+from sharkpy.catalog.function_catalog import CatalogFunction, FunctionEntry, Macro, not_found
 from sharkpy.execution.commands.resources import resource_path
 from sharkpy.execution.commands.result import CommandResult, done
 from sharkpy.execution.commands.session import CommandSession
+from sharkpy.plan.commands import CreateFunction, CreateMacro, DropFunction, DropMacro, ReloadFunctions
 
 
 def create_function(command: CreateFunction, session: CommandSession) -> CommandResult:

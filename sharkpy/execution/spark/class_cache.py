@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from sharkpy.java import Java
+from sharkpy.base.java import Java
 
 FIRST_WITH_AOT = 25
 _log = logging.getLogger("sharkpy")

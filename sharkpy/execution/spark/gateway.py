@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.java import Java
 from sharkpy.execution.spark.class_cache import ClassCache, find_class_cache, is_training
-from sharkpy.java import Java
 
 START_TIMEOUT_SECONDS = 120.0
 EXIT_SECONDS = 10.0

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.errors import CancelledError, ExecutionError, InternalError, SharkError, WorkersLostError
+from sharkpy.base.errors import CancelledError, ExecutionError, InternalError, SharkError, WorkersLostError
 from sharkpy.execution.spark.lost import is_lost, lost_spark
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool, SparkPools
 from sharkpy.execution.spark.start import TASK_ATTEMPTS, SparkHandle

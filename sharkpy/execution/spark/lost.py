@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sharkpy.errors import SparkLostError
+from sharkpy.base.errors import SparkLostError
 
 _OF_PY4J = ("Py4JError", "Py4JNetworkError")
 

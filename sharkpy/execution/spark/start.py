@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.java import find_java
 from sharkpy.execution.spark.gateway import JvmProcess, pyspark_home, start_jvm
 from sharkpy.execution.workers.shipping import EXPECTED, expected_versions, package_zip
-from sharkpy.java import find_java
 
 TASK_ATTEMPTS = 4
 _MAX_SOCKET_DIR = 60

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.cancellation import check_cancelled, submit
+from sharkpy.base.cancellation import check_cancelled, submit
+from sharkpy.base.errors import CorruptionError, WorkersLostError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import CorruptionError, WorkersLostError
 from sharkpy.execution.blas_threads import one_blas_thread
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool

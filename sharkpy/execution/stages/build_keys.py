@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sharkpy.columnar.key_bits import key_bits
-from sharkpy.expr import Alias, ColumnRef, Expr, PythonValue
 from sharkpy.physical.distribution import SinglePartitioning
 from sharkpy.physical.learned_filters import KeyValues
 from sharkpy.physical.operators import ExchangeRead, Project
 from sharkpy.physical.plan import column_name
 from sharkpy.physical.stage import ResultSink
 from sharkpy.physical.stages import lower_stage
-from sharkpy.types import NULL, is_nested
+from sharkpy.plan.expr import Alias, ColumnRef, Expr, PythonValue
+from sharkpy.values.types import NULL, is_nested
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

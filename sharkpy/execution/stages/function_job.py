@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.errors import InternalError, WorkersLostError
+from sharkpy.base.errors import InternalError, WorkersLostError
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
 from sharkpy.execution.stages.task_job import TaskJob

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sharkpy.cancellation import Cancellation, current_cancellation
+from sharkpy.base.cancellation import Cancellation, current_cancellation
+from sharkpy.base.errors import CorruptionError, ResourceError, SharkError, WorkersLostError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import CorruptionError, ResourceError, SharkError, WorkersLostError
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.jobs import SparkJobs
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool

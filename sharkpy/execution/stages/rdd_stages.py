@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.errors import CorruptionError, UnsupportedError, WorkersLostError
+from sharkpy.base.errors import CorruptionError, UnsupportedError, WorkersLostError
 from sharkpy.execution.spark.jobs import payload_batches
 from sharkpy.execution.stages.exchange import ExchangeOutput, run_map_stage
 from sharkpy.execution.stages.query_run import QueryRun

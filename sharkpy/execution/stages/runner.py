@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from sharkpy import conf as settings
-from sharkpy.cancellation import Cancellation
-from sharkpy.conf import Conf
+from sharkpy.base import settings
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.settings import Conf
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
 from sharkpy.execution.stages.build_keys import first_keys
@@ -22,7 +22,6 @@ from sharkpy.execution.stages.stage_rdd import PreparedStage
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tasks.buckets import bucket_count
 from sharkpy.execution.tasks.report import BlockResult, FileResult
-from sharkpy.expr import Expr
 from sharkpy.physical.co_partition import spared_exchanges
 from sharkpy.physical.distribution import (
     BroadcastPartitioning,
@@ -42,6 +41,7 @@ from sharkpy.physical.planned_decisions import planned_decisions
 from sharkpy.physical.range_bounds import SAMPLE_ROWS, range_bounds, sample_plan
 from sharkpy.physical.stage import ResultSink, StageSink
 from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange, replace_node, replan, sink_of
+from sharkpy.plan.expr import Expr
 
 
 class Runner:
@@ -256,7 +256,7 @@ class Runner:
         stage = replace(stage, program=replace(stage.program, sql=sampled), label=f"Sample for {exchange.label}")
         batches = list(self.stages.batches(stage))
         if not batches:
-            from sharkpy.types import arrow_schema
+            from sharkpy.values.types import arrow_schema
 
             return arrow_schema(stage.program.output).empty_table()
         return pa.Table.from_batches(batches)

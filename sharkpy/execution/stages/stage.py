@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from sharkpy.errors import UnsupportedError
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.physical.distribution import DealtBuckets
 from sharkpy.physical.operators import GivenScan
 from sharkpy.physical.stage import BroadcastColumns, StageProgram, TaskInput
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sharkpy.execution.tasks.inputs import TaskData
     from sharkpy.execution.tasks.report import TaskReport
     from sharkpy.execution.workers.connection import ConnectionSettings
-    from sharkpy.given_rows import GivenRows
     from sharkpy.physical.plan import PhysicalPlan
+    from sharkpy.plan.given_rows import GivenRows
 
 Payloads = Mapping[int, Sequence["pa.Buffer"]]
 """What exchanges bring to a task, by the exchange's id."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from sharkpy.errors import InternalError
+from sharkpy.base.errors import InternalError
 from sharkpy.execution.spark.jobs import SparkJobs
 from sharkpy.execution.stages.exchange import (
     ExchangeInput,
@@ -22,7 +22,7 @@ from sharkpy.execution.tasks.failure import as_shark_error
 from sharkpy.execution.workers.broadcast import BroadcastSource, broadcast_table, drop_broadcast, send_broadcast
 from sharkpy.physical.distribution import ExchangeStatistics
 from sharkpy.physical.stage import BroadcastColumns, ExchangeColumns
-from sharkpy.types import Schema, arrow_schema
+from sharkpy.values.types import Schema, arrow_schema
 
 
 class StageOutputs:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sharkpy import conf as settings
+from sharkpy.base import settings
+from sharkpy.base.errors import ExecutionError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import ExecutionError
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskData
 from sharkpy.execution.tasks.report import TaskReport
 from sharkpy.execution.workers.connection import ConnectionSettings

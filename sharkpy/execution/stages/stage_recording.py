@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sharkpy import conf as settings
-from sharkpy.conf import Conf
-from sharkpy.errors import CancelledError, SharkError
+from sharkpy.base import settings
+from sharkpy.base.errors import CancelledError, SharkError
+from sharkpy.base.settings import Conf
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.stages.stage import Payloads, Stage, StageObserver, Unobserved
 from sharkpy.execution.stages.stage_record import StageContent, StageFacts, StageRecord, new_folder, outcome

@@ -17,7 +17,7 @@ from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task
 from sharkpy.execution.workers.connection import ConnectionPool
 from sharkpy.physical.stage import BlockSink, FileSink, ResultSink
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sharkpy.cancellation import Cancellation
-from sharkpy.conf import Conf
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.settings import Conf
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
 from sharkpy.execution.stages.build_keys import key_values
@@ -23,13 +23,13 @@ from sharkpy.execution.stages.stage_outputs import StageOutputs
 from sharkpy.execution.stages.stage_recording import stage_observer
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.physical.distribution import ExchangeStatistics
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.stage_rdd import PreparedStage
-    from sharkpy.expr import Expr
     from sharkpy.physical.learned_filters import KeyValues
     from sharkpy.physical.operators import ExchangeRead
+    from sharkpy.plan.expr import Expr
 
 
 class StageRunner:

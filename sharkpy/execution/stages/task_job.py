@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 
-from sharkpy.cancellation import Cancellation, current_cancellation
-from sharkpy.errors import SharkError
+from sharkpy.base.cancellation import Cancellation, current_cancellation
+from sharkpy.base.errors import SharkError
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.pools import Pool
 from sharkpy.execution.stages.query_run import new_group

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from sharkpy import conf as settings
-from sharkpy.cancellation import checked, submit
+from sharkpy.base import settings
+from sharkpy.base.cancellation import checked, submit
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec, StorageFormat
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import BlockStatistics
 from sharkpy.columnar.store_folder import sync_directory, sync_file
-from sharkpy.conf import Conf
 from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.sources.file_splits import by_form
 from sharkpy.sources.layout import DataFile
@@ -24,7 +24,7 @@ from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.read_split import read_split_coded
 from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.columnar.store import BlockStore

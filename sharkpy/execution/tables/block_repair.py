@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from sharkpy import conf as settings
-from sharkpy.cancellation import submit
+from sharkpy.base import settings
+from sharkpy.base.cancellation import submit
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.store import BlockStore
 from sharkpy.columnar.version import TableVersion
-from sharkpy.conf import Conf
 from sharkpy.execution.tasks.block_rebuild import BlockRebuilder, Siblings, siblings
 
 _WRITE_THREADS = 4

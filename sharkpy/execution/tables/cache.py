@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from sharkpy.cancellation import held, submit
+from sharkpy.base.cancellation import held, submit
 from sharkpy.catalog.cache_policy import PolicyKind
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import CacheMode, Table
@@ -20,7 +20,7 @@ from sharkpy.execution.tables.lineage import Contents, Lineage
 from sharkpy.execution.tables.repair import TableRepair
 from sharkpy.execution.tables.table_files import table_files
 from sharkpy.execution.tables.versions import TableVersions
-from sharkpy.logical import LogicalPlan
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 

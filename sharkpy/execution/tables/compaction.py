@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from sharkpy import conf as settings
+from sharkpy.base import settings
+from sharkpy.base.settings import Conf
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import BlockStatistics
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.columnar.version import Origins, TableVersion
-from sharkpy.conf import Conf
-from sharkpy.types import arrow_schema
+from sharkpy.values.types import arrow_schema
 
 _SMALL = 2
 """A block is small with less than so great a part (1 / _SMALL) of a full block's rows."""

@@ -7,11 +7,11 @@ import dataclasses
 import hashlib
 from pathlib import Path
 
+from sharkpy.base.errors import CorruptionError, ExecutionError
 from sharkpy.catalog.model import CacheMode, Table
 from sharkpy.columnar.folder_use import FolderUse
 from sharkpy.columnar.store_folder import storage_error
 from sharkpy.columnar.version import TableVersion, VersionStore
-from sharkpy.errors import CorruptionError, ExecutionError
 from sharkpy.execution.tables.entry import Entry, is_blocks_alone
 from sharkpy.execution.tasks.row_buckets import hash_id
 

@@ -8,13 +8,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from sharkpy.base.errors import ExecutionError
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.folder_use import FolderUse
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion
-from sharkpy.conf import Conf
-from sharkpy.errors import ExecutionError
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 

@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from sharkpy.base.settings import Conf
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion
-from sharkpy.conf import Conf
-from sharkpy.expr import Call
-from sharkpy.logical import Given, LogicalPlan
-from sharkpy.optimizer.functions import is_deterministic_function
+from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.physical.operators import BlockScan, Filter, Project
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.stage import BlockSink
+from sharkpy.plan.expr import Call
+from sharkpy.plan.logical import Given, LogicalPlan
 
 if TYPE_CHECKING:
     from sharkpy.execution.tasks.report import BlockResult

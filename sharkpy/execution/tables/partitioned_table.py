@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from sharkpy.base.settings import SPLIT_BYTES, Conf
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
-from sharkpy.conf import SPLIT_BYTES, Conf
 from sharkpy.execution.tables.cache import TableCache
 from sharkpy.execution.tables.table_files import table_files
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead

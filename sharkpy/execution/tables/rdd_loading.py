@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sharkpy import conf as settings
+from sharkpy.base import settings
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec
-from sharkpy.conf import Conf
 from sharkpy.execution.stages.stage import Stage
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tables.block_loading import LoadedBlock
@@ -16,7 +16,7 @@ from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.physical.stage import BlockSink, FileColumns, StageProgram, TaskInput
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.execution.engine import Engine

@@ -7,21 +7,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from sharkpy.cancellation import check_cancelled, held, submit
+from sharkpy.base.cancellation import check_cancelled, held, submit
+from sharkpy.base.errors import CancelledError, CorruptionError, ResourceError, SharkError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import CancelledError, CorruptionError, ResourceError, SharkError
 from sharkpy.execution.stages.runner import Runner
 from sharkpy.execution.tables.lineage import Contents, Lineage, Piece, Recipe
 from sharkpy.execution.tasks.block_rebuild import hopeless
 from sharkpy.execution.tasks.report import BlockResult
 from sharkpy.execution.tasks.row_checksum import total_checksum
-from sharkpy.types import ArrayType, DataType, DoubleType, FloatType, MapType, Schema, StructType
+from sharkpy.values.types import ArrayType, DataType, DoubleType, FloatType, MapType, Schema, StructType
 
 if TYPE_CHECKING:
     from sharkpy.columnar.store import BlockStore
     from sharkpy.execution.engine import Engine
-    from sharkpy.logical import LogicalPlan
     from sharkpy.physical.plan import PhysicalPlan
+    from sharkpy.plan.logical import LogicalPlan
 
 _RECIPES_AT_ONCE = 4
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sharkpy.cancellation import held
+from sharkpy.base.cancellation import held
+from sharkpy.base.errors import BlocksReplacedError, InternalError
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion
-from sharkpy.errors import BlocksReplacedError, InternalError
 from sharkpy.execution.tables.block_repair import rebuild_blocks
 from sharkpy.execution.tables.entry import CacheHost, Entry, is_blocks_alone
 from sharkpy.execution.tables.lineage import Contents, Lineage, Recipe, pieces_of
@@ -17,7 +17,7 @@ from sharkpy.execution.tables.recipe_repair import RecipeRepair
 from sharkpy.execution.tables.table_files import table_files
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.execution.tasks.report import BlockResult
-from sharkpy.logical import LogicalPlan, Scan
+from sharkpy.plan.logical import LogicalPlan, Scan
 
 if TYPE_CHECKING:
     from sharkpy.execution.engine import Engine as SparkEngine

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base.errors import ExecutionError
+from sharkpy.base.settings import DRIVER_LOAD_BYTES
 from sharkpy.catalog.model import BucketSpec, Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion
-from sharkpy.conf import DRIVER_LOAD_BYTES
-from sharkpy.errors import ExecutionError
 from sharkpy.execution.tables.block_loading import BlockLoader, DriverLoader, LoadedBlock, loading_splits
 from sharkpy.execution.tables.durable import durable_dir, find_durable, publish_durably
 from sharkpy.execution.tables.entry import CacheHost, Entry, blocks_with_origins

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sharkpy.cancellation import check_cancelled, checked
+from sharkpy.base.cancellation import check_cancelled, checked
+from sharkpy.base.errors import CancelledError, CorruptionError, ResourceError, SharkError
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion
-from sharkpy.errors import CancelledError, CorruptionError, ResourceError, SharkError
 from sharkpy.execution.tasks.origins import split_of
 from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.read_split import read_split, read_split_coded
-from sharkpy.types import Schema, arrow_schema
+from sharkpy.values.types import Schema, arrow_schema
 
 Siblings = tuple[Origins, tuple[BlockHandle, ...]]
 """Blocks that share their origins, in order: together they hold the rows of these."""

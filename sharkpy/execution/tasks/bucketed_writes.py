@@ -12,7 +12,7 @@ from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.execution.tasks.row_buckets import split_by_number
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, SinkContext, conform, windows, write_block, write_file
 from sharkpy.physical.stage import BlockSink, FileSink
-from sharkpy.types import arrow_schema
+from sharkpy.values.types import arrow_schema
 
 _PENDING_BLOCKS = 2
 """Rows of as many full blocks wait in a task at most until their bucket is complete."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sharkpy.errors import InternalError
+from sharkpy.base.errors import InternalError
 from sharkpy.physical.stage import HashSink, RangeSink, SingleSink, StageSink
-from sharkpy.types import NULL
 from sharkpy.udf.ordering import order_key
+from sharkpy.values.types import NULL
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     CancelledError,
     ExecutionError,
     InternalError,

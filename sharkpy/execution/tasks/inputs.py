@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.cancellation import Cancellation, checked
+from sharkpy.base.cancellation import Cancellation, checked
+from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_beside
-from sharkpy.errors import CorruptionError, ExecutionError, InternalError
 from sharkpy.execution.tasks.failure import raised_by
 from sharkpy.execution.tasks.operator_figures import OperatorFigures
 from sharkpy.physical.stage import (
@@ -34,7 +34,7 @@ from sharkpy.physical.stage import (
 )
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
-from sharkpy.types import arrow_schema, to_arrow
+from sharkpy.values.types import arrow_schema, to_arrow
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.cancellation import check_cancelled, submit
+from sharkpy.base.cancellation import check_cancelled, submit
+from sharkpy.base.errors import InternalError
 from sharkpy.columnar import block_file
 from sharkpy.columnar.block import EncodedBlock
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics
@@ -19,11 +20,10 @@ from sharkpy.columnar.encoded_column import EncodedColumn
 from sharkpy.columnar.encodings import plain
 from sharkpy.columnar.encodings.matrix import encode_matrix
 from sharkpy.columnar.not_finite import NotFinite
-from sharkpy.errors import InternalError
 from sharkpy.execution.tasks.report import BlockResult
 from sharkpy.execution.tasks.sinks import SinkContext, block_tables
 from sharkpy.physical.stage import BlockColumns, BlockSink, MatrixLayout, StageProgram, TaskInput
-from sharkpy.types import DOUBLE, FLOAT
+from sharkpy.values.types import DOUBLE, FLOAT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -16,9 +16,9 @@ from sharkpy.sources.line_chunks import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.partition_values import single_value
 from sharkpy.sources.split import Split
-from sharkpy.types import DOUBLE, FLOAT, DataType, Schema
 from sharkpy.udf.literals import lower_literal, quote_string
 from sharkpy.udf.types_duckdb import quote_identifier
+from sharkpy.values.types import DOUBLE, FLOAT, DataType, Schema
 
 MOST_RUNS = 64
 """More would make a long query of one scan."""

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.errors import ResourceError
+from sharkpy.base.settings import MAX_TASK_PARTITIONS, Setting
 from sharkpy.catalog.hive_partition import partition_name
-from sharkpy.conf import MAX_TASK_PARTITIONS, Setting
-from sharkpy.errors import ResourceError
 from sharkpy.execution.tasks.report import FileResult
 from sharkpy.execution.tasks.sinks import write_file
 from sharkpy.physical.stage import FileSink

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle

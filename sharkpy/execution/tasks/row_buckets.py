@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sharkpy.catalog.model import BucketSpec
 from sharkpy.physical.stage import Bucketing
-from sharkpy.types import Schema, to_arrow
+from sharkpy.values.types import Schema, to_arrow
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.execution.tasks.row_checksum import row_checksum
 from sharkpy.physical.stage import BlockSink, FileSink
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 PAYLOAD_BYTES = 64 << 20
 """Arrow bytes gathered before payloads are made: bounds the memory of a task and the size of a payload."""
@@ -132,7 +132,7 @@ def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> 
     The folder is there while the statement runs: a task that outlives it must not make it anew.
     """
     from sharkpy.sources.registry import file_suffix, source
-    from sharkpy.types import arrow_schema
+    from sharkpy.values.types import arrow_schema
 
     schema = arrow_schema(sink.schema)
     filled = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches if batch.num_rows)

@@ -11,7 +11,7 @@ from sharkpy.columnar import store_folder
 from sharkpy.columnar.block_writer import BlockWriter
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tasks.block_rebuild import Siblings, siblings
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 _SUFFIX = ".recipes"
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sharkpy.cancellation import Cancellation
-from sharkpy.errors import InternalError
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import InternalError
 from sharkpy.execution.tasks.bucketed_writes import write_bucketed_blocks, write_bucketed_files
 from sharkpy.execution.tasks.buckets import bucketed_sql, hashed_sql, quoted
 from sharkpy.execution.tasks.exchange_writer import exchange_payloads
@@ -53,8 +53,8 @@ from sharkpy.physical.stage import (
     StageProgram,
     StepColumns,
 )
-from sharkpy.types import arrow_schema
 from sharkpy.udf.user.install import install_functions
+from sharkpy.values.types import arrow_schema
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

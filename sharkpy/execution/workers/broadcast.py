@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.errors import InternalError
+from sharkpy.base.errors import InternalError
 from sharkpy.execution.tasks.inputs import read_payloads
 from sharkpy.execution.workers.frame_files import write_stream
 

@@ -12,7 +12,7 @@ import gc
 import os
 import sys
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.execution.workers.shipping import EXPECTED, check_worker, misfit_line
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.base.errors import CorruptionError, ExecutionError, SharkError
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.executor_store import drop_from_memory
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_beside
 from sharkpy.columnar.store import open_block
-from sharkpy.errors import CorruptionError, ExecutionError, SharkError
 from sharkpy.execution.tasks.failure import as_shark_error
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER
 from sharkpy.execution.tasks.report import TaskReport

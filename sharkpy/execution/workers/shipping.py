@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from sharkpy import __version__
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.version import __version__
 
 EXPECTED = "SHARKPY_EXPECTED"
 """The environment variable that carries the driver's versions."""

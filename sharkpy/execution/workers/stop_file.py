@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sharkpy.cancellation import Cancellation
+from sharkpy.base.cancellation import Cancellation
 
 _LOOK_SECONDS = 0.1
 

@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Iterable
 
-from sharkpy.errors import ExecutionError, SharkError
+from sharkpy.base.errors import ExecutionError, SharkError
 
 HEARD_RUN = "sharkpy.run"
 """The local property of a job that says which run of a stage reports to it; tasks of other runs raise their errors."""

@@ -17,10 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.cancellation import Cancellation
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import CorruptionError, InternalError, SharkError
 from sharkpy.columnar.column_cache import column_cache
 from sharkpy.columnar.host import is_beside
-from sharkpy.errors import CorruptionError, InternalError, SharkError
 from sharkpy.execution.tasks.failure import as_shark_error
 from sharkpy.execution.tasks.in_place import InPlaceRebuild
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskData, TaskMetrics, payload_exchange, payload_order

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import ColumnNotFoundError, DataError, TypeMismatchError, UnsupportedError, did_you_mean
+from sharkpy.base.errors import ColumnNotFoundError, DataError, TypeMismatchError, UnsupportedError, did_you_mean
 from sharkpy.ml.features.feature_blocks import ArrayBlocks
 from sharkpy.ml.features.missing_values import NotFinite
 

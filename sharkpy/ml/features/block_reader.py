@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sharkpy.base.errors import InternalError
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.column_cache import column_cache
 from sharkpy.columnar.encodings import matrix, plain
-from sharkpy.errors import InternalError
 from sharkpy.execution.tasks.matrix_blocks import FEATURES, LABEL, as_floats
 from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix
 

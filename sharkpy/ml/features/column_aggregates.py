@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.errors import DataError
-from sharkpy.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal
-from sharkpy.logical import Aggregate
+from sharkpy.base.errors import DataError
 from sharkpy.ml.features.missing_values import NotFinite
-from sharkpy.types import BIGINT, BOOLEAN, DOUBLE
+from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Aggregate
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.runner import Runner
-    from sharkpy.logical import LogicalPlan
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.ml.features.feature_plan import FeaturePlan
     from sharkpy.physical.plan import PhysicalPlan
-    from sharkpy.query_snapshot import QuerySnapshot
+    from sharkpy.plan.logical import LogicalPlan
 
 _INFINITY = Literal(float("inf"), DOUBLE)
 

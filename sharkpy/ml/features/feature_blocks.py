@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.cancellation import check_cancelled, submit
+from sharkpy.base.cancellation import check_cancelled, submit
 from sharkpy.execution.blas_threads import one_blas_thread
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]

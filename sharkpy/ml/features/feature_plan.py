@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     AmbiguousColumnError,
     BindError,
     ColumnNotFoundError,
@@ -13,11 +13,11 @@ from sharkpy.errors import (
     TypeMismatchError,
     did_you_mean,
 )
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import LogicalPlan, Project
 from sharkpy.ml.features.array_data import float_type
 from sharkpy.ml.features.missing_values import check_policy
-from sharkpy.types import BOOLEAN, DataType, Field, Schema, StringType, is_numeric
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import LogicalPlan, Project
+from sharkpy.values.types import BOOLEAN, DataType, Field, Schema, StringType, is_numeric
 
 _MOST_ROWS = 262_144
 _BLOCK_VALUES = 10 * _MOST_ROWS

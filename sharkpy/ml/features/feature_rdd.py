@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pyspark import StorageLevel
 
-from sharkpy.errors import UnsupportedError
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.ml.features.feature_plan import feature_plan
 from sharkpy.ml.features.feature_source import FeatureSource, Pair
 from sharkpy.ml.rdd.query_rdd import FusedRDD, SourceBase

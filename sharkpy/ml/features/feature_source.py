@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 import pyarrow as pa
 
+from sharkpy.base.errors import InternalError
 from sharkpy.columnar.block_cache import open_block
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import InternalError
 from sharkpy.execution.stages.block_pass import deal_blocks
 from sharkpy.execution.tasks.matrix_blocks import matrix_of
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, block_tables
 from sharkpy.execution.workers.stop_file import ending_with, stop_file
 from sharkpy.execution.workers.task_error import job_property
-from sharkpy.logical import LogicalPlan
 from sharkpy.ml.features.block_reader import BlockReader
 from sharkpy.ml.features.feature_plan import FeaturePlan, feature_plan
 from sharkpy.ml.features.stored_blocks import StoredBlocks, feature_layout
 from sharkpy.ml.rdd.query_source import QuerySource
 from sharkpy.physical.stage import MatrixLayout
-from sharkpy.types import Schema
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.columnar.block import Block
     from sharkpy.ml.rdd.table_query import TableQuery
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 Pair = tuple[npt.NDArray[Any], npt.NDArray[Any] | None]
 """Features of shape (rows, features) and the label of shape (rows,), or None where there is none."""

@@ -6,7 +6,7 @@ import functools
 import operator
 from typing import NoReturn
 
-from sharkpy.errors import DataError
+from sharkpy.base.errors import DataError
 from sharkpy.ml.features.feature_blocks import FeatureBlock, FeatureBlocks
 from sharkpy.ml.features.missing_values import NotFinite
 

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from sharkpy import conf as settings
+from sharkpy.base import settings
+from sharkpy.base.errors import BlocksReplacedError, CorruptionError, DataError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import BlocksReplacedError, CorruptionError, DataError
 from sharkpy.execution.stages.block_pass import BlockPasses
-from sharkpy.logical import Project, Scan
 from sharkpy.ml.features.block_reader import BlockReader, read_matrix
 from sharkpy.ml.features.column_aggregates import QuerySession, check_finite, column_means
 from sharkpy.ml.features.feature_blocks import Kernel
@@ -25,16 +24,17 @@ from sharkpy.ml.features.kernel_call import kernel_code, kernel_name
 from sharkpy.ml.features.table_columns import lie_side_by_side, table_columns
 from sharkpy.optimizer.replan.place_stage import Placement, place_stage
 from sharkpy.physical.stage import BlockSink, MatrixLayout
+from sharkpy.plan.logical import Project, Scan
 from sharkpy.udf.user.python_code import python_code
 
 if TYPE_CHECKING:
+    from sharkpy.base.settings import Conf
     from sharkpy.columnar.statistics import BlockStatistics
-    from sharkpy.conf import Conf
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.spark.pools import Pool
     from sharkpy.execution.tables.cache import TableCache
-    from sharkpy.logical import LogicalPlan
-    from sharkpy.query_snapshot import QuerySnapshot
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.plan.logical import LogicalPlan
 
 
 _MOST_REMAKES = 3

@@ -11,14 +11,14 @@ import numpy as np
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion
-from sharkpy.expr import Alias, ColumnRef
-from sharkpy.logical import LogicalPlan, Project, Scan
 from sharkpy.ml.features.block_reader import TableColumns, matrix_in
+from sharkpy.plan.expr import Alias, ColumnRef
+from sharkpy.plan.logical import LogicalPlan, Project, Scan
 
 if TYPE_CHECKING:
     from sharkpy.columnar.statistics_table import StatisticsTable
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.ml.features.feature_plan import FeaturePlan
-    from sharkpy.query_snapshot import QuerySnapshot
 
 
 def table_columns(

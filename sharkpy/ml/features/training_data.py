@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sharkpy.errors import DataError
+from sharkpy.base.errors import DataError
 from sharkpy.execution.newest_session import newest_session
-from sharkpy.logical import LogicalPlan
 from sharkpy.ml.features.feature_blocks import FeatureBlocks
 from sharkpy.ml.features.feature_plan import feature_plan
 from sharkpy.ml.features.missing_values import check_policy
+from sharkpy.plan.logical import LogicalPlan
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 
 def training_blocks(

@@ -10,8 +10,7 @@ import traceback
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from sharkpy.commands import DropTable, GenerateTable
-from sharkpy.errors import CancelledError, ExecutionError, SharkError, TableExistsError
+from sharkpy.base.errors import CancelledError, ExecutionError, SharkError, TableExistsError
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.tables import drop_table
 from sharkpy.ml.generate.generated import Generated, generated, naming
@@ -19,6 +18,7 @@ from sharkpy.ml.generate.model_table import TableName, check_free, save_model, t
 from sharkpy.ml.generate.relation_arguments import bound_arguments
 from sharkpy.ml.generate.relation_functions import MODEL, built_in, of_rows
 from sharkpy.ml.models.convergence import told_to
+from sharkpy.plan.commands import DropTable, GenerateTable
 from sharkpy.udf import registry
 from sharkpy.udf.user.function import MARK, find
 from sharkpy.udf.user.python_code import RAISED
@@ -27,7 +27,7 @@ from sharkpy.udf.user.relation import PythonRelation
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 
 def generate(command: GenerateTable, session: SharkContext) -> CommandResult:

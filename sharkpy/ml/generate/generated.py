@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     BindError,
     DataError,
     ExecutionError,
@@ -16,8 +16,6 @@ from sharkpy.errors import (
     TableExistsError,
     UnsupportedError,
 )
-from sharkpy.expr import Alias, ColumnRef
-from sharkpy.logical import Given, LogicalPlan, Project
 from sharkpy.ml.generate.model_table import TableName, model_rows, save_model
 from sharkpy.ml.models.estimator import Estimator
 from sharkpy.ml.rdd.table_rdd import TableRDD
@@ -25,13 +23,15 @@ from sharkpy.ml.tables.declared_columns import DeclaredColumns
 from sharkpy.ml.tables.given_data import given_rows
 from sharkpy.ml.tables.save_table import save_as_table
 from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.plan.expr import Alias, ColumnRef
+from sharkpy.plan.logical import Given, LogicalPlan, Project
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.types import StructType, common_type
+from sharkpy.values.types import StructType, common_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
     from sharkpy.udf.user.relation import PythonRelation
 
 WRONG_RESULT = "39000"

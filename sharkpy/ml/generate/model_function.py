@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.catalog.functions import ModelFunction
-from sharkpy.errors import BindError
+from sharkpy.base.errors import BindError
+from sharkpy.catalog.function_catalog import ModelFunction
 from sharkpy.ml.models.predictor import Predictor
-from sharkpy.types import DOUBLE, ArrayType, DataType
 from sharkpy.udf.user.python_code import python_code
 from sharkpy.udf.user.scalar import PythonScalar
+from sharkpy.values.types import DOUBLE, ArrayType, DataType
 
 if TYPE_CHECKING:
     from sharkpy.ml.models.estimator import Estimator

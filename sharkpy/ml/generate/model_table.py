@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.catalog.functions import ModelFunction
+from sharkpy.base.errors import BindError, TableExistsError
+from sharkpy.catalog.function_catalog import ModelFunction
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.names import check_name
-from sharkpy.commands import CreateTable
-from sharkpy.errors import BindError, TableExistsError
 from sharkpy.execution.commands.create_table import create_table
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import Given
 from sharkpy.ml.generate.model_function import function_of
 from sharkpy.ml.models.estimator import Estimator
 from sharkpy.ml.tables.given_data import given_rows
+from sharkpy.plan.commands import CreateTable
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import Given
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 MODEL = "shark.model"
 """The property of a table that holds a model."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sharkpy.errors import BindError, ColumnNotFoundError, TypeMismatchError, did_you_mean
-from sharkpy.expr import Alias, ColumnRef, Expr
-from sharkpy.logical import LogicalPlan, Project
+from sharkpy.base.errors import BindError, ColumnNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.ml.generate.model_function import PREDICT, function_of
 from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sql.expressions.bind_predict import model_call
-from sharkpy.types import BOOLEAN, is_numeric
+from sharkpy.values.types import BOOLEAN, is_numeric
 
 if TYPE_CHECKING:
     from sharkpy.ml.models.predictor import Predictor

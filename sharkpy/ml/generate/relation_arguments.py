@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from sharkpy.errors import BindError, TypeMismatchError, did_you_mean
-from sharkpy.expr import Alias, Expr, Literal
-from sharkpy.logical import LogicalPlan, Project, Values
+from sharkpy.base.errors import BindError, TypeMismatchError, did_you_mean
 from sharkpy.ml.rdd.table_rdd import TableRDD
-from sharkpy.python_values import python_values
-from sharkpy.types import (
+from sharkpy.plan.expr import Alias, Expr, Literal
+from sharkpy.plan.logical import LogicalPlan, Project, Values
+from sharkpy.udf.user.relation import TABLE, Kind, PythonRelation
+from sharkpy.values.python_values import python_values
+from sharkpy.values.types import (
     BOOLEAN,
     INTEGER_TYPES,
     ArrayType,
@@ -23,11 +24,10 @@ from sharkpy.types import (
     is_numeric,
     is_string,
 )
-from sharkpy.udf.user.relation import TABLE, Kind, PythonRelation
 
 if TYPE_CHECKING:
-    from sharkpy.commands import GenerateArgument
-    from sharkpy.session import SharkContext
+    from sharkpy.plan.commands import GenerateArgument
+    from sharkpy.session.shark_context import SharkContext
 
 
 def bound_arguments(

@@ -9,13 +9,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import sharkpy.ml
-from sharkpy.errors import InternalError
+from sharkpy.base.errors import InternalError
 from sharkpy.ml.generate.generated import Generated
 from sharkpy.ml.generate.model_function import PREDICT, PROBABILITY, has_method
 from sharkpy.ml.generate.predict_column import with_predictions
-from sharkpy.types import STRING, ArrayType
 from sharkpy.udf.user.python_code import place_of
 from sharkpy.udf.user.relation import TABLE, Kind, PythonRelation
+from sharkpy.values.types import STRING, ArrayType
 
 if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_rdd import TableRDD

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sharkpy.base.errors import DataError
 from sharkpy.columnar.compiled import compiled
-from sharkpy.errors import DataError
 from sharkpy.ml.graph import ids as vertex_ids
 from sharkpy.ml.graph.ids import Ids
 from sharkpy.ml.graph.pieces import VALUE, Piece

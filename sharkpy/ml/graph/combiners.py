@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import ParameterError
+from sharkpy.base.errors import ParameterError
 from sharkpy.ml.graph import kernels
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import CorruptionError
 from sharkpy.ml.graph.build import (
     Connecting,
     Dealing,
@@ -24,7 +24,7 @@ from sharkpy.ml.graph.workspace import Handle, TaskFunction, Workspace
 from sharkpy.ml.models.parameters import check_parameters, integer_at_least
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 _RULES = {"partitions": integer_at_least(1).or_none()}
 _MANY_EDGES = 200_000

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sharkpy.base.errors import DataError, TypeMismatchError
 from sharkpy.columnar.compiled import compiled
-from sharkpy.errors import DataError, TypeMismatchError
 
 Ids: TypeAlias = "pa.Array[Any]"
 Array: TypeAlias = npt.NDArray[Any]

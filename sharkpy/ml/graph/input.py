@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from sharkpy import conf as settings
+from sharkpy.base import settings
+from sharkpy.base.errors import ColumnNotFoundError, DataError, did_you_mean
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import ColumnNotFoundError, DataError, did_you_mean
 from sharkpy.execution.newest_session import newest_session
-from sharkpy.logical import Project
 from sharkpy.ml.graph import ids as vertex_ids
 from sharkpy.ml.graph.ids import Ids
 from sharkpy.ml.graph.pieces import VALUE, Piece, Role, checked_columns
@@ -22,10 +21,11 @@ from sharkpy.ml.rdd.table_rdd import TableRDD
 from sharkpy.optimizer.replan.place_stage import Placement, place_stage
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.stage import BlockSink
-from sharkpy.types import Field, Schema
+from sharkpy.plan.logical import Project
+from sharkpy.values.types import Field, Schema
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 T = TypeVar("T")
 _PIECE_ROWS = 1 << 20

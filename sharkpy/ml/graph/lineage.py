@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import CorruptionError
 from sharkpy.ml.graph.superstep import PartitionState, Superstep, run_superstep
 from sharkpy.ml.graph.workspace import Handle, Made, Workspace
 

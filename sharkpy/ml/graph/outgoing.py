@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError
+from sharkpy.base.errors import DataError
 from sharkpy.ml.graph.combiners import Combiner
 from sharkpy.ml.graph.program import AlongEdges, Mask
 

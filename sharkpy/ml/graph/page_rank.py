@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sharkpy.errors import DataError, NotFittedError, UnsupportedError
+from sharkpy.base.errors import DataError, NotFittedError, UnsupportedError
 from sharkpy.ml.graph.graph import Graph
 from sharkpy.ml.graph.ids import as_ids, find
 from sharkpy.ml.graph.pregel import pregel
@@ -21,7 +21,7 @@ from sharkpy.ml.models.parameters import Rule, integer_at_least, number_above, n
 from sharkpy.ml.rdd.table_rdd import TableRDD
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 Array = npt.NDArray[Any]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.errors import DataError, TypeMismatchError
 from sharkpy.columnar.block_cache import open_block
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.errors import DataError, TypeMismatchError
 from sharkpy.ml.graph import ids as vertex_ids
 from sharkpy.ml.graph.ids import Ids
 from sharkpy.ml.graph.workspace import Array, Handle, read

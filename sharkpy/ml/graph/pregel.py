@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sharkpy.cancellation import check_cancelled
-from sharkpy.errors import ParameterError
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.errors import ParameterError
 from sharkpy.ml.graph.combiners import CombineFunction, combiner
 from sharkpy.ml.graph.graph import Graph
 from sharkpy.ml.graph.lineage import Lineage
@@ -29,7 +29,7 @@ from sharkpy.ml.graph.workspace import Made
 from sharkpy.ml.models.parameters import check_parameters, integer_at_least
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 __all__ = ["Graph", "Messages", "OutEdges", "Outcome", "PregelResult", "VertexBlock", "VertexProgram", "pregel"]
 

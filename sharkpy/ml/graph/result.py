@@ -12,8 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.execution.newest_session import newest_session
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import Given, Project
 from sharkpy.ml.graph import ids as vertex_ids
 from sharkpy.ml.graph.graph import Graph
 from sharkpy.ml.graph.superstep import PartitionState
@@ -21,9 +19,11 @@ from sharkpy.ml.graph.workspace import Array, Handle, read
 from sharkpy.ml.rdd.table_rdd import TableRDD
 from sharkpy.ml.tables.declared_columns import declared_columns
 from sharkpy.ml.tables.given_data import given_rows
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import Given, Project
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 
 @dataclass(frozen=True, eq=False)

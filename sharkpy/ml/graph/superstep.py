@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError, TypeMismatchError
+from sharkpy.base.errors import DataError, TypeMismatchError
 from sharkpy.ml.graph import ids as vertex_ids
 from sharkpy.ml.graph.combiners import Combiner, combiner
 from sharkpy.ml.graph.outgoing import Outgoing, outgoing

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 from sharkpy.ml.rdd.task_errors import as_task_error
 from sharkpy.udf.user.python_code import PythonCode, python_code
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError
+from sharkpy.base.errors import DataError
 from sharkpy.ml.graph.program import Messages, Outcome, VertexBlock
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.cancellation import check_cancelled, submit
+from sharkpy.base.cancellation import check_cancelled, submit
 from sharkpy.columnar.block_cache import open_block
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.stored_arrays import StoredArrays, encode_arrays

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import ColumnNotFoundError, DataError, TypeMismatchError, UnsupportedError, did_you_mean
-from sharkpy.expr import Literal, PythonValue
+from sharkpy.base.errors import ColumnNotFoundError, DataError, TypeMismatchError, UnsupportedError, did_you_mean
 from sharkpy.ml.features.array_data import column_names
-from sharkpy.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
+from sharkpy.plan.expr import Literal, PythonValue
+from sharkpy.values.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
 
 Array = npt.NDArray[Any]
 

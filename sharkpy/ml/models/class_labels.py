@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError, ParameterError
+from sharkpy.base.errors import DataError, ParameterError
 from sharkpy.ml.features.feature_blocks import FeatureBlock, FeatureBlocks
 
 Array = npt.NDArray[Any]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError, NotFittedError, ParameterError, SourceError, UnsupportedError, did_you_mean
+from sharkpy.base.errors import DataError, NotFittedError, ParameterError, SourceError, UnsupportedError, did_you_mean
 from sharkpy.ml.features.array_data import array_blocks, column_names
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlocks
 from sharkpy.ml.models import model_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharkpy import conf as settings
+from sharkpy.base import settings
 from sharkpy.columnar.statistics import ColumnTable, StatisticsTable
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.newest_session import newest_session
@@ -14,7 +14,7 @@ from sharkpy.physical.statistics_answers import scan_below
 
 if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 
 def given_table(data: object, session: SharkContext | None) -> TableRDD | None:

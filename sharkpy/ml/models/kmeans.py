@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError, ParameterError
+from sharkpy.base.errors import DataError, ParameterError
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock, FeatureBlocks, Matrix
 from sharkpy.ml.features.not_finite import refuse_not_finite
 from sharkpy.ml.features.training_data import training_blocks
@@ -20,11 +20,11 @@ from sharkpy.ml.models.kmeans_start import STARTS, Start, Survey
 from sharkpy.ml.models.lloyd import Clustering, lloyd
 from sharkpy.ml.models.parameters import SEED, Rule, integer_at_least, number_above, number_at_least
 from sharkpy.ml.models.predictor import Predictor, is_table
-from sharkpy.types import INT, DataType
+from sharkpy.values.types import INT, DataType
 
 if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 Array = npt.NDArray[Any]
 _RANDOM_RUNS = 10

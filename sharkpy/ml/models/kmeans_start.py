@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.cancellation import check_cancelled
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.ml.features.feature_blocks import FeatureBlock, FeatureBlocks
 from sharkpy.ml.models import kmeans_passes as passes
 from sharkpy.ml.models.kernels.column_moments import ColumnMoments, column_moments

@@ -19,10 +19,10 @@ from sharkpy.ml.models.kernels.scatter import Scatter, scatter
 from sharkpy.ml.models.least_squares import least_squares
 from sharkpy.ml.models.parameters import BOOLEAN, Rule, number_at_least
 from sharkpy.ml.models.predictor import Predictor, check_labels
-from sharkpy.types import DOUBLE, DataType
+from sharkpy.values.types import DOUBLE, DataType
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 Array = npt.NDArray[Any]
 

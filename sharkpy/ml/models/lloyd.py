@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sharkpy.cancellation import check_cancelled
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.ml.features.feature_blocks import FeatureBlocks
 from sharkpy.ml.features.not_finite import refuse_not_finite
 from sharkpy.ml.models import kmeans_passes as passes

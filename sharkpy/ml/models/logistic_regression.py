@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError
+from sharkpy.base.errors import DataError
 from sharkpy.ml.features.array_data import column_names
 from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix
 from sharkpy.ml.features.training_data import training_blocks
@@ -20,12 +20,12 @@ from sharkpy.ml.models.logistic_solvers import SOLVERS
 from sharkpy.ml.models.parameters import BOOLEAN, Rule, integer_at_least, number_above, number_at_least, one_of
 from sharkpy.ml.models.predictor import Predictor, check_labels, is_in_process, is_table
 from sharkpy.ml.models.table_labels import number_type, table_with_text_label, text_classes, with_numbers
-from sharkpy.types import BIGINT, DOUBLE, STRING, DataType
-from sharkpy.types import BOOLEAN as BOOLEAN_TYPE
+from sharkpy.values.types import BIGINT, DOUBLE, STRING, DataType
+from sharkpy.values.types import BOOLEAN as BOOLEAN_TYPE
 
 if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 Array = npt.NDArray[Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import UnsupportedError
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.ml.models.logistic_objective import LogisticObjective
 
 MAX_NEWTON = 500

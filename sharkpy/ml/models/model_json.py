@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from sharkpy.errors import SourceError, UnsupportedError
+from sharkpy.base.errors import SourceError, UnsupportedError
 
 FORMAT = "sharkpy model"
 VERSION = 1

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError, ParameterError, TypeMismatchError, UnsupportedError
-from sharkpy.expr import Call, ColumnRef, Expr, Literal
-from sharkpy.logical import LogicalPlan
+from sharkpy.base.errors import DataError, ParameterError, TypeMismatchError, UnsupportedError
 from sharkpy.ml.features.array_data import column_names
 from sharkpy.ml.features.missing_values import check_policy
 from sharkpy.ml.models import categories as of
@@ -21,12 +19,14 @@ from sharkpy.ml.models.given_table import given_table
 from sharkpy.ml.models.parameters import Rule, one_of
 from sharkpy.ml.models.predictor import is_table
 from sharkpy.ml.models.replace_columns import Named, column_named, replace_columns
+from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.expressions.coercion import cast, comparable
-from sharkpy.types import BOOLEAN, INT, STRING
+from sharkpy.values.types import BOOLEAN, INT, STRING
 
 if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 Array = npt.NDArray[Any]
 _POLICIES = ("error", "drop")

@@ -6,7 +6,7 @@ import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sharkpy.errors import ParameterError
+from sharkpy.base.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True)

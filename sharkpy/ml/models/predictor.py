@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError
+from sharkpy.base.errors import DataError
 from sharkpy.ml.features.feature_blocks import FeatureBlock, FeatureBlocks, Matrix
 from sharkpy.ml.features.missing_values import NotFinite
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models.estimator import Estimator
-from sharkpy.types import DataType
+from sharkpy.values.types import DataType
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 
 class Predictor(Estimator):

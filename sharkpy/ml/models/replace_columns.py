@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sharkpy.errors import AmbiguousColumnError, BindError, ColumnNotFoundError, did_you_mean
-from sharkpy.expr import Alias, ColumnRef, Expr
-from sharkpy.logical import LogicalPlan, Project
+from sharkpy.base.errors import AmbiguousColumnError, BindError, ColumnNotFoundError, did_you_mean
 from sharkpy.physical.fresh_ids import FreshIds
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.logical import LogicalPlan, Project
 
 Named = tuple[str, Expr]
 Replacement = Callable[[ColumnRef], Sequence[Named]]

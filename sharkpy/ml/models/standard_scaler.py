@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from sharkpy.errors import DataError, TypeMismatchError
-from sharkpy.expr import Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.base.errors import DataError, TypeMismatchError
 from sharkpy.ml.features.array_data import array_blocks
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.feature_plan import is_feature
@@ -24,11 +23,12 @@ from sharkpy.ml.models.kernels.column_moments import ColumnMoments, column_momen
 from sharkpy.ml.models.parameters import BOOLEAN, Rule
 from sharkpy.ml.models.predictor import is_table
 from sharkpy.ml.models.replace_columns import Named, replace_columns
-from sharkpy.types import DOUBLE
+from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.values.types import DOUBLE
 
 if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 Array = npt.NDArray[Any]
 _IGNORE = "ignore"

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sharkpy.base.errors import DataError, TypeMismatchError
 from sharkpy.columnar.domain import from_domain
 from sharkpy.columnar.statistics import ColumnTable
-from sharkpy.errors import DataError, TypeMismatchError
-from sharkpy.expr import Call, ColumnRef, Expr, Literal
-from sharkpy.logical import Aggregate, Filter, Limit, LogicalPlan
 from sharkpy.ml.models.categories import Array, distinct, typed_values
 from sharkpy.ml.models.given_table import KnownColumns
 from sharkpy.ml.models.replace_columns import column_named
+from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Aggregate, Filter, Limit, LogicalPlan
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGER_TYPES, TIMESTAMP, DataType, is_string
+from sharkpy.values.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGER_TYPES, TIMESTAMP, DataType, is_string
 
 if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_rdd import TableRDD

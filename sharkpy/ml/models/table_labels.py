@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.execution.newest_session import newest_session
-from sharkpy.expr import Call, Cast, ColumnRef, Expr, Literal, string_literal
-from sharkpy.logical import Aggregate, Limit, LogicalPlan, Project
 from sharkpy.ml.features.training_data import NamedTable
 from sharkpy.ml.models.class_labels import MAX_CLASSES, check_number
 from sharkpy.ml.models.predictor import is_table
 from sharkpy.physical.fresh_ids import FreshIds
-from sharkpy.types import BOOLEAN, DOUBLE, INTEGER_TYPES, STRING, CharType, StringType, VarcharType
+from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal, string_literal
+from sharkpy.plan.logical import Aggregate, Limit, LogicalPlan, Project
+from sharkpy.values.types import BOOLEAN, DOUBLE, INTEGER_TYPES, STRING, CharType, StringType, VarcharType
 
 if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 _OF_NONE = -1.0
 """The number of a label that is none of the classes."""

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sharkpy.errors import DataError
-from sharkpy.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal
-from sharkpy.logical import Aggregate, Filter, LogicalPlan
+from sharkpy.base.errors import DataError
 from sharkpy.ml.features.feature_plan import feature_plan
 from sharkpy.ml.features.missing_values import NotFinite
 from sharkpy.ml.models.given_table import KnownColumns
 from sharkpy.ml.models.kernels.column_moments import ColumnMoments
 from sharkpy.ml.models.replace_columns import column_named
 from sharkpy.physical.fresh_ids import FreshIds
-from sharkpy.types import BIGINT, BOOLEAN, DOUBLE
+from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE
 
 if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_rdd import TableRDD

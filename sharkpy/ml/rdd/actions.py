@@ -9,15 +9,15 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from sharkpy.cancellation import Cancellation, check_cancelled, current_cancellation
-from sharkpy.errors import BlocksReplacedError, CorruptionError, SharkError, WorkersLostError
+from sharkpy.base.cancellation import Cancellation, check_cancelled, current_cancellation
+from sharkpy.base.errors import BlocksReplacedError, CorruptionError, SharkError, WorkersLostError
 from sharkpy.execution.spark.jobs import SparkJobs, java_exception, java_messages
 from sharkpy.execution.stages.query_run import new_group
 from sharkpy.execution.workers.task_error import carried_error, quoted_error
 
 if TYPE_CHECKING:
     from sharkpy.ml.rdd.query_source import QuerySource
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 T = TypeVar("T")
 _MOST_REPAIRS = 3

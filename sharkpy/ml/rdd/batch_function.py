@@ -9,14 +9,14 @@ from typing import Any
 import cloudpickle
 import pyarrow as pa
 
-from sharkpy.batch_step import BatchStep
-from sharkpy.errors import ParameterError
-from sharkpy.logical import LogicalPlan, Step
+from sharkpy.base.errors import ParameterError
 from sharkpy.ml.rdd.checked_batches import CheckedBatches
 from sharkpy.ml.rdd.table_query import Change
 from sharkpy.ml.tables.declared_columns import declared_columns
 from sharkpy.physical.fresh_ids import FreshIds
-from sharkpy.types import Schema, to_arrow
+from sharkpy.plan.logical import LogicalPlan, Step
+from sharkpy.plan.steps.batch_step import BatchStep
+from sharkpy.values.types import Schema, to_arrow
 
 
 def mapped_plan(f: Callable[[pa.RecordBatch], Any], schema: object) -> Change:

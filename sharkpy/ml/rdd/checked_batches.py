@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.errors import DataError
+from sharkpy.base.errors import DataError
 from sharkpy.ml.rdd.task_errors import as_task_error
 from sharkpy.ml.tables.fit_columns import fit_batch, places_of
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession  # noqa: TID251 - what toDF is a
 from pyspark.sql.pandas.types import from_arrow_schema  # noqa: TID251
 from pyspark.sql.types import StructType  # noqa: TID251
 
-from sharkpy.types import Schema, arrow_schema
+from sharkpy.values.types import Schema, arrow_schema
 
 
 def data_frame(rdd: Any, schema: Any, sample_ratio: float | None = None, *, verify: bool = True) -> DataFrame:

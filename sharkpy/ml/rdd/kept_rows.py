@@ -7,21 +7,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sharkpy import conf as settings
+from sharkpy.base import settings
 from sharkpy.catalog.model import BucketSpec, Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.bucketed_query import bucketed_query
 from sharkpy.execution.commands.storage import stored_query, stored_schema
 from sharkpy.execution.tasks.row_buckets import bucketing
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import LogicalPlan, Scan
 from sharkpy.ml.rdd.key_buckets import plan_in_buckets
 from sharkpy.physical.stage import BlockSink
-from sharkpy.types import Field, Schema
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import LogicalPlan, Scan
+from sharkpy.values.types import Field, Schema
 
 if TYPE_CHECKING:
-    from sharkpy.query_snapshot import QuerySnapshot
-    from sharkpy.session import SharkContext
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.session.shark_context import SharkContext
 
 _numbers = itertools.count(1)
 

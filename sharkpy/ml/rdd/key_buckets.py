@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sharkpy import conf as settings
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import Distribute, JoinKind, LogicalPlan
+from sharkpy.base import settings
 from sharkpy.ml.rdd.key_hash import KeyHash
 from sharkpy.physical.distribution import BroadcastPartitioning, Hashed
 from sharkpy.physical.operators import Exchange, HashJoin, Project
 from sharkpy.physical.operators.block_scan import bucketed_scan
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import Distribute, JoinKind, LogicalPlan
 
 if TYPE_CHECKING:
-    from sharkpy.query_snapshot import QuerySnapshot
-    from sharkpy.session import SharkContext
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.session.shark_context import SharkContext
 
 
 def plan_in_buckets(

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.base.errors import TypeMismatchError
 from sharkpy.catalog.model import BucketSpec
-from sharkpy.errors import TypeMismatchError
 from sharkpy.execution.tasks.row_buckets import RowBuckets
-from sharkpy.types import DataType, Field, Schema, to_arrow
+from sharkpy.values.types import DataType, Field, Schema, to_arrow
 
 _BATCH = 10_000
 """Keys whose buckets are found by one query."""

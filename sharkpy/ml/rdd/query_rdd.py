@@ -17,7 +17,7 @@ from sharkpy.ml.rdd.task_errors import Elements, Guarded
 
 if TYPE_CHECKING:
     from sharkpy.ml.rdd.query_source import QuerySource
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 T = TypeVar("T")
 

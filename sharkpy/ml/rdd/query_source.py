@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sharkpy.errors import InternalError
+from sharkpy.base.errors import InternalError
+from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.execution.stages.stage_rdd import PreparedStage
-from sharkpy.logical import LogicalPlan
 from sharkpy.ml.rdd.end_of_use import at_end_of_use
 from sharkpy.ml.rdd.key_buckets import plan_in_buckets
 from sharkpy.ml.rdd.key_hash import KeyHash
@@ -19,12 +19,12 @@ from sharkpy.ml.rdd.table_query import TableQuery
 from sharkpy.physical.operators import BlockScan
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.plan_step import runs_scripts
-from sharkpy.restrictions import SCRIPT
+from sharkpy.plan.logical import LogicalPlan
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.execution.stages.runner import Runner
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.ml.rdd.rows import Row, rows_of
-from sharkpy.python_values import python_values
-from sharkpy.types import Schema
+from sharkpy.values.python_values import python_values
+from sharkpy.values.types import Schema
 
 Batches = Callable[[int, Iterable[bytes]], Iterator[pa.RecordBatch]]
 """From a partition's number and its frames to the batches of the query's rows."""

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, SupportsIndex, TypeVar, cast, overload
 
 import pyarrow as pa
 
-from sharkpy.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
-from sharkpy.python_values import python_values
-from sharkpy.type_parser import parse_type
-from sharkpy.types import (
+from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.values.python_values import python_values
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sharkpy.logical import LogicalPlan
 from sharkpy.ml.rdd.end_of_use import at_end_of_use
 from sharkpy.ml.rdd.kept_rows import keep_rows
+from sharkpy.plan.logical import LogicalPlan
 
 if TYPE_CHECKING:
-    from sharkpy.query_snapshot import QuerySnapshot
-    from sharkpy.session import SharkContext
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.session.shark_context import SharkContext
 
 Change = Callable[[LogicalPlan], LogicalPlan]
 

@@ -9,19 +9,19 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.core.rdd import Partitioner
 
-from sharkpy.commands import Explain
-from sharkpy.errors import BindError, UnsupportedError
-from sharkpy.logical import LogicalPlan
+from sharkpy.base.errors import BindError, UnsupportedError
 from sharkpy.ml.rdd.query_rdd import FusedRDD, SourceBase
 from sharkpy.ml.rdd.query_source import QuerySource
 from sharkpy.ml.rdd.row_functions import BatchFunction, EachBatch, KeyedRowFunction, RowFunction, named, num_rows
 from sharkpy.ml.rdd.rows import Row, text_of
 from sharkpy.ml.rdd.table_query import Change, TableQuery
-from sharkpy.types import Field, Schema, arrow_schema
+from sharkpy.plan.commands import Explain
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.values.types import Field, Schema, arrow_schema
 
 if TYPE_CHECKING:
     from sharkpy.ml.features.feature_rdd import FeatureRDD
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 
 class TableRDD(FusedRDD):

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from sharkpy.errors import ExecutionError, SharkError
+from sharkpy.base.errors import ExecutionError, SharkError
 from sharkpy.execution.workers.task_error import EXTERNAL, TaskError
 
 Elements = Callable[[int, Iterable[Any]], Iterable[Any]]

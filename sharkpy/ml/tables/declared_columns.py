@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sharkpy.errors import BindError, ColumnCountError, ParameterError, SharkError, UnsupportedError
-from sharkpy.type_parser import parse_columns, parse_type
-from sharkpy.types import (
+from sharkpy.base.errors import BindError, ColumnCountError, ParameterError, SharkError, UnsupportedError
+from sharkpy.values.type_parser import parse_columns, parse_type
+from sharkpy.values.types import (
     NULL,
     STRING,
     ArrayType,

@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from sharkpy.errors import ColumnCountError, ColumnNotFoundError, DataError, UnsupportedError, did_you_mean
+from sharkpy.base.errors import ColumnCountError, ColumnNotFoundError, DataError, UnsupportedError, did_you_mean
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, arrow_column_type, make_schema, renamed, stored_form
 from sharkpy.sources.arrow import Array, column_type, pc
 from sharkpy.sources.columns import conform_column
-from sharkpy.types import CharType, DataType, Field, Schema, VarcharType, arrow_schema, from_arrow
+from sharkpy.values.types import CharType, DataType, Field, Schema, VarcharType, arrow_schema, from_arrow
 
 Place = Callable[[int], str]
 """Where the row of that number is, for errors: `row 17 of partition 3 of an RDD`."""

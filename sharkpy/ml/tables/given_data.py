@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.cancellation import Cancellation, current_cancellation
-from sharkpy.errors import DataError, ParameterError
+from sharkpy.base.cancellation import Cancellation, current_cancellation
+from sharkpy.base.errors import DataError, ParameterError
 from sharkpy.execution.stages.query_run import new_group
 from sharkpy.execution.tasks.failure import as_shark_error, raised_by
-from sharkpy.given_rows import GivenRows
 from sharkpy.ml.tables.declared_columns import DeclaredColumns
 from sharkpy.ml.tables.fit_columns import AN_RDD, schema_of
 from sharkpy.ml.tables.python_rows import PythonRows, inferred_schema
 from sharkpy.ml.tables.tabular import KINDS, Tabular, TabularRows, tabular
-from sharkpy.types import Schema
+from sharkpy.plan.given_rows import GivenRows
 from sharkpy.udf.user.python_code import pickled, unpickled
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 SAMPLE_ROWS = 1_000
 """Rows of an RDD's first partition that has any, from which its columns are found where they are not declared."""

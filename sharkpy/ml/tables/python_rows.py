@@ -11,11 +11,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.errors import DataError
+from sharkpy.base.errors import DataError
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, arrow_column_type, make_schema, renamed
 from sharkpy.ml.tables.fit_columns import ARROW_FAULTS, Place, fit, misfit, places_from, places_of
 from sharkpy.sources.arrow import Array, column_type
-from sharkpy.types import ArrayType, DataType, DecimalType, Field, MapType, Schema, StructType, arrow_schema, is_nested
+from sharkpy.values.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    Field,
+    MapType,
+    Schema,
+    StructType,
+    arrow_schema,
+    is_nested,
+)
 
 BATCH_ROWS = 16_384
 SINGLE = "value"

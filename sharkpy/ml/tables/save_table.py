@@ -11,24 +11,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from sharkpy.base.errors import BindError, InternalError, ParameterError, TableExistsError
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.names import check_name
 from sharkpy.catalog.store import new_table_id
-from sharkpy.commands import CreateTable, Insert
-from sharkpy.errors import BindError, InternalError, ParameterError, TableExistsError
 from sharkpy.execution.commands.run import run_command
 from sharkpy.execution.commands.storage import used_ids
-from sharkpy.expr import Alias, ColumnRef, Expr
-from sharkpy.given_rows import GivenRows
-from sharkpy.logical import Given, LogicalPlan, Project, Scan
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, declared_columns, make_schema, renamed
 from sharkpy.ml.tables.given_data import given_rows
+from sharkpy.plan.commands import CreateTable, Insert
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.given_rows import GivenRows
+from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan
 from sharkpy.sql.binder import bind
-from sharkpy.types import DataType, Field, Schema
+from sharkpy.values.types import DataType, Field, Schema
 
 if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 Mode = Literal["error", "overwrite", "append", "ignore"]
 _MODES = ("error", "overwrite", "append", "ignore")

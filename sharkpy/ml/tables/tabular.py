@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sharkpy.errors import DataError, ParameterError, UnsupportedError
+from sharkpy.base.errors import DataError, ParameterError, UnsupportedError
 from sharkpy.ml.tables.fit_columns import ARROW_FAULTS, check_count, fit_batch, places_from, places_of
 from sharkpy.sources.arrow import Array
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 KINDS = (
     "an RDD, a TableRDD, a table of pyarrow, pandas, polars or DuckDB, what has __arrow_c_stream__, "

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sharkpy.expr import Alias, ColumnRef, Expr
-from sharkpy.logical import JoinKind
 from sharkpy.physical.operators import (
     AggregateMode,
     BlockScan,
@@ -16,6 +14,8 @@ from sharkpy.physical.operators import (
     Project,
 )
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.logical import JoinKind
 
 _LEFT_NOT_NULL = frozenset(JoinKind) - {JoinKind.RIGHT, JoinKind.FULL}
 _RIGHT_NOT_NULL = frozenset({JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT})

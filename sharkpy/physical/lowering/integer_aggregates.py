@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.expr import AggregateCall
 from sharkpy.physical.aggregates import state_types
 from sharkpy.physical.lowering.value import HUGE, Value
 from sharkpy.physical.ranges import ColumnRange
-from sharkpy.types import DOUBLE, INTEGER_TYPES, DataType, DecimalType
+from sharkpy.plan.expr import AggregateCall
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.wide_decimals import fits_small_sum
+from sharkpy.values.types import DOUBLE, INTEGER_TYPES, DataType, DecimalType
 
 _MOST_ROWS = 10**12
 """Rows that a task is taken to have at most where their number is not known."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.ranges import ColumnRange
-from sharkpy.types import BOOLEAN, INTEGER_TYPES, DataType, DecimalType
 from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import BOOLEAN, INTEGER_TYPES, DataType, DecimalType
 
 _COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _ORDER = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sharkpy.expr import AggregateCall, Alias, ColumnRef
-from sharkpy.logical import LEFT_ONLY_JOINS
 from sharkpy.physical.aggregates import aggregate_call, aggregate_row, has_states, is_distinct, state_types
 from sharkpy.physical.lowering.integer_aggregates import integer_complete, integer_partials
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical
@@ -22,8 +20,10 @@ from sharkpy.physical.operators import (
     SortOperator,
 )
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.types import DOUBLE, FLOAT, INTEGER_TYPES
+from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef
+from sharkpy.plan.logical import LEFT_ONLY_JOINS
 from sharkpy.udf.lower import lower_complete, lower_finish, lower_merges, lower_partials
+from sharkpy.values.types import DOUBLE, FLOAT, INTEGER_TYPES
 
 
 def lower_aggregate(plan: HashAggregate, select: Select, builder: Builder) -> Select:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from sharkpy.errors import InternalError, UnsupportedError
-from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Lambda, LambdaVariable, Literal, SortKey
+from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.physical.lowering.integer_calls import integer_call, integer_cast
 from sharkpy.physical.lowering.value import Scope, Value, literal_integer
 from sharkpy.physical.ranges import ColumnRange
-from sharkpy.types import INTEGER_TYPES
+from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Lambda, LambdaVariable, Literal, SortKey
 from sharkpy.udf import registry
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.lower import lower_scalar
 from sharkpy.udf.ordering import order_term
+from sharkpy.values.types import INTEGER_TYPES
 
 
 def lower(expr: Expr, scope: Scope) -> Value:

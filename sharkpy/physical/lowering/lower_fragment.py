@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sharkpy.errors import UnsupportedError
-from sharkpy.expr import Alias, ColumnRef, Expr, SortKey
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.physical import operators
 from sharkpy.physical.lowering.coded_columns import coded_columns
 from sharkpy.physical.lowering.lower_aggregate import lower_aggregate
@@ -21,6 +20,7 @@ from sharkpy.physical.lowering.user_functions import functions_used
 from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.stage import ResultSink, StageInput, StageProgram, StepColumns
+from sharkpy.plan.expr import Alias, ColumnRef, Expr, SortKey
 from sharkpy.udf.user.function import FunctionUse
 
 _FLAT_UNION = 64

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.errors import UnsupportedError
-from sharkpy.expr import Call, Expr, Literal
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.physical.lowering.lower_expr import lower_logical
 from sharkpy.physical.lowering.select import Builder, Select
 from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.operators import Generate, ValuesScan
-from sharkpy.types import INTEGER_TYPES
+from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.udf import registry
 from sharkpy.udf.table_functions import or_nulls
 from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import INTEGER_TYPES
 
 
 def lower_generate(plan: Generate, child: Select, builder: Builder) -> Select:

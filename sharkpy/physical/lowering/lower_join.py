@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sharkpy.errors import InternalError
-from sharkpy.logical import LEFT_ONLY_JOINS, JoinKind
+from sharkpy.base.errors import InternalError
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical
 from sharkpy.physical.lowering.select import Builder, Select
 from sharkpy.physical.lowering.value import Scope, Value
 from sharkpy.physical.operators import HashJoin, NestedLoopJoin
+from sharkpy.plan.logical import LEFT_ONLY_JOINS, JoinKind
 
 AnyJoin = HashJoin | NestedLoopJoin
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.errors import UnsupportedError
-from sharkpy.expr import ColumnRef
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.physical.distribution import BroadcastPartitioning
 from sharkpy.physical.lowering.lower_expr import lower_logical
 from sharkpy.physical.lowering.select import Builder, Select
@@ -19,8 +18,9 @@ from sharkpy.physical.stage import (
     GivenColumns,
     StageInput,
 )
-from sharkpy.types import DATE, INTEGER_TYPES, DataType, DecimalType
+from sharkpy.plan.expr import ColumnRef
 from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import DATE, INTEGER_TYPES, DataType, DecimalType
 
 _MAX_SCALE = 18
 

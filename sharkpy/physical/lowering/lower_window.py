@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sharkpy.errors import UnsupportedError
-from sharkpy.expr import Cast, FrameBound, FrameInterval, SortKey, WindowCall, WindowFrame
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.physical.lowering.lower_expr import lower_logical, order_by
 from sharkpy.physical.lowering.select import Select
 from sharkpy.physical.lowering.value import Scope, Value
 from sharkpy.physical.operators import WindowOperator
-from sharkpy.types import DATE, INTEGER_TYPES, DataType, DecimalType
+from sharkpy.plan.expr import Cast, FrameBound, FrameInterval, SortKey, WindowCall, WindowFrame
 from sharkpy.udf import registry
 from sharkpy.udf.lower import lower_complete, lower_window
+from sharkpy.values.types import DATE, INTEGER_TYPES, DataType, DecimalType
 
 _ROOMY = DecimalType(20, 0)
 

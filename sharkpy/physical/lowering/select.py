@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from sharkpy.expr import ColumnRef
 from sharkpy.physical.lowering.value import Scope, Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.stage import StageInput
+from sharkpy.plan.expr import ColumnRef
 
 _NO_SHAPES: Mapping[int, Hashable] = MappingProxyType({})
 

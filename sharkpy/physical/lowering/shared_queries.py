@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
-from sharkpy.expr import Alias, Call, ColumnRef, Literal
+from sharkpy.base.tree import TreeNode, field_names
 from sharkpy.physical.operators import BlockSet, ExchangeRead, HashAggregate
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.tree import TreeNode, field_names
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Literal
 from sharkpy.udf import registry
 
 

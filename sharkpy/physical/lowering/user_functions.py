@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sharkpy.expr import AggregateCall, Call, Expr, Literal, WindowCall
 from sharkpy.physical.operators import StepOperator
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan.expr import AggregateCall, Call, Expr, Literal, WindowCall
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.user.function import MARK, FunctionUse, UserFunction, constant_values, find
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
 
-from sharkpy.errors import InternalError
+from sharkpy.base.errors import InternalError
 from sharkpy.physical.ranges import ColumnRange
-from sharkpy.types import DATE, INTEGER_TYPES, STRING, TIMESTAMP, DataType, DecimalType
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import DATE, INTEGER_TYPES, STRING, TIMESTAMP, DataType, DecimalType
 
 HUGE = "HUGEINT"
 """The type of sums: an integer form that is made logical, not computed with."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.key_bits import KeyBits
-from sharkpy.expr import ColumnRef, Expr
 from sharkpy.physical.distribution import (
     Broadcast,
     Distribution,
@@ -22,9 +21,10 @@ from sharkpy.physical.operators.exchange import Exchange, ExchangeRead
 from sharkpy.physical.operators.file_scan import partition_note
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.ranges import ColumnRange
-from sharkpy.plan_node import listed
-from sharkpy.row_sample import RowSample
-from sharkpy.types import Schema
+from sharkpy.plan.expr import ColumnRef, Expr
+from sharkpy.plan.node import listed
+from sharkpy.plan.row_sample import RowSample
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.columnar.statistics import StatisticsTable

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sharkpy.expr import ColumnRef, Expr
 from sharkpy.physical.distribution import Distribution, Single, Unspecified
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.plan_node import listed
-from sharkpy.row_sample import RowSample
+from sharkpy.plan.expr import ColumnRef, Expr
+from sharkpy.plan.node import listed
+from sharkpy.plan.row_sample import RowSample
 from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.expr import ColumnRef
-from sharkpy.given_rows import GivenRows
 from sharkpy.physical.distribution import Distribution, Single, Unspecified
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.plan_node import listed
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.given_rows import GivenRows
+from sharkpy.plan.node import listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from sharkpy.expr import Alias, ColumnRef
 from sharkpy.physical.distribution import Distribution
 from sharkpy.physical.plan import PhysicalPlan, retained
-from sharkpy.plan_node import listed
+from sharkpy.plan.expr import Alias, ColumnRef
+from sharkpy.plan.node import listed
 
 
 class AggregateMode(Enum):

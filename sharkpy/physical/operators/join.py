@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.expr import ColumnRef, Expr
-from sharkpy.logical import LEFT_ONLY_JOINS, JoinKind
 from sharkpy.optimizer.replan.choose_join import BROADCAST_SIDES, JoinDistribution
 from sharkpy.physical.distribution import Broadcast, Distribution, Unspecified
 from sharkpy.physical.operators.block_scan import bucketed_scan, co_partitioned
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan.expr import ColumnRef, Expr
+from sharkpy.plan.logical import LEFT_ONLY_JOINS, JoinKind
 
 LEFT_PRESERVED = tuple(kind for kind, sides in BROADCAST_SIDES.items() if JoinDistribution.BROADCAST_RIGHT in sides)
 """Kinds under which every result row belongs to one left row: the right side may be broadcast."""

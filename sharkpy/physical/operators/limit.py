@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.expr import ColumnRef
 from sharkpy.physical.distribution import Distribution
 from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.plan.expr import ColumnRef
 
 
 @dataclass(frozen=True, slots=True)

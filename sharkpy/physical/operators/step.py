@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.expr import ColumnRef
 from sharkpy.physical.distribution import Distribution
 from sharkpy.physical.plan import PhysicalPlan, retained
-from sharkpy.plan_node import listed
-from sharkpy.row_step import RowStep
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.node import listed
+from sharkpy.plan.steps.row_step import RowStep
 
 
 @dataclass(frozen=True, slots=True)

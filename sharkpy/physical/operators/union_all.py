@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.expr import ColumnRef
 from sharkpy.physical.distribution import Distribution
 from sharkpy.physical.plan import PhysicalPlan, union_distribution
-from sharkpy.plan_node import listed
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.node import listed
 
 
 @dataclass(frozen=True, slots=True)

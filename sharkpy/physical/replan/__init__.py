@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from sharkpy import conf
+from sharkpy.base import settings
 from sharkpy.optimizer.replan.decision import Decision
 from sharkpy.physical.distribution import ExchangeStatistics
 from sharkpy.physical.operators import ExchangeRead
@@ -33,7 +33,7 @@ RULES: tuple[ReplanRule, ...] = (
 def replan(
     plan: PhysicalPlan,
     observed: Mapping[int, ExchangeStatistics],
-    settings: conf.Conf,
+    values: settings.Conf,
     *,
     is_free: bool = True,
 ) -> tuple[PhysicalPlan, tuple[Decision, ...]]:
@@ -41,7 +41,7 @@ def replan(
 
     `is_free` False: who takes the plan's rows relies on which task has them.
     """
-    context = ReplanContext(settings, is_free)
+    context = ReplanContext(values, is_free)
     plan = _with_observed(plan, observed)
     for rule in RULES:
         plan = rule(plan, context)

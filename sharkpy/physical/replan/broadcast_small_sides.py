@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy import conf
-from sharkpy.errors import InternalError
+from sharkpy.base import settings
+from sharkpy.base.errors import InternalError
 from sharkpy.optimizer.replan.choose_join import JoinDistribution, JoinLimits, choose_join
 from sharkpy.physical.distribution import BroadcastPartitioning, HashPartitioning
 from sharkpy.physical.operators import Exchange, ExchangeRead, Filter, HashJoin, Project
@@ -15,13 +15,13 @@ from sharkpy.physical.replan.free_joins import map_free_joins
 
 
 def broadcast_small_sides(plan: PhysicalPlan, context: ReplanContext) -> PhysicalPlan:
-    if context.settings.value(conf.FORCE_JOIN) == "shuffle":
+    if context.settings.value(settings.FORCE_JOIN) == "shuffle":
         return plan
     return map_free_joins(plan, lambda join: _broadcast_small_side(join, context), context.is_free)
 
 
 def _broadcast_small_side(join: HashJoin, context: ReplanContext) -> PhysicalPlan:
-    limit = context.settings.value(conf.BROADCAST_BYTES)
+    limit = context.settings.value(settings.BROADCAST_BYTES)
     left_bytes, right_bytes = _measured_bytes(join.left, join.right), _measured_bytes(join.right, join.left)
     match choose_join(left_bytes, right_bytes, join.kind, JoinLimits(limit)).distribution:
         case JoinDistribution.BROADCAST_LEFT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sharkpy.conf import Conf
+from sharkpy.base.settings import Conf
 from sharkpy.optimizer.replan.decision import Decision
 from sharkpy.physical.plan import PhysicalPlan
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy import conf
-from sharkpy.expr import ColumnRef, column_ids
-from sharkpy.logical import JoinKind
+from sharkpy.base import settings
 from sharkpy.physical.distribution import BroadcastPartitioning, HashPartitioning
 from sharkpy.physical.operators import Exchange, ExchangeRead, Filter, HashJoin, Project
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.replan.context import ReplanContext
+from sharkpy.plan.expr import ColumnRef, column_ids
+from sharkpy.plan.logical import JoinKind
 
 REDUCIBLE = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.SINGLE)
 """Kinds whose left side cannot be broadcast, and whose right rows count for nothing where no left row matches."""
@@ -27,9 +27,9 @@ def is_reducible(kind: JoinKind, left_bytes: int, right_bytes: int) -> bool:
 
 def reduce_measured_sides(plan: PhysicalPlan, context: ReplanContext) -> PhysicalPlan:
     """`plan` with the right side of each join that qualifies reduced by its left side, where that may be broadcast."""
-    if context.settings.value(conf.FORCE_JOIN) == "shuffle":
+    if context.settings.value(settings.FORCE_JOIN) == "shuffle":
         return plan
-    limit = context.settings.value(conf.BROADCAST_BYTES)
+    limit = context.settings.value(settings.BROADCAST_BYTES)
 
     def visit(node: PhysicalPlan) -> PhysicalPlan:
         if not isinstance(node, HashJoin) or not isinstance(node.right, Exchange):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy import conf
+from sharkpy.base import settings
 from sharkpy.physical.distribution import HashPartitioning, RangePartitioning, Single, SinglePartitioning
 from sharkpy.physical.operators import BlockScan, Exchange, ExchangeRead, FileScan
 from sharkpy.physical.plan import PhysicalPlan
@@ -12,7 +12,7 @@ from sharkpy.physical.replan.context import ReplanContext
 
 
 def single_fragments(plan: PhysicalPlan, context: ReplanContext) -> PhysicalPlan:
-    limit = context.settings.value(conf.SINGLE_TASK_BYTES)
+    limit = context.settings.value(settings.SINGLE_TASK_BYTES)
     if not limit:
         return plan
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy import conf
+from sharkpy.base import settings
 from sharkpy.physical.distribution import DealtBuckets, ExchangeStatistics, HashPartitioning, SpreadKey, spread_buckets
 from sharkpy.physical.operators import (
     LEFT_PRESERVED,
@@ -34,7 +34,7 @@ MIN_BYTES = 8 << 20
 
 
 def spread_heavy_keys(plan: PhysicalPlan, context: ReplanContext) -> PhysicalPlan:
-    if not context.settings.value(conf.SKEW):
+    if not context.settings.value(settings.SKEW):
         return plan
     return map_free_joins(plan, lambda join: _spread_join(join, context), context.is_free)
 
@@ -54,14 +54,14 @@ def _spread_join(join: HashJoin, context: ReplanContext) -> HashJoin:
 
 def _spreading(side: Exchange, other: Exchange | ExchangeRead, context: ReplanContext) -> Exchange:
     """The side with leave to spread heavy keys, but for those that the other one has spread."""
-    is_forced = context.settings.value(conf.FORCE_SKEW)
+    is_forced = context.settings.value(settings.FORCE_SKEW)
     size = side.estimated_bytes
     if not is_forced and size is not None and size < MIN_BYTES:
         return side
     known = other.observed.spread_keys if isinstance(other, ExchangeRead) and other.observed else ()
     partitioning = _hashed(side)
     kept = frozenset(key.key_hash for key in known)
-    spread = Spread(partitioning.num_buckets, context.settings.value(conf.SKEW_ROWS), is_forced, kept)
+    spread = Spread(partitioning.num_buckets, context.settings.value(settings.SKEW_ROWS), is_forced, kept)
     return dataclasses.replace(side, partitioning=dataclasses.replace(partitioning, spread=spread))
 
 
@@ -80,7 +80,7 @@ def _dealt_join(join: HashJoin, left: ExchangeRead, right: ExchangeRead, context
     for read, observed, pieces in ((left, left.observed, left_pieces), (right, right.observed, right_pieces)):
         if pieces:
             _note(read, observed, len(pieces), join, context)
-    is_apart = context.settings.value(conf.FORCE_SKEW)
+    is_apart = context.settings.value(settings.FORCE_SKEW)
     dealt_left = DealtBuckets(of_left, range(behind, end), is_apart)
     dealt_right = DealtBuckets(of_right, range(ordinary, behind), is_apart)
     return dataclasses.replace(
@@ -137,7 +137,7 @@ def _with_moved(plan: PhysicalPlan, moved: PhysicalPlan) -> PhysicalPlan:
 
 def _hashed(moved: Exchange | ExchangeRead) -> HashPartitioning:
     if not isinstance(moved.partitioning, HashPartitioning):
-        from sharkpy.errors import InternalError
+        from sharkpy.base.errors import InternalError
 
         raise InternalError(f"{moved.label} has no hashed buckets")
     return moved.partitioning

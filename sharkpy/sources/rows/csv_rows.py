@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sharkpy.errors import ConfigurationError, ExecutionError
+from sharkpy.base.errors import ConfigurationError, ExecutionError
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.line_chunks import LineLayout
 from sharkpy.sources.metrics import ReadMetrics
@@ -15,7 +15,7 @@ from sharkpy.sources.rows.row_format import Properties
 from sharkpy.sources.rows.text_columns import TextColumnsReader
 from sharkpy.sources.text_format import header_and_footer
 from sharkpy.sources.text_write import hive_text
-from sharkpy.types import Schema, is_nested
+from sharkpy.values.types import Schema, is_nested
 
 _READ_ESCAPE = "\\"
 

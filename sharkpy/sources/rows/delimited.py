@@ -20,7 +20,7 @@ from sharkpy.sources.text_fields import FieldReader
 from sharkpy.sources.text_format import CARRIAGE_RETURN, NEWLINE, TextFormat, text_format
 from sharkpy.sources.text_write import text_rows
 from sharkpy.sources.utf8 import valid_texts, valid_utf8
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 MUCH_BYTES = 1 << 22
 """Of text in one process: numba takes as long to load as splitting some times as much."""

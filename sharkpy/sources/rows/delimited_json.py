@@ -8,8 +8,8 @@ from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.rows.row_format import Properties
 from sharkpy.sources.text_format import text_format
 from sharkpy.sources.text_write import hive_text
-from sharkpy.types import BINARY, DataType, Schema, is_nested
-from sharkpy.value_text import format_column
+from sharkpy.values.types import BINARY, DataType, Schema, is_nested
+from sharkpy.values.value_text import format_column
 
 
 def delimited_json(batch: pa.RecordBatch, schema: Schema, properties: Properties) -> Array:

@@ -14,7 +14,7 @@ from sharkpy.sources.line_chunks import LineLayout
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.rows.row_format import Properties
 from sharkpy.sources.text_format import header_and_footer
-from sharkpy.types import (
+from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,

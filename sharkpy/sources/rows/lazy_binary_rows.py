@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from sharkpy.errors import UnsupportedError
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.sources.arrow import Array, column_type
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.lazy_binary import decode_fields, encode_fields
 from sharkpy.sources.line_chunks import LineLayout
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.rows.row_format import Properties
-from sharkpy.types import Schema, arrow_schema
+from sharkpy.values.types import Schema, arrow_schema
 
 
 class LazyBinaryRows:

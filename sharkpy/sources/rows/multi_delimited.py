@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from sharkpy.errors import ConfigurationError, ExecutionError
+from sharkpy.base.errors import ConfigurationError, ExecutionError
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.line_chunks import LineLayout
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.rows.delimited import DelimitedReader, DelimitedRows
 from sharkpy.sources.rows.row_format import Properties
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 _FIELD = "field.delim"
 _SINGLE = b"\x01"

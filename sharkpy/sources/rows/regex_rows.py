@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from sharkpy.errors import BindError, ConfigurationError, ExecutionError, UnsupportedError
+from sharkpy.base.errors import BindError, ConfigurationError, ExecutionError, UnsupportedError
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.line_chunks import LineLayout
 from sharkpy.sources.metrics import ReadMetrics
@@ -15,8 +15,8 @@ from sharkpy.sources.rows.row_format import Properties
 from sharkpy.sources.rows.text_columns import TextColumnsReader
 from sharkpy.sources.text_format import header_and_footer
 from sharkpy.sources.text_write import hive_text
-from sharkpy.types import BINARY, Schema, is_nested
 from sharkpy.udf.java_regex import compile_java
+from sharkpy.values.types import BINARY, Schema, is_nested
 
 INPUT_REGEX = "input.regex"
 OUTPUT_FORMAT = "output.format.string"

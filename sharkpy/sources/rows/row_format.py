@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.line_chunks import LineLayout
 from sharkpy.sources.metrics import ReadMetrics
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

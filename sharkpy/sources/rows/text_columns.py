@@ -11,7 +11,7 @@ from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.source import BATCH_ROWS
-from sharkpy.types import Schema, arrow_schema, is_string
+from sharkpy.values.types import Schema, arrow_schema, is_string
 
 Part = Callable[[str], Sequence[str | None] | None]
 """The fields of a row; None where it is no row of the format. Missing ones are NULL."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.expr import FrameBound, FrameInterval, Literal, SortKey, WindowFrame
-from sharkpy.types import DATE, INTERVAL_DAY_TIME, TIMESTAMP, is_interval, is_numeric
+from sharkpy.base.errors import TypeMismatchError
+from sharkpy.plan.expr import FrameBound, FrameInterval, Literal, SortKey, WindowFrame
+from sharkpy.values.types import DATE, INTERVAL_DAY_TIME, TIMESTAMP, is_interval, is_numeric
 
 if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder

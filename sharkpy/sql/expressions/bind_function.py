@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.conf import TIME_ZONE, groups_of, user_name
-from sharkpy.errors import BindError, FunctionNotFoundError, TypeMismatchError, UnsupportedError, did_you_mean
-from sharkpy.expr import AggregateCall, Call, Expr, Literal, PythonValue
+from sharkpy.base.errors import BindError, FunctionNotFoundError, TypeMismatchError, UnsupportedError, did_you_mean
+from sharkpy.base.settings import TIME_ZONE, groups_of, user_name
+from sharkpy.base.time_zone import zone_name
+from sharkpy.plan.expr import AggregateCall, Call, Expr, Literal, PythonValue
 from sharkpy.sql.expressions.bind_json import bind_from_json, bind_schema_of_json
 from sharkpy.sql.expressions.bind_macro import bind_macro
 from sharkpy.sql.expressions.bind_make_interval import bind_make_interval
@@ -21,8 +22,6 @@ from sharkpy.sql.expressions.bind_time_unit import UNIT_CALLS
 from sharkpy.sql.expressions.coercion import cast_all, with_minimal_literals
 from sharkpy.sql.expressions.constant_arguments import check_constants
 from sharkpy.sql.expressions.function_names import called_macro, function_name, registry_name
-from sharkpy.time_zone import zone_name
-from sharkpy.types import BIGINT, INT, PRIMITIVES, ArrayType, DataType
 from sharkpy.udf import registry
 from sharkpy.udf.foreign_names import INSTEAD
 from sharkpy.udf.forms import CAST_FUNCTIONS
@@ -30,6 +29,7 @@ from sharkpy.udf.function import AggregateFunction, ScalarFunction, TypeRule, Wi
 from sharkpy.udf.higher_order_functions import HigherOrderFunction
 from sharkpy.udf.usages import usage
 from sharkpy.udf.user.function import MARK, shown_name
+from sharkpy.values.types import BIGINT, INT, PRIMITIVES, ArrayType, DataType
 
 if TYPE_CHECKING:
     from sharkpy.sql.context import Context
@@ -277,7 +277,7 @@ def aggregate_arguments(
 def _bind_if(binder: ExprBinder, node: exp.Expr) -> Expr:
     """IF(condition, then[, else])."""
     from sharkpy.sql.expressions.bind_operator import case_when
-    from sharkpy.types import NULL
+    from sharkpy.values.types import NULL
 
     if len(node.expressions) not in (2, 3):
         raise binder.context.error("IF takes a condition and two values", node, TypeMismatchError)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.expr import Call, Expr, Literal
+from sharkpy.base.errors import TypeMismatchError
+from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.sql.expressions.function_names import function_name
-from sharkpy.types import STRING
 from sharkpy.udf.json_values import schema_of_json
+from sharkpy.values.types import STRING
 
 if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder

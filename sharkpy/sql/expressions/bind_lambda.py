@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.expr import Call, Expr, Lambda, LambdaVariable
+from sharkpy.base.errors import TypeMismatchError
+from sharkpy.plan.expr import Call, Expr, Lambda, LambdaVariable
 from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.types import INT, DataType, common_type
 from sharkpy.udf.higher_order_functions import INDEX, HigherOrderFunction
+from sharkpy.values.types import INT, DataType, common_type
 
 if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.expr import Call, Expr, Literal, string_literal
+from sharkpy.base.errors import TypeMismatchError
+from sharkpy.plan.expr import Call, Expr, Literal, string_literal
 from sharkpy.sql.expressions.bind_operator import negate
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.types import BOOLEAN, STRING, is_nested
+from sharkpy.values.types import BOOLEAN, STRING, is_nested
 
 if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder

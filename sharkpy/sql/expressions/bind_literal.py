@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import ParseError, SharkError, TypeMismatchError
-from sharkpy.expr import Call, Expr, Literal, string_literal
+from sharkpy.base.errors import ParseError, SharkError, TypeMismatchError
+from sharkpy.plan.expr import Call, Expr, Literal, string_literal
 from sharkpy.sql.expressions import literals
 from sharkpy.sql.expressions.bind_function import call_scalar
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.type_parser import parse_type
-from sharkpy.types import (
+from sharkpy.udf.casts import can_cast
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -25,7 +26,6 @@ from sharkpy.types import (
     is_nested,
     is_string,
 )
-from sharkpy.udf.casts import can_cast
 
 if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder

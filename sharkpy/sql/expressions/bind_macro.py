@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.catalog.functions import Macro
-from sharkpy.errors import BindError, ParseError, SharkError, TypeMismatchError
-from sharkpy.expr import ColumnRef, Expr, substitute
+from sharkpy.base.errors import BindError, ParseError, SharkError, TypeMismatchError
+from sharkpy.catalog.function_catalog import Macro
+from sharkpy.plan.expr import ColumnRef, Expr, substitute
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.coercion import cast_all
 from sharkpy.sql.expressions.function_names import called_macro
@@ -73,7 +73,7 @@ def _check_repeated(
     binder: ExprBinder, macro: Macro, expr: Expr, columns: Sequence[ColumnRef], args: Sequence[Expr], node: exp.Expr
 ) -> None:
     """An argument such as rand() has one value in a call: the expression may have it in one place."""
-    from sharkpy.optimizer.functions import is_deterministic_function
+    from sharkpy.optimizer.function_traits import is_deterministic_function
 
     uses = [part.column_id for part in expr.walk() if isinstance(part, ColumnRef)]
     for column, arg in zip(columns, args, strict=True):

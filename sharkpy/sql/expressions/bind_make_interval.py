@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import TypeMismatchError, UnsupportedError
-from sharkpy.expr import Expr, Literal
-from sharkpy.types import INT
+from sharkpy.base.errors import TypeMismatchError, UnsupportedError
+from sharkpy.plan.expr import Expr, Literal
+from sharkpy.values.types import INT
 
 if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     AmbiguousColumnError,
     ColumnNotFoundError,
     SharkError,
@@ -15,10 +15,10 @@ from sharkpy.errors import (
     did_you_mean,
     there_are,
 )
-from sharkpy.expr import AggregateCall, Call, Expr, string_literal
+from sharkpy.plan.expr import AggregateCall, Call, Expr, string_literal
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.scope import Resolved
-from sharkpy.types import BIGINT, INT, INTEGER_TYPES, ArrayType, DataType, MapType, StructType
+from sharkpy.values.types import BIGINT, INT, INTEGER_TYPES, ArrayType, DataType, MapType, StructType
 
 if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.expr import Expr
+from sharkpy.plan.expr import Expr
 from sharkpy.sql.expressions.function_names import registry_name
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.expr import Call, Expr, Literal
+from sharkpy.base.errors import TypeMismatchError
+from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.sql.expressions import bind_subquery
 from sharkpy.sql.expressions.bind_function import call_scalar
 from sharkpy.sql.expressions.coercion import comparable, unify, with_minimal_literals
 from sharkpy.sql.expressions.interval_arithmetic import day_arithmetic, interval_arithmetic
-from sharkpy.types import BOOLEAN, NULL, STRING, MapType, is_interval, is_nested, is_string
+from sharkpy.values.types import BOOLEAN, NULL, STRING, MapType, is_interval, is_nested, is_string
 
 if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import BindError, SharkError, TableNotFoundError, TypeMismatchError
-from sharkpy.expr import Call, Expr, Literal
+from sharkpy.base.errors import BindError, SharkError, TableNotFoundError, TypeMismatchError
+from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.expressions.function_names import function_name
-from sharkpy.types import BOOLEAN, DOUBLE, NULL, StringType, is_numeric
 from sharkpy.udf.user.function import intern
+from sharkpy.values.types import BOOLEAN, DOUBLE, NULL, StringType, is_numeric
 
 if TYPE_CHECKING:
-    from sharkpy.catalog.functions import ModelFunction
+    from sharkpy.catalog.function_catalog import ModelFunction
     from sharkpy.sql.expressions.expr_binder import ExprBinder
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.expr import Alias, ColumnRef, Exists, Expr, InSubquery, ScalarSubquery
-from sharkpy.logical import LogicalPlan, Project
+from sharkpy.base.errors import TypeMismatchError
+from sharkpy.plan.expr import Alias, ColumnRef, Exists, Expr, InSubquery, ScalarSubquery
+from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.types import DataType, comparison_type
+from sharkpy.values.types import DataType, comparison_type
 
 if TYPE_CHECKING:
     from sharkpy.sql.context import Context

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import BindError, did_you_mean
-from sharkpy.expr import Expr, string_literal
+from sharkpy.base.errors import BindError, did_you_mean
+from sharkpy.plan.expr import Expr, string_literal
 from sharkpy.udf.time_units import UNITS
 
 if TYPE_CHECKING:

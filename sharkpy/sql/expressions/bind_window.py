@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.expr import Expr, SortKey, WindowCall, WindowFrame
-from sharkpy.optimizer.functions import ORDER_SENSITIVE_AGGREGATES
+from sharkpy.optimizer.function_traits import ORDER_SENSITIVE_AGGREGATES
+from sharkpy.plan.expr import Expr, SortKey, WindowCall, WindowFrame
 from sharkpy.sql.expressions.bind_frame import bind_frame
 from sharkpy.sql.expressions.bind_function import aggregate_arguments, aggregate_type, not_found
 from sharkpy.sql.expressions.function_names import function_name, registry_name

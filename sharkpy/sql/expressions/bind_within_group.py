@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.errors import UnsupportedError, did_you_mean
-from sharkpy.expr import Expr
+from sharkpy.base.errors import UnsupportedError, did_you_mean
+from sharkpy.plan.expr import Expr
 from sharkpy.sql.expressions.function_names import function_name
 
 if TYPE_CHECKING:

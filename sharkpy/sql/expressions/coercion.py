@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 
-from sharkpy.expr import Call, Cast, Expr, Literal, PythonValue
-from sharkpy.types import (
+from sharkpy.plan.expr import Call, Cast, Expr, Literal, PythonValue
+from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
     DATE,

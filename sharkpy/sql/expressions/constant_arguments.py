@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.expr import Call, Cast, Expr, Literal, column_ids
+from sharkpy.plan.expr import Call, Cast, Expr, Literal, column_ids
 from sharkpy.udf.function import AggregateFunction, WindowFunction
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.expr import Expr
+from sharkpy.base.errors import TypeMismatchError
+from sharkpy.plan.expr import Expr
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import (
     bind_function,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sharkpy.catalog.functions import Macro
+from sharkpy.catalog.function_catalog import Macro
 from sharkpy.sql.context import Context
 from sharkpy.udf.user.function import MARK
 

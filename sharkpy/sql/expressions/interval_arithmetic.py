@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import Call, Expr, Literal
+from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.expressions.literals import shifted
-from sharkpy.types import (
+from sharkpy.values.types import (
     BIGINT,
     DATE,
     DOUBLE,

@@ -6,10 +6,10 @@ import datetime
 import re
 from decimal import Context, Decimal
 
-from sharkpy.errors import BindError
-from sharkpy.expr import Literal
+from sharkpy.base.errors import BindError
+from sharkpy.plan.expr import Literal
 from sharkpy.sql.expressions.coercion import convert_exactly, minimal_decimal
-from sharkpy.types import (
+from sharkpy.values.types import (
     BIGINT,
     DATE,
     DOUBLE,

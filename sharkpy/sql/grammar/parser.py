@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sharkpy.errors import ParseError, SharkError, UnsupportedError
+from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
 from sharkpy.sql.deep_stack import with_deep_stack
 from sharkpy.sql.grammar import dialect
 from sharkpy.sql.grammar.dialect import SyntaxProblem

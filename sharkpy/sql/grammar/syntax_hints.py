@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sharkpy.errors import did_you_mean
+from sharkpy.base.errors import did_you_mean
 
 _KEYWORDS = (
     *("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "JOIN", "LEFT", "RIGHT", "INNER", "CROSS"),

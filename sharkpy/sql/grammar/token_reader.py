@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sharkpy.errors import ParseError, UnsupportedError
+from sharkpy.base.errors import ParseError, UnsupportedError
 from sharkpy.sql.grammar.parser import place, syntax_error
-from sharkpy.type_parser import parse_type
-from sharkpy.types import DataType
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import DataType
 
 _OPEN, _CLOSE = (TokenType.L_PAREN, TokenType.LT), (TokenType.R_PAREN, TokenType.GT)
 

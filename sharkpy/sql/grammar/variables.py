@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from sharkpy.errors import ParseError
+from sharkpy.base.errors import ParseError
 
 _VARIABLE = re.compile(r"\$\{(?:(?P<space>hivevar|hiveconf|system|env|metaconf):)?(?P<name>[^\s${}:]+)\}")
 _MOST_TEXT = 16 << 20

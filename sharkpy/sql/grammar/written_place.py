@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 from sharkpy.sql.grammar.parser import place, tokenize
 
 _QUOTED = re.compile(r'"([^"]+)"|\b(?:not found|found) (\S+)')

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from sharkpy.errors import InternalError
-from sharkpy.expr import (
+from sharkpy.base.errors import InternalError
+from sharkpy.plan.expr import (
     SUBQUERIES,
     TRUE,
     AggregateCall,
@@ -18,11 +18,11 @@ from sharkpy.expr import (
     column_ids,
     substitute,
 )
-from sharkpy.logical import Aggregate, Expand, LogicalPlan, Union, Values
+from sharkpy.plan.logical import Aggregate, Expand, LogicalPlan, Union, Values
 from sharkpy.sql.expressions.bind_function import GROUPING
 from sharkpy.sql.expressions.bind_name import GROUPING_ID
-from sharkpy.types import BIGINT, BOOLEAN, DataType
 from sharkpy.udf.user.function import shown_name
+from sharkpy.values.types import BIGINT, BOOLEAN, DataType
 
 Fail = Callable[[str], Exception]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sharkpy.catalog.model import CacheMode, TableKind
-from sharkpy.catalog.query_table import QueryTable
 from sharkpy.catalog.store import new_table_id
-from sharkpy.expr import SUBQUERIES
-from sharkpy.logical import Distribute, LogicalPlan, Scan
+from sharkpy.plan.expr import SUBQUERIES
+from sharkpy.plan.logical import Distribute, LogicalPlan, Scan
+from sharkpy.plan.query_table import QueryTable
 from sharkpy.sql.context import Context, Cte
-from sharkpy.types import NULL, Field, Schema, is_interval, is_nested
+from sharkpy.values.types import NULL, Field, Schema, is_interval, is_nested
 
 MOST_SOURCES = 16
 """What a query reads at most for it to be a part of each query that uses it, which then prunes what it reads."""

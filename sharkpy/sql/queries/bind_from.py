@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sharkpy.base.errors import ParseError, SharkError, TableNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.virtual_columns import virtual_columns_in
-from sharkpy.errors import ParseError, SharkError, TableNotFoundError, TypeMismatchError, did_you_mean
-from sharkpy.expr import Alias, Call, ColumnRef, Expr, Literal
-from sharkpy.logical import LogicalPlan, Project, Scan, Values
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import LogicalPlan, Project, Scan, Values
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_function import argument_types, literal_values, not_found
@@ -24,8 +24,8 @@ from sharkpy.sql.queries.bind_pivot import pivoted
 from sharkpy.sql.queries.bind_sample import sampled
 from sharkpy.sql.queries.generators import generated
 from sharkpy.sql.scope import Scope, relation_scope
-from sharkpy.types import ArrayType, DataType, StructType
 from sharkpy.udf import registry
+from sharkpy.values.types import ArrayType, DataType, StructType
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sharkpy import conf
-from sharkpy.expr import AggregateCall, ColumnRef, Expr, WindowCall
+from sharkpy.base import settings
+from sharkpy.plan.expr import AggregateCall, ColumnRef, Expr, WindowCall
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.expr_binder import ExprBinder
 from sharkpy.sql.expressions.function_names import registry_name
@@ -30,7 +30,7 @@ def bind_groups(
     outputs = [expr for _, expr in items]
 
     def index_of(node: exp.Expr) -> int:
-        expr = position_item(binder, node, outputs, conf.GROUP_POSITIONS) or binder.bind(node)
+        expr = position_item(binder, node, outputs, settings.GROUP_POSITIONS) or binder.bind(node)
         if any(isinstance(inner, (AggregateCall, WindowCall)) for inner in expr.walk()):
             raise binder.context.error("GROUP BY cannot use the result of an aggregate", node, sqlstate="42803")
         for index, (_, known) in enumerate(groups):

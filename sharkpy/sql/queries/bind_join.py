@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sharkpy.errors import ColumnNotFoundError, ParseError, TypeMismatchError
-from sharkpy.expr import Call, Expr, conjunction
-from sharkpy.logical import LEFT_ONLY_JOINS, Join, JoinKind
+from sharkpy.base.errors import ColumnNotFoundError, ParseError, TypeMismatchError
+from sharkpy.plan.expr import Call, Expr, conjunction
+from sharkpy.plan.logical import LEFT_ONLY_JOINS, Join, JoinKind
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.coercion import comparable
 from sharkpy.sql.queries.bind_from import Relation, bind_lateral, bind_lateral_view, bind_relation
 from sharkpy.sql.queries.generators import lateral_join
 from sharkpy.sql.scope import Scope, ScopeColumn
-from sharkpy.types import BOOLEAN
+from sharkpy.values.types import BOOLEAN
 
 _KINDS = {
     ("", ""): JoinKind.INNER,

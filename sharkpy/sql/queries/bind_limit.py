@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sharkpy.logical import Limit, LogicalPlan
+from sharkpy.plan.logical import Limit, LogicalPlan
 from sharkpy.sql.context import Context
 
 

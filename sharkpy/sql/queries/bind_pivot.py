@@ -7,9 +7,19 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, column_ids, conjunction, string_literal
-from sharkpy.logical import Expand, Filter, LogicalPlan, Project
+from sharkpy.base.errors import TypeMismatchError
+from sharkpy.plan.expr import (
+    AggregateCall,
+    Alias,
+    Call,
+    ColumnRef,
+    Expr,
+    Literal,
+    column_ids,
+    conjunction,
+    string_literal,
+)
+from sharkpy.plan.logical import Expand, Filter, LogicalPlan, Project
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_operator import compare, connect
@@ -17,7 +27,7 @@ from sharkpy.sql.expressions.coercion import unify
 from sharkpy.sql.expressions.expr_binder import ExprBinder
 from sharkpy.sql.queries.aggregation import Aggregation
 from sharkpy.sql.scope import Scope, relation_scope
-from sharkpy.types import BIGINT, BOOLEAN, STRING
+from sharkpy.values.types import BIGINT, BOOLEAN, STRING
 
 _PIVOT = expr_binder.Clause("PIVOT", aggregates=True)
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from sharkpy.errors import BindError
-from sharkpy.logical import LogicalPlan
+from sharkpy.base.errors import BindError
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.context import Context, Cte
 from sharkpy.sql.expressions.expr_binder import ORDER_BY, ExprBinder
 from sharkpy.sql.queries.bind_from import bind_values

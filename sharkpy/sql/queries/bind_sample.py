@@ -8,19 +8,19 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from sharkpy import conf
+from sharkpy.base import settings
+from sharkpy.base.errors import BindError
 from sharkpy.catalog.model import Table
-from sharkpy.errors import BindError
-from sharkpy.expr import Call, Expr, Literal
-from sharkpy.logical import Filter, Limit, LogicalPlan, Project, Scan, Union
-from sharkpy.row_sample import RowSample
+from sharkpy.plan.expr import Call, Expr, Literal
+from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Scan, Union
+from sharkpy.plan.row_sample import RowSample
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_function import call_scalar
 from sharkpy.sql.expressions.function_names import function_name
 from sharkpy.sql.scope import relation_scope
-from sharkpy.types import BOOLEAN, INT
 from sharkpy.udf import registry
+from sharkpy.values.types import BOOLEAN, INT
 
 _MAX_INT = (1 << 31) - 1
 
@@ -39,7 +39,7 @@ def sampled(context: Context, plan: LogicalPlan, node: exp.Expr, table: Table | 
 
 def _row_sample(context: Context, sample: exp.Expr) -> RowSample:
     seed = sample.args.get("seed")
-    seed = context.conf.value(conf.SAMPLE_SEED) if seed is None else int(seed)
+    seed = context.conf.value(settings.SAMPLE_SEED) if seed is None else int(seed)
     if (size := sample.args.get("size")) is not None:
         return RowSample(1.0, seed, int(size))
     percent = Decimal(sample.args["percent"])
@@ -81,7 +81,7 @@ def _random_seed(context: Context, node: exp.Expr) -> int | None:
         return None
     match node.expressions:
         case []:
-            return context.conf.value(conf.SAMPLE_SEED)
+            return context.conf.value(settings.SAMPLE_SEED)
         case [exp.Literal() as seed] if seed.this.isdigit():
             return int(seed.this)
     return None

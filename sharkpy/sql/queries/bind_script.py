@@ -6,18 +6,18 @@ import re
 
 from sqlglot import exp
 
-from sharkpy import conf
+from sharkpy.base import settings
+from sharkpy.base.errors import BindError, ParseError, SharkError, UnsupportedError
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.errors import BindError, ParseError, SharkError, UnsupportedError
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import LogicalPlan, Step
-from sharkpy.script import DELIMITED_JSON, Script
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import LogicalPlan, Step
+from sharkpy.plan.steps.script import DELIMITED_JSON, Script
 from sharkpy.sql.context import Context
 from sharkpy.sql.grammar import script_parser
 from sharkpy.sql.grammar.parser import place
 from sharkpy.sql.queries.script_clause import ScriptClause
 from sharkpy.sql.scope import Scope
-from sharkpy.types import STRING
+from sharkpy.values.types import STRING
 
 ORDERING = ("order", "sort", "distribute", "cluster", "limit", "offset")
 """Clauses of a SELECT that are about what the script gives."""
@@ -58,8 +58,8 @@ def _columns(clause: ScriptClause, context: Context) -> tuple[ColumnRef, ...]:
 def _script(
     clause: ScriptClause, values: tuple[ColumnRef, ...], columns: tuple[ColumnRef, ...], context: Context
 ) -> Script:
-    settings = context.conf
-    escapes = settings.value(conf.SCRIPT_ESCAPES)
+    conf = context.conf
+    escapes = conf.value(settings.SCRIPT_ESCAPES)
     default = _ESCAPING if escapes else _TAB
     written = clause.written or StorageFormat(DELIMITED_JSON, default.properties)
     read = clause.read or default
@@ -72,24 +72,24 @@ def _script(
     if not clause.command.strip():
         raise _error("the script is empty", clause, context)
     return Script(
-        f"{settings.value(conf.SCRIPT_WRAPPER)} {clause.command}".strip(),
+        f"{conf.value(settings.SCRIPT_WRAPPER)} {clause.command}".strip(),
         written,
         read,
         tuple(value.name for value in values),
         tuple(column.name for column in columns),
         context.catalog.resource_paths("FILE"),
         context.catalog.resource_paths("ARCHIVE"),
-        (*_settings(context), (settings.value(conf.SCRIPT_ID_VARIABLE), f"SCR_{columns[0].column_id}")),
+        (*_settings(context), (conf.value(settings.SCRIPT_ID_VARIABLE), f"SCR_{columns[0].column_id}")),
         escapes,
-        settings.value(conf.SCRIPT_MAY_LEAVE_ROWS),
-        settings.value(conf.SCRIPT_ERROR_BYTES),
+        conf.value(settings.SCRIPT_MAY_LEAVE_ROWS),
+        conf.value(settings.SCRIPT_ERROR_BYTES),
     )
 
 
 def _settings(context: Context) -> tuple[tuple[str, str], ...]:
     """What the session has set, under names that variables can have: `my.key` is `my_key`."""
     return tuple(
-        (_NOT_A_NAME.sub("_", key), value) for key, value in context.conf.changes() if not conf.is_guarded(key)
+        (_NOT_A_NAME.sub("_", key), value) for key, value in context.conf.changes() if not settings.is_guarded(key)
     )
 
 

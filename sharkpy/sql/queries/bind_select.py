@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sharkpy import conf
-from sharkpy.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, WindowCall, column_ids
-from sharkpy.logical import Aggregate, Filter, LogicalPlan, Project, Values, Window
-from sharkpy.optimizer.functions import is_deterministic_function
+from sharkpy.base import settings
+from sharkpy.optimizer.function_traits import is_deterministic_function
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, WindowCall, column_ids
+from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Values, Window
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.expr_binder import ExprBinder
@@ -221,7 +221,7 @@ def _aggregate(
         hint = "add it to GROUP BY" if select.args.get("group") else "add GROUP BY"
         return context.error(message, nodes[0] if nodes else select, hint=hint, sqlstate="42803")
 
-    legacy_id = context.conf.value(conf.LEGACY_GROUPING_ID)
+    legacy_id = context.conf.value(settings.LEGACY_GROUPING_ID)
     aggregation = Aggregation(plan, groups, sets, context.column, not_grouped, legacy_id)
     rewritten = [aggregation.rewrite(expr) for expr in exprs]
     return aggregation.plan(), rewritten

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sharkpy.errors import TypeMismatchError
-from sharkpy.expr import Alias, Call, ColumnRef, Expr, WindowCall, conjunction
-from sharkpy.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Union, Window
+from sharkpy.base.errors import TypeMismatchError
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, WindowCall, conjunction
+from sharkpy.plan.logical import Aggregate, Join, JoinKind, LogicalPlan, Project, Union, Window
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_subquery import cast_output
 from sharkpy.sql.queries.bind_limit import bind_limit
 from sharkpy.sql.queries.ordering import bind_ordering, order
 from sharkpy.sql.scope import Scope, relation_scope
-from sharkpy.types import BOOLEAN, INT, common_type
+from sharkpy.values.types import BOOLEAN, INT, common_type
 
 _ORDERING = ("order", "sort", "cluster", "distribute", "limit", "offset")
 _MAX_JOINS = 200

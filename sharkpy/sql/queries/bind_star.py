@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sharkpy import conf
-from sharkpy.errors import ColumnNotFoundError, did_you_mean
-from sharkpy.expr import Expr
+from sharkpy.base import settings
+from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
+from sharkpy.plan.expr import Expr
 from sharkpy.sql.expressions.bind_name import name_parts, resolve
 from sharkpy.sql.expressions.expr_binder import ExprBinder
 from sharkpy.sql.scope import ScopeColumn
-from sharkpy.types import StructType
 from sharkpy.udf.java_regex import translate
+from sharkpy.values.types import StructType
 
 Named = list[tuple[str, Expr]]
 
@@ -86,7 +86,7 @@ def _is_pattern(binder: ExprBinder, node: exp.Column) -> bool:
     name = node.this
     if not isinstance(name, exp.Identifier) or not name.args.get("quoted") or name.this.isidentifier():
         return False
-    return binder.context.conf.value(conf.QUOTED_IDENTIFIERS).lower() == "none"
+    return binder.context.conf.value(settings.QUOTED_IDENTIFIERS).lower() == "none"
 
 
 def _matching_columns(binder: ExprBinder, node: exp.Column) -> Named:

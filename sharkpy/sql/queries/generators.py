@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sharkpy.expr import Call, ColumnRef, Expr, Literal
-from sharkpy.logical import Filter, Generate, Join, JoinKind, LogicalPlan, Step, Values, is_true
-from sharkpy.table_function_step import TableFunctionStep
-from sharkpy.types import StructType
+from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Filter, Generate, Join, JoinKind, LogicalPlan, Step, Values, is_true
+from sharkpy.plan.steps.table_function_step import TableFunctionStep
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.user.function import FunctionUse, constant_values, find
+from sharkpy.values.types import StructType
 
 
 def generated(child: LogicalPlan, call: Call, columns: tuple[ColumnRef, ...], outer: bool) -> LogicalPlan:

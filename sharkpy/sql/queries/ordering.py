@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sharkpy import conf
-from sharkpy.expr import Expr, Literal, SortKey
-from sharkpy.logical import Distribute, LogicalPlan, Sort
+from sharkpy.base import settings
+from sharkpy.plan.expr import Expr, Literal, SortKey
+from sharkpy.plan.logical import Distribute, LogicalPlan, Sort
 from sharkpy.sql.expressions.bind_name import name_parts
 from sharkpy.sql.expressions.bind_window import bind_sort_key
 from sharkpy.sql.expressions.expr_binder import ExprBinder
-from sharkpy.types import MapType
+from sharkpy.values.types import MapType
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,9 @@ def bind_ordering(select: exp.Expr, binder: ExprBinder, outputs: Sequence[Expr])
     return Ordering(
         tuple(key for node in sort for key in _bind_order_keys(binder, node, outputs)),
         "order" in parts,
-        tuple(position_item(binder, node, outputs, conf.ORDER_POSITIONS) or binder.bind(node) for node in distribute),
+        tuple(
+            position_item(binder, node, outputs, settings.ORDER_POSITIONS) or binder.bind(node) for node in distribute
+        ),
     )
 
 
@@ -72,7 +74,7 @@ def _is_all(binder: ExprBinder, node: exp.Expr) -> bool:
 
 
 def _bind_order_key(binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr]) -> SortKey:
-    if (expr := position_item(binder, node.this, outputs, conf.ORDER_POSITIONS)) is not None:
+    if (expr := position_item(binder, node.this, outputs, settings.ORDER_POSITIONS)) is not None:
         key = SortKey(expr, not node.args.get("desc"), bool(node.args.get("nulls_first")))
     else:
         key = bind_sort_key(binder, node)
@@ -82,7 +84,7 @@ def _bind_order_key(binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr])
 
 
 def position_item(
-    binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr], setting: conf.Setting[bool]
+    binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr], setting: settings.Setting[bool]
 ) -> Expr | None:
     """The select item at a position written as a number; None where `node` is none, or `setting` is off."""
     if not isinstance(node, exp.Literal) or node.args.get("is_string") or not node.this.isdigit():

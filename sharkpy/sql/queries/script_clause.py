@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.sql.grammar.token_reader import TokenReader
 from sharkpy.sql.statements.bind_storage import row_format
-from sharkpy.types import DataType
+from sharkpy.values.types import DataType
 
 _TYPE_WORDS = frozenset(
     (

@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sharkpy.base.errors import TableExistsError
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.commands import (
+from sharkpy.plan.commands import (
     AlterTable,
     Command,
     CreateView,
@@ -17,7 +18,6 @@ from sharkpy.commands import (
     RepairTable,
     SetTableProperties,
 )
-from sharkpy.errors import TableExistsError
 from sharkpy.sql.grammar.token_reader import TokenReader
 from sharkpy.sql.statements.bind_alter_columns import add_columns, change_column, partition_column, replace_columns
 from sharkpy.sql.statements.bind_alter_partitions import add_partitions, drop_partitions, exchange_partition
@@ -44,7 +44,7 @@ from sharkpy.sql.statements.bind_database import bind_alter_database
 from sharkpy.sql.statements.bind_partition import full_spec, partitioned_table, values_spec
 from sharkpy.sql.statements.bind_view import view_of
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import Token
 
+from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.catalog.model import Constraint, Table
-from sharkpy.commands import AlterPartition, AlterTable, Command
-from sharkpy.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.plan.commands import AlterPartition, AlterTable, Command
 from sharkpy.sql.statements.bind_columns import check_column, column_fields
 from sharkpy.sql.statements.bind_constraints import check_condition, check_names, column_constraint
 from sharkpy.sql.statements.bind_partition import check_partition_fields
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.type_changes import can_become
-from sharkpy.types import Field, Schema
+from sharkpy.values.types import Field, Schema
 
 if TYPE_CHECKING:
     from sharkpy.sql.statements.bind_alter import Target

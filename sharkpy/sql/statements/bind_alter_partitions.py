@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
-from sharkpy.commands import AddPartitions, Command, DropPartitions, ExchangePartition, PartitionSpec
-from sharkpy.conf import Conf
+from sharkpy.plan.commands import AddPartitions, Command, DropPartitions, ExchangePartition, PartitionSpec
 from sharkpy.sql.statements.bind_partition import full_spec, partition_filter, partitioned_table, values_spec
 from sharkpy.sql.statements.command_binder import CommandBinder
 

@@ -6,8 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.commands import AlterPartition, AlterTable, Command, Insert, TouchTable
-from sharkpy.errors import BindError
+from sharkpy.base.errors import BindError
+from sharkpy.plan.commands import AlterPartition, AlterTable, Command, Insert, TouchTable
 from sharkpy.sql.statements import bind_storage
 from sharkpy.sql.statements.bind_buckets import bucket_spec, clustered_by, num_buckets, skewed_by
 from sharkpy.sql.statements.bind_partition import partitioned_table, values_spec

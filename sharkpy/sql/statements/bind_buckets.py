@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import TokenType
 
+from sharkpy.base.errors import BindError, ColumnNotFoundError, TypeMismatchError, UnsupportedError, did_you_mean
 from sharkpy.catalog.model import BucketSpec, SkewSpec, Table
-from sharkpy.errors import BindError, ColumnNotFoundError, TypeMismatchError, UnsupportedError, did_you_mean
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import Distribute, LogicalPlan, Sort
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import Distribute, LogicalPlan, Sort
 from sharkpy.sql.grammar.token_reader import TokenReader
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import ArrayType, Field, MapType, Schema, StructType
+from sharkpy.values.types import ArrayType, Field, MapType, Schema, StructType
 
 MAX_BUCKETS = 4096
 COPARTITION = "shark.copartition"

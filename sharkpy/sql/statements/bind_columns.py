@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.catalog.model import Constraint
-from sharkpy.expr import Alias, ColumnRef
-from sharkpy.logical import LogicalPlan, Project
+from sharkpy.plan.expr import Alias, ColumnRef
+from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.statements.bind_constraints import column_constraint, starts_constraint, table_constraint
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import NULL, STRING, Field, is_interval
+from sharkpy.values.types import NULL, STRING, Field, is_interval
 
 
 def column_fields(binder: CommandBinder, others: Sequence[Field]) -> tuple[list[Field], list[Constraint]]:

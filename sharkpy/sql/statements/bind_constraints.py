@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sharkpy.base.errors import BindError, ColumnNotFoundError, UnsupportedError, did_you_mean
 from sharkpy.catalog.model import Constraint, Table
-from sharkpy.errors import BindError, ColumnNotFoundError, UnsupportedError, did_you_mean
-from sharkpy.expr import Expr, Literal
-from sharkpy.logical import Filter, LogicalPlan
+from sharkpy.plan.expr import Expr, Literal
+from sharkpy.plan.logical import Filter, LogicalPlan
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import as_boolean, cast
@@ -19,7 +19,7 @@ from sharkpy.sql.expressions.expr_binder import VALUES, WHERE, ExprBinder
 from sharkpy.sql.grammar.parser import parse_query, tokenize
 from sharkpy.sql.scope import Scope, ScopeColumn
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import NULL, DataType, Field
+from sharkpy.values.types import NULL, DataType, Field
 
 ENFORCED = ("NOT NULL", "CHECK", "DEFAULT")
 """Kinds that may be enabled; the others are only told: Hive 3 takes them DISABLE NOVALIDATE alone."""

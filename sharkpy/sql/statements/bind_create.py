@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
+from sharkpy.base.settings import CACHE_CHECK_NAME
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import Constraint, StorageFormat, TableKind
-from sharkpy.commands import Command, CreateTable, Properties
-from sharkpy.conf import CACHE_CHECK_NAME
-from sharkpy.errors import ColumnNotFoundError, did_you_mean
-from sharkpy.logical import LogicalPlan, Project
+from sharkpy.plan.commands import Command, CreateTable, Properties
+from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sql.statements.bind_buckets import COPARTITION, bucket_spec
 from sharkpy.sql.statements.bind_columns import check_column, column_fields, output_fields, without_void
 from sharkpy.sql.statements.bind_constraints import check_names
@@ -20,7 +20,7 @@ from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clause
 from sharkpy.sql.statements.bind_user_functions import bind_create_function, bind_create_macro
 from sharkpy.sql.statements.bind_view import bind_create_view
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import Field, Schema
+from sharkpy.values.types import Field, Schema
 
 
 def bind_create(binder: CommandBinder) -> Command:

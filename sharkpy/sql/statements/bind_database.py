@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy.commands import AlterDatabase, Command, CreateDatabase, DropDatabase
+from sharkpy.plan.commands import AlterDatabase, Command, CreateDatabase, DropDatabase
 from sharkpy.sql.statements.command_binder import CommandBinder
 
 

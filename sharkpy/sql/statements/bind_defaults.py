@@ -6,15 +6,15 @@ from collections.abc import Collection, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sharkpy.base.errors import TypeMismatchError
 from sharkpy.catalog.model import Table
-from sharkpy.errors import TypeMismatchError
-from sharkpy.expr import Expr
-from sharkpy.logical import LogicalPlan, Values
+from sharkpy.plan.expr import Expr
+from sharkpy.plan.logical import LogicalPlan, Values
 from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.statements.bind_constraints import default_of
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import Field
+from sharkpy.values.types import Field
 
 Cell = tuple[int, int]
 """Row and column."""

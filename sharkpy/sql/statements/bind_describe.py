@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token
 
+from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
 from sharkpy.catalog.model import Table
-from sharkpy.commands import Command, DescribeDatabase, DescribeFunction, DescribeQuery, DescribeTable
-from sharkpy.errors import ColumnNotFoundError, did_you_mean
+from sharkpy.plan.commands import Command, DescribeDatabase, DescribeFunction, DescribeQuery, DescribeTable
 from sharkpy.sql.statements.bind_partition import values_spec
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import ArrayType, DataType, MapType, StructType
+from sharkpy.values.types import ArrayType, DataType, MapType, StructType
 
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.catalog.model import PURGE_PROPERTY, TableKind
-from sharkpy.commands import Command, DropTable, RepairTable, TruncateTable
+from sharkpy.plan.commands import Command, DropTable, RepairTable, TruncateTable
 from sharkpy.sql.statements.bind_alter_partitions import ignores_missing
 from sharkpy.sql.statements.bind_database import bind_drop_database
 from sharkpy.sql.statements.bind_partition import partitioned_table, values_spec

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable
 
-from sharkpy.catalog.functions import CatalogFunction, ModelFunction
+from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
 from sharkpy.catalog.model import Database, Table
-from sharkpy.commands import Explain, GenerateTable, SetConf, Statement
+from sharkpy.plan.commands import Explain, GenerateTable, SetConf, Statement
 from sharkpy.sql.context import CatalogReader, Context
 from sharkpy.sql.grammar.parser import parse_query
 from sharkpy.sql.grammar.token_reader import TokenReader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.commands import ExportTable, ImportTable, PartitionSpec
+from sharkpy.plan.commands import ExportTable, ImportTable, PartitionSpec
 from sharkpy.sql.statements.bind_partition import partitioned_table, values_spec
 from sharkpy.sql.statements.command_binder import CommandBinder
 

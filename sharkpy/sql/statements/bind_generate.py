@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sharkpy.catalog.functions import Macro
-from sharkpy.commands import GenerateArgument, GenerateTable
-from sharkpy.errors import BindError, FunctionNotFoundError, did_you_mean
-from sharkpy.expr import Expr
-from sharkpy.logical import LogicalPlan
+from sharkpy.base.errors import BindError, FunctionNotFoundError, did_you_mean
+from sharkpy.catalog.function_catalog import Macro
+from sharkpy.plan.commands import GenerateArgument, GenerateTable
+from sharkpy.plan.expr import Expr
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.grammar.parser import parse_expression
 from sharkpy.sql.scope import Scope

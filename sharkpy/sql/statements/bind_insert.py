@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token
 
+from sharkpy.base.errors import ColumnCountError, ColumnNotFoundError, TypeMismatchError, did_you_mean
+from sharkpy.base.settings import DYNAMIC_PARTITION, DYNAMIC_PARTITION_MODE
 from sharkpy.catalog.model import StorageFormat, Table
-from sharkpy.commands import Insert, InsertDirectory, PartitionSpec
-from sharkpy.conf import DYNAMIC_PARTITION, DYNAMIC_PARTITION_MODE
-from sharkpy.errors import ColumnCountError, ColumnNotFoundError, TypeMismatchError, did_you_mean
-from sharkpy.expr import Alias, ColumnRef, Expr
-from sharkpy.logical import LogicalPlan, Project
+from sharkpy.plan.commands import Insert, InsertDirectory, PartitionSpec
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.statements.bind_constraints import default_of, enforced
@@ -21,7 +21,7 @@ from sharkpy.sql.statements.bind_literal_rows import literal_rows
 from sharkpy.sql.statements.bind_partition import insert_spec
 from sharkpy.sql.statements.bind_storage import combined, row_format, stored_as
 from sharkpy.sql.statements.command_binder import QUERY_WORDS, CommandBinder
-from sharkpy.types import Field, Schema
+from sharkpy.values.types import Field, Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, cast
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sharkpy.errors import ParseError, SharkError
-from sharkpy.expr import Literal, PythonValue, string_literal
-from sharkpy.given_rows import GivenRows
-from sharkpy.logical import Given
+from sharkpy.base.errors import ParseError, SharkError
+from sharkpy.plan.expr import Literal, PythonValue, string_literal
+from sharkpy.plan.given_rows import GivenRows
+from sharkpy.plan.logical import Given
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.coercion import unify, with_minimal_literals
 from sharkpy.sql.expressions.literals import negated, number_literal
-from sharkpy.types import BOOLEAN, NULL, DataType, Field, Schema, arrow_schema, to_arrow
+from sharkpy.values.types import BOOLEAN, NULL, DataType, Field, Schema, arrow_schema, to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

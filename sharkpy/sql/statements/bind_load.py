@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sharkpy.catalog.hive_formats import CONTAINERS, format_of_classes
 from sharkpy.catalog.model import StorageFormat, Table
-from sharkpy.commands import LoadData, PartitionSpec
+from sharkpy.plan.commands import LoadData, PartitionSpec
 from sharkpy.sql.statements.bind_partition import insert_spec
 from sharkpy.sql.statements.bind_storage import with_serde
 from sharkpy.sql.statements.command_binder import CommandBinder

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sharkpy.commands import ChangeRows
-from sharkpy.conf import MERGE_CHECK
-from sharkpy.errors import ColumnCountError, ColumnNotFoundError, did_you_mean
-from sharkpy.expr import Alias, Call, Expr
-from sharkpy.logical import Filter, Join, JoinKind, LogicalPlan, Project, SharedRows
+from sharkpy.base.errors import ColumnCountError, ColumnNotFoundError, did_you_mean
+from sharkpy.base.settings import MERGE_CHECK
+from sharkpy.plan.commands import ChangeRows
+from sharkpy.plan.expr import Alias, Call, Expr
+from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project, SharedRows
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.grammar.parser import parse_source
 from sharkpy.sql.queries.bind_from import Relation
@@ -31,7 +31,7 @@ from sharkpy.sql.statements.bind_row_changes import (
     with_values,
 )
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import BOOLEAN
+from sharkpy.values.types import BOOLEAN
 
 
 @dataclass(slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.commands import Insert, InsertDirectory, MultiInsert
-from sharkpy.logical import SharedRows
+from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert
+from sharkpy.plan.logical import SharedRows
 from sharkpy.sql.context import Context
 from sharkpy.sql.grammar.parser import parse_query, parse_source
 from sharkpy.sql.grammar.token_reader import TokenReader

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sharkpy.base.errors import BindError, ColumnNotFoundError, SharkError, UnsupportedError, did_you_mean
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE
 from sharkpy.catalog.model import Table
-from sharkpy.commands import PartitionFilter, PartitionSpec
-from sharkpy.errors import BindError, ColumnNotFoundError, SharkError, UnsupportedError, did_you_mean
+from sharkpy.plan.commands import PartitionFilter, PartitionSpec
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import BINARY, Field, is_nested
+from sharkpy.values.types import BINARY, Field, is_nested
 
 _COMPARISONS = {"=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from sharkpy.commands import AddResources, DeleteResources, ListResources
+from sharkpy.plan.commands import AddResources, DeleteResources, ListResources
 from sharkpy.sql.statements.command_binder import CommandBinder
 
 _KINDS = {word: kind for kind in ("JAR", "FILE", "ARCHIVE") for word in (kind, f"{kind}S")}

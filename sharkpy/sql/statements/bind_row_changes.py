@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
+from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.commands import ChangeRows
-from sharkpy.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
-from sharkpy.expr import Alias, Call, Cast, ColumnRef, Expr, Literal
-from sharkpy.logical import Aggregate, Filter, LogicalPlan, Project, Scan
+from sharkpy.plan.commands import ChangeRows
+from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Scan
 from sharkpy.sql.expressions.bind_literal import castable
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.sql.expressions.expr_binder import WHERE, Clause, ExprBinder
@@ -21,7 +21,7 @@ from sharkpy.sql.queries.bind_from import scan
 from sharkpy.sql.scope import Scope, relation_scope
 from sharkpy.sql.statements.bind_constraints import default_of, enforced
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import BOOLEAN, STRING, Field
+from sharkpy.values.types import BOOLEAN, STRING, Field
 
 FALSE, TRUE = Literal(False, BOOLEAN), Literal(True, BOOLEAN)
 SET = Clause("SET")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.settings import TIME_ZONE
 from sharkpy.catalog.model import CacheMode, TableKind
-from sharkpy.commands import (
+from sharkpy.plan.commands import (
     CacheTable,
     ClearCache,
     Command,
@@ -15,12 +17,10 @@ from sharkpy.commands import (
     UncacheTable,
     UseDatabase,
 )
-from sharkpy.conf import TIME_ZONE
-from sharkpy.errors import UnsupportedError
 from sharkpy.sql.statements.bind_buckets import bucket_spec
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 _TIME_ZONE = re.compile(r"time\s+zone\s*(?:'(?P<quoted>[^']*)'|(?P<name>[\w/+:-]+))", re.IGNORECASE)
 _SET = re.compile(r"\s*set\b\s*(?P<rest>.*?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)

@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 from sqlglot.tokenizer_core import TokenType
 
-from sharkpy.commands import (
+from sharkpy.base.errors import BindError, did_you_mean
+from sharkpy.base.settings import SETTINGS
+from sharkpy.plan.commands import (
     Command,
     ShowColumns,
     ShowConf,
@@ -21,10 +23,8 @@ from sharkpy.commands import (
     ShowTableProperties,
     ShowTables,
 )
-from sharkpy.conf import SETTINGS
-from sharkpy.errors import BindError, did_you_mean
-from sharkpy.expr import ColumnRef
-from sharkpy.logical import Project
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import Project
 from sharkpy.sql.context import Cte
 from sharkpy.sql.grammar.parser import parse_query, tokenize
 from sharkpy.sql.statements.bind_partition import partitioned_table, values_spec

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sharkpy.catalog.model import BucketSpec, SkewSpec, StorageFormat
-from sharkpy.commands import Properties
+from sharkpy.plan.commands import Properties
 from sharkpy.sql.statements.bind_buckets import clustered_by, skewed_by
 from sharkpy.sql.statements.bind_columns import column_fields
 from sharkpy.sql.statements.bind_partition import column_names
 from sharkpy.sql.statements.bind_storage import row_format, stored_as
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import Field
+from sharkpy.values.types import Field
 
 
 @dataclass(slots=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from sharkpy.catalog.functions import Macro
+from sharkpy.base.errors import BindError, SharkError
+from sharkpy.catalog.function_catalog import Macro
 from sharkpy.catalog.names import check_name
-from sharkpy.commands import Command, CreateFunction, CreateMacro, DropFunction, DropMacro, ReloadFunctions
-from sharkpy.errors import BindError, SharkError
+from sharkpy.plan.commands import Command, CreateFunction, CreateMacro, DropFunction, DropMacro, ReloadFunctions
 from sharkpy.sql.expressions.bind_macro import check_calls, macro_expression
 from sharkpy.sql.statements.bind_alter_partitions import ignores_missing
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import DataType
 from sharkpy.udf import registry
+from sharkpy.values.types import DataType
 
 _RESOURCES = ("JAR", "FILE", "ARCHIVE")
 

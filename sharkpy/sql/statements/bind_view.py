@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sharkpy.commands import CreateView
-from sharkpy.errors import ColumnCountError
+from sharkpy.base.errors import ColumnCountError
+from sharkpy.plan.commands import CreateView
 from sharkpy.sql.statements.bind_columns import check_column
 from sharkpy.sql.statements.bind_partition import column_names
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.types import NULL, STRING, Field, Schema
+from sharkpy.values.types import NULL, STRING, Field, Schema
 
 
 def bind_create_view(binder: CommandBinder, or_replace: bool, temporary: bool) -> CreateView:

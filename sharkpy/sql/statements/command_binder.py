@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sharkpy.base.errors import BindError, SharkError, TableNotFoundError
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.names import check_name
-from sharkpy.commands import Command
-from sharkpy.errors import BindError, SharkError, TableNotFoundError
-from sharkpy.logical import LogicalPlan
+from sharkpy.plan.commands import Command
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.context import Context
 from sharkpy.sql.grammar.parser import parse_query, place, tokenize
 from sharkpy.sql.grammar.token_reader import TokenReader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.errors import UnsupportedError
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.sql.grammar.token_reader import TokenReader
 
 _NO_AUTHORIZATION = "there are no roles and privileges: the server's logins and allowed folders say who may do what"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     BindError,
     ExecutionError,
     SharkError,

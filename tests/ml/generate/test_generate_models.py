@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sharkpy
-from sharkpy.errors import (
+from sharkpy.base.errors import (
     BindError,
     ColumnNotFoundError,
     DataError,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import sharkpy
-from sharkpy.commands import GenerateTable
-from sharkpy.conf import Conf
-from sharkpy.errors import SharkError
-from sharkpy.expr import Expr
-from sharkpy.logical import LogicalPlan
+from sharkpy.base.errors import SharkError
+from sharkpy.base.settings import Conf
 from sharkpy.ml.generate.relation_functions import BUILT_IN
+from sharkpy.plan.commands import GenerateTable
+from sharkpy.plan.expr import Expr
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind
 from sharkpy.udf import registry
 from tests.sql.memory_catalog import make_catalog

@@ -24,7 +24,7 @@ from ldap3.protocol.rfc4511 import (
 )
 from pyasn1.codec.ber import decoder, encoder
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.auth import AuthenticationError
 from sharkpy.thrift.auth import ldap as ldap_module
 from sharkpy.thrift.auth.ldap import LdapDirectory, ldap_directory

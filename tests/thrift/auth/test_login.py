@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.auth import AuthenticationError, Login, login_for
 from sharkpy.thrift.auth import failed_logins as failed_logins_module
 from sharkpy.thrift.auth import recent_logins as recent_logins_module

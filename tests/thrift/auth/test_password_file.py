@@ -11,7 +11,7 @@ import pytest
 from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import VerifyMismatchError
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.auth import AuthenticationError, login_for, set_password
 from sharkpy.thrift.auth import password_file as password_file_module
 from sharkpy.thrift.auth.password_file import PasswordFile, open_password_file

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sharkpy.base.java import find_java
 from sharkpy.execution.spark.gateway import pyspark_home
-from sharkpy.java import find_java
 
 JARS = pyspark_home() / "jars"
 

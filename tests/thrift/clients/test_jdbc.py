@@ -17,7 +17,7 @@ from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JJavaError
 
 import sharkpy
-from sharkpy.java import find_java
+from sharkpy.base.java import find_java
 from sharkpy.thrift.config import ServerConfig
 from tests.thrift.clients.java import JARS, java_options
 from tests.thrift.clients.served import LONG_QUERY, NAMES, ROWS, Served, serving

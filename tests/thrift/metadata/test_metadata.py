@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
-from sharkpy.errors import UnsupportedError
 from sharkpy.thrift import metadata
 from sharkpy.thrift.metadata.info import FACTS, ODBC_KEYWORDS
 from sharkpy.thrift.wire.bindings import ttypes
-from sharkpy.types import BIGINT, DATE, STRING, DecimalType, Field, MapType, Schema
+from sharkpy.values.types import BIGINT, DATE, STRING, DecimalType, Field, MapType, Schema
 
 TYPES = (
     "a TINYINT, b SMALLINT, c INT COMMENT 'a c', d BIGINT, e FLOAT, f DOUBLE, g DECIMAL(12,3), h STRING, "

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
-from sharkpy import types as t
 from sharkpy.thrift.wire.bindings import ttypes
-from sharkpy.value_text import format_value
+from sharkpy.values import types as t
+from sharkpy.values.value_text import format_value
 
 TYPES: tuple[t.DataType, ...] = (
     t.NULL,

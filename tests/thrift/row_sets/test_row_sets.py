@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy import types as t
-from sharkpy.errors import ExecutionError, ResourceError
+from sharkpy.base.errors import ExecutionError, ResourceError
 from sharkpy.thrift import row_sets
 from sharkpy.thrift.row_sets import encode_row_set
+from sharkpy.values import types as t
 from tests.thrift.row_sets import expected
 
 V5, V6 = 4, 5

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sharkpy import types as t
 from sharkpy.thrift.row_sets import table_schema
 from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.values import types as t
 from tests.thrift.row_sets import expected
 
 V7, V8, V10 = 6, 7, 9

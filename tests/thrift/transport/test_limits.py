@@ -15,7 +15,7 @@ from pyhive import hive
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.transport import connection as connection_module
 from sharkpy.thrift.wire.bindings import ttypes
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import sharkpy
-from sharkpy.errors import BindError
-from sharkpy.types import BIGINT, DOUBLE, STRING
+from sharkpy.base.errors import BindError
 from sharkpy.udf.user.make import user_function
 from sharkpy.udf.user.scalar import PythonScalar
+from sharkpy.values.types import BIGINT, DOUBLE, STRING
 
 
 def made(value: object, *arguments: str, returns: str | None = None) -> PythonScalar:

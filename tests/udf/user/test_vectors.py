@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sharkpy.errors import ExecutionError
-from sharkpy.type_parser import parse_type
-from sharkpy.types import to_arrow
+from sharkpy.base.errors import ExecutionError
 from sharkpy.udf.user import vectors
 from sharkpy.udf.user.python_code import PythonCode
+from sharkpy.values.type_parser import parse_type
+from sharkpy.values.types import to_arrow
 
 CODE = PythonCode(b"", "f.py", 7)
 VALUES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from sharkpy.errors import SharkError
+from sharkpy.base.errors import SharkError
 
 WRONG = "wrong user name or password"
 """The same text whichever of them it is."""

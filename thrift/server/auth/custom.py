@@ -6,7 +6,7 @@ import importlib
 import logging
 from collections.abc import Callable
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.auth.authenticator import WRONG, AuthenticationError
 from sharkpy.thrift.config import ServerConfig
 

@@ -7,7 +7,7 @@ import logging
 import ssl
 from urllib.parse import urlsplit
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.auth.authenticator import WRONG, AuthenticationError
 from sharkpy.thrift.config import ServerConfig
 

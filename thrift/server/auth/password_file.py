@@ -15,7 +15,7 @@ from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import InvalidHashError, VerificationError
 from argon2.profiles import RFC_9106_LOW_MEMORY
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.auth.authenticator import WRONG, AuthenticationError
 from sharkpy.thrift.auth.login import pass_word, user_name
 from sharkpy.thrift.config import ServerConfig

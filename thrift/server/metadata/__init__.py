@@ -23,10 +23,10 @@ from sharkpy.thrift.metadata import (
     type_info,
 )
 from sharkpy.thrift.metadata.info import info
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 __all__ = ["CALLS", "answer", "info"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sharkpy.thrift.metadata.result_schema import columns, schema
-from sharkpy.types import STRING
+from sharkpy.values.types import STRING
 
 SCHEMA = schema(columns(STRING, "TABLE_CAT"))
 

@@ -10,10 +10,10 @@ from sharkpy.thrift.metadata.found_tables import found_tables
 from sharkpy.thrift.metadata.patterns import name_test
 from sharkpy.thrift.metadata.result_schema import columns, schema
 from sharkpy.thrift.metadata.type_codes import type_code
-from sharkpy.types import INT, SMALLINT, STRING, TINYINT, DataType
+from sharkpy.values.types import INT, SMALLINT, STRING, TINYINT, DataType
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 SCHEMA = schema(
     columns(STRING, "TABLE_CAT", "TABLE_SCHEM", "TABLE_NAME", "COLUMN_NAME"),

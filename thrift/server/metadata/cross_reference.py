@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from sharkpy.catalog.model import Constraint, Table
 from sharkpy.thrift.metadata.named_tables import named_tables
 from sharkpy.thrift.metadata.result_schema import columns, schema
-from sharkpy.types import INT, STRING
+from sharkpy.values.types import INT, STRING
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 SCHEMA = schema(
     columns(STRING, "PKTABLE_CAT", "PKTABLE_SCHEM", "PKTABLE_NAME", "PKCOLUMN_NAME"),

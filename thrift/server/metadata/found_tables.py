@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sharkpy.base.errors import DatabaseNotFoundError
 from sharkpy.catalog.model import Table
-from sharkpy.errors import DatabaseNotFoundError
 from sharkpy.thrift.metadata.patterns import name_test
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 
 def found_tables(session: SharkContext, schema: str | None, table: str | None) -> Iterator[Table]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.thrift.metadata.patterns import name_test
 from sharkpy.thrift.metadata.result_schema import columns, schema
-from sharkpy.types import INT, STRING
 from sharkpy.udf import registry
+from sharkpy.values.types import INT, STRING
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 SCHEMA = schema(
     columns(STRING, "FUNCTION_CAT", "FUNCTION_SCHEM", "FUNCTION_NAME", "REMARKS"),

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import sharkpy
-from sharkpy.conf import user_name
-from sharkpy.errors import UnsupportedError
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.settings import user_name
+from sharkpy.base.version import __version__
 from sharkpy.thrift.wire.bindings import ttypes
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 Fact = Callable[["SharkContext"], Any]
 
@@ -77,7 +77,7 @@ FACTS: dict[int, Fact] = {
     _Type.CLI_SERVER_NAME: _text("sharkpy"),
     _Type.CLI_SEARCH_PATTERN_ESCAPE: _text("\\"),
     _Type.CLI_DBMS_NAME: _text("Apache Hive"),
-    _Type.CLI_DBMS_VER: _text(f"{HIVE_VERSION} (sharkpy {sharkpy.__version__})"),
+    _Type.CLI_DBMS_VER: _text(f"{HIVE_VERSION} (sharkpy {__version__})"),
     _Type.CLI_ACCESSIBLE_TABLES: _text("Y"),
     _Type.CLI_ACCESSIBLE_PROCEDURES: _text("N"),
     _Type.CLI_CURSOR_COMMIT_BEHAVIOR: _short(2),  # cursors stay open

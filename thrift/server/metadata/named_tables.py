@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sharkpy.catalog.model import Table
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 
 def named_tables(session: SharkContext, database: str | None, name: str | None) -> Iterator[Table]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.thrift.metadata.named_tables import named_tables
 from sharkpy.thrift.metadata.result_schema import columns, schema
-from sharkpy.types import INT, STRING
+from sharkpy.values.types import INT, STRING
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 SCHEMA = schema(
     columns(STRING, "TABLE_CAT", "TABLE_SCHEM", "TABLE_NAME", "COLUMN_NAME"),

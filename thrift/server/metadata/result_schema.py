@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.types import DataType, Field, Schema
+from sharkpy.values.types import DataType, Field, Schema
 
 
 def columns(dtype: DataType, *names: str) -> tuple[Field, ...]:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.thrift.metadata.patterns import name_test
 from sharkpy.thrift.metadata.result_schema import columns, schema
-from sharkpy.types import STRING
+from sharkpy.values.types import STRING
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 SCHEMA = schema(columns(STRING, "TABLE_SCHEM", "TABLE_CATALOG"))
 

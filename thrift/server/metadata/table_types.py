@@ -6,7 +6,7 @@ from typing import Any
 
 from sharkpy.catalog.model import TableKind
 from sharkpy.thrift.metadata.result_schema import columns, schema
-from sharkpy.types import STRING
+from sharkpy.values.types import STRING
 
 SCHEMA = schema(columns(STRING, "TABLE_TYPE"))
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from sharkpy.thrift.metadata.found_tables import found_tables
 from sharkpy.thrift.metadata.result_schema import columns, schema
 from sharkpy.thrift.metadata.table_types import type_names
-from sharkpy.types import STRING
+from sharkpy.values.types import STRING
 
 if TYPE_CHECKING:
-    from sharkpy.session import SharkContext
+    from sharkpy.session.shark_context import SharkContext
 
 SCHEMA = schema(
     columns(STRING, "TABLE_CAT", "TABLE_SCHEM", "TABLE_NAME", "TABLE_TYPE", "REMARKS"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.types import (
+from sharkpy.values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

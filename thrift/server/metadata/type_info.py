@@ -7,7 +7,7 @@ from typing import Any
 
 from sharkpy.thrift.metadata.result_schema import columns, schema
 from sharkpy.thrift.metadata.type_codes import PARAMETRIC, SIMPLE
-from sharkpy.types import BOOLEAN, INT, SMALLINT, STRING
+from sharkpy.values.types import BOOLEAN, INT, SMALLINT, STRING
 
 SCHEMA = schema(
     columns(STRING, "TYPE_NAME"),

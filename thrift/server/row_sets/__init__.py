@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sharkpy.errors import ResourceError
+from sharkpy.base.errors import ResourceError
 from sharkpy.thrift.row_sets.columns import columnar_row_set
 from sharkpy.thrift.row_sets.rows import row_based_row_set
 from sharkpy.thrift.row_sets.type_descriptions import table_schema
-from sharkpy.types import Schema, arrow_schema
+from sharkpy.values.types import Schema, arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +30,7 @@ def encode_row_set(batches: Sequence[pa.RecordBatch], schema: Schema, start_row:
     """
     import pyarrow as pa
 
-    from sharkpy.result import conform
+    from sharkpy.session.result import conform
 
     if sum(batch.nbytes for batch in batches) > MAX_BYTES:
         raise _too_large()

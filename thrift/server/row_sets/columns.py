@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.thrift.row_sets.texts import texts
 from sharkpy.thrift.row_sets.wire_values import content, numbers, prefixed_bytes, wire_kind
-from sharkpy.types import BINARY, DataType, Schema
+from sharkpy.values.types import BINARY, DataType, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

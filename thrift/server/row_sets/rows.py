@@ -16,7 +16,7 @@ from sharkpy.thrift.row_sets.wire_values import (
     prefixed_bytes,
     wire_kind,
 )
-from sharkpy.types import BINARY, DataType, Schema
+from sharkpy.values.types import BINARY, DataType, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

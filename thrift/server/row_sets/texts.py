@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sharkpy import types as t
-from sharkpy.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError
+from sharkpy.values import types as t
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,6 +87,6 @@ def _as_utf8(column: pa.Array[Any]) -> pa.Array[Any]:
 def _texts_of_python_values(column: pa.Array[Any], dtype: t.DataType) -> pa.Array[Any]:
     import pyarrow as pa
 
-    from sharkpy.value_text import format_column
+    from sharkpy.values.value_text import format_column
 
     return pa.array(format_column(column, dtype), pa.string(), mask=column.is_null().to_numpy(zero_copy_only=False))

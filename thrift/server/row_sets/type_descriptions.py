@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sharkpy import types as t
 from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.values import types as t
 
 INTERVALS_SINCE = 7
 """HIVE_CLI_SERVICE_PROTOCOL_V8: clients of older ones have no ids for intervals."""

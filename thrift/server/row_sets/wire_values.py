@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sharkpy import types as t
+from sharkpy.values import types as t
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.auth import login_for
 from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.transport.client import Dispatcher

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 
-from sharkpy.errors import ConfigurationError
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.config import ServerConfig
 
 HANDSHAKE = 0x16

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
+from sharkpy.base.errors import SharkError
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import Catalog
 from sharkpy.catalog.unfinished_writes import Note
-from sharkpy.errors import SharkError
 from sharkpy.sources import layout
 
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from sharkpy.base.errors import BindError, SourceError
 from sharkpy.catalog.shared_folders import require_own_folder
-from sharkpy.errors import BindError, SourceError
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
 from sharkpy.sources import layout

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sharkpy.base.errors import CancelledError, ResourceError
 from sharkpy.catalog.model import Table
-from sharkpy.errors import CancelledError, ResourceError
 from sharkpy.execution.commands.session import CommandSession
 
 

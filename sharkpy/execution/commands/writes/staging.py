@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sharkpy.base.errors import SharkError
 from sharkpy.catalog.model import Table
-from sharkpy.errors import SharkError
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.sources import layout
 

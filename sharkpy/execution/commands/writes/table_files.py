@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.shared_folders import require_own_folder
-from sharkpy.errors import UnsupportedError
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known

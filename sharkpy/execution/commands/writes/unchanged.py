@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sharkpy.base.errors import TableChangedError
 from sharkpy.catalog.model import Table
-from sharkpy.errors import TableChangedError
 from sharkpy.execution.commands.session import CommandSession
 from sharkpy.sources import layout
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sharkpy.errors import InternalError
+from sharkpy.base.errors import InternalError
 from sharkpy.execution.tasks.collectors.heavy_hitters import HeavyHitters
 from sharkpy.execution.tasks.collectors.key_quantiles import KeyQuantiles
 from sharkpy.execution.tasks.collectors.null_keys import NullKeys

@@ -7,15 +7,15 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from sharkpy.batch_step import BatchStep
-from sharkpy.errors import InternalError
+from sharkpy.base.errors import InternalError
 from sharkpy.execution.tasks.steps.batch_function import run_batch_function
 from sharkpy.execution.tasks.steps.script import run_script
 from sharkpy.execution.tasks.steps.step_run import StepRun
 from sharkpy.execution.tasks.steps.table_function import run_table_function
-from sharkpy.row_step import RowStep
-from sharkpy.script import Script
-from sharkpy.table_function_step import TableFunctionStep
+from sharkpy.plan.steps.batch_step import BatchStep
+from sharkpy.plan.steps.row_step import RowStep
+from sharkpy.plan.steps.script import Script
+from sharkpy.plan.steps.table_function_step import TableFunctionStep
 
 RunStep: TypeAlias = Callable[[Any, Iterator[pa.RecordBatch], StepRun], Iterator[pa.RecordBatch]]
 """From the rows below to the rows above, streamed.

@@ -10,8 +10,8 @@ import pyarrow as pa
 from sharkpy.execution.tasks.steps.script_process import ScriptProcess
 from sharkpy.execution.tasks.steps.script_rows import LineReader, LineWriter
 from sharkpy.execution.tasks.steps.step_run import StepRun
-from sharkpy.script import Script
-from sharkpy.types import Field, Schema
+from sharkpy.plan.steps.script import Script
+from sharkpy.values.types import Field, Schema
 
 _MOST_LINE_BYTES = 128 << 20
 """Of a line without an end: what prints no lines at all would fill the memory."""

@@ -13,8 +13,8 @@ import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sharkpy.errors import CancelledError, ExecutionError, SourceError
-from sharkpy.script import Script
+from sharkpy.base.errors import CancelledError, ExecutionError, SourceError
+from sharkpy.plan.steps.script import Script
 
 FAILED = "38000"
 """SQLSTATE: an external routine has failed."""

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.errors import UnsupportedError
-from sharkpy.script import DELIMITED_JSON, Script
+from sharkpy.plan.steps.script import DELIMITED_JSON, Script
 from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.line_source import LineSource
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.registry import source
 from sharkpy.sources.rows.delimited_json import delimited_json
 from sharkpy.sources.text_format import TORN_KEY, text_format
-from sharkpy.types import Schema
+from sharkpy.values.types import Schema
 
 _SEPARATOR, _SHOWN_SEPARATOR = b"\x01", b"\t"
 _ESCAPES = ((b"\\", b"\\\\"), (b"\n", b"\\n"), (b"\r", b"\\r"), (b"\t", b"\\t"), (_SEPARATOR, _SHOWN_SEPARATOR))

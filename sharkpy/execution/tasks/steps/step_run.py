@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharkpy.cancellation import Cancellation
-from sharkpy.types import Schema
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.sources.metrics import ReadMetrics

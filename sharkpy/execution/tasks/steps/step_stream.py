@@ -10,15 +10,15 @@ from contextlib import AbstractContextManager
 
 import pyarrow as pa
 
-from sharkpy.cancellation import Cancellation
-from sharkpy.errors import CancelledError
+from sharkpy.base.cancellation import Cancellation
+from sharkpy.base.errors import CancelledError
 from sharkpy.execution.tasks.inputs import BatchStream, TaskMetrics
 from sharkpy.execution.tasks.operator_figures import STEP, OperatorFigures
 from sharkpy.execution.tasks.sinks import conform
 from sharkpy.execution.tasks.steps import run_step
 from sharkpy.execution.tasks.steps.step_run import StepRun
 from sharkpy.physical.stage import StepColumns
-from sharkpy.types import Schema, arrow_schema
+from sharkpy.values.types import Schema, arrow_schema
 
 ReadBelow = Callable[[Cancellation], AbstractContextManager[Iterator[pa.RecordBatch]]]
 """Runs the query below; it is interrupted when the Cancellation is."""

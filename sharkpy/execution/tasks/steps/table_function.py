@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.execution.tasks.steps.step_run import StepRun
-from sharkpy.table_function_step import TableFunctionStep
-from sharkpy.types import arrow_schema
+from sharkpy.plan.steps.table_function_step import TableFunctionStep
 from sharkpy.udf.user.function import Column
+from sharkpy.values.types import arrow_schema
 
 Numbers = np.ndarray[Any, Any]
 _MOST_ROWS = 8_192

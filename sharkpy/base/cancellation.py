@@ -1,0 +1,125 @@
+"""Ending a statement from outside: what long work looks at between two pieces of it.
+
+A thread works for the statement that `active` put there. Loops that may take long call `check_cancelled`; work that
+cannot look by itself (a DuckDB query, a Spark job) registers with `on_cancel` what ends it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import copy
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from typing import ParamSpec, TypeVar
+
+from sharkpy.base.errors import CancelledError, SharkError
+
+T = TypeVar("T")
+P = ParamSpec("P")
+_POLL_SECONDS = 0.05
+
+
+class Cancellation:
+    """One statement's end from outside. Any thread may `cancel`; the first error given is what the statement raises."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._error: SharkError | None = None
+        self._stops: list[Callable[[], None]] = []
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._error is not None
+
+    def cancel(self, error: SharkError | None = None) -> None:
+        with self._lock:
+            if self._error is not None:
+                return
+            self._error = error or CancelledError("the query was cancelled")
+            stops = list(self._stops)
+        for stop in stops:
+            stop()
+
+    def check(self) -> None:
+        if self._error is not None:
+            raise copy.copy(self._error)
+
+    def on_cancel(self, stop: Callable[[], None]) -> Callable[[], None]:
+        """Call `stop` at the cancel, at once where that has been; the returned call takes it back."""
+        with self._lock:
+            is_late = self._error is not None
+            self._stops.append(stop)
+        if is_late:
+            stop()
+        return lambda: self._forget(stop)
+
+    def _forget(self, stop: Callable[[], None]) -> None:
+        with self._lock, contextlib.suppress(ValueError):
+            self._stops.remove(stop)
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """This thread works for the statement inside."""
+        token = _current.set(self)
+        try:
+            yield
+        except Exception:
+            # Whatever the end from outside has made fail.
+            self.check()
+            raise
+        finally:
+            _current.reset(token)
+
+    def steps(self, items: Generator[T]) -> Iterator[T]:
+        """`items`, each made under the statement; the reader works for itself in between."""
+        try:
+            while True:
+                with self.active():
+                    try:
+                        item = next(items)
+                    except StopIteration:
+                        return
+                yield item
+        finally:
+            items.close()
+
+
+_current: contextvars.ContextVar[Cancellation | None] = contextvars.ContextVar("sharkpy_cancellation", default=None)
+
+
+def current_cancellation() -> Cancellation | None:
+    """The statement that this thread works for."""
+    return _current.get()
+
+
+def check_cancelled() -> None:
+    """Raise what ends the statement that this thread works for, if anything does."""
+    statement = _current.get()
+    if statement is not None:
+        statement.check()
+
+
+def checked(items: Iterable[T]) -> Iterator[T]:
+    """`items`, until the statement is ended."""
+    for item in items:
+        check_cancelled()
+        yield item
+
+
+def submit(executor: Executor, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    """As `executor.submit`; the other thread works for this thread's statement."""
+    context = contextvars.copy_context()
+    return executor.submit(lambda: context.run(function, *args, **kwargs))
+
+
+@contextlib.contextmanager
+def held(lock: threading.Lock | threading.RLock) -> Iterator[None]:
+    """The lock; waiting for it ends with the statement."""
+    while not lock.acquire(timeout=_POLL_SECONDS):
+        check_cancelled()
+    try:
+        yield
+    finally:
+        lock.release()

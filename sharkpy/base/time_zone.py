@@ -1,0 +1,97 @@
+"""Names of time zones, as Java takes them: IANA names, its short names, and offsets from UTC."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import zoneinfo
+from functools import cache
+from pathlib import Path
+
+from sharkpy.base.errors import ConfigurationError
+
+LOCAL = "LOCAL"
+"""The zone of the process."""
+UTC = "UTC"
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+_SHORT_NAMES = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+    "EST": "-05:00",
+    "MST": "-07:00",
+    "HST": "-10:00",
+    "Z": UTC,
+    "UT": UTC,
+    "GMT": UTC,
+}
+"""Java's ZoneId.SHORT_IDS."""
+
+
+@cache
+def time_zone(name: str) -> datetime.tzinfo | None:
+    """The zone of a name; None where there is none."""
+    known = _SHORT_NAMES.get(name, name)
+    if match := _OFFSET.fullmatch(known):
+        sign, hours, minutes = match.groups()
+        offset = datetime.timedelta(hours=int(hours), minutes=int(minutes or 0))
+        within = offset <= datetime.timedelta(hours=18)
+        return datetime.timezone(-offset if sign == "-" else offset) if within else None
+    try:
+        return datetime.UTC if known == UTC else zoneinfo.ZoneInfo(known)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+def check_zone(name: str) -> str:
+    """The name as settings keep it; ConfigurationError where it names no zone."""
+    bare = name.strip().strip("'\"")
+    if bare.upper() == LOCAL:
+        return LOCAL
+    if time_zone(bare) is None:
+        hint = "take a name such as Europe/Berlin, an offset such as +02:00, or LOCAL"
+        raise ConfigurationError(f'"{name}" is no time zone', hint=hint, sqlstate="22023")
+    return bare
+
+
+def zone_name(setting: str) -> str:
+    """The name of the zone that a setting means: of LOCAL, the process's; UTC under any name is UTC."""
+    name = local_zone() if setting == LOCAL else setting
+    zone = time_zone(name)
+    return UTC if zone in (None, datetime.UTC, datetime.timezone(datetime.timedelta(0))) or name in _UTC_NAMES else name
+
+
+_UTC_NAMES = ("Etc/UTC", "Etc/UCT", "Etc/Zulu", "Universal", "Zulu", "UCT", "Etc/Universal")
+
+
+def local_zone() -> str:
+    """The process's zone: TZ, else the machine's; UTC where neither says."""
+    name = os.environ.get("TZ", "").removeprefix(":")
+    if name and time_zone(name) is not None:
+        return name
+    target = os.path.realpath("/etc/localtime")
+    _, found, name = target.partition("zoneinfo/")
+    return name if found and Path(target).exists() and time_zone(name) is not None else UTC

@@ -1,0 +1,202 @@
+"""Users' functions in the catalog: a session's temporary ones and macros, and permanent ones by database."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sharkpy.base.errors import BindError, ConfigurationError, FunctionNotFoundError
+from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.model import Table
+from sharkpy.catalog.names import check_name
+from sharkpy.udf import registry
+from sharkpy.udf.java.built_in import CLASSES
+from sharkpy.udf.user.function import UserFunction
+from sharkpy.values.types import DataType
+
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS function_ (database TEXT, name TEXT, body TEXT NOT NULL,"
+    " PRIMARY KEY (database, name)) WITHOUT ROWID"
+)
+BUILT_IN = ""
+"""The database of functions that are not users' and call Java all the same."""
+EXISTS = "42723"
+"""SQLSTATE: there is a function of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """`text` is an expression over the parameters."""
+
+    name: str
+    parameters: tuple[tuple[str, DataType], ...]
+    text: str
+
+    @property
+    def signature(self) -> str:
+        return f"{self.name}({', '.join(f'{name} {dtype}' for name, dtype in self.parameters)})"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionEntry:
+    """What CREATE FUNCTION said: `target` is module.name or a Java class, `resources` are (FILE|JAR|ARCHIVE, path)."""
+
+    database: str
+    name: str
+    target: str
+    resources: tuple[tuple[str, str], ...] = ()
+    created_at: float = 0.0
+    function_id: str = dataclasses.field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def qualified_name(self) -> str:
+        return f"{self.database}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFunction:
+    """What a fitted model computes of a row's features, as a function of one DOUBLE for each."""
+
+    function: UserFunction
+    features: tuple[str, ...]
+    result: DataType
+
+
+CatalogFunction = UserFunction | Macro
+Loader = Callable[[FunctionEntry], UserFunction]
+"""Makes the function that an entry is about; an error where its code is not there."""
+
+
+ModelLoader = Callable[[Table, str], ModelFunction]
+"""Makes a function of the model that a table holds, by the name of a method; BindError where it holds none."""
+
+
+def _no_model_loader(table: Table, method: str) -> ModelFunction:
+    raise ConfigurationError(f'{method} of the model "{table.name}" cannot be made by a catalog without a session')
+
+
+def _no_loader(entry: FunctionEntry) -> UserFunction:
+    raise ConfigurationError(f'function "{entry.qualified_name}" cannot be loaded by a catalog without a session')
+
+
+class FunctionCatalog:
+    """1. A name means the session's temporary function, else a built-in one, else that of the current database.
+    2. `database.name` means the permanent one.
+    3. Permanent functions are loaded, by `loader`, when they are first called.
+    """
+
+    def __init__(self, file: CatalogFile) -> None:
+        self._file = file
+        self._lock = threading.RLock()
+        self._temporary: dict[str, CatalogFunction] = {}
+        self._loaded: dict[str, UserFunction] = {}
+        self.loader: Loader = _no_loader
+        self.model_loader: ModelLoader = _no_model_loader
+        if file.row("SELECT 1 FROM sqlite_master WHERE name = 'function_'") is None:
+            file.run(_TABLE)
+
+    def for_session(self) -> FunctionCatalog:
+        """The same permanent functions with temporary ones of its own."""
+        other = FunctionCatalog.__new__(FunctionCatalog)
+        other._file, other._lock = self._file, threading.RLock()
+        other._temporary, other._loaded = {}, {}
+        other.loader, other.model_loader = self.loader, self.model_loader
+        return other
+
+    def find(self, database: str, name: str) -> CatalogFunction | None:
+        """What `name`, perhaps `database.name`, means to a query in `database`; None: a built-in one, or nothing."""
+        place, _, short = name.rpartition(".")
+        if place:
+            return self._permanent(place, short)
+        if temporary := self._temporary.get(name):
+            return temporary
+        if name in CLASSES:
+            return self._load(FunctionEntry(BUILT_IN, name, CLASSES[name], function_id=name))
+        return None if registry.described(name) else self._permanent(database, name)
+
+    def find_temporary(self, name: str) -> CatalogFunction | None:
+        return self._temporary.get(name)
+
+    def add_temporary(self, name: str, function: CatalogFunction, *, if_not_exists: bool = False) -> None:
+        """It takes the place of one of that name."""
+        check_name(name)
+        with self._lock:
+            if not (if_not_exists and name in self._temporary):
+                self._temporary[name] = function
+
+    def drop_temporary(self, name: str) -> bool:
+        """Whether there was one."""
+        with self._lock:
+            return self._temporary.pop(name, None) is not None
+
+    def entry(self, database: str, name: str) -> FunctionEntry | None:
+        row = self._file.row("SELECT body FROM function_ WHERE database = ? AND name = ?", database, name)
+        return _from_json(database, name, row[0]) if row is not None else None
+
+    def entries(self, database: str | None = None) -> list[FunctionEntry]:
+        """Permanent functions, of one database or of all."""
+        sql = "SELECT database, name, body FROM function_"
+        rows = self._file.rows(sql) if database is None else self._file.rows(f"{sql} WHERE database = ?", database)
+        return [_from_json(*row) for row in rows]
+
+    def create(self, entry: FunctionEntry, *, replace: bool = False, if_not_exists: bool = False) -> None:
+        """BindError 42723 where the database has a function of that name."""
+        check_name(entry.name)
+        with self._file.transaction():
+            if not replace and self.entry(entry.database, entry.name) is not None:
+                if if_not_exists:
+                    return
+                raise BindError(f'function "{entry.qualified_name}" already exists', sqlstate=EXISTS)
+            row = (entry.database, entry.name, _to_json(entry))
+            self._file.run("INSERT OR REPLACE INTO function_ VALUES (?, ?, ?)", *row)
+
+    def drop(self, database: str, name: str) -> bool:
+        """Whether there was one."""
+        return bool(self._file.run("DELETE FROM function_ WHERE database = ? AND name = ?", database, name))
+
+    def drop_database(self, database: str) -> None:
+        self._file.run("DELETE FROM function_ WHERE database = ?", database)
+
+    def reload(self) -> None:
+        """Load permanent functions anew when they are called next."""
+        with self._lock:
+            self._loaded.clear()
+
+    def temporary(self) -> dict[str, CatalogFunction]:
+        return dict(self._temporary)
+
+    def _permanent(self, database: str, name: str) -> UserFunction | None:
+        entry = self.entry(database, name)
+        return None if entry is None else self._load(entry)
+
+    def _load(self, entry: FunctionEntry) -> UserFunction:
+        with self._lock:
+            if entry.function_id not in self._loaded:
+                self._loaded[entry.function_id] = self.loader(entry)
+            return self._loaded[entry.function_id]
+
+
+def not_found(name: str, hint: str | None = None) -> FunctionNotFoundError:
+    return FunctionNotFoundError(f'no function "{name}"', hint=hint)
+
+
+def _to_json(entry: FunctionEntry) -> str:
+    return json.dumps(
+        {
+            "id": entry.function_id,
+            "target": entry.target,
+            "resources": [list(one) for one in entry.resources],
+            "created_at": entry.created_at or float(int(time.time())),
+        }
+    )
+
+
+def _from_json(database: str, name: str, text: str) -> FunctionEntry:
+    body = json.loads(text)
+    resources = tuple((kind, path) for kind, path in body["resources"])
+    return FunctionEntry(database, name, body["target"], resources, body["created_at"], body["id"])

@@ -1,0 +1,231 @@
+"""Whose turn it is: a bounded number of queries at once, fair among pools, short ones apart from long ones.
+
+Queries that wait stand in the queue of their pool, first come first served. A free place goes to the pool that has
+used least of the lane's time for its weight. Short queries have a lane of their own: they never wait for long ones.
+A query that stays longer than its lane is for moves on to the next one, so that it keeps nobody waiting.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sharkpy.base import settings
+from sharkpy.base.errors import ResourceError
+from sharkpy.base.settings import Conf
+
+if TYPE_CHECKING:
+    from sharkpy.execution.spark.pools import Pool
+    from sharkpy.execution.statement import Statement
+
+_LOOK_SECONDS = 0.25
+_SHORT_SECONDS = 1.0
+_LONG_SECONDS = 10.0
+
+
+@dataclass(slots=True)
+class _Share:
+    """A pool's use of a lane, in seconds by its weight, and its queries that wait."""
+
+    used: float = 0.0
+    waiting: deque[Turn] = field(default_factory=deque)
+
+
+@dataclass(slots=True)
+class _Lane:
+    most: Callable[[], int]
+    """Queries that run at once."""
+    seconds: float
+    """After this long a query moves on to the next lane, if that has room."""
+    running: set[Turn] = field(default_factory=set)
+    shares: dict[str, _Share] = field(default_factory=dict)
+    least: float = 0.0
+    """What the pool had used that was served last: a pool that comes anew has not saved up more."""
+
+    @property
+    def num_waiting(self) -> int:
+        return sum(len(share.waiting) for share in self.shares.values())
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """A query's place: waiting, running, or paused while the reader of its rows is busy elsewhere."""
+
+    admission: Admission
+    lane: _Lane
+    pool: Pool
+    since: float = 0.0
+    woken: threading.Event = field(default_factory=threading.Event)
+
+    def pause(self) -> None:
+        """Let others run: the query does nothing until its rows are read on."""
+        self.admission.leave(self)
+
+    def resume(self) -> None:
+        """Go on at once, even where this makes one query more than there may be."""
+        self.admission.enter(self)
+
+
+class Admission:
+    """The turns of all sessions of an engine; `conf` is that of the engine's owner."""
+
+    def __init__(self, conf: Conf, num_cores: Callable[[], int]) -> None:
+        self._conf = conf
+        self._num_cores = num_cores
+        self._lock = threading.Lock()
+        self._short = _Lane(lambda: 2 * num_cores(), _SHORT_SECONDS)
+        self._long = _Lane(self._most_long, _LONG_SECONDS)
+        self._endless = _Lane(self._most_endless, math.inf)
+        self._lanes = (self._short, self._long, self._endless)
+
+    def _most_long(self) -> int:
+        """One query in the driver has work for all cores; two of them only take turns."""
+        return self._conf.value(settings.QUERY_CONCURRENT) or max(1, self._num_cores() // 2)
+
+    def _most_endless(self) -> int:
+        return 0 if self._conf.value(settings.QUERY_CONCURRENT) else self._num_cores()
+
+    @property
+    def num_running(self) -> int:
+        return sum(len(lane.running) for lane in self._lanes)
+
+    @property
+    def num_waiting(self) -> int:
+        return sum(lane.num_waiting for lane in self._lanes)
+
+    @contextmanager
+    def turn(self, work_rows: int, pool: Pool, statement: Statement, report: Callable[[int], None]) -> Iterator[None]:
+        """Inside it is the query's turn. While it waits, `report` hears how many wait before it.
+
+        ResourceError 53300 where too many wait already, or this one has waited too long.
+        """
+        if not work_rows or statement.turn is not None:
+            yield
+            return
+        lane = self._short if work_rows <= self._conf.value(settings.QUERY_SHORT_ROWS) else self._long
+        turn = Turn(self, lane, pool)
+        if not self._is_admitted(turn):
+            self._wait(turn, statement, report)
+        statement.turn = turn
+        try:
+            yield
+        finally:
+            statement.turn = None
+            self.leave(turn)
+
+    def enter(self, turn: Turn) -> None:
+        with self._lock:
+            self._start(turn)
+
+    def leave(self, turn: Turn) -> None:
+        with self._lock:
+            if turn in turn.lane.running:
+                self._stop(turn)
+                self._call_next(turn.lane)
+
+    def _is_admitted(self, turn: Turn) -> bool:
+        """Whether it runs now; else it waits in its pool's queue."""
+        with self._lock:
+            lane = turn.lane
+            if not lane.num_waiting and len(lane.running) < lane.most():
+                self._start(turn)
+                return True
+            most = self._conf.value(settings.QUERY_QUEUE)
+            if self.num_waiting >= most:
+                raise ResourceError(
+                    f"{self.num_waiting} queries wait already: shark.query.queue.max allows {most}",
+                    hint="try again later",
+                    sqlstate="53300",
+                )
+            share = lane.shares.setdefault(turn.pool.name, _Share())
+            if not share.waiting:
+                share.used = max(share.used, lane.least)
+            share.waiting.append(turn)
+            return False
+
+    def _wait(self, turn: Turn, statement: Statement, report: Callable[[int], None]) -> None:
+        patience = self._conf.value(settings.QUERY_QUEUE_TIMEOUT)
+        start = time.monotonic()
+        forget = statement.on_cancel(turn.woken.set)
+        try:
+            while not self._is_running(turn):
+                statement.check()
+                waited = time.monotonic() - start
+                if patience and waited >= patience:
+                    raise ResourceError(
+                        f"the query's turn did not come: shark.query.queue.timeout allows it to wait {patience:g} s",
+                        hint="try again later",
+                        sqlstate="53300",
+                    )
+                report(self._num_before(turn))
+                turn.woken.wait(min(_LOOK_SECONDS, patience - waited) if patience else _LOOK_SECONDS)
+        except BaseException:
+            self._give_up(turn)
+            raise
+        finally:
+            forget()
+
+    def _is_running(self, turn: Turn) -> bool:
+        with self._lock:
+            self._move_slow_ones()
+            return turn in turn.lane.running
+
+    def _num_before(self, turn: Turn) -> int:
+        """Those of the own pool that came earlier, and at most as many of each other pool."""
+        with self._lock:
+            share = turn.lane.shares[turn.pool.name]
+            place = share.waiting.index(turn) if turn in share.waiting else 0
+            others = (min(len(other.waiting), place + 1) for other in turn.lane.shares.values() if other is not share)
+            return place + sum(others)
+
+    def _give_up(self, turn: Turn) -> None:
+        with self._lock:
+            share = turn.lane.shares[turn.pool.name]
+            if turn in share.waiting:
+                share.waiting.remove(turn)
+            if turn in turn.lane.running:
+                self._stop(turn)
+            self._call_next(turn.lane)
+
+    # Under the lock
+
+    def _start(self, turn: Turn) -> None:
+        turn.since = time.monotonic()
+        turn.lane.running.add(turn)
+
+    def _stop(self, turn: Turn) -> None:
+        turn.lane.running.discard(turn)
+        share = turn.lane.shares.setdefault(turn.pool.name, _Share(turn.lane.least))
+        share.used += (time.monotonic() - turn.since) / max(turn.pool.weight, 1)
+
+    def _call_next(self, lane: _Lane) -> None:
+        while len(lane.running) < lane.most():
+            queues = [share for share in lane.shares.values() if share.waiting]
+            if not queues:
+                # Nobody waits: who has used what is of no account any more.
+                lane.shares = {turn.pool.name: lane.shares.get(turn.pool.name, _Share()) for turn in lane.running}
+                return
+            share = min(queues, key=lambda one: one.used)
+            lane.least = share.used
+            turn = share.waiting.popleft()
+            self._start(turn)
+            turn.woken.set()
+
+    def _move_slow_ones(self) -> None:
+        """Queries that are longer than their lane is for make room in it."""
+        now = time.monotonic()
+        for lane, following in itertools.pairwise(self._lanes):
+            for turn in [turn for turn in lane.running if now - turn.since > lane.seconds]:
+                # A lane that is full takes the short ones nevertheless: those behind them are shorter still.
+                if lane is self._short or len(following.running) < following.most():
+                    self._stop(turn)
+                    turn.lane = following
+                    self._start(turn)
+            self._call_next(lane)

@@ -1,0 +1,148 @@
+"""Plans of queries that a session has run, used again for the same text as long as nothing they rest on has changed."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sharkpy.values.types import Schema
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
+    from sharkpy.catalog.model import Database, Table
+    from sharkpy.execution.stages.stage import Stage
+    from sharkpy.execution.tables.snapshot import QuerySnapshot, TableState
+    from sharkpy.physical.plan import PhysicalPlan
+    from sharkpy.sql.context import CatalogReader
+
+MOST_PLANS = 128
+_MOST_TEXT = 100_000
+"""Longer texts are generated ones, and do not come again."""
+
+
+class CatalogLookups:
+    """A catalog for one binding, which remembers what it was asked and what it said."""
+
+    def __init__(self, catalog: CatalogReader) -> None:
+        self._catalog = catalog
+        self._tables: dict[tuple[str, str], Table | None] = {}
+        self._databases: dict[str, Database] = {}
+        self._resources: dict[str, tuple[str, ...]] = {}
+        self._functions: dict[tuple[str, str], CatalogFunction | None] = {}
+
+    def table(self, database: str, name: str) -> Table:
+        found = self._catalog.table(database, name)
+        self._tables[database, name] = found
+        return found
+
+    def find_table(self, database: str, name: str) -> Table | None:
+        found = self._catalog.find_table(database, name)
+        self._tables[database, name] = found
+        return found
+
+    def database(self, name: str) -> Database:
+        found = self._catalog.database(name)
+        self._databases[name] = found
+        return found
+
+    def find_function(self, database: str, name: str) -> CatalogFunction | None:
+        found = self._catalog.find_function(database, name)
+        self._functions[database, name] = found
+        return found
+
+    def table_names(self, database: str) -> Iterable[str]:
+        return self._catalog.table_names(database)
+
+    def model_function(self, table: Table, method: str) -> ModelFunction:
+        return self._catalog.model_function(table, method)
+
+    def resource_paths(self, kind: str) -> tuple[str, ...]:
+        found = self._catalog.resource_paths(kind)
+        self._resources[kind] = found
+        return found
+
+    def is_current(self, catalog: CatalogReader) -> bool:
+        """Whether `catalog` says the same now: it gives the same object for an unchanged table.
+
+        It may be another session's, whose temporary tables are other ones.
+        """
+        names_hold = all(catalog.find_table(*key) is found for key, found in self._tables.items())
+        names_hold = names_hold and all(catalog.find_function(*key) is found for key, found in self._functions.items())
+        files_hold = all(catalog.resource_paths(kind) == found for kind, found in self._resources.items())
+        if not (names_hold and files_hold):
+            return False
+        return all(catalog.database(name) == found for name, found in self._databases.items())
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """A query ready to run. `stage` is its only stage, lowered, where it has no exchange.
+
+    It rests on `lookups` and `tables`: names in the catalog, and the versions or files of the tables.
+    """
+
+    schema: Schema
+    label: str
+    physical: PhysicalPlan
+    stage: Stage | None
+    lookups: CatalogLookups = field(repr=False)
+    tables: tuple[tuple[Table, TableState], ...] = field(repr=False)
+
+    def is_current(self, snapshot: QuerySnapshot) -> bool:
+        """Whether planning now, over `snapshot`, would see what it saw then."""
+        if not self.lookups.is_current(snapshot.catalog):
+            return False
+        return all(snapshot.is_state(table, state) for table, state in self.tables)
+
+
+class PlanCache:
+    """Least recently used first. Safe to use from several threads.
+
+    A key has all that a plan follows from besides catalog and tables: the text, the database, the settings.
+    """
+
+    def __init__(self, limit: int = MOST_PLANS) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._plans: OrderedDict[Hashable, PlannedQuery] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def find(self, key: Hashable, snapshot: QuerySnapshot) -> PlannedQuery | None:
+        """The plan for `key`; one that is out of date is dropped."""
+        with self._lock:
+            known = self._plans.get(key)
+        if known is None:
+            return None
+        is_current = known.is_current(snapshot)
+        with self._lock:
+            if self._plans.get(key) is known:
+                if is_current:
+                    self._plans.move_to_end(key)
+                else:
+                    del self._plans[key]
+        return known if is_current else None
+
+    def keep(self, key: Hashable, text: str, planned: PlannedQuery) -> None:
+        if len(text) > _MOST_TEXT:
+            return
+        with self._lock:
+            self._plans[key] = planned
+            self._plans.move_to_end(key)
+            while len(self._plans) > self._limit:
+                self._plans.popitem(last=False)
+
+    def drop_table(self, table: Table) -> None:
+        """Drop the plans that rest on `table`: its blocks stay as long as somebody may read them."""
+        with self._lock:
+            for key, planned in list(self._plans.items()):
+                if any(known.table_id == table.table_id for known, _ in planned.tables):
+                    del self._plans[key]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._plans.clear()

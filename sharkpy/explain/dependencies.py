@@ -1,0 +1,158 @@
+"""EXPLAIN DEPENDENCY, AUTHORIZATION and LOCKS: what a statement reads and writes, in Hive's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sharkpy.base.settings import user_name
+from sharkpy.catalog.hive_partition import partition_name
+from sharkpy.catalog.model import Table
+from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
+from sharkpy.plan.commands import Command, Explain, Insert, MultiInsert, queries_of
+from sharkpy.plan.expr import SUBQUERIES
+from sharkpy.plan.logical import LogicalPlan, Scan
+from sharkpy.sql.binder import bind
+
+if TYPE_CHECKING:
+    from sharkpy.session.shark_context import SharkContext
+
+_OPERATIONS = {
+    "CreateTable": "CREATETABLE",
+    "CreateView": "CREATEVIEW",
+    "DropTable": "DROPTABLE",
+    "TruncateTable": "TRUNCATETABLE",
+    "LoadData": "LOAD",
+    "AnalyzeTable": "ANALYZE_TABLE",
+}
+
+
+def dependency_lines(command: Explain, context: SharkContext) -> Iterator[str]:
+    """Hive's JSON: tables with their views, and the Hive partitions that pruning leaves."""
+    scans = list(_input_scans(command.statement, context))
+    parents = _parents(command.views, context)
+    tables = {scan.table.table_id: scan.table for scan in scans}
+    known = [*command.views, *tables.values()]
+    input_tables = [_with_parents({"tablename": _at(t), "tabletype": t.kind.value}, t, parents) for t in known]
+    names = dict.fromkeys(pair for scan in scans for pair in _partitions(scan, context))
+    input_partitions = [
+        _with_parents({"partitionName": f"{_at(tables[table_id])}@{name}"}, tables[table_id], parents, "partition")
+        for table_id, name in names
+    ]
+    yield json.dumps({"input_tables": input_tables, "input_partitions": input_partitions}, separators=(",", ":"))
+
+
+def _with_parents(
+    entry: dict[str, str], table: Table, parents: dict[str, list[str]], kind: str = "table"
+) -> dict[str, str]:
+    found = parents.get(table.table_id)
+    return entry | {f"{kind}Parents": f"[{', '.join(found)}]"} if found else entry
+
+
+def _parents(views: tuple[Table, ...], context: SharkContext) -> dict[str, list[str]]:
+    """For tables and views those of `views` that read them themselves, not through another one."""
+    read: dict[str, set[str]] = {}
+    for view in views:
+        statement = bind(f"EXPLAIN {view.view_text or ''}", context.catalog, context.conf, view.view_database)
+        if isinstance(statement, Explain):
+            plans = [statement.statement] if isinstance(statement.statement, LogicalPlan) else []
+            inner = {scan.table.table_id for plan in plans for scan in scans_of(plan)}
+            read[view.table_id] = inner | {other.table_id for other in statement.views}
+    found: dict[str, list[str]] = {}
+    for view in views:
+        nested = [other for other in views if other.table_id in read.get(view.table_id, ())]
+        through = {table_id for other in nested for table_id in read.get(other.table_id, ())}
+        for table_id in sorted(read.get(view.table_id, set()) - through):
+            found.setdefault(table_id, []).append(_at(view))
+    return found
+
+
+def scans_of(plan: LogicalPlan) -> Iterator[Scan]:
+    """Those of a plan and of its subqueries."""
+    for node in plan.walk():
+        if isinstance(node, Scan):
+            yield node
+        for expr in node.expressions:
+            for inner in expr.walk():
+                if isinstance(inner, SUBQUERIES):
+                    yield from scans_of(inner.plan)
+
+
+def _plans(statement: LogicalPlan | Command) -> tuple[LogicalPlan, ...]:
+    return (statement,) if isinstance(statement, LogicalPlan) else queries_of(statement)
+
+
+def _input_scans(statement: LogicalPlan | Command, context: SharkContext) -> Iterator[Scan]:
+    """With the predicates that the optimizer moves into them; a table that it finds not to be read is one that is."""
+    for plan in _plans(statement):
+        optimized = list(scans_of(context.plan_steps(plan)[0]))
+        seen = {scan.table.table_id for scan in optimized}
+        yield from optimized
+        yield from (scan for scan in scans_of(plan) if scan.table.table_id not in seen)
+
+
+def _partitions(scan: Scan, context: SharkContext) -> Iterator[tuple[str, str]]:
+    """The Hive partitions that the scan's predicate leaves, by table and name."""
+    table = scan.table
+    if table.is_partitioned:
+        names = [one.name for one in context.catalog.partitions(table)]
+        known = HivePartitions.of(names, table.partition_schema, lambda _: PartitionRead(None, ()))
+        yield from ((table.table_id, name) for name in known.kept(scan))
+
+
+def outputs_of(statement: LogicalPlan | Command) -> list[str]:
+    """What a statement writes: `database@table`, with the Hive partition where its values are given."""
+    if isinstance(statement, LogicalPlan):
+        return []
+    if isinstance(statement, MultiInsert):
+        return [name for one in statement.inserts for name in outputs_of(one)]
+    table = getattr(statement, "table", None)
+    if isinstance(table, Table):
+        given = [(name, value) for name, value in getattr(statement, "partition", None) or () if value is not None]
+        is_whole = isinstance(statement, Insert) and len(given) == len(table.partition_columns)
+        if given and is_whole:
+            return [f"{_at(table)}@{partition_name([n for n, _ in given], [v for _, v in given])}"]
+        return [_at(table)]
+    database, name = getattr(statement, "database", None), getattr(statement, "name", None)
+    if isinstance(database, str) and isinstance(name, str):
+        return [f"{database}@{name}"]
+    path = getattr(statement, "path", None) or name
+    return [f"database:{path}" if path is name else str(path)] if path else []
+
+
+def authorization_lines(command: Explain, context: SharkContext) -> Iterator[str]:
+    """What Hive would ask privileges for; nothing is checked here but logins and allowed folders."""
+    statement = command.statement
+    yield "INPUTS: "
+    for name in _input_names(command, context):
+        yield f"  {name}"
+    yield "OUTPUTS: "
+    for name in outputs_of(statement):
+        yield f"  {name}"
+    yield "CURRENT_USER: "
+    yield f"  {user_name(context.conf)}"
+    yield "OPERATION: "
+    yield f"  {_OPERATIONS.get(type(statement).__name__, 'QUERY' if _plans(statement) else 'DDL')}"
+
+
+def lock_lines(command: Explain, context: SharkContext) -> Iterator[str]:
+    """What Hive would lock; here readers see what was there when they began, and writers publish at once."""
+    yield "LOCK INFORMATION:"
+    for name in _input_names(command, context):
+        yield f"{name.replace('@', '.')} -> SHARED_READ"
+    kind = "SHARED_WRITE" if not getattr(command.statement, "overwrite", True) else "EXCLUSIVE"
+    for name in outputs_of(command.statement):
+        yield f"{name.replace('@', '.')} -> {kind}"
+
+
+def _input_names(command: Explain, context: SharkContext) -> list[str]:
+    scans = list(_input_scans(command.statement, context))
+    tables = {scan.table.table_id: scan.table for scan in scans}
+    names = [_at(table) for table in (*command.views, *tables.values())]
+    names += [f"{_at(tables[table_id])}@{name}" for scan in scans for table_id, name in _partitions(scan, context)]
+    return list(dict.fromkeys(names))
+
+
+def _at(table: Table) -> str:
+    return f"{table.database}@{table.name}"

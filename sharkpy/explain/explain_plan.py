@@ -1,0 +1,196 @@
+"""EXPLAIN: the physical plan; EXTENDED: all steps and the query of each stage; ANALYZE: what running it showed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+from sharkpy.base import settings
+from sharkpy.catalog.model import Table
+from sharkpy.execution.commands.result import CommandResult, text_rows
+from sharkpy.explain.forms import FORMS
+from sharkpy.explain.measured_tree import format_seconds, run_tree
+from sharkpy.physical.distribution import Single
+from sharkpy.physical.operators import Exchange, ExchangeRead
+from sharkpy.physical.stage import ResultSink, StageProgram, StepColumns
+from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange
+from sharkpy.plan.commands import ChangeRows, Command, Explain, GenerateTable, MultiInsert, queries_of
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.udf.user.function import shown_name
+
+if TYPE_CHECKING:
+    from sharkpy.execution.stages.profile import QueryProfile
+    from sharkpy.physical.plan import PhysicalPlan
+    from sharkpy.session.shark_context import SharkContext
+
+
+def explain(command: Explain, context: SharkContext) -> CommandResult:
+    """One column, `plan`, a line a row."""
+    if form := FORMS.get(command.form):
+        return text_rows(("plan",), [(line,) for line in form(command, context)])
+    lines: list[str] = []
+    statement = command.statement
+    if isinstance(statement, Command):
+        lines.append(_title(statement))
+    if isinstance(statement, GenerateTable):
+        lines += _generate_lines(command, statement, context)
+        return text_rows(("plan",), [(line,) for line in lines])
+    if isinstance(statement, (MultiInsert, ChangeRows)):
+        lines += _branch_lines(command, statement, context)
+        return text_rows(("plan",), [(line,) for line in lines])
+    plan = statement if isinstance(statement, LogicalPlan) else getattr(statement, "query", None)
+    if plan is not None:
+        lines += _query_lines(command, plan, context)
+    elif isinstance(statement, Command):
+        lines += _facts(statement)
+        lines += _command_run(statement, context) if command.analyze else ()
+    return text_rows(("plan",), [(line,) for line in lines])
+
+
+def _titles(statement: MultiInsert | ChangeRows) -> list[str]:
+    """What each query is for."""
+    if isinstance(statement, MultiInsert):
+        return [_title(one) for one in statement.inserts]
+    parts = {"Changed partitions": statement.changed, "Rows that stay": statement.rows, "Added rows": statement.added}
+    return [f"== {title} ==" for title, query in parts.items() if query is not None]
+
+
+def _title(command: Command) -> str:
+    table = getattr(command, "table", None)
+    name = getattr(table, "name", None) or getattr(command, "name", "") or getattr(command, "path", "")
+    verb = getattr(command, "verb", type(command).__name__)
+    if isinstance(command, GenerateTable):
+        name = shown_name(command.function)
+    return f"== {verb} {name}".rstrip() + " =="
+
+
+def _facts(command: Command) -> Iterator[str]:
+    """What a command that runs no query is told to do, as far as it is more than its defaults."""
+    for one in fields(command):
+        value = getattr(command, one.name)
+        if one.name not in ("name", "altered", "schema") and value not in (one.default, False, None, ()):
+            text = value.qualified_name if isinstance(value, Table) else str(value)
+            yield f"{one.name.replace('_', ' ')}: {text}"
+
+
+def _generate_lines(command: Explain, statement: GenerateTable, context: SharkContext) -> Iterator[str]:
+    """The function, its result and its arguments, each query with its plan."""
+    from sharkpy.ml.generate.generate_table import function_of
+
+    yield f"function: {function_of(statement).usage}"
+    yield f"result: {'rows' if statement.name is None else f'table {statement.database}.{statement.name}'}"
+    for number, one in enumerate(statement.arguments, start=1):
+        yield f"argument {one.name or number}: {' '.join(one.text.split())}"
+        if isinstance(one.value, LogicalPlan):
+            yield from _query_lines(replace(command, analyze=False), one.value, context)
+    if command.analyze:
+        yield from _command_run(statement, context)
+
+
+def _branch_lines(command: Explain, statement: MultiInsert | ChangeRows, context: SharkContext) -> Iterator[str]:
+    """Each query with its plan; the run is that of all of them."""
+    from sharkpy.execution.commands.shared_source import is_read_again
+
+    only_plans, source, titles = replace(command, analyze=False), statement.source, _titles(statement)
+    if source is not None and len(titles) > 1 and not is_read_again(source):
+        yield "== Source, computed once =="
+        yield from _query_lines(only_plans, source, context)
+    for title, query in zip(titles, queries_of(statement), strict=True):
+        yield title
+        yield from _query_lines(only_plans, query, context)
+    if command.analyze:
+        yield from _command_run(statement, context)
+
+
+def _query_lines(command: Explain, plan: LogicalPlan, context: SharkContext) -> Iterator[str]:
+    if command.extended:
+        yield from ("== Bound plan ==", *plan.explain().splitlines(), "")
+    started = time.perf_counter()
+    optimized, physical = context.plan_steps(plan)
+    planning = time.perf_counter() - started
+    if command.extended:
+        yield from ("== Logical plan ==", *optimized.explain().splitlines(), "")
+    if command.extended or not command.analyze:
+        yield f"== Physical plan: {_placement(physical, context)} =="
+        yield from physical.explain().splitlines()
+    if command.extended:
+        yield from _stage_queries(physical, context)
+    if command.analyze:
+        if command.extended:
+            yield ""
+        if isinstance(command.statement, Command):
+            yield from _command_run(command.statement, context)
+        else:
+            yield from _query_run(command.statement, physical, planning, context)
+
+
+def _placement(physical: PhysicalPlan, context: SharkContext) -> str:
+    exchanges = sum(isinstance(node, Exchange) for node in physical.walk())
+    allowed = context.conf.value(settings.DRIVER_PLACEMENT)
+    if allowed and not exchanges and isinstance(physical.distribution, Single):
+        return "one stage in the driver"
+    return f"{exchanges + 1} {'stages' if exchanges else 'stage'} of RDD tasks"
+
+
+def _stage_queries(physical: PhysicalPlan, context: SharkContext) -> Iterator[str]:
+    """The DuckDB query of each stage, as planned: what is observed at run time may change the later ones."""
+    number = 0
+    while (exchange := next_exchange(physical)) is not None:
+        number += 1
+        yield from _stage_query(f"stage {number}, into {exchange.label}", exchange.child, context)
+        physical = replace_exchange(physical, exchange.exchange_id, read_of(exchange, None))
+    yield from _stage_query(f"stage {number + 1}, the result", physical, context)
+
+
+def _stage_query(title: str, fragment: PhysicalPlan, context: SharkContext) -> Iterator[str]:
+    lowered = lower_stage(fragment, ResultSink(), context.engine.parallelism)
+    tasks = f"{len(lowered.tasks)} {'task' if len(lowered.tasks) == 1 else 'tasks'}"
+    yield from ("", f"== SQL of {title}: {tasks} ==")
+    yield from lowered.program.sql.splitlines() or ["(rows are handed on as they are)"]
+    yield from _inner_queries(lowered.program)
+    for name, leaf in lowered.leaves:
+        source = f"exchange {leaf.exchange_id}" if isinstance(leaf, ExchangeRead) else leaf.label
+        yield f"-- {name}: {source}"
+
+
+def _inner_queries(program: StageProgram) -> Iterator[str]:
+    """The queries whose rows steps take."""
+    for spec in program.inputs:
+        if isinstance(spec, StepColumns):
+            yield from _inner_queries(spec.program)
+            yield f"-- below {spec.relation}:"
+            yield from spec.program.sql.splitlines() or ["(rows are handed on as they are)"]
+
+
+def _query_run(plan: LogicalPlan, physical: PhysicalPlan, planning: float, context: SharkContext) -> Iterator[str]:
+    started = time.perf_counter()
+    with context.observed_profiles() as profiles:
+        runner = context.new_runner(plan.label)
+        count = sum(batch.num_rows for batch in context.run_batches(runner, physical))
+    seconds = time.perf_counter() - started
+    rows = f"{count:,} {'row' if count == 1 else 'rows'}"
+    yield f"== Run: {rows} in {format_seconds(seconds)}, planned in {format_seconds(planning)} =="
+    for profile in profiles:
+        yield from _profile_lines(profile)
+
+
+def _command_run(command: LogicalPlan | Command, context: SharkContext) -> Iterator[str]:
+    from sharkpy.execution.commands.run import run_command
+
+    if not isinstance(command, Command):
+        return
+    started = time.perf_counter()
+    with context.observed_profiles() as profiles:
+        for _ in run_command(command, context).stream or ():
+            pass
+    yield f"== Run: {format_seconds(time.perf_counter() - started)} in all =="
+    for profile in profiles:
+        yield from _profile_lines(profile)
+
+
+def _profile_lines(profile: QueryProfile) -> Iterator[str]:
+    yield from run_tree(profile)
+    for decision in profile.decisions:
+        yield f"decided {'when planning' if decision.is_planned else 'at run time'}: {decision}"

@@ -1,0 +1,101 @@
+"""The forms of EXPLAIN beside plain, EXTENDED and ANALYZE: a row a form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.explain.dependencies import authorization_lines, dependency_lines, lock_lines
+from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.estimate import estimate_rows
+from sharkpy.plan.commands import Explain, queries_of
+from sharkpy.plan.logical import LogicalPlan
+
+if TYPE_CHECKING:
+    from sharkpy.physical.plan import PhysicalPlan
+    from sharkpy.session.shark_context import SharkContext
+
+Lines = Callable[[Explain, "SharkContext"], Iterator[str]]
+
+
+def _plans(command: Explain) -> tuple[LogicalPlan, ...]:
+    statement = command.statement
+    if isinstance(statement, LogicalPlan):
+        return (statement,)
+    plans = queries_of(statement)
+    if not plans:
+        raise UnsupportedError(f"EXPLAIN {command.form.upper()} of a statement without a query")
+    return plans
+
+
+def _logical(command: Explain, _: SharkContext) -> Iterator[str]:
+    """As it was bound."""
+    for plan in _plans(command):
+        yield "LOGICAL PLAN:"
+        yield from plan.explain().splitlines()
+
+
+def _optimized(command: Explain, context: SharkContext) -> Iterator[str]:
+    """As the optimizer left it."""
+    for plan in _plans(command):
+        yield "CBO PLAN:"
+        yield from context.plan_steps(plan)[0].explain().splitlines()
+
+
+def _cost(command: Explain, context: SharkContext) -> Iterator[str]:
+    """The optimized plan with the rows that are expected of each step."""
+    for plan in _plans(command):
+        yield "CBO PLAN:"
+        snapshot = context.snapshot()
+        optimized = context.plan_steps(plan, None, snapshot)[0]
+        yield from _with_rows(optimized, Context(optimized, snapshot, context.conf), 0)
+
+
+def _with_rows(plan: LogicalPlan, estimates: Context, depth: int) -> Iterator[str]:
+    yield f"{'  ' * depth}{plan.label}: {estimate_rows(plan, estimates):,.0f} rows"
+    for child in plan.children:
+        yield from _with_rows(child, estimates, depth + 1)
+
+
+def _tree(command: Explain, _: SharkContext) -> Iterator[str]:
+    yield "ABSTRACT SYNTAX TREE:"
+    yield from command.tree.splitlines()
+
+
+def _formatted(command: Explain, context: SharkContext) -> Iterator[str]:
+    """One JSON text: what the statement is, and its operators from the result down."""
+    statement = command.statement
+    kind = "Query" if isinstance(statement, LogicalPlan) else type(statement).__name__
+    queries = (statement,) if isinstance(statement, LogicalPlan) else queries_of(statement)
+    plans = [_operator(context.plan_steps(plan)[1]) for plan in queries]
+    yield json.dumps({"statement": kind, "plans": plans}, ensure_ascii=False)
+
+
+def _operator(plan: PhysicalPlan) -> dict[str, object]:
+    inputs = [_operator(child) for child in plan.children]
+    return {"operator": type(plan).__name__, "label": plan.label} | ({"inputs": inputs} if inputs else {})
+
+
+def _vectorization(command: Explain, context: SharkContext) -> Iterator[str]:
+    yield "PLAN VECTORIZATION:"
+    yield "  enabled: true"
+    yield "  enabledConditionsMet: [every operator works on batches of columns]"
+    for plan in _plans(command):
+        yield ""
+        yield from context.plan_steps(plan)[1].explain().splitlines()
+
+
+FORMS: dict[str, Lines] = {
+    "formatted": _formatted,
+    "dependency": dependency_lines,
+    "authorization": authorization_lines,
+    "locks": lock_lines,
+    "logical": _logical,
+    "cbo": _optimized,
+    "rewrite": _optimized,
+    "cost": _cost,
+    "ast": _tree,
+    "vectorization": _vectorization,
+}

@@ -1,0 +1,26 @@
+"""Any statement, and the queries in it."""
+
+from __future__ import annotations
+
+from sharkpy.plan.commands.command import Command
+from sharkpy.plan.commands.generate import GenerateTable
+from sharkpy.plan.commands.writes import ChangeRows, MultiInsert
+from sharkpy.plan.logical import LogicalPlan, with_source
+
+Statement = LogicalPlan | Command
+
+
+def queries_of(command: Command) -> tuple[LogicalPlan, ...]:
+    """The queries that a command runs, each with the source that they may share."""
+    found: tuple[LogicalPlan | None, ...]
+    match command:
+        case MultiInsert(_, inserts):
+            found = tuple(one.query for one in inserts)
+        case ChangeRows():
+            found = (command.changed, command.rows, command.added)
+        case GenerateTable():
+            found = command.queries
+        case _:
+            found = (getattr(command, "query", None),)
+    source = getattr(command, "source", None)
+    return tuple(with_source(query, source) for query in found if query is not None)

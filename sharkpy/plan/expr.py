@@ -1,0 +1,385 @@
+"""Bound expressions: typed, with names resolved to column ids and every implicit cast explicit.
+
+A column is known by its `column_id` alone, unique in a statement; a rule may therefore move an
+expression anywhere below which the column is still produced. Correlated subqueries refer to columns
+of the outer plan by the same ids: the columns that a subquery uses and does not produce are its
+outer references.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, ClassVar
+
+from sharkpy.base.tree import TreeNode
+from sharkpy.udf.user.function import shown_call, shown_name
+from sharkpy.values.types import BOOLEAN, INTERVAL_YEAR_MONTH, DataType, StringType
+
+if TYPE_CHECKING:
+    from sharkpy.plan.logical import LogicalPlan
+
+PythonValue = (
+    None | bool | int | float | str | bytes | Decimal | datetime.date | datetime.datetime | list | dict | tuple  # type: ignore[type-arg]
+)
+
+
+class Expr(TreeNode):
+    """A value per row. Every expression has a `dtype`; `str()` gives the one label used everywhere."""
+
+    __slots__ = ()
+    family: ClassVar[type]
+
+    @property
+    def dtype(self) -> DataType:
+        raise AttributeError(f"{type(self).__name__} has no type")
+
+
+Expr.family = Expr
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef(Expr):
+    """The column `column_id`; `name` is for people only."""
+
+    column_id: int
+    name: str
+    dtype: DataType
+
+    def __str__(self) -> str:
+        return f"{self.name}#{self.column_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expr):
+    """A constant as its Python value: date, datetime without zone, Decimal; intervals as int (see types)."""
+
+    value: PythonValue
+    dtype: DataType
+
+    def __str__(self) -> str:
+        if isinstance(self.value, str):
+            return repr(self.value)
+        return "NULL" if self.value is None else str(self.value)
+
+    def __hash__(self) -> int:
+        return hash((str(self.value), self.dtype))
+
+
+TRUE = Literal(True, BOOLEAN)
+FALSE = Literal(False, BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Alias(Expr):
+    """`expr` under a new column id: what projections and aggregates output."""
+
+    expr: Expr
+    column_id: int
+    name: str
+
+    @property
+    def dtype(self) -> DataType:
+        return self.expr.dtype
+
+    @property
+    def ref(self) -> ColumnRef:
+        return ColumnRef(self.column_id, self.name, self.expr.dtype)
+
+    def __str__(self) -> str:
+        return f"{self.expr} AS {self.name}#{self.column_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expr):
+    """CAST with Hive's rules: a value that does not fit becomes NULL (integers wrap)."""
+
+    expr: Expr
+    dtype: DataType
+
+    def __str__(self) -> str:
+        return f"cast({self.expr} as {self.dtype})"
+
+
+_INFIX = {
+    "and": "AND",
+    "or": "OR",
+    "eq": "=",
+    "ne": "<>",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq_null_safe": "<=>",
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "mod": "%",
+    "like": "LIKE",
+    "rlike": "RLIKE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A scalar function or operator of the registry, by its canonical name; arguments already cast.
+
+    Operators are functions: eq ne lt le gt ge eq_null_safe and or not add subtract multiply divide mod
+    div negate like rlike in(value, item…) between is_null is_not_null concat case_when(cond, value, …,
+    else) element_at(array|map, key) field(struct, literal name).
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    dtype: DataType
+
+    def __str__(self) -> str:
+        if self.function in _INFIX and len(self.args) == 2:
+            return f"({self.args[0]} {_INFIX[self.function]} {self.args[1]})"
+        return shown_call(self.function, ", ".join(map(str, self.args)))
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaVariable(Expr):
+    """A variable of a Lambda around it; no column, and so never among the columns that an expression uses.
+
+    `is_index`: it counts the items from 0.
+    """
+
+    variable_id: int
+    name: str
+    dtype: DataType
+    is_index: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda(Expr):
+    """`(x, y) -> body`, an argument of a higher-order function; its type is that of the body."""
+
+    variables: tuple[LambdaVariable, ...]
+    body: Expr
+
+    @property
+    def dtype(self) -> DataType:
+        return self.body.dtype
+
+    def __str__(self) -> str:
+        names = ", ".join(map(str, self.variables))
+        return f"{f'({names})' if len(self.variables) > 1 else names} -> {self.body}"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall(Expr):
+    """An aggregate function over the rows of a group; `count()` without arguments counts rows."""
+
+    function: str
+    args: tuple[Expr, ...]
+    dtype: DataType
+    distinct: bool = False
+    filter: Expr | None = None
+
+    def __str__(self) -> str:
+        distinct = "DISTINCT " if self.distinct else ""
+        where = f" FILTER (WHERE {self.filter})" if self.filter else ""
+        return f"{shown_name(self.function)}({distinct}{', '.join(map(str, self.args)) or '*'}){where}"
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey(Expr):
+    """One key of an ordering. Hive's default: ascending nulls first, descending nulls last."""
+
+    expr: Expr
+    ascending: bool = True
+    nulls_first: bool = True
+
+    @property
+    def dtype(self) -> DataType:
+        return self.expr.dtype
+
+    def __str__(self) -> str:
+        nulls = "" if self.nulls_first == self.ascending else f" NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+        return f"{self.expr} {'ASC' if self.ascending else 'DESC'}{nulls}"
+
+
+@dataclass(frozen=True, slots=True)
+class FrameInterval:
+    """The distance of a RANGE frame's bound in time: months, or microseconds, by the type of the interval."""
+
+    amount: int
+    dtype: DataType
+
+    def __lt__(self, other: int) -> bool:
+        return self.amount < other
+
+    def __abs__(self) -> FrameInterval:
+        return FrameInterval(abs(self.amount), self.dtype)
+
+    def __str__(self) -> str:
+        return f"INTERVAL {self.amount} {'MONTH' if self.dtype == INTERVAL_YEAR_MONTH else 'MICROSECOND'}"
+
+
+FrameBound = int | float | Decimal | FrameInterval | None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFrame:
+    """ROWS, RANGE or GROUPS between two bounds: a bound is an offset (negative: preceding), None: unbounded."""
+
+    unit: str
+    start: FrameBound
+    end: FrameBound
+
+    @property
+    def has_distance(self) -> bool:
+        """Whether the frame is found by adding to the value of the order's key, or subtracting from it."""
+        return self.unit == "RANGE" and any(bound is not None and bound != 0 for bound in (self.start, self.end))
+
+    def __str__(self) -> str:
+        def bound(offset: FrameBound, unbounded: str) -> str:
+            if offset is None:
+                return f"UNBOUNDED {unbounded}"
+            if offset == 0:
+                return "CURRENT ROW"
+            return f"{abs(offset)} {'PRECEDING' if offset < 0 else 'FOLLOWING'}"
+
+        return f"{self.unit} BETWEEN {bound(self.start, 'PRECEDING')} AND {bound(self.end, 'FOLLOWING')}"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall(Expr):
+    """A window function (rank, lead, …) or aggregate over a window; `frame` None is the default frame."""
+
+    function: str
+    args: tuple[Expr, ...]
+    partition_by: tuple[Expr, ...]
+    order_by: tuple[SortKey, ...]
+    frame: WindowFrame | None
+    dtype: DataType
+    distinct: bool = False
+    ignore_nulls: bool = False
+
+    def __str__(self) -> str:
+        parts = []
+        if self.partition_by:
+            parts.append(f"PARTITION BY {', '.join(map(str, self.partition_by))}")
+        if self.order_by:
+            parts.append(f"ORDER BY {', '.join(map(str, self.order_by))}")
+        if self.frame:
+            parts.append(str(self.frame))
+        return f"{shown_name(self.function)}({', '.join(map(str, self.args))}) OVER ({' '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSubquery(Expr):
+    """The single value of a plan with one column; NULL where it has no row, an error where it has several."""
+
+    plan: LogicalPlan
+
+    @property
+    def dtype(self) -> DataType:
+        return self.plan.output[0].dtype
+
+    def __str__(self) -> str:
+        return f"scalar_subquery({self.plan.label})"
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Expr):
+    plan: LogicalPlan
+
+    @property
+    def dtype(self) -> DataType:
+        return BOOLEAN
+
+    def __str__(self) -> str:
+        return f"exists({self.plan.label})"
+
+
+@dataclass(frozen=True, slots=True)
+class InSubquery(Expr):
+    """`values IN (plan)` under three-valued logic; as many values as the plan has columns."""
+
+    values: tuple[Expr, ...]
+    plan: LogicalPlan
+
+    @property
+    def dtype(self) -> DataType:
+        return BOOLEAN
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.values))}) IN ({self.plan.label})"
+
+
+SUBQUERIES = (ScalarSubquery, Exists, InSubquery)
+
+
+_BALANCED_FROM = 16
+"""Terms from which a conjunction is a balanced tree: no phase then recurses once per term."""
+
+
+def conjuncts(predicate: Expr | None) -> tuple[Expr, ...]:
+    """The terms of a conjunction; none for None and TRUE."""
+    match predicate:
+        case None | Literal(True):
+            return ()
+        case Call("and", args):
+            return tuple(term for arg in args for term in conjuncts(arg))
+    return (predicate,)
+
+
+def conjunction(terms: Iterable[Expr]) -> Expr | None:
+    """The terms joined by AND, in their order; None where there are none. Many make a balanced tree."""
+    return _joined("and", list(terms))
+
+
+def disjunction(terms: Iterable[Expr]) -> Expr | None:
+    """The terms joined by OR, as `conjunction` joins them by AND."""
+    return _joined("or", list(terms))
+
+
+def _joined(function: str, terms: list[Expr]) -> Expr | None:
+    if len(terms) <= 1:
+        return terms[0] if terms else None
+    middle = (len(terms) + 1) // 2 if len(terms) >= _BALANCED_FROM else len(terms) - 1
+    sides = (_joined(function, terms[:middle]), _joined(function, terms[middle:]))
+    return Call(function, tuple(side for side in sides if side is not None), BOOLEAN)
+
+
+def column_ids(expr: Expr) -> frozenset[int]:
+    """Ids of all columns used in `expr`, the outer references of its subqueries included."""
+    from sharkpy.plan.logical import free_column_ids
+
+    found: set[int] = set()
+    for node in expr.walk():
+        if isinstance(node, ColumnRef):
+            found.add(node.column_id)
+        elif isinstance(node, SUBQUERIES):
+            found |= free_column_ids(node.plan)
+    return frozenset(found)
+
+
+def substitute(expr: Expr, replacements: dict[int, Expr]) -> Expr:
+    """`expr` with each column whose id is in `replacements` replaced; subqueries' outer references too."""
+    from sharkpy.plan.logical import substitute_plan
+
+    def replace(node: Expr) -> Expr:
+        match node:
+            case ColumnRef(column_id):
+                return replacements.get(column_id, node)
+            case ScalarSubquery() | Exists() | InSubquery():
+                plan = substitute_plan(node.plan, replacements)
+                return node if plan is node.plan else dataclasses.replace(node, plan=plan)
+        return node
+
+    return expr.transform_up(replace)  # type: ignore[no-any-return]
+
+
+def string_literal(value: str) -> Literal:
+    return Literal(value, StringType())

@@ -1,0 +1,145 @@
+"""Rows by key: planned without a text, and read from the blocks alone that can hold the key."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.base.errors import (
+    BindError,
+    ColumnNotFoundError,
+    InternalError,
+    TypeMismatchError,
+    UnsupportedError,
+    did_you_mean,
+)
+from sharkpy.columnar.version import TableVersion
+from sharkpy.execution.tables.snapshot import QuerySnapshot
+from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.physical.context import PlanContext
+from sharkpy.physical.planner import plan_physical
+from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, PythonValue
+from sharkpy.plan.logical import LogicalPlan, Project, Scan
+from sharkpy.session.result import Result, Row
+from sharkpy.sql.expressions.coercion import convert_exactly
+from sharkpy.values.types import BOOLEAN, Field, Schema, from_arrow, to_arrow
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+    from sharkpy.physical.hive_partitions import HivePartitions
+    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.sources.split import Split
+
+
+def lookup(
+    context: SharkContext,
+    name: str,
+    key: PythonValue,
+    columns: Sequence[str] | None = None,
+    by: str | Sequence[str] | None = None,
+) -> list[Row]:
+    """The rows of the table whose columns `by` equal `key` (a tuple where they are several), `columns` of each.
+
+    `by` is the table's bucket columns unless it says otherwise; then only blocks of the key's bucket are looked
+    at. Of these, block statistics leave those that may have the key. NULL equals nothing, as in SQL.
+    """
+    table = _table(context, name)
+    values = _key(table, key, by)
+    if None in values.values():
+        return []
+    chosen = [_field(table, column) for column in (columns or table.schema.names)]
+    plan = _plan(table, values, chosen)
+    snapshot = QuerySnapshot(context)
+    runner = context.new_runner(f"lookup in {table.qualified_name}")
+
+    def source(wanted: Table) -> TableVersion | Sequence[Split] | HivePartitions:
+        found = snapshot.scan_source(wanted)
+        return _narrowed(found, wanted, values, context) if isinstance(found, TableVersion) else found
+
+    planning = PlanContext(context.conf, source, snapshot, 1, placement="driver")
+    try:
+        stage = runner.only_stage(plan_physical(plan, planning))
+        if stage is None:
+            raise InternalError("a lookup takes more than one stage")
+        return Result(Schema(tuple(chosen)), runner.stages.driver_batches(stage)).fetchall()
+    finally:
+        runner.stages.close()
+
+
+def _table(context: SharkContext, name: str) -> Table:
+    database, _, short = name.rpartition(".")
+    table = context.catalog.table(database or context.current_database, short)
+    if table.is_view:
+        raise UnsupportedError(f'"{name}" is a view: lookup', hint="look its rows up by a query")
+    return table
+
+
+def _key(table: Table, key: PythonValue, by: str | Sequence[str] | None) -> dict[str, PythonValue]:
+    """The key's values by column, as values of the columns' types."""
+    names = [by] if isinstance(by, str) else list(by or (table.buckets.columns if table.buckets else ()))
+    if not names:
+        raise BindError(
+            f'table "{table.name}" has no bucket columns to look up by', hint="name the key's columns: by=…"
+        )
+    values = key if isinstance(key, tuple) else (key,)
+    if len(values) != len(names):
+        raise BindError(f"the key has {len(values)} values for the columns {', '.join(names)}", sqlstate="21S01")
+    fields = [_field(table, name) for name in names]
+    return {field.name: _value(field, value) for field, value in zip(fields, values, strict=True)}
+
+
+def _field(table: Table, name: str) -> Field:
+    for field in table.schema:
+        if field.name.lower() == name.lower():
+            return field
+    hint = did_you_mean(name, table.schema.names)
+    raise ColumnNotFoundError(f'no column "{name}" in table "{table.name}"', hint=hint)
+
+
+def _value(field: Field, value: PythonValue) -> PythonValue:
+    if value is None:
+        return None
+    try:
+        dtype = from_arrow(pa.scalar(value).type)
+    except (pa.ArrowException, UnsupportedError):
+        dtype = None
+    found = None if dtype is None else value if dtype == field.dtype else convert_exactly(value, dtype, field.dtype)
+    if found is None:
+        raise TypeMismatchError(f"the key {value!r} is no {field.dtype}, which column {field.name} is")
+    return found
+
+
+def _plan(table: Table, values: dict[str, PythonValue], chosen: Sequence[Field]) -> LogicalPlan:
+    names = list(dict.fromkeys([*values, *(field.name for field in chosen)]))
+    ids = itertools.count(1)
+    refs = {name: ColumnRef(next(ids), name, table.schema[name].dtype) for name in names}
+    equal: list[Expr] = [
+        Call("eq", (refs[name], Literal(value, refs[name].dtype)), BOOLEAN) for name, value in values.items()
+    ]
+    predicate = equal[0] if len(equal) == 1 else Call("and", tuple(equal), BOOLEAN)
+    scan = Scan(table, tuple(refs.values()), tuple(names), predicate)
+    return Project(scan, tuple(refs[field.name] for field in chosen))
+
+
+def _narrowed(
+    version: TableVersion, table: Table, values: dict[str, PythonValue], context: SharkContext
+) -> TableVersion:
+    """The blocks of the key's bucket, where the key has one and all blocks are of one."""
+    spec = table.buckets
+    if spec is None or not set(spec.columns) <= set(values) or any(block.bucket is None for block in version.blocks):
+        return version
+    row = pa.table({name: pa.array([values[name]], to_arrow(table.schema[name].dtype)) for name in spec.columns})
+    with context.engine.pool.borrow() as connection:
+        bucket = int(RowBuckets(spec, table.schema, connection).numbers(row)[0])
+    kept = [place for place, block in enumerate(version.blocks) if block.bucket == bucket]
+    return dataclasses.replace(
+        version,
+        blocks=tuple(version.blocks[place] for place in kept),
+        statistics=version.statistics.take(np.array(kept, np.int64)),
+        origins=tuple(version.origins[place] for place in kept),
+    )

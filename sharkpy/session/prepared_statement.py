@@ -1,0 +1,215 @@
+"""One statement through its steps: found among known plans, or bound; planned; run while its result is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import (
+    BindError,
+    BlocksReplacedError,
+    ConfigurationError,
+    InternalError,
+    SourceError,
+    SparkLostError,
+)
+from sharkpy.execution.queries.plan_cache import CatalogLookups, PlanCache, PlannedQuery
+from sharkpy.execution.restrictions import SCRIPT
+from sharkpy.execution.spark.lost import told_in_words
+from sharkpy.execution.tables.snapshot import QuerySnapshot
+from sharkpy.physical.plan_step import runs_scripts
+from sharkpy.plan.commands import Command, CreateTable, Explain, GenerateTable, Insert
+from sharkpy.plan.logical import LogicalPlan, Step
+from sharkpy.plan.steps.script import Script
+from sharkpy.session.result import Result
+from sharkpy.sql.binder import bind
+from sharkpy.sql.context import StatementClock
+from sharkpy.sql.grammar.written_place import add_place
+from sharkpy.values.types import Field, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sharkpy.execution.stages.runner import Runner
+    from sharkpy.execution.statement import Statement
+    from sharkpy.session.shark_context import SharkContext
+
+_WRITERS = (Insert, CreateTable, GenerateTable)
+
+
+class PreparedStatement:
+    """A statement of a session whose names and types are resolved; `end` is called once it is over.
+
+    1. Either `run` is called, once, or `close`. `cancel` may come from any thread, at any time.
+    2. A query whose tables' blocks are replaced under it, before its first row, is planned and run once more; so is one
+       that loses Spark's JVM.
+    """
+
+    def __init__(
+        self,
+        session: SharkContext,
+        plans: PlanCache,
+        text: str,
+        statement: Statement,
+        end: Callable[[Statement], None],
+    ) -> None:
+        self._session = session
+        self._plans = plans
+        self._text = text
+        self._statement = statement
+        self._end = end
+        self._database = session.current_database
+        engine = session.known_engine
+        self._key = (text, self._database, session.conf.changes(), engine and engine.parallelism)
+        self._snapshot = QuerySnapshot(session)
+        self._known = plans.find(self._key, self._snapshot)
+        self._lookups, self._clock = CatalogLookups(session.catalog), StatementClock()
+        self._bound: LogicalPlan | Command | None = None
+        if self._known is None:
+            self._bound = bind(text, self._lookups, session.conf, self._database, self._clock)
+        if session.restrictions.refuses_code and self._runs_scripts():
+            session.restrictions.check_code(SCRIPT)
+
+    def _runs_scripts(self) -> bool:
+        """Whether the query is known to; a script within a command or an expression is met when that runs."""
+        if self._known is not None:
+            return runs_scripts(self._known.physical)
+        queries = self._bound.queries if isinstance(self._bound, GenerateTable) else (self._bound,)
+        return any(_is_script(node) for one in queries if isinstance(one, LogicalPlan) for node in one.walk())
+
+    @property
+    def yields_rows(self) -> bool:
+        return self._bound.yields_rows if isinstance(self._bound, Command) else True
+
+    @property
+    def schema(self) -> Schema | None:
+        """That of a query's rows; None for a command, whose answer tells."""
+        if self._known is not None:
+            return self._known.schema
+        return _schema(self._bound) if isinstance(self._bound, LogicalPlan) else None
+
+    @property
+    def rows_written(self) -> int | None:
+        """How many rows an INSERT, CREATE TABLE or GENERATE that was run has written; None for other statements."""
+        return self._statement.rows_written if isinstance(self._bound, _WRITERS) else None
+
+    def cancel(self) -> None:
+        self._statement.cancel()
+
+    def close(self) -> None:
+        """It will not be run."""
+        self._end(self._statement)
+
+    def run(self) -> Result:
+        try:
+            with self._statement.active(), told_in_words():
+                self._statement.check()
+                return self._run()
+        except BaseException as error:
+            self._end(self._statement)
+            if isinstance(error, (BindError, ConfigurationError, SourceError)):
+                add_place(error, self._text)
+            raise
+
+    def _run(self) -> Result:
+        session, bound = self._session, self._bound
+        if self._known is not None:
+            return self._query(self._known, session.new_runner(self._known.label))
+        if not isinstance(bound, LogicalPlan):
+            return self._command(bound)
+        runner = session.new_runner(bound.label)
+        planned = self._planned(bound, runner, self._lookups, self._snapshot)
+        if not self._clock.was_read and not self._snapshot.has_computed:
+            self._plans.keep(self._key, self._text, planned)
+        return self._query(planned, runner)
+
+    def _command(self, command: Command | None) -> Result:
+        from sharkpy.execution.commands.run import run_command
+
+        if command is None:
+            raise InternalError("a statement that is neither bound nor known")
+        answer = run_command(command, self._session)
+        if answer.stream is not None:
+            return self._streamed(answer.schema, answer.stream)
+        self._end(self._statement)
+        batches = answer.table.to_batches() if answer.table is not None else ()
+        return Result(answer.schema, batches, is_text=isinstance(command, Explain))
+
+    def _streamed(self, schema: Schema, batches: Generator[pa.RecordBatch]) -> Result:
+        """A command's rows, made while they are read."""
+
+        def end() -> None:
+            batches.close()
+            self._end(self._statement)
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from self._statement.steps(batches)
+            finally:
+                end()
+
+        return Result(schema, rows(), on_close=end, on_cancel=self._statement.cancel)
+
+    def _planned(
+        self, plan: LogicalPlan, runner: Runner, lookups: CatalogLookups, snapshot: QuerySnapshot
+    ) -> PlannedQuery:
+        physical = self._session.plan_steps(plan, None, snapshot)[1]
+        return PlannedQuery(
+            _schema(plan), plan.label, physical, runner.only_stage(physical), lookups, snapshot.states()
+        )
+
+    def _planned_again(self) -> PlannedQuery:
+        """The query planned over its tables as they are now."""
+        self._snapshot.release()
+        self._snapshot = QuerySnapshot(self._session)
+        session = self._session
+        lookups = CatalogLookups(session.catalog)
+        plan = bind(self._text, lookups, session.conf, self._database)
+        if not isinstance(plan, LogicalPlan):
+            raise InternalError("a query became a command")
+        return self._planned(plan, session.new_runner(plan.label), lookups, self._snapshot)
+
+    def _query(self, planned: PlannedQuery, runner: Runner) -> Result:
+        runners = [runner]
+
+        def end() -> None:
+            runners[-1].stages.close()
+            self._snapshot.release()
+            self._end(self._statement)
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from self._statement.steps(self._rows(planned, runners))
+            finally:
+                end()
+
+        cancel = self._statement.cancel
+        return Result(planned.schema, rows(), profile=lambda: runners[-1].profile, on_close=end, on_cancel=cancel)
+
+    def _rows(self, planned: PlannedQuery, runners: list[Runner]) -> Generator[pa.RecordBatch]:
+        """The query's rows; planned again where blocks were replaced, or Spark was lost, before the first one."""
+        session = self._session
+        is_begun = False
+        try:
+            with told_in_words():
+                for batch in session.run_batches(runners[-1], planned.physical, planned.stage):
+                    is_begun = True
+                    yield batch
+        except (BlocksReplacedError, SparkLostError):
+            if is_begun:
+                raise
+        else:
+            return
+        runners[-1].stages.close()
+        planned = self._planned_again()
+        runners.append(session.new_runner(planned.label))
+        with told_in_words():
+            yield from session.run_batches(runners[-1], planned.physical, planned.stage)
+
+
+def _schema(plan: LogicalPlan) -> Schema:
+    return Schema(tuple(Field(column.name, column.dtype) for column in plan.output))
+
+
+def _is_script(node: LogicalPlan) -> bool:
+    return isinstance(node, Step) and isinstance(node.step, Script)

@@ -1,0 +1,246 @@
+"""The answer of one statement, as a stream of Arrow batches that is read once, front to back."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+from sharkpy.base.errors import ExecutionError
+from sharkpy.values.types import Schema, arrow_schema
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as pa
+
+    from sharkpy.execution.stages.profile import QueryProfile
+
+Row = tuple[Any, ...]
+HTML_ROWS = 20
+
+
+class Result:
+    """Rows of a statement.
+
+    1. Rows are made while they are read: a statement's stages run when the first row is asked for.
+    2. Reading consumes; `show` and the notebook's display look ahead and consume nothing.
+    3. Values are plain Python: Decimal, date, datetime without zone, list, dict for MAP and STRUCT.
+    4. `close` ends the statement where it is; reading after that raises ExecutionError.
+    5. A result is for one thread, but for `cancel`; the context that made it is for several.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        batches: Iterable[pa.RecordBatch] = (),
+        *,
+        profile: Callable[[], QueryProfile] | None = None,
+        on_close: Callable[[], None] | None = None,
+        on_cancel: Callable[[], None] | None = None,
+        is_text: bool = False,
+    ) -> None:
+        self.schema = schema
+        self.is_text = is_text
+        """Whether the rows are lines to be read as they are, such as a plan, and no table."""
+        self._source = iter(batches)
+        self._ahead: deque[pa.RecordBatch] = deque()
+        self._rows: Iterator[Row] | None = None
+        self._profile = profile
+        self._on_close = on_close
+        self._on_cancel = on_cancel
+        self._is_closed = False
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+    @property
+    def profile(self) -> QueryProfile | None:
+        """What running the query took: `stages` in the order they ended (rows, bytes, tasks, seconds, malformed
+        lines), `decisions`, `physical`, the plan as it was run, and `seconds` in all. A decision has a `rule`, a
+        `text`, `figures` (pairs of name and number) and `is_planned`. Rules made when planning: placement,
+        choose_buckets, plan_join, co_partitioned; at run time: broadcast_small_side, reduce_side, learned_filter,
+        spread_heavy_keys, pack_buckets, single_task.
+
+        Complete when all rows were read. None for a command.
+        """
+        return self._profile() if self._profile else None
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    def cancel(self) -> None:
+        """End the statement, from any thread: who reads its rows gets CancelledError. Nothing where all were read."""
+        if self._on_cancel:
+            self._on_cancel()
+
+    def close(self) -> None:
+        """End the statement and free what it holds. Closing twice is allowed."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._ahead.clear()
+        self._rows = None
+        close_source = getattr(self._source, "close", None)
+        if close_source:
+            close_source()
+        if self._on_close:
+            self._on_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows not read yet, as Arrow batches with the result's names and logical types."""
+        self._check_open()
+        if self._rows is not None:
+            raise ExecutionError("rows of this result were already read one by one", sqlstate="24000")
+        while True:
+            self._check_open()
+            batch = self._ahead.popleft() if self._ahead else self._next_batch()
+            if batch is None:
+                return
+            yield batch
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._unread_rows():
+            yield row
+            self._check_open()
+
+    def fetchone(self) -> Row | None:
+        """The next row; None when all were read."""
+        return next(self._unread_rows(), None)
+
+    def fetchmany(self, size: int = 1000) -> list[Row]:
+        """At most `size` next rows; an empty list when all were read."""
+        return list(itertools.islice(self._unread_rows(), size))
+
+    def fetchall(self) -> list[Row]:
+        """All rows not read yet."""
+        return list(self._unread_rows())
+
+    def to_arrow(self) -> pa.Table:
+        """All rows not read yet, as a table with the result's names and logical types."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches(list(self.batches()), schema=arrow_schema(self.schema))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame; DATE as datetime.date, DECIMAL as Decimal."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """A Polars data frame; needs the package polars."""
+        import polars
+
+        return polars.DataFrame(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow PyCapsule stream, which pyarrow.table, polars.DataFrame, DuckDB and pandas take."""
+        import pyarrow as pa
+
+        reader = pa.RecordBatchReader.from_batches(arrow_schema(self.schema), self.batches())
+        return reader.__arrow_c_stream__(requested_schema)  # type: ignore[no-untyped-call]
+
+    def show(self, num_rows: int = 20) -> None:
+        """Print the next rows as a table, a plan as its lines, without consuming them."""
+        from sharkpy.session.writers import write_lines, write_table
+
+        if not self.columns:
+            return
+        batches, is_more = self._peek(sys.maxsize if self.is_text else num_rows)
+        write = write_lines if self.is_text else write_table
+        write(sys.stdout, self.schema, batches)
+        if is_more:
+            sys.stdout.write(f"only the first {num_rows} rows are shown\n")
+
+    def _repr_html_(self) -> str:
+        """The next rows as an HTML table for a notebook, or what can be said of a result that has no such rows."""
+        from sharkpy.values.value_text import format_column
+
+        if not self.columns or self._is_closed or self._rows is not None:
+            return f"<code>{html.escape(repr(self))}</code>"
+        if self.is_text:
+            texts = (str(line) for batch in self._peek(sys.maxsize)[0] for line in batch.column(0).to_pylist())
+            return f"<pre>{html.escape(chr(10).join(texts))}</pre>"
+        batches, is_more = self._peek(HTML_ROWS)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        lines = [f"<table><thead><tr>{head}</tr></thead><tbody>"]
+        for batch in batches:
+            columns = zip(batch.columns, self.schema, strict=True)
+            rows = zip(*(format_column(column, field.dtype) for column, field in columns), strict=True)
+            lines += ["<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in rows]
+        lines.append("</tbody></table>")
+        if is_more:
+            lines.append(f"<p>only the first {HTML_ROWS} rows are shown</p>")
+        return "".join(lines)
+
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else "open"
+        columns = ", ".join(f"{field.name} {field.dtype}" for field in self.schema) or "without columns"
+        return f"<Result {columns} ({state})>"
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ExecutionError("this result is closed", hint="run the statement again", sqlstate="24000")
+
+    def _next_batch(self) -> pa.RecordBatch | None:
+        for batch in self._source:
+            if batch.num_rows:
+                return conform(batch, self.schema)
+        return None
+
+    def _unread_rows(self) -> Iterator[Row]:
+        """The one stream that all ways to single rows share."""
+        self._check_open()
+        if self._rows is None:
+            self._rows = itertools.chain.from_iterable(self._rows_by_batch())
+        return self._rows
+
+    def _rows_by_batch(self) -> Iterator[Iterable[Row]]:
+        from sharkpy.values.python_values import python_values
+
+        while True:
+            self._check_open()
+            batch = self._ahead.popleft() if self._ahead else self._next_batch()
+            if batch is None:
+                return
+            yield zip(*map(python_values, batch.columns), strict=True)
+
+    def _peek(self, num_rows: int) -> tuple[list[pa.RecordBatch], bool]:
+        """Batches of at most `num_rows` next rows, and whether there are more; they stay to be read."""
+        self._check_open()
+        if self._rows is not None:
+            raise ExecutionError("rows of this result were already read one by one", sqlstate="24000")
+        while sum(batch.num_rows for batch in self._ahead) <= num_rows:
+            batch = self._next_batch()
+            if batch is None:
+                break
+            self._ahead.append(batch)
+        shown, left = [], num_rows
+        for batch in self._ahead:
+            shown.append(batch.slice(0, left))
+            left -= shown[-1].num_rows
+        return shown, sum(batch.num_rows for batch in self._ahead) > num_rows
+
+
+def conform(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+    """`batch` under the schema's names, its columns decoded to the schema's Arrow types."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    target = arrow_schema(schema)
+    columns = []
+    for column, field in zip(batch.columns, target, strict=True):
+        if pa.types.is_run_end_encoded(column.type):
+            column = pc.call_function("run_end_decode", [column])
+        columns.append(column if column.type.equals(field.type) else column.cast(field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=target)

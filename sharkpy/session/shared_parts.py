@@ -1,0 +1,122 @@
+"""What the sessions of one engine share: catalog, engine, memory store, plans, and whose turn it is."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from typing import TYPE_CHECKING
+
+from sharkpy.base import settings
+from sharkpy.base.settings import Conf
+from sharkpy.catalog.store import Catalog
+from sharkpy.execution.newest_session import note_started, note_stopped
+from sharkpy.execution.queries.plan_cache import PlanCache
+
+if TYPE_CHECKING:
+    from sharkpy.execution.engine import Engine
+    from sharkpy.execution.queries.admission import Admission
+    from sharkpy.execution.spark.metastore import JvmMetastore
+    from sharkpy.execution.tables.cache import TableCache
+    from sharkpy.session.shark_context import SharkContext
+
+
+class SharedParts:
+    """Made by `connect` with the first session, which owns them. Parts are made when first needed.
+
+    `conf` is the owner's: memory, placement of files and the limits of the queue are the same for all sessions.
+    """
+
+    def __init__(self, conf: Conf) -> None:
+        self.conf = conf
+        self.initial_conf = conf.copy()
+        self.metastore: JvmMetastore | None = None
+        self.catalog = self._open_catalog(conf[settings.WAREHOUSE.key])
+        self.plans = PlanCache()
+        self.sessions: weakref.WeakSet[SharkContext] = weakref.WeakSet()
+        self._lock = threading.RLock()
+        self._numbers = itertools.count(1)
+        self._engine: Engine | None = None
+        self._table_cache: TableCache | None = None
+        self._admission: Admission | None = None
+
+    def _open_catalog(self, warehouse: str) -> Catalog:
+        """Over the warehouse's own store, or over a Hive metastore, which is asked when it is needed."""
+        if self.conf.value(settings.METASTORE) == settings.EMBEDDED:
+            return _swept(Catalog(warehouse))
+        from sharkpy.catalog.metastore.hive_tables import HiveTables
+        from sharkpy.execution.spark.metastore import JvmMetastore, metastore_place
+
+        place = metastore_place(self.conf, warehouse)
+        metastore = self.metastore = JvmMetastore(lambda: self.engine.jvm, place)
+        return _swept(
+            Catalog(warehouse, f"metastore-{place.digest}.sqlite", lambda file, _: HiveTables(file, metastore))
+        )
+
+    def join(self, session: SharkContext) -> str:
+        """Take `session` in; a name for it that no other has."""
+        with self._lock:
+            self.sessions.add(session)
+            note_started(session)
+            return f"session-{next(self._numbers)}"
+
+    def members(self) -> list[SharkContext]:
+        with self._lock:
+            return list(self.sessions)
+
+    def leave(self, session: SharkContext) -> None:
+        note_stopped(session)
+        with self._lock:
+            self.sessions.discard(session)
+
+    @property
+    def engine(self) -> Engine:
+        with self._lock:
+            if self._engine is None:
+                from sharkpy.execution.engine import Engine
+
+                self._engine = Engine(self.conf, self.catalog.warehouse_dir)
+            return self._engine
+
+    @property
+    def known_engine(self) -> Engine | None:
+        """The engine, if anybody has needed it yet."""
+        return self._engine
+
+    @property
+    def table_cache(self) -> TableCache:
+        with self._lock:
+            if self._table_cache is None:
+                from sharkpy.execution.tables.cache import TableCache
+
+                self._table_cache = TableCache(self, changed=self.plans.drop_table)
+            return self._table_cache
+
+    @property
+    def admission(self) -> Admission:
+        with self._lock:
+            if self._admission is None:
+                from sharkpy.execution.queries.admission import Admission
+
+                self._admission = Admission(self.conf, lambda: self.engine.parallelism)
+            return self._admission
+
+    def close(self) -> None:
+        try:
+            if self._table_cache is not None:
+                self._table_cache.close()
+            if self.metastore is not None:
+                self.metastore.close()
+            if self._engine is not None:
+                self._engine.stop()
+        finally:
+            self.catalog.close()
+
+
+def _swept(catalog: Catalog) -> Catalog:
+    """Without what killed processes have left in folders of data."""
+    if catalog.unfinished.has_others:
+        from sharkpy.execution.commands.writes.abandoned import sweep_abandoned
+
+        sweep_abandoned(catalog)
+    return catalog

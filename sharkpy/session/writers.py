@@ -1,0 +1,313 @@
+"""Output formats: each writes a result's batches to a text stream and returns the number of rows."""
+
+from __future__ import annotations
+
+import csv
+import html
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TextIO, cast
+
+from sharkpy.values.types import DataType, Schema, arrow_schema, is_numeric
+from sharkpy.values.value_text import NULL_TEXT, dumps, format_column, to_json
+
+if TYPE_CHECKING:
+    import io
+
+    import pyarrow as pa
+
+Batches = Iterable["pa.RecordBatch"]
+BinaryWriter = Callable[[BinaryIO, Schema, Batches], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the user chose about how text looks."""
+
+    null_text: str = NULL_TEXT
+    width: int = 0
+    """Cells of a terminal that a table has to fit into; 0: as wide as it is."""
+
+
+PLAIN = Look()
+
+
+class Writer(Protocol):
+    def __call__(self, stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int: ...
+
+
+MEASURED_ROWS = 5_000
+"""A table's column widths come from this many first rows; wider cells that follow stick out."""
+MAX_WIDTH = 200
+LEAST_WIDTH = 12
+"""To what a table's columns are cut before some are left out."""
+_TSV_ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
+_CELL_ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+def text_rows(schema: Schema, batches: Batches, null_text: str = NULL_TEXT) -> Iterator[tuple[str, ...]]:
+    for batch in batches:
+        cells = zip(batch.columns, schema, strict=True)
+        columns = [format_column(column, field.dtype, null_text) for column, field in cells]
+        yield from zip(*columns, strict=True)
+
+
+def write_csv(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
+    return _write_separated(csv.writer(stream, lineterminator="\n").writerows, schema, batches, look)
+
+
+def write_tsv(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
+    def write_rows(rows: Iterable[tuple[str, ...]]) -> None:
+        stream.writelines("\t".join(text.translate(_TSV_ESCAPES) for text in row) + "\n" for row in rows)
+
+    return _write_separated(write_rows, schema, batches, look)
+
+
+def _write_separated(
+    write_rows: Callable[[Iterable[tuple[str, ...]]], object], schema: Schema, batches: Batches, look: Look
+) -> int:
+    write_rows([schema.names])
+    count = 0
+    for batch in batches:
+        write_rows(text_rows(schema, [batch], look.null_text))
+        count += batch.num_rows
+    return count
+
+
+def write_json(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:  # noqa: ARG001
+    """One JSON array; each row is an object on a line of its own."""
+    stream.write("[")
+    count = 0
+    for text in _json_rows(schema, batches):
+        stream.write(",\n " if count else "\n ")
+        stream.write(text)
+        count += 1
+    stream.write("\n]\n" if count else "]\n")
+    return count
+
+
+def write_jsonl(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:  # noqa: ARG001
+    """Each row a JSON object on a line of its own, and nothing around them."""
+    count = 0
+    for text in _json_rows(schema, batches):
+        stream.write(text + "\n")
+        count += 1
+    return count
+
+
+def _json_rows(schema: Schema, batches: Batches) -> Iterator[str]:
+    from sharkpy.values.python_values import python_values
+
+    for batch in batches:
+        columns = [
+            [to_json(value, field.dtype) for value in python_values(column)]
+            for column, field in zip(batch.columns, schema, strict=True)
+        ]
+        for row in zip(*columns, strict=True):
+            yield dumps(dict(zip(schema.names, row, strict=True)))
+
+
+def write_markdown(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|").translate(_CELL_ESCAPES) for cell in cells) + " |\n"
+
+    stream.write(line(schema.names))
+    stream.write("|" + "|".join("---:" if is_numeric(field.dtype) else "---" for field in schema) + "|\n")
+    count = 0
+    for row in text_rows(schema, batches, look.null_text):
+        stream.write(line(row))
+        count += 1
+    return count
+
+
+def write_html(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
+    """A table element."""
+
+    def line(cells: Iterable[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>\n"
+
+    stream.write("<table>\n<thead>" + line(schema.names, "th").rstrip() + "</thead>\n<tbody>\n")
+    count = 0
+    for row in text_rows(schema, batches, look.null_text):
+        stream.write(line(row, "td"))
+        count += 1
+    stream.write("</tbody>\n</table>\n")
+    return count
+
+
+def write_vertical(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
+    width = max((text_width(name) for name in schema.names), default=0)
+    count = 0
+    for row in text_rows(schema, batches, look.null_text):
+        count += 1
+        stream.write(f"-- row {count}\n")
+        cells = zip(schema.names, row, strict=True)
+        stream.writelines(f"{_pad(name, width, False)} | {text}\n" for name, text in cells)
+    return count
+
+
+def write_table(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
+    """A box with the names and types of the columns on top."""
+    rows = text_rows(schema, batches, look.null_text)
+    first = [_clean(row) for row in itertools.islice(rows, MEASURED_ROWS)]
+    titles = [schema.names, tuple(_short_type(field.dtype) for field in schema)]
+    natural = [
+        min(MAX_WIDTH, max(text_width(cells[index]) for cells in itertools.chain(titles, first)))
+        for index in range(len(schema))
+    ]
+    widths, shown = _fitted(natural, look.width)
+    numeric = [is_numeric(field.dtype) for field in schema]
+
+    def line(cells: tuple[str, ...]) -> str:
+        padded = (
+            _ELLIPSIS if index is None else _pad(_cut(cells[index], widths[index], look), widths[index], numeric[index])
+            for index in shown
+        )
+        return "│ " + " │ ".join(padded) + " │\n"
+
+    def rule(left: str, middle: str, right: str) -> str:
+        return left + middle.join("─" * (3 if index is None else widths[index] + 2) for index in shown) + right + "\n"
+
+    stream.write(rule("┌", "┬", "┐"))
+    stream.writelines(line(cells) for cells in titles)
+    stream.write(rule("├", "┼", "┤"))
+    stream.writelines(map(line, first))
+    count = len(first)
+    for row in rows:
+        stream.write(line(_clean(row)))
+        count += 1
+    stream.write(rule("└", "┴", "┘"))
+    if None in shown:
+        stream.write(f"{len(schema)} columns, {len(shown) - 1} shown; .mode vertical shows all\n")
+    return count
+
+
+_ELLIPSIS = "…"
+
+
+def _fitted(natural: list[int], room: int) -> tuple[list[int], list[int | None]]:
+    """Widths within `room` cells, and the columns to show: wide ones are cut, then some in the middle left out."""
+    widths, shown = list(natural), list[int | None](range(len(natural)))
+    if not room:
+        return widths, shown
+    _cut_widest(widths, shown, room, LEAST_WIDTH)
+    while _box_width(widths, shown) > room and len(shown) > 3:
+        middle = len(shown) // 2
+        shown = [*shown[:middle], None, *shown[middle + 1 :]] if None not in shown else _without_one(shown)
+    _cut_widest(widths, shown, room, 1)
+    return widths, shown
+
+
+def _cut_widest(widths: list[int], shown: list[int | None], room: int, least: int) -> None:
+    """Take from the widest columns, again and again, until all fit or none is wider than `least`."""
+    places = [index for index in shown if index is not None]
+    while (excess := _box_width(widths, shown) - room) > 0:
+        widest = max(places, key=widths.__getitem__)
+        if widths[widest] <= least:
+            return
+        next_widest = max((widths[index] for index in places if widths[index] < widths[widest]), default=least)
+        widths[widest] -= max(1, min(excess, widths[widest] - max(least, next_widest)))
+
+
+def _without_one(shown: list[int | None]) -> list[int | None]:
+    """One column less, of the longer side of the gap."""
+    gap = shown.index(None)
+    leave_out = gap - 1 if gap > len(shown) - gap - 1 else gap + 1
+    return [index for place, index in enumerate(shown) if place != leave_out]
+
+
+def _box_width(widths: list[int], shown: list[int | None]) -> int:
+    return sum((1 if index is None else widths[index]) + 3 for index in shown) + 1
+
+
+def _cut(text: str, width: int, look: Look) -> str:
+    if not look.width or text_width(text) <= width:
+        return text
+    while text and text_width(text) >= width:
+        text = text[: max(0, min(len(text) - 1, width - 1))]
+    return text + _ELLIPSIS
+
+
+def write_lines(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:  # noqa: ARG001
+    """The first column alone, as it is."""
+    count = 0
+    for row in text_rows(schema, batches):
+        stream.write(row[0] + "\n")
+        count += 1
+    return count
+
+
+def write_parquet(stream: BinaryIO, schema: Schema, batches: Batches) -> int:
+    import pyarrow.parquet as pq
+
+    count = 0
+    with pq.ParquetWriter(stream, arrow_schema(schema), compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+def write_arrow(stream: BinaryIO, schema: Schema, batches: Batches) -> int:
+    """An Arrow IPC file, which is Feather's format too."""
+    import pyarrow as pa
+
+    count = 0
+    with pa.ipc.new_file(pa.PythonFile(cast("io.IOBase", stream), "w"), arrow_schema(schema)) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+def _clean(row: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(text if text.isprintable() else text.translate(_CELL_ESCAPES) for text in row)
+
+
+def _short_type(dtype: DataType) -> str:
+    text = str(dtype)
+    return text if len(text) <= 24 else text.split("<", maxsplit=1)[0] + "<…>"
+
+
+def text_width(text: str) -> int:
+    """Cells that `text` takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcswidth
+
+    width = wcswidth(text)
+    return width if width >= 0 else len(text)
+
+
+def _pad(text: str, width: int, is_right: bool) -> str:
+    fill = " " * (width - text_width(text))
+    return fill + text if is_right else text + fill
+
+
+WRITERS: dict[str, Writer] = {
+    "table": write_table,
+    "csv": write_csv,
+    "tsv": write_tsv,
+    "json": write_json,
+    "jsonl": write_jsonl,
+    "markdown": write_markdown,
+    "vertical": write_vertical,
+    "html": write_html,
+}
+BINARY_WRITERS: dict[str, BinaryWriter] = {"parquet": write_parquet, "arrow": write_arrow}
+FOR_READING = ("table", "markdown", "vertical")
+"""Formats that are read on a terminal: there they get a limit of rows and a pager."""
+OF_SUFFIX = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".md": "markdown",
+    ".html": "html",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+"""The format of a file by its name."""

@@ -1,0 +1,89 @@
+"""The Python values of Arrow columns, a column at a time: five to forty times as fast as Arrow's own way.
+
+Arrow makes a scalar of each date and timestamp, and where maps may occur one of each value at every depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import accumulate, pairwise
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sharkpy.base.errors import ExecutionError
+
+_YEARS = {
+    pa.date32(): (pa.int32(), -719_162, 2_932_896),
+    pa.timestamp("us"): (pa.int64(), -62_135_596_800_000_000, 253_402_300_799_999_999),
+}
+"""Type -> the type of its numbers, the least and the greatest that have a Python value: the years 1 to 9999."""
+
+
+def python_values(column: pa.Array[Any]) -> list[Any]:
+    """Decimal, date, datetime without zone, list, dict for MAP (the last of equal keys) and STRUCT; None for NULL.
+
+    ExecutionError for a date or timestamp outside the years 1 to 9999.
+    """
+    dtype = column.type
+    if dtype in _YEARS:
+        return _date_values(column)
+    if pa.types.is_string(dtype) or pa.types.is_decimal128(dtype):
+        return _objects(column)
+    if pa.types.is_map(dtype):
+        return _map_values(cast("pa.MapArray[Any, Any]", column))
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        return _list_values(cast("pa.ListArray[Any]", column))
+    if pa.types.is_struct(dtype) and dtype.num_fields:
+        return _struct_values(cast("pa.StructArray", column))
+    if pa.types.is_nested(dtype):
+        return column.to_pylist(maps_as_pydicts="lossy")
+    return column.to_pylist()
+
+
+def _objects(column: pa.Array[Any]) -> list[Any]:
+    return cast("list[Any]", column.to_numpy(zero_copy_only=False).tolist())
+
+
+def _date_values(column: pa.Array[Any]) -> list[Any]:
+    number_type, least, greatest = _YEARS[column.type]
+    if len(column) > column.null_count:
+        numbers = column.drop_null().view(number_type).to_numpy()
+        if numbers.min() < least or numbers.max() > greatest:
+            message = "a date or timestamp outside the years 1 to 9999 has no Python value"
+            hint = "cast it to STRING, or read it as Arrow"
+            raise ExecutionError(message, hint=hint, sqlstate="22008")
+    return _objects(column)
+
+
+def _list_values(column: pa.ListArray[Any]) -> list[Any]:
+    items = python_values(column.flatten())
+    return _pieces(column, lambda start, end: items[start:end])
+
+
+def _map_values(column: pa.MapArray[Any, Any]) -> list[Any]:
+    entry = pa.struct([column.type.key_field, column.type.item_field])
+    entries = cast("pa.ListArray[Any]", column.view(pa.list_(entry)))
+    keys, items = map(python_values, cast("pa.StructArray", entries.flatten()).flatten())
+    return _pieces(entries, lambda start, end: dict(zip(keys[start:end], items[start:end], strict=True)))
+
+
+def _pieces(column: pa.Array[Any], piece: Callable[[int, int], Any]) -> list[Any]:
+    """`piece` of each value's part of the flattened column, which has no items of NULL."""
+    lengths = pc.call_function("list_value_length", [column]).to_pylist()
+    ends = accumulate((length or 0 for length in lengths), initial=0)
+    return [
+        None if length is None else piece(start, end)
+        for length, (start, end) in zip(lengths, pairwise(ends), strict=True)
+    ]
+
+
+def _struct_values(column: pa.StructArray) -> list[Any]:
+    names = [field.name for field in column.type]
+    fields = [python_values(field) for field in column.flatten()]
+    values: list[Any] = [dict(zip(names, row, strict=True)) for row in zip(*fields, strict=True)]
+    if column.null_count:
+        valid = column.is_valid().to_pylist()
+        return [value if is_valid else None for value, is_valid in zip(values, valid, strict=True)]
+    return values

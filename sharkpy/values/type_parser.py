@@ -1,0 +1,140 @@
+"""The HiveQL spelling of types, read: `parse_type("map<string,array<decimal(10,2)>>")`."""
+
+from __future__ import annotations
+
+import re
+
+from sharkpy.base.errors import ParseError, UnsupportedError, did_you_mean
+from sharkpy.values.types import (
+    MAX_PRECISION,
+    PRIMITIVES,
+    ArrayType,
+    CharType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+    VarcharType,
+)
+
+_TOKEN = re.compile(r"\s*(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:])")
+
+
+def parse_type(text: str, *, keep_case: bool = False) -> DataType:
+    """Parse a HiveQL type such as `map<string,array<decimal(10,2)>>`; ParseError where it is not one.
+
+    Names of fields are in lower case, unless `keep_case`.
+    """
+    return _TypeParser(text, keep_case).parse()
+
+
+def parse_columns(text: str, *, keep_case: bool = False) -> tuple[tuple[str, DataType], ...]:
+    """Parse a list of columns, `id bigint, name string` as in CREATE TABLE; ParseError where it is not one."""
+    return _TypeParser(text, keep_case).parse_columns()
+
+
+class _TypeParser:
+    def __init__(self, text: str, keep_case: bool) -> None:
+        self.text = text
+        self.keep_case = keep_case
+        self.tokens = [match.group(1) for match in _TOKEN.finditer(text)]
+        if re.sub(r"\s+", "", "".join(self.tokens)) != re.sub(r"\s+", "", text):
+            raise ParseError(f'"{text}" is not a type')
+        self.position = 0
+
+    def parse(self) -> DataType:
+        dtype = self._type()
+        if self.position != len(self.tokens):
+            raise ParseError(f'"{self.text}" is not a type')
+        return dtype
+
+    def parse_columns(self) -> tuple[tuple[str, DataType], ...]:
+        columns: list[tuple[str, DataType]] = []
+        while True:
+            name = self._next().strip("`")
+            if self._peek() == ":":
+                self._next()
+            columns.append((name, self._type()))
+            if self.position == len(self.tokens):
+                return tuple(columns)
+            if self._next() != ",":
+                raise ParseError(f'"{self.text}" is not a list of columns', hint='such as "id bigint, name string"')
+
+    def _next(self) -> str:
+        if self.position >= len(self.tokens):
+            raise ParseError(f'"{self.text}" is not a complete type')
+        self.position += 1
+        return self.tokens[self.position - 1]
+
+    def _peek(self) -> str | None:
+        return self.tokens[self.position] if self.position < len(self.tokens) else None
+
+    def _expect(self, token: str) -> None:
+        if self._next() != token:
+            raise ParseError(f'"{self.text}" is not a type: "{token}" expected')
+
+    def _numbers(self) -> list[int]:
+        if self._peek() != "(":
+            return []
+        self._next()
+        numbers = [int(self._next())]
+        while self._peek() == ",":
+            self._next()
+            numbers.append(int(self._next()))
+        self._expect(")")
+        return numbers
+
+    def _type(self) -> DataType:
+        name = self._next().lower()
+        match name:
+            case "array":
+                self._expect("<")
+                element = self._type()
+                self._expect(">")
+                return ArrayType(element)
+            case "map":
+                self._expect("<")
+                key = self._type()
+                self._expect(",")
+                value = self._type()
+                self._expect(">")
+                return MapType(key, value)
+            case "struct":
+                return self._struct()
+            case "decimal" | "numeric" | "dec":
+                return self._decimal(self._numbers())
+            case "varchar" | "char" | "character":
+                return self._characters(name, self._numbers())
+            case "double" if (self._peek() or "").lower() == "precision":
+                self._next()
+        if name == "uniontype":
+            raise UnsupportedError("the type UNIONTYPE is not supported", hint="a STRUCT with a field for each type")
+        if name not in PRIMITIVES:
+            raise ParseError(f'unknown type "{name}"', hint=did_you_mean(name, PRIMITIVES))
+        return PRIMITIVES[name]
+
+    def _decimal(self, numbers: list[int]) -> DataType:
+        precision, scale = (*numbers, 0)[:2] if numbers else (10, 0)
+        if not (1 <= precision <= MAX_PRECISION and 0 <= scale <= precision):
+            raise ParseError(f"decimal({precision},{scale}): precision is 1 to 38, scale 0 to precision")
+        return DecimalType(precision, scale)
+
+    def _characters(self, name: str, numbers: list[int]) -> DataType:
+        limit = 65535 if name == "varchar" else 255
+        if len(numbers) != 1 or not 1 <= numbers[0] <= limit:
+            raise ParseError(f"{name} needs a length from 1 to {limit}")
+        return VarcharType(numbers[0]) if name == "varchar" else CharType(numbers[0])
+
+    def _struct(self) -> DataType:
+        self._expect("<")
+        names: list[str] = []
+        types: list[DataType] = []
+        while True:
+            name = self._next().strip("`")
+            names.append(name if self.keep_case else name.lower())
+            self._expect(":")
+            types.append(self._type())
+            if (token := self._next()) == ">":
+                return StructType(tuple(names), tuple(types))
+            if token != ",":
+                raise ParseError(f'"{self.text}" is not a type')

@@ -1,0 +1,468 @@
+"""Hive's types, schemas and implicit coercions (SPEC H5).
+
+Arrow is the only in-memory form: `to_arrow` gives the Arrow type that every column of a type has at
+run time (TIMESTAMP is microseconds without a zone, DECIMAL is decimal128, CHAR/VARCHAR are strings).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import ColumnNotFoundError, UnsupportedError, did_you_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_PRECISION = 38
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """A Hive type. `str()` gives its HiveQL spelling, as DESCRIBE prints it."""
+
+    def __str__(self) -> str:
+        return type(self).__name__.removesuffix("Type").lower()
+
+    def __hash__(self) -> int:
+        return hash(type(self).__name__)
+
+
+class NullType(DataType):
+    """The type of a bare NULL."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "void"
+
+
+class BooleanType(DataType):
+    __slots__ = ()
+
+
+class TinyIntType(DataType):
+    __slots__ = ()
+
+
+class SmallIntType(DataType):
+    __slots__ = ()
+
+
+class IntType(DataType):
+    __slots__ = ()
+
+
+class BigIntType(DataType):
+    __slots__ = ()
+
+
+class FloatType(DataType):
+    __slots__ = ()
+
+
+class DoubleType(DataType):
+    __slots__ = ()
+
+
+class StringType(DataType):
+    __slots__ = ()
+
+
+class BinaryType(DataType):
+    __slots__ = ()
+
+
+class DateType(DataType):
+    __slots__ = ()
+
+
+class TimestampType(DataType):
+    __slots__ = ()
+
+
+class YearMonthIntervalType(DataType):
+    """Months; literals and arithmetic only, never stored. Python value: int months."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "interval_year_month"
+
+
+class DayTimeIntervalType(DataType):
+    """Microseconds; literals and arithmetic only, never stored. Python value: int microseconds."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "interval_day_time"
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalType(DataType):
+    precision: int = 10
+    scale: int = 0
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class VarcharType(DataType):
+    length: int
+
+    def __str__(self) -> str:
+        return f"varchar({self.length})"
+
+
+@dataclass(frozen=True, slots=True)
+class CharType(DataType):
+    length: int
+
+    def __str__(self) -> str:
+        return f"char({self.length})"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType(DataType):
+    element: DataType
+
+    def __str__(self) -> str:
+        return f"array<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType(DataType):
+    key: DataType
+    value: DataType
+
+    def __str__(self) -> str:
+        return f"map<{self.key},{self.value}>"
+
+
+@dataclass(frozen=True, slots=True)
+class StructType(DataType):
+    names: tuple[str, ...]
+    types: tuple[DataType, ...]
+
+    def __str__(self) -> str:
+        fields = ",".join(f"{name}:{dtype}" for name, dtype in zip(self.names, self.types, strict=True))
+        return f"struct<{fields}>"
+
+
+NULL = NullType()
+BOOLEAN = BooleanType()
+TINYINT = TinyIntType()
+SMALLINT = SmallIntType()
+INT = IntType()
+BIGINT = BigIntType()
+FLOAT = FloatType()
+DOUBLE = DoubleType()
+STRING = StringType()
+BINARY = BinaryType()
+DATE = DateType()
+TIMESTAMP = TimestampType()
+INTERVAL_YEAR_MONTH = YearMonthIntervalType()
+INTERVAL_DAY_TIME = DayTimeIntervalType()
+
+INTEGER_TYPES: tuple[DataType, ...] = (TINYINT, SMALLINT, INT, BIGINT)
+_NUMERIC_ORDER: tuple[DataType, ...] = (*INTEGER_TYPES, FLOAT, DOUBLE)
+_INTEGER_PRECISION = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 19}
+
+PRIMITIVES: dict[str, DataType] = {
+    "void": NULL,
+    "boolean": BOOLEAN,
+    "tinyint": TINYINT,
+    "byte": TINYINT,
+    "smallint": SMALLINT,
+    "short": SMALLINT,
+    "int": INT,
+    "integer": INT,
+    "bigint": BIGINT,
+    "long": BIGINT,
+    "float": FLOAT,
+    "real": FLOAT,
+    "double": DOUBLE,
+    "double precision": DOUBLE,
+    "string": STRING,
+    "binary": BINARY,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "decimal": DecimalType(10, 0),
+    "numeric": DecimalType(10, 0),
+    "interval_year_month": INTERVAL_YEAR_MONTH,
+    "interval_day_time": INTERVAL_DAY_TIME,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named, typed column of a schema; names are lower case."""
+
+    name: str
+    dtype: DataType
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """An ordered set of fields with names that differ."""
+
+    fields: tuple[Field, ...]
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
+    def __getitem__(self, name: str) -> Field:
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise ColumnNotFoundError(f'no column "{name}"', hint=did_you_mean(name, self.names))
+
+    def select(self, names: Iterable[str]) -> Schema:
+        return Schema(tuple(self[name] for name in names))
+
+
+def is_numeric(dtype: DataType) -> bool:
+    return dtype in _NUMERIC_ORDER or isinstance(dtype, DecimalType)
+
+
+def is_string(dtype: DataType) -> bool:
+    return isinstance(dtype, (StringType, VarcharType, CharType))
+
+
+def is_nested(dtype: DataType) -> bool:
+    return isinstance(dtype, (ArrayType, MapType, StructType))
+
+
+def has_map(dtype: DataType) -> bool:
+    """Whether there is a map in the type: such values have no order and no hash."""
+    match dtype:
+        case ArrayType(element):
+            return has_map(element)
+        case StructType(types=types):
+            return any(map(has_map, types))
+    return isinstance(dtype, MapType)
+
+
+def is_interval(dtype: DataType) -> bool:
+    return isinstance(dtype, (YearMonthIntervalType, DayTimeIntervalType))
+
+
+def fits_decimal(left: DecimalType, right: DecimalType) -> bool:
+    """Whether a DECIMAL holds every value of both types."""
+    digits = max(left.precision - left.scale, right.precision - right.scale)
+    return digits + max(left.scale, right.scale) <= MAX_PRECISION
+
+
+def bounded_decimal(precision: int, scale: int) -> DecimalType:
+    """DECIMAL(precision, scale) fitted into 38 digits as Hive does: at least 6 digits of scale are kept."""
+    if precision <= MAX_PRECISION:
+        return DecimalType(precision, scale)
+    integer_digits = precision - scale
+    kept_scale = max(MAX_PRECISION - integer_digits, min(scale, 6))
+    return DecimalType(MAX_PRECISION, kept_scale)
+
+
+def as_decimal(dtype: DataType) -> DecimalType | None:
+    """The exact decimal type that holds every value of a DECIMAL or integer type, else None."""
+    if isinstance(dtype, DecimalType):
+        return dtype
+    precision = _INTEGER_PRECISION.get(dtype)
+    return DecimalType(precision, 0) if precision else None
+
+
+def wider_decimal(left: DecimalType, right: DecimalType) -> DecimalType:
+    scale = max(left.scale, right.scale)
+    integer_digits = max(left.precision - left.scale, right.precision - right.scale)
+    return bounded_decimal(integer_digits + scale, scale)
+
+
+def common_type(left: DataType, right: DataType) -> DataType | None:
+    """The type both sides take in UNION, CASE, COALESCE, IN and function arguments; None where there is none."""
+    if right in (left, NULL):
+        return left
+    if left == NULL:
+        return right
+    return _by_families(_COMMON, left, right)
+
+
+def comparison_type(left: DataType, right: DataType) -> DataType | None:
+    """The type both sides take in a comparison; None where they cannot be compared."""
+    if NULL not in (left, right) and frozenset((_family(left), _family(right))) in _COMPARED:
+        return _by_families(_COMPARED, left, right)
+    return common_type(left, right)
+
+
+_Common = Callable[[DataType, DataType], DataType | None]
+_CommonTable = dict[frozenset[str], "DataType | _Common"]
+
+
+def _by_families(table: _CommonTable, left: DataType, right: DataType) -> DataType | None:
+    found = table.get(frozenset((_family(left), _family(right))))
+    return found if found is None or isinstance(found, DataType) else found(left, right)
+
+
+def _family(dtype: DataType) -> str:
+    if is_numeric(dtype):
+        return "number"
+    if is_string(dtype):
+        return "string"
+    return "nested" if is_nested(dtype) else str(dtype)
+
+
+def _common_string(left: DataType, right: DataType) -> DataType:
+    """STRING takes all, VARCHAR takes CHAR; of two lengths the greater one."""
+    if not isinstance(left, (VarcharType, CharType)) or not isinstance(right, (VarcharType, CharType)):
+        return STRING
+    length = max(left.length, right.length)
+    return CharType(length) if isinstance(left, CharType) and isinstance(right, CharType) else VarcharType(length)
+
+
+def _common_numeric(left: DataType, right: DataType) -> DataType:
+    left_decimal, right_decimal = as_decimal(left), as_decimal(right)
+    if isinstance(left, DecimalType) or isinstance(right, DecimalType):
+        if left_decimal is None or right_decimal is None:
+            return DOUBLE
+        return wider_decimal(left_decimal, right_decimal)
+    return max(left, right, key=_NUMERIC_ORDER.index)
+
+
+def _number_of(left: DataType, right: DataType) -> DataType:
+    return left if is_numeric(left) else right
+
+
+def _common_nested(left: DataType, right: DataType) -> DataType | None:
+    match left, right:
+        case ArrayType(left_element), ArrayType(right_element):
+            element = common_type(left_element, right_element)
+            return ArrayType(element) if element else None
+        case MapType(left_key, left_value), MapType(right_key, right_value):
+            key, value = common_type(left_key, right_key), common_type(left_value, right_value)
+            return MapType(key, value) if key and value else None
+        case StructType(names, left_types), StructType(_, right_types) if len(left_types) == len(right_types):
+            types = [common_type(one, other) for one, other in zip(left_types, right_types, strict=True)]
+            return StructType(names, tuple(t for t in types if t)) if all(types) else None
+    return None
+
+
+_COMMON: _CommonTable = {
+    frozenset(("number",)): _common_numeric,
+    frozenset(("string",)): _common_string,
+    frozenset(("nested",)): _common_nested,
+    frozenset(("date", "timestamp")): TIMESTAMP,
+    frozenset(("string", "number")): STRING,
+    frozenset(("string", "date")): STRING,
+    frozenset(("string", "timestamp")): STRING,
+}
+"""Hive's implicit conversions in UNION and CASE, by families of types: strings absorb what is printed like them."""
+
+_COMPARED: _CommonTable = {
+    frozenset(("string",)): STRING,
+    frozenset(("string", "number")): DOUBLE,
+    frozenset(("string", "date")): DATE,
+    frozenset(("string", "timestamp")): TIMESTAMP,
+    frozenset(("string", "boolean")): BOOLEAN,
+    frozenset(("timestamp", "number")): DOUBLE,
+    frozenset(("boolean", "number")): _number_of,
+}
+"""Where a comparison converts otherwise: a string is read as what it meets, a time is its seconds since 1970."""
+
+
+def to_arrow(dtype: DataType) -> pa.DataType:
+    """The Arrow type of a column of `dtype`. Intervals travel as int32 months and int64 microseconds."""
+    import pyarrow as pa
+
+    match dtype:
+        case DecimalType(precision, scale):
+            return pa.decimal128(precision, scale)
+        case VarcharType() | CharType():
+            return pa.string()
+        case ArrayType(element):
+            return pa.list_(to_arrow(element))
+        case MapType(key, value):
+            return pa.map_(to_arrow(key), to_arrow(value))
+        case StructType(names, types):
+            return pa.struct([(name, to_arrow(t)) for name, t in zip(names, types, strict=True)])
+    simple: dict[DataType, pa.DataType] = {
+        NULL: pa.null(),
+        BOOLEAN: pa.bool_(),
+        TINYINT: pa.int8(),
+        SMALLINT: pa.int16(),
+        INT: pa.int32(),
+        BIGINT: pa.int64(),
+        FLOAT: pa.float32(),
+        DOUBLE: pa.float64(),
+        STRING: pa.string(),
+        BINARY: pa.binary(),
+        DATE: pa.date32(),
+        TIMESTAMP: pa.timestamp("us"),
+        INTERVAL_YEAR_MONTH: pa.int32(),
+        INTERVAL_DAY_TIME: pa.int64(),
+    }
+    return simple[dtype]
+
+
+def from_arrow(arrow_type: pa.DataType) -> DataType:
+    """The Hive type nearest to an Arrow type; unsigned integers widen, timestamps lose unit and zone."""
+    import pyarrow as pa
+    import pyarrow.types as pat
+
+    if pat.is_dictionary(arrow_type) or pat.is_run_end_encoded(arrow_type):
+        return from_arrow(arrow_type.value_type)
+    if pat.is_decimal(arrow_type):
+        if arrow_type.precision > MAX_PRECISION:
+            raise UnsupportedError(f"decimal of {arrow_type.precision} digits: at most {MAX_PRECISION} are supported")
+        return DecimalType(arrow_type.precision, arrow_type.scale)
+    if pat.is_timestamp(arrow_type):
+        return TIMESTAMP
+    if pat.is_list(arrow_type) or pat.is_large_list(arrow_type) or pat.is_fixed_size_list(arrow_type):
+        return ArrayType(from_arrow(arrow_type.value_type))
+    if pat.is_map(arrow_type):
+        return MapType(from_arrow(arrow_type.key_type), from_arrow(arrow_type.item_type))
+    if pat.is_struct(arrow_type):
+        fields = [arrow_type.field(index) for index in range(arrow_type.num_fields)]
+        return StructType(tuple(f.name for f in fields), tuple(from_arrow(f.type) for f in fields))
+    if pat.is_fixed_size_binary(arrow_type):
+        return BINARY
+    simple: dict[pa.DataType, DataType] = {
+        pa.null(): NULL,
+        pa.bool_(): BOOLEAN,
+        pa.int8(): TINYINT,
+        pa.int16(): SMALLINT,
+        pa.int32(): INT,
+        pa.int64(): BIGINT,
+        pa.uint8(): SMALLINT,
+        pa.uint16(): INT,
+        pa.uint32(): BIGINT,
+        pa.uint64(): DecimalType(20, 0),
+        pa.float16(): FLOAT,
+        pa.float32(): FLOAT,
+        pa.float64(): DOUBLE,
+        pa.string(): STRING,
+        pa.large_string(): STRING,
+        pa.string_view(): STRING,
+        pa.binary(): BINARY,
+        pa.large_binary(): BINARY,
+        pa.binary_view(): BINARY,
+        pa.date32(): DATE,
+        pa.date64(): DATE,
+    }
+    if arrow_type not in simple:
+        raise UnsupportedError(f"Arrow type {arrow_type} has no Hive counterpart")
+    return simple[arrow_type]
+
+
+def arrow_schema(schema: Schema) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([(field.name, to_arrow(field.dtype)) for field in schema])

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange, sink_of
 from sharkpy.plan.logical import LogicalPlan
 
@@ -36,10 +38,10 @@ def _block(title: str, text: str, language: str = "") -> Iterator[str]:
 def _walk(context: sharkpy.SharkContext) -> Iterator[str]:
     """The query's text, its plans, the program of every stage and the answer."""
     yield from _block("**HiveQL**", QUERY, "sql")
-    bound = context.bind(QUERY)
+    bound = bind_text(context, QUERY)
     assert isinstance(bound, LogicalPlan)
     yield from _block("**bind**: names are ids, types are known, casts explicit", bound.explain())
-    optimized, plan = context.plan_steps(bound, placement="rdd")
+    optimized, plan = plan_steps(context, bound, placement="rdd")
     yield from _block("**optimize**: the filter is in the scan, unused columns are gone", optimized.explain())
     yield from _block("**plan**: one block of two is pruned; exchanges where a distribution is needed", plan.explain())
     number = 1

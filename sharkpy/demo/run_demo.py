@@ -13,6 +13,8 @@ from sharkpy.base.errors import ConfigurationError
 from sharkpy.demo.flights_data import write_files
 from sharkpy.demo.tables import create_tables, memory_figures
 from sharkpy.demo.tour import RDD_STEPS, STEPS, Step
+from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.explain.measured_tree import format_bytes, format_seconds
 from sharkpy.session.writers import write_lines, write_table
 
@@ -93,10 +95,10 @@ def _pruning(context: SharkContext, sql: str) -> str:
 
     if len(split_statements(sql)) != 1:
         return ""
-    statement = context.bind(sql)
+    statement = bind_text(context, sql)
     if not isinstance(statement, LogicalPlan):
         return ""
-    scans = [node.blocks for node in context.plan(statement).walk() if isinstance(node, BlockScan)]
+    scans = [node.blocks for node in plan_query(context, statement).walk() if isinstance(node, BlockScan)]
     if not scans:
         return "; no block was read"
     total, kept = sum(scan.num_blocks for scan in scans), sum(scan.num_kept for scan in scans)

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import ExecutionError
-
-if TYPE_CHECKING:
-    from sharkpy.session.shark_context import SharkContext
+from sharkpy.execution.engine_session import EngineSession
 
 _lock = threading.Lock()
-_running: list[weakref.ref[SharkContext]] = []
+_running: list[weakref.ref[EngineSession]] = []
 
 
-def note_started(session: SharkContext) -> None:
+def note_started(session: EngineSession) -> None:
     with _lock:
         _running[:] = [ref for ref in _running if ref() is not None]
         _running.append(weakref.ref(session))
 
 
-def note_stopped(session: SharkContext) -> None:
+def note_stopped(session: EngineSession) -> None:
     with _lock:
         _running[:] = [ref for ref in _running if ref() not in (None, session)]
 
 
-def newest_session() -> SharkContext:
+def newest_session() -> EngineSession:
     """ExecutionError where none runs."""
     with _lock:
         for ref in reversed(_running):

@@ -6,16 +6,21 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import StatementTimeoutError
 from sharkpy.execution.stages.progress import Progress, ProgressListener, ignore_progress
 
-if TYPE_CHECKING:
-    from sharkpy.execution.queries.admission import Turn
-
 _LEAST_SECONDS = 0.01
+
+
+class Turn(Protocol):
+    """A turn of the admission queue, which counts only while its statement works."""
+
+    def resume(self) -> None: ...
+
+    def pause(self) -> None: ...
 
 
 class Statement(Cancellation):

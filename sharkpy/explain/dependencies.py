@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base.settings import user_name
 from sharkpy.catalog.hive_partition import partition_name
 from sharkpy.catalog.model import Table
+from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.plan.commands import Command, Explain, Insert, MultiInsert, queries_of
 from sharkpy.plan.expr import SUBQUERIES
@@ -16,7 +17,7 @@ from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.sql.binder import bind
 
 if TYPE_CHECKING:
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
 
 _OPERATIONS = {
     "CreateTable": "CREATETABLE",
@@ -28,14 +29,14 @@ _OPERATIONS = {
 }
 
 
-def dependency_lines(command: Explain, context: SharkContext) -> Iterator[str]:
+def dependency_lines(command: Explain, session: EngineSession) -> Iterator[str]:
     """Hive's JSON: tables with their views, and the Hive partitions that pruning leaves."""
-    scans = list(_input_scans(command.statement, context))
-    parents = _parents(command.views, context)
+    scans = list(_input_scans(command.statement, session))
+    parents = _parents(command.views, session)
     tables = {scan.table.table_id: scan.table for scan in scans}
     known = [*command.views, *tables.values()]
     input_tables = [_with_parents({"tablename": _at(t), "tabletype": t.kind.value}, t, parents) for t in known]
-    names = dict.fromkeys(pair for scan in scans for pair in _partitions(scan, context))
+    names = dict.fromkeys(pair for scan in scans for pair in _partitions(scan, session))
     input_partitions = [
         _with_parents({"partitionName": f"{_at(tables[table_id])}@{name}"}, tables[table_id], parents, "partition")
         for table_id, name in names
@@ -50,11 +51,11 @@ def _with_parents(
     return entry | {f"{kind}Parents": f"[{', '.join(found)}]"} if found else entry
 
 
-def _parents(views: tuple[Table, ...], context: SharkContext) -> dict[str, list[str]]:
+def _parents(views: tuple[Table, ...], session: EngineSession) -> dict[str, list[str]]:
     """For tables and views those of `views` that read them themselves, not through another one."""
     read: dict[str, set[str]] = {}
     for view in views:
-        statement = bind(f"EXPLAIN {view.view_text or ''}", context.catalog, context.conf, view.view_database)
+        statement = bind(f"EXPLAIN {view.view_text or ''}", session.catalog, session.conf, view.view_database)
         if isinstance(statement, Explain):
             plans = [statement.statement] if isinstance(statement.statement, LogicalPlan) else []
             inner = {scan.table.table_id for plan in plans for scan in scans_of(plan)}
@@ -83,20 +84,20 @@ def _plans(statement: LogicalPlan | Command) -> tuple[LogicalPlan, ...]:
     return (statement,) if isinstance(statement, LogicalPlan) else queries_of(statement)
 
 
-def _input_scans(statement: LogicalPlan | Command, context: SharkContext) -> Iterator[Scan]:
+def _input_scans(statement: LogicalPlan | Command, session: EngineSession) -> Iterator[Scan]:
     """With the predicates that the optimizer moves into them; a table that it finds not to be read is one that is."""
     for plan in _plans(statement):
-        optimized = list(scans_of(context.plan_steps(plan)[0]))
+        optimized = list(scans_of(plan_steps(session, plan)[0]))
         seen = {scan.table.table_id for scan in optimized}
         yield from optimized
         yield from (scan for scan in scans_of(plan) if scan.table.table_id not in seen)
 
 
-def _partitions(scan: Scan, context: SharkContext) -> Iterator[tuple[str, str]]:
+def _partitions(scan: Scan, session: EngineSession) -> Iterator[tuple[str, str]]:
     """The Hive partitions that the scan's predicate leaves, by table and name."""
     table = scan.table
     if table.is_partitioned:
-        names = [one.name for one in context.catalog.partitions(table)]
+        names = [one.name for one in session.catalog.partitions(table)]
         known = HivePartitions.of(names, table.partition_schema, lambda _: PartitionRead(None, ()))
         yield from ((table.table_id, name) for name in known.kept(scan))
 
@@ -121,36 +122,36 @@ def outputs_of(statement: LogicalPlan | Command) -> list[str]:
     return [f"database:{path}" if path is name else str(path)] if path else []
 
 
-def authorization_lines(command: Explain, context: SharkContext) -> Iterator[str]:
+def authorization_lines(command: Explain, session: EngineSession) -> Iterator[str]:
     """What Hive would ask privileges for; nothing is checked here but logins and allowed folders."""
     statement = command.statement
     yield "INPUTS: "
-    for name in _input_names(command, context):
+    for name in _input_names(command, session):
         yield f"  {name}"
     yield "OUTPUTS: "
     for name in outputs_of(statement):
         yield f"  {name}"
     yield "CURRENT_USER: "
-    yield f"  {user_name(context.conf)}"
+    yield f"  {user_name(session.conf)}"
     yield "OPERATION: "
     yield f"  {_OPERATIONS.get(type(statement).__name__, 'QUERY' if _plans(statement) else 'DDL')}"
 
 
-def lock_lines(command: Explain, context: SharkContext) -> Iterator[str]:
+def lock_lines(command: Explain, session: EngineSession) -> Iterator[str]:
     """What Hive would lock; here readers see what was there when they began, and writers publish at once."""
     yield "LOCK INFORMATION:"
-    for name in _input_names(command, context):
+    for name in _input_names(command, session):
         yield f"{name.replace('@', '.')} -> SHARED_READ"
     kind = "SHARED_WRITE" if not getattr(command.statement, "overwrite", True) else "EXCLUSIVE"
     for name in outputs_of(command.statement):
         yield f"{name.replace('@', '.')} -> {kind}"
 
 
-def _input_names(command: Explain, context: SharkContext) -> list[str]:
-    scans = list(_input_scans(command.statement, context))
+def _input_names(command: Explain, session: EngineSession) -> list[str]:
+    scans = list(_input_scans(command.statement, session))
     tables = {scan.table.table_id: scan.table for scan in scans}
     names = [_at(table) for table in (*command.views, *tables.values())]
-    names += [f"{_at(tables[table_id])}@{name}" for scan in scans for table_id, name in _partitions(scan, context)]
+    names += [f"{_at(tables[table_id])}@{name}" for scan in scans for table_id, name in _partitions(scan, session)]
     return list(dict.fromkeys(names))
 
 

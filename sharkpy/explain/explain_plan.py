@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from sharkpy.base import settings
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.result import CommandResult, text_rows
+from sharkpy.execution.queries.plan_query import plan_steps
+from sharkpy.execution.queries.run_plan import new_runner, run_batches
+from sharkpy.execution.tables.snapshot import reading
 from sharkpy.explain.forms import FORMS
 from sharkpy.explain.measured_tree import format_seconds, run_tree
 from sharkpy.physical.distribution import Single
@@ -21,31 +24,31 @@ from sharkpy.plan.logical import LogicalPlan
 from sharkpy.udf.user.function import shown_name
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.stages.profile import QueryProfile
     from sharkpy.physical.plan import PhysicalPlan
-    from sharkpy.session.shark_context import SharkContext
 
 
-def explain(command: Explain, context: SharkContext) -> CommandResult:
+def explain(command: Explain, session: EngineSession) -> CommandResult:
     """One column, `plan`, a line a row."""
     if form := FORMS.get(command.form):
-        return text_rows(("plan",), [(line,) for line in form(command, context)])
+        return text_rows(("plan",), [(line,) for line in form(command, session)])
     lines: list[str] = []
     statement = command.statement
     if isinstance(statement, Command):
         lines.append(_title(statement))
     if isinstance(statement, GenerateTable):
-        lines += _generate_lines(command, statement, context)
+        lines += _generate_lines(command, statement, session)
         return text_rows(("plan",), [(line,) for line in lines])
     if isinstance(statement, (MultiInsert, ChangeRows)):
-        lines += _branch_lines(command, statement, context)
+        lines += _branch_lines(command, statement, session)
         return text_rows(("plan",), [(line,) for line in lines])
     plan = statement if isinstance(statement, LogicalPlan) else getattr(statement, "query", None)
     if plan is not None:
-        lines += _query_lines(command, plan, context)
+        lines += _query_lines(command, plan, session)
     elif isinstance(statement, Command):
         lines += _facts(statement)
-        lines += _command_run(statement, context) if command.analyze else ()
+        lines += _command_run(statement, session) if command.analyze else ()
     return text_rows(("plan",), [(line,) for line in lines])
 
 
@@ -75,7 +78,7 @@ def _facts(command: Command) -> Iterator[str]:
             yield f"{one.name.replace('_', ' ')}: {text}"
 
 
-def _generate_lines(command: Explain, statement: GenerateTable, context: SharkContext) -> Iterator[str]:
+def _generate_lines(command: Explain, statement: GenerateTable, session: EngineSession) -> Iterator[str]:
     """The function, its result and its arguments, each query with its plan."""
     from sharkpy.ml.generate.generate_table import function_of
 
@@ -84,68 +87,68 @@ def _generate_lines(command: Explain, statement: GenerateTable, context: SharkCo
     for number, one in enumerate(statement.arguments, start=1):
         yield f"argument {one.name or number}: {' '.join(one.text.split())}"
         if isinstance(one.value, LogicalPlan):
-            yield from _query_lines(replace(command, analyze=False), one.value, context)
+            yield from _query_lines(replace(command, analyze=False), one.value, session)
     if command.analyze:
-        yield from _command_run(statement, context)
+        yield from _command_run(statement, session)
 
 
-def _branch_lines(command: Explain, statement: MultiInsert | ChangeRows, context: SharkContext) -> Iterator[str]:
+def _branch_lines(command: Explain, statement: MultiInsert | ChangeRows, session: EngineSession) -> Iterator[str]:
     """Each query with its plan; the run is that of all of them."""
     from sharkpy.execution.commands.shared_source import is_read_again
 
     only_plans, source, titles = replace(command, analyze=False), statement.source, _titles(statement)
     if source is not None and len(titles) > 1 and not is_read_again(source):
         yield "== Source, computed once =="
-        yield from _query_lines(only_plans, source, context)
+        yield from _query_lines(only_plans, source, session)
     for title, query in zip(titles, queries_of(statement), strict=True):
         yield title
-        yield from _query_lines(only_plans, query, context)
+        yield from _query_lines(only_plans, query, session)
     if command.analyze:
-        yield from _command_run(statement, context)
+        yield from _command_run(statement, session)
 
 
-def _query_lines(command: Explain, plan: LogicalPlan, context: SharkContext) -> Iterator[str]:
+def _query_lines(command: Explain, plan: LogicalPlan, session: EngineSession) -> Iterator[str]:
     if command.extended:
         yield from ("== Bound plan ==", *plan.explain().splitlines(), "")
     started = time.perf_counter()
-    optimized, physical = context.plan_steps(plan)
+    optimized, physical = plan_steps(session, plan)
     planning = time.perf_counter() - started
     if command.extended:
         yield from ("== Logical plan ==", *optimized.explain().splitlines(), "")
     if command.extended or not command.analyze:
-        yield f"== Physical plan: {_placement(physical, context)} =="
+        yield f"== Physical plan: {_placement(physical, session)} =="
         yield from physical.explain().splitlines()
     if command.extended:
-        yield from _stage_queries(physical, context)
+        yield from _stage_queries(physical, session)
     if command.analyze:
         if command.extended:
             yield ""
         if isinstance(command.statement, Command):
-            yield from _command_run(command.statement, context)
+            yield from _command_run(command.statement, session)
         else:
-            yield from _query_run(command.statement, physical, planning, context)
+            yield from _query_run(command.statement, physical, planning, session)
 
 
-def _placement(physical: PhysicalPlan, context: SharkContext) -> str:
+def _placement(physical: PhysicalPlan, session: EngineSession) -> str:
     exchanges = sum(isinstance(node, Exchange) for node in physical.walk())
-    allowed = context.conf.value(settings.DRIVER_PLACEMENT)
+    allowed = session.conf.value(settings.DRIVER_PLACEMENT)
     if allowed and not exchanges and isinstance(physical.distribution, Single):
         return "one stage in the driver"
     return f"{exchanges + 1} {'stages' if exchanges else 'stage'} of RDD tasks"
 
 
-def _stage_queries(physical: PhysicalPlan, context: SharkContext) -> Iterator[str]:
+def _stage_queries(physical: PhysicalPlan, session: EngineSession) -> Iterator[str]:
     """The DuckDB query of each stage, as planned: what is observed at run time may change the later ones."""
     number = 0
     while (exchange := next_exchange(physical)) is not None:
         number += 1
-        yield from _stage_query(f"stage {number}, into {exchange.label}", exchange.child, context)
+        yield from _stage_query(f"stage {number}, into {exchange.label}", exchange.child, session)
         physical = replace_exchange(physical, exchange.exchange_id, read_of(exchange, None))
-    yield from _stage_query(f"stage {number + 1}, the result", physical, context)
+    yield from _stage_query(f"stage {number + 1}, the result", physical, session)
 
 
-def _stage_query(title: str, fragment: PhysicalPlan, context: SharkContext) -> Iterator[str]:
-    lowered = lower_stage(fragment, ResultSink(), context.engine.parallelism)
+def _stage_query(title: str, fragment: PhysicalPlan, session: EngineSession) -> Iterator[str]:
+    lowered = lower_stage(fragment, ResultSink(), session.engine.parallelism)
     tasks = f"{len(lowered.tasks)} {'task' if len(lowered.tasks) == 1 else 'tasks'}"
     yield from ("", f"== SQL of {title}: {tasks} ==")
     yield from lowered.program.sql.splitlines() or ["(rows are handed on as they are)"]
@@ -164,11 +167,11 @@ def _inner_queries(program: StageProgram) -> Iterator[str]:
             yield from spec.program.sql.splitlines() or ["(rows are handed on as they are)"]
 
 
-def _query_run(plan: LogicalPlan, physical: PhysicalPlan, planning: float, context: SharkContext) -> Iterator[str]:
+def _query_run(plan: LogicalPlan, physical: PhysicalPlan, planning: float, session: EngineSession) -> Iterator[str]:
     started = time.perf_counter()
-    with context.observed_profiles() as profiles:
-        runner = context.new_runner(plan.label)
-        count = sum(batch.num_rows for batch in context.run_batches(runner, physical))
+    with session.observers.taking_profiles() as profiles:
+        runner = new_runner(session, plan.label)
+        count = sum(batch.num_rows for batch in run_batches(session, runner, physical))
     seconds = time.perf_counter() - started
     rows = f"{count:,} {'row' if count == 1 else 'rows'}"
     yield f"== Run: {rows} in {format_seconds(seconds)}, planned in {format_seconds(planning)} =="
@@ -176,14 +179,12 @@ def _query_run(plan: LogicalPlan, physical: PhysicalPlan, planning: float, conte
         yield from _profile_lines(profile)
 
 
-def _command_run(command: LogicalPlan | Command, context: SharkContext) -> Iterator[str]:
-    from sharkpy.execution.commands.run import run_command
-
+def _command_run(command: LogicalPlan | Command, session: EngineSession) -> Iterator[str]:
     if not isinstance(command, Command):
         return
     started = time.perf_counter()
-    with context.observed_profiles() as profiles:
-        for _ in run_command(command, context).stream or ():
+    with session.observers.taking_profiles() as profiles, reading(session.snapshot, None) as snapshot:
+        for _ in session.run_command(command, snapshot).stream or ():
             pass
     yield f"== Run: {format_seconds(time.perf_counter() - started)} in all =="
     for profile in profiles:

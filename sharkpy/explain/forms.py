@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.explain.dependencies import authorization_lines, dependency_lines, lock_lines
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows
@@ -14,10 +15,10 @@ from sharkpy.plan.commands import Explain, queries_of
 from sharkpy.plan.logical import LogicalPlan
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.physical.plan import PhysicalPlan
-    from sharkpy.session.shark_context import SharkContext
 
-Lines = Callable[[Explain, "SharkContext"], Iterator[str]]
+Lines = Callable[[Explain, "EngineSession"], Iterator[str]]
 
 
 def _plans(command: Explain) -> tuple[LogicalPlan, ...]:
@@ -30,27 +31,27 @@ def _plans(command: Explain) -> tuple[LogicalPlan, ...]:
     return plans
 
 
-def _logical(command: Explain, _: SharkContext) -> Iterator[str]:
+def _logical(command: Explain, _: EngineSession) -> Iterator[str]:
     """As it was bound."""
     for plan in _plans(command):
         yield "LOGICAL PLAN:"
         yield from plan.explain().splitlines()
 
 
-def _optimized(command: Explain, context: SharkContext) -> Iterator[str]:
+def _optimized(command: Explain, session: EngineSession) -> Iterator[str]:
     """As the optimizer left it."""
     for plan in _plans(command):
         yield "CBO PLAN:"
-        yield from context.plan_steps(plan)[0].explain().splitlines()
+        yield from plan_steps(session, plan)[0].explain().splitlines()
 
 
-def _cost(command: Explain, context: SharkContext) -> Iterator[str]:
+def _cost(command: Explain, session: EngineSession) -> Iterator[str]:
     """The optimized plan with the rows that are expected of each step."""
     for plan in _plans(command):
         yield "CBO PLAN:"
-        snapshot = context.snapshot()
-        optimized = context.plan_steps(plan, None, snapshot)[0]
-        yield from _with_rows(optimized, Context(optimized, snapshot, context.conf), 0)
+        snapshot = session.snapshot()
+        optimized = plan_steps(session, plan, snapshot)[0]
+        yield from _with_rows(optimized, Context(optimized, snapshot, session.conf), 0)
 
 
 def _with_rows(plan: LogicalPlan, estimates: Context, depth: int) -> Iterator[str]:
@@ -59,17 +60,17 @@ def _with_rows(plan: LogicalPlan, estimates: Context, depth: int) -> Iterator[st
         yield from _with_rows(child, estimates, depth + 1)
 
 
-def _tree(command: Explain, _: SharkContext) -> Iterator[str]:
+def _tree(command: Explain, _: EngineSession) -> Iterator[str]:
     yield "ABSTRACT SYNTAX TREE:"
     yield from command.tree.splitlines()
 
 
-def _formatted(command: Explain, context: SharkContext) -> Iterator[str]:
+def _formatted(command: Explain, session: EngineSession) -> Iterator[str]:
     """One JSON text: what the statement is, and its operators from the result down."""
     statement = command.statement
     kind = "Query" if isinstance(statement, LogicalPlan) else type(statement).__name__
     queries = (statement,) if isinstance(statement, LogicalPlan) else queries_of(statement)
-    plans = [_operator(context.plan_steps(plan)[1]) for plan in queries]
+    plans = [_operator(plan_steps(session, plan)[1]) for plan in queries]
     yield json.dumps({"statement": kind, "plans": plans}, ensure_ascii=False)
 
 
@@ -78,13 +79,13 @@ def _operator(plan: PhysicalPlan) -> dict[str, object]:
     return {"operator": type(plan).__name__, "label": plan.label} | ({"inputs": inputs} if inputs else {})
 
 
-def _vectorization(command: Explain, context: SharkContext) -> Iterator[str]:
+def _vectorization(command: Explain, session: EngineSession) -> Iterator[str]:
     yield "PLAN VECTORIZATION:"
     yield "  enabled: true"
     yield "  enabledConditionsMet: [every operator works on batches of columns]"
     for plan in _plans(command):
         yield ""
-        yield from context.plan_steps(plan)[1].explain().splitlines()
+        yield from plan_steps(session, plan)[1].explain().splitlines()
 
 
 FORMS: dict[str, Lines] = {

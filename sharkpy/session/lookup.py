@@ -19,7 +19,8 @@ from sharkpy.base.errors import (
     did_you_mean,
 )
 from sharkpy.columnar.version import TableVersion
-from sharkpy.execution.tables.snapshot import QuerySnapshot
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.run_plan import new_runner
 from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.planner import plan_physical
@@ -32,12 +33,11 @@ from sharkpy.values.types import BOOLEAN, Field, Schema, from_arrow, to_arrow
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.physical.hive_partitions import HivePartitions
-    from sharkpy.session.shark_context import SharkContext
     from sharkpy.sources.split import Split
 
 
 def lookup(
-    context: SharkContext,
+    session: EngineSession,
     name: str,
     key: PythonValue,
     columns: Sequence[str] | None = None,
@@ -48,20 +48,20 @@ def lookup(
     `by` is the table's bucket columns unless it says otherwise; then only blocks of the key's bucket are looked
     at. Of these, block statistics leave those that may have the key. NULL equals nothing, as in SQL.
     """
-    table = _table(context, name)
+    table = _table(session, name)
     values = _key(table, key, by)
     if None in values.values():
         return []
     chosen = [_field(table, column) for column in (columns or table.schema.names)]
     plan = _plan(table, values, chosen)
-    snapshot = QuerySnapshot(context)
-    runner = context.new_runner(f"lookup in {table.qualified_name}")
+    snapshot = session.snapshot()
+    runner = new_runner(session, f"lookup in {table.qualified_name}")
 
     def source(wanted: Table) -> TableVersion | Sequence[Split] | HivePartitions:
         found = snapshot.scan_source(wanted)
-        return _narrowed(found, wanted, values, context) if isinstance(found, TableVersion) else found
+        return _narrowed(found, wanted, values, session) if isinstance(found, TableVersion) else found
 
-    planning = PlanContext(context.conf, source, snapshot, 1, placement="driver")
+    planning = PlanContext(session.conf, source, snapshot, 1, placement="driver")
     try:
         stage = runner.only_stage(plan_physical(plan, planning))
         if stage is None:
@@ -71,9 +71,9 @@ def lookup(
         runner.stages.close()
 
 
-def _table(context: SharkContext, name: str) -> Table:
+def _table(session: EngineSession, name: str) -> Table:
     database, _, short = name.rpartition(".")
-    table = context.catalog.table(database or context.current_database, short)
+    table = session.catalog.table(database or session.current_database, short)
     if table.is_view:
         raise UnsupportedError(f'"{name}" is a view: lookup', hint="look its rows up by a query")
     return table
@@ -127,14 +127,14 @@ def _plan(table: Table, values: dict[str, PythonValue], chosen: Sequence[Field])
 
 
 def _narrowed(
-    version: TableVersion, table: Table, values: dict[str, PythonValue], context: SharkContext
+    version: TableVersion, table: Table, values: dict[str, PythonValue], session: EngineSession
 ) -> TableVersion:
     """The blocks of the key's bucket, where the key has one and all blocks are of one."""
     spec = table.buckets
     if spec is None or not set(spec.columns) <= set(values) or any(block.bucket is None for block in version.blocks):
         return version
     row = pa.table({name: pa.array([values[name]], to_arrow(table.schema[name].dtype)) for name in spec.columns})
-    with context.engine.pool.borrow() as connection:
+    with session.engine.pool.borrow() as connection:
         bucket = int(RowBuckets(spec, table.schema, connection).numbers(row)[0])
     kept = [place for place, block in enumerate(version.blocks) if block.bucket == bucket]
     return dataclasses.replace(

@@ -13,10 +13,12 @@ from sharkpy.base.errors import (
     SourceError,
     SparkLostError,
 )
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.plan_cache import CatalogLookups, PlanCache, PlannedQuery
+from sharkpy.execution.queries.plan_query import plan_query
+from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.execution.spark.lost import told_in_words
-from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.plan.commands import Command, CreateTable, Explain, GenerateTable, Insert
 from sharkpy.plan.logical import LogicalPlan, Step
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from sharkpy.execution.stages.runner import Runner
     from sharkpy.execution.statement import Statement
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 _WRITERS = (Insert, CreateTable, GenerateTable)
 
@@ -47,7 +49,7 @@ class PreparedStatement:
 
     def __init__(
         self,
-        session: SharkContext,
+        session: EngineSession,
         plans: PlanCache,
         text: str,
         statement: Statement,
@@ -61,7 +63,7 @@ class PreparedStatement:
         self._database = session.current_database
         engine = session.known_engine
         self._key = (text, self._database, session.conf.changes(), engine and engine.parallelism)
-        self._snapshot = QuerySnapshot(session)
+        self._snapshot = session.snapshot()
         self._known = plans.find(self._key, self._snapshot)
         self._lookups, self._clock = CatalogLookups(session.catalog), StatementClock()
         self._bound: LogicalPlan | Command | None = None
@@ -106,6 +108,7 @@ class PreparedStatement:
                 self._statement.check()
                 return self._run()
         except BaseException as error:
+            self._snapshot.release()
             self._end(self._statement)
             if isinstance(error, (BindError, ConfigurationError, SourceError)):
                 add_place(error, self._text)
@@ -114,21 +117,20 @@ class PreparedStatement:
     def _run(self) -> Result:
         session, bound = self._session, self._bound
         if self._known is not None:
-            return self._query(self._known, session.new_runner(self._known.label))
+            return self._query(self._known, new_runner(session, self._known.label))
         if not isinstance(bound, LogicalPlan):
             return self._command(bound)
-        runner = session.new_runner(bound.label)
+        runner = new_runner(session, bound.label)
         planned = self._planned(bound, runner, self._lookups, self._snapshot)
         if not self._clock.was_read and not self._snapshot.has_computed:
             self._plans.keep(self._key, self._text, planned)
         return self._query(planned, runner)
 
     def _command(self, command: Command | None) -> Result:
-        from sharkpy.execution.commands.run import run_command
-
         if command is None:
             raise InternalError("a statement that is neither bound nor known")
-        answer = run_command(command, self._session)
+        answer = self._session.run_command(command, self._snapshot)
+        self._snapshot.release()
         if answer.stream is not None:
             return self._streamed(answer.schema, answer.stream)
         self._end(self._statement)
@@ -153,21 +155,20 @@ class PreparedStatement:
     def _planned(
         self, plan: LogicalPlan, runner: Runner, lookups: CatalogLookups, snapshot: QuerySnapshot
     ) -> PlannedQuery:
-        physical = self._session.plan_steps(plan, None, snapshot)[1]
+        physical = plan_query(self._session, plan, snapshot)
         return PlannedQuery(
             _schema(plan), plan.label, physical, runner.only_stage(physical), lookups, snapshot.states()
         )
 
     def _planned_again(self) -> PlannedQuery:
         """The query planned over its tables as they are now."""
-        self._snapshot.release()
-        self._snapshot = QuerySnapshot(self._session)
+        self._snapshot.renew()
         session = self._session
         lookups = CatalogLookups(session.catalog)
         plan = bind(self._text, lookups, session.conf, self._database)
         if not isinstance(plan, LogicalPlan):
             raise InternalError("a query became a command")
-        return self._planned(plan, session.new_runner(plan.label), lookups, self._snapshot)
+        return self._planned(plan, new_runner(session, plan.label), lookups, self._snapshot)
 
     def _query(self, planned: PlannedQuery, runner: Runner) -> Result:
         runners = [runner]
@@ -192,7 +193,7 @@ class PreparedStatement:
         is_begun = False
         try:
             with told_in_words():
-                for batch in session.run_batches(runners[-1], planned.physical, planned.stage):
+                for batch in run_batches(session, runners[-1], planned.physical, planned.stage):
                     is_begun = True
                     yield batch
         except (BlocksReplacedError, SparkLostError):
@@ -202,9 +203,9 @@ class PreparedStatement:
             return
         runners[-1].stages.close()
         planned = self._planned_again()
-        runners.append(session.new_runner(planned.label))
+        runners.append(new_runner(session, planned.label))
         with told_in_words():
-            yield from session.run_batches(runners[-1], planned.physical, planned.stage)
+            yield from run_batches(session, runners[-1], planned.physical, planned.stage)
 
 
 def _schema(plan: LogicalPlan) -> Schema:

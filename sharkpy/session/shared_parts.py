@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.store import Catalog
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.newest_session import note_started, note_stopped
 from sharkpy.execution.queries.plan_cache import PlanCache
 
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
     from sharkpy.execution.queries.admission import Admission
     from sharkpy.execution.spark.metastore import JvmMetastore
     from sharkpy.execution.tables.cache import TableCache
-    from sharkpy.session.shark_context import SharkContext
+
+
+class Member(EngineSession, Protocol):
+    """A session of an engine, which ends with it."""
+
+    def stop(self) -> None: ...
 
 
 class SharedParts:
@@ -33,7 +39,7 @@ class SharedParts:
         self.metastore: JvmMetastore | None = None
         self.catalog = self._open_catalog(conf[settings.WAREHOUSE.key])
         self.plans = PlanCache()
-        self.sessions: weakref.WeakSet[SharkContext] = weakref.WeakSet()
+        self.sessions: weakref.WeakSet[Member] = weakref.WeakSet()
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
         self._engine: Engine | None = None
@@ -53,18 +59,20 @@ class SharedParts:
             Catalog(warehouse, f"metastore-{place.digest}.sqlite", lambda file, _: HiveTables(file, metastore))
         )
 
-    def join(self, session: SharkContext) -> str:
-        """Take `session` in; a name for it that no other has."""
+    def new_name(self) -> str:
+        """A name for a session that no other has."""
+        return f"session-{next(self._numbers)}"
+
+    def join(self, session: Member) -> None:
         with self._lock:
             self.sessions.add(session)
             note_started(session)
-            return f"session-{next(self._numbers)}"
 
-    def members(self) -> list[SharkContext]:
+    def members(self) -> list[Member]:
         with self._lock:
             return list(self.sessions)
 
-    def leave(self, session: SharkContext) -> None:
+    def leave(self, session: Member) -> None:
         note_stopped(session)
         with self._lock:
             self.sessions.discard(session)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -16,40 +17,29 @@ from sharkpy.base import settings
 from sharkpy.base.errors import ParseError
 from sharkpy.base.settings import Conf
 from sharkpy.execution.function_loader import FunctionLoader
-from sharkpy.execution.queries import run_plan
-from sharkpy.execution.queries.run_plan import PlanObservers
-from sharkpy.execution.restrictions import UNRESTRICTED
+from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions
 from sharkpy.session.defaults import add_keywords, default_warehouse
 from sharkpy.session.result import Result, Row
-from sharkpy.session.running_statements import RunningStatements
+from sharkpy.session.session_state import SessionState
 from sharkpy.session.shared_parts import SharedParts
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from sharkpy.catalog.function_catalog import ModelFunction
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
-    from sharkpy.columnar.handle import BlockHandle
-    from sharkpy.columnar.statistics import BlockStatistics
     from sharkpy.execution.commands.result import CommandResult
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
+    from sharkpy.execution.queries.plan_observers import PlanObservers
     from sharkpy.execution.spark.pools import Pool
-    from sharkpy.execution.stages.profile import QueryProfile
     from sharkpy.execution.stages.progress import ProgressListener
-    from sharkpy.execution.stages.runner import Runner
-    from sharkpy.execution.stages.stage import Stage
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables.cache import TableCache
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.ml.models.estimator import Estimator
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.physical.plan import PhysicalPlan
-    from sharkpy.physical.stage import BlockSink, FileSink
-    from sharkpy.plan.commands import Command, Explain, GenerateTable
+    from sharkpy.plan.commands import Command
     from sharkpy.plan.expr import PythonValue
-    from sharkpy.plan.logical import LogicalPlan
     from sharkpy.session.prepared_statement import PreparedStatement
     from sharkpy.udf.user.declare import Returns, TypeLike
 
@@ -64,7 +54,8 @@ def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None =
     values.set(settings.MASTER.key, master)
     folder = Path(warehouse) if warehouse is not None else default_warehouse(values)
     values.set(settings.WAREHOUSE.key, str(folder.expanduser().absolute()))
-    return SharkContext(values, SharedParts(values))
+    parts = SharedParts(values)
+    return _new_session(values, parts, parts.catalog, is_owner=True)
 
 
 class SharkContext:
@@ -77,21 +68,11 @@ class SharkContext:
     5. `new_session` gives another session on the same engine; those end with this one, which owns the engine.
     """
 
-    def __init__(self, conf: Conf, parts: SharedParts, catalog: Catalog | None = None) -> None:
-        """`catalog` is that of a session which does not own `parts`."""
+    def __init__(self, conf: Conf, state: SessionState) -> None:
         self.conf = conf
-        self.current_database = "default"
-        self.restrictions = UNRESTRICTED
-        self.catalog = catalog or parts.catalog
-        self._parts = parts
-        self._is_owner = catalog is None
-        self.observers = PlanObservers()
-        self._statements = RunningStatements()
-        self._plans = parts.plans
-        self._name = parts.join(self)
-        owner = weakref.ref(self)
-        self.catalog.functions.loader = FunctionLoader(conf, lambda: getattr(owner(), "restrictions", UNRESTRICTED))
-        self.catalog.functions.model_loader = _model_function
+        self._state = state
+        self._parts = state.parts
+        self._statements = state.statements
 
     def __enter__(self) -> Self:
         return self
@@ -151,7 +132,7 @@ class SharkContext:
         statement = self._statements.begin(allowed, listener)
         try:
             with statement.active():
-                return PreparedStatement(self, self._plans, text, statement, self._statements.end)
+                return PreparedStatement(self, self._parts.plans, text, statement, self._statements.end)
         except BaseException:
             self._statements.end(statement)
             raise
@@ -172,9 +153,9 @@ class SharkContext:
 
     def substituted(self, text: str) -> str:
         """`text` with the values of its variables; those of the environment are not for remote users."""
-        from sharkpy.sql.grammar.variables import substitute_variables
+        from sharkpy.execution.queries.bind_text import substituted
 
-        return substitute_variables(text, self.conf, of_machine=not self.restrictions.guards_settings)
+        return substituted(self, text)
 
     def sql2rdd(self, text: str) -> TableRDD:
         """The rows of a query as a PySpark RDD of typed rows; names and types are checked now, the rest is lazy."""
@@ -277,22 +258,25 @@ class SharkContext:
         """
         self._statements.check_open()
         values = add_keywords(self._parts.initial_conf.copy(), conf)
-        return SharkContext(values, self._parts, self._parts.catalog.for_session())
+        return _new_session(values, self._parts, self._parts.catalog.for_session(), is_owner=False)
 
     def with_settings(self, values: Mapping[str, str]) -> SharkContext:
         """This session under other settings, for one statement: what that changes, settings aside, changes here."""
-        return _SessionWithSettings(self, values)
+        conf = self.conf.copy()
+        for key, value in values.items():
+            conf.set(key, value)
+        return SharkContext(conf, self._state)
 
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:
         """`listener` hears how far running queries are, from any thread; the returned call removes it."""
-        return self.observers.add_listener(listener)
+        return self._state.observers.add_listener(listener)
 
     def stop(self) -> None:
         """End the session, and where it owns the engine, all. Idempotent; later calls of `sql` raise ExecutionError."""
         if not self._statements.stop():
             return
         self._parts.leave(self)
-        if not self._is_owner:
+        if not self._state.is_owner:
             self._drop_temporary_tables()
             return
         for session in self._parts.members():
@@ -304,119 +288,74 @@ class SharkContext:
 
         drop_temporary_tables(self.catalog, self._parts.table_cache)
 
-    # Binding and planning
+    # The seam to what works for the session: see EngineSession
 
-    def bind(self, text: str) -> LogicalPlan | Command:
-        from sharkpy.sql.binder import bind
+    @property
+    def catalog(self) -> Catalog:
+        return self._state.catalog
 
+    @property
+    def current_database(self) -> str:
+        return self._state.current_database
+
+    @current_database.setter
+    def current_database(self, name: str) -> None:
+        self._state.current_database = name
+
+    @property
+    def restrictions(self) -> Restrictions:
+        return self._state.restrictions
+
+    @restrictions.setter
+    def restrictions(self, restrictions: Restrictions) -> None:
+        self._state.restrictions = restrictions
+
+    @property
+    def observers(self) -> PlanObservers:
+        return self._state.observers
+
+    def check_open(self) -> None:
         self._statements.check_open()
-        return bind(text, self.catalog, self.conf, self.current_database)
-
-    def plan(self, logical: LogicalPlan, snapshot: QuerySnapshot | None = None) -> PhysicalPlan:
-        """Optimised and planned over the tables as they are now, or as they are in `snapshot`."""
-        return self.plan_steps(logical, None, snapshot)[1]
-
-    def plan_steps(
-        self, logical: LogicalPlan, placement: str | None = None, snapshot: QuerySnapshot | None = None
-    ) -> tuple[LogicalPlan, PhysicalPlan]:
-        """The optimised logical plan and the physical plan made of it."""
-        from sharkpy.execution.queries.plan_query import plan_query
-
-        return plan_query(self, logical, placement, snapshot)
-
-    # What commands ask of the session
-
-    def batches(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
-        from sharkpy.execution.tables.snapshot import reading
-
-        with reading(self, None) as snapshot:
-            yield from self.run_batches(self.new_runner(plan.label), self.plan(plan, snapshot))
 
     def snapshot(self) -> QuerySnapshot:
+        from sharkpy.execution.queries.write_plan import write_query_table
         from sharkpy.execution.tables.snapshot import QuerySnapshot
 
-        return QuerySnapshot(self)
+        return QuerySnapshot(self.catalog, self.table_cache, self.conf, partial(write_query_table, self))
 
-    def write_files(
-        self, plan: LogicalPlan, sink: FileSink, snapshot: QuerySnapshot | None = None
-    ) -> Sequence[tuple[str, int, int]]:
-        from sharkpy.execution.queries.write_plan import write_files
+    def run_command(self, command: Command, snapshot: QuerySnapshot) -> CommandResult:
+        from sharkpy.session.run_command import run_command
 
-        return write_files(self, plan, sink, snapshot)
-
-    def write_blocks(
-        self, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot | None = None
-    ) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
-        from sharkpy.execution.queries.write_plan import write_blocks
-
-        return write_blocks(self, plan, sink, snapshot)
-
-    def table_buckets(self, plan: LogicalPlan) -> int:
-        from sharkpy.optimizer.replan.choose_buckets import choose_table_buckets
-        from sharkpy.physical.estimate import estimated_bytes
-
-        return choose_table_buckets(self.engine.parallelism, estimated_bytes(self.plan(plan)))
+        return run_command(command, self, snapshot)
 
     def forget_plans(self, table: Table) -> None:
-        self._plans.drop_table(table)
-
-    def explain(self, command: Explain) -> CommandResult:
-        from sharkpy.explain.explain_plan import explain
-
-        return explain(command, self)
-
-    def generate(self, command: GenerateTable) -> CommandResult:
-        from sharkpy.ml.generate.generate_table import generate
-
-        return generate(command, self)
-
-    # Running plans
-
-    def new_runner(self, description: str) -> Runner:
-        return run_plan.new_runner(self, description)
-
-    def run_batches(
-        self, runner: Runner, physical: PhysicalPlan, only_stage: Stage | None = None
-    ) -> Generator[pa.RecordBatch]:
-        """The plan's rows, when the query's turn has come."""
-        self._statements.check_open()
-        yield from run_plan.run_batches(self, runner, physical, only_stage)
+        self._parts.plans.drop_table(table)
 
     @property
     def pool(self) -> Pool:
         """The session's share of the engine."""
         from sharkpy.execution.spark.pools import Pool
 
-        return Pool(self.conf.value(settings.POOL) or self._name, max(1, self.conf.value(settings.POOL_WEIGHT)))
+        return Pool(self.conf.value(settings.POOL) or self._state.name, max(1, self.conf.value(settings.POOL_WEIGHT)))
 
     @property
     def admission(self) -> Admission:
         """Whose turn it is."""
         return self._parts.admission
 
-    def observed_profiles(self) -> contextlib.AbstractContextManager[list[QueryProfile]]:
-        """A list that takes the profiles of the plans that this thread runs meanwhile."""
-        return self.observers.taking_profiles()
+
+def _new_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: bool) -> SharkContext:
+    """A session that is among those of `parts`, and whose functions are loaded by its own settings."""
+    state = SessionState(parts, catalog, parts.new_name(), is_owner)
+    known = weakref.ref(state)
+    catalog.functions.loader = FunctionLoader(conf, lambda: getattr(known(), "restrictions", UNRESTRICTED))
+    catalog.functions.model_loader = _model_function
+    session = SharkContext(conf, state)
+    parts.join(session)
+    return session
 
 
 def _model_function(table: Table, method: str) -> ModelFunction:
     from sharkpy.ml.generate.model_table import model_function
 
     return model_function(table, method)
-
-
-class _SessionWithSettings(SharkContext):
-    def __init__(self, session: SharkContext, values: Mapping[str, str]) -> None:
-        self.__dict__.update(session.__dict__)
-        self._session = session
-        self.conf = session.conf.copy()
-        for key, value in values.items():
-            self.conf.set(key, value)
-
-    @property
-    def current_database(self) -> str:
-        return self._session.current_database
-
-    @current_database.setter
-    def current_database(self, name: str) -> None:
-        self._session.current_database = name

@@ -1,100 +1,57 @@
-"""A session whose queries are Arrow tables: commands, catalog, cache and store are the real ones."""
+"""A session whose commands are made by hand, over queries of known rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from sharkpy.base.settings import Conf
+import sharkpy
 from sharkpy.catalog.model import StorageFormat, Table, TableKind
-from sharkpy.catalog.store import Catalog
-from sharkpy.columnar.block import encode_block
-from sharkpy.columnar.handle import BlockHandle
-from sharkpy.columnar.statistics import BlockStatistics
-from sharkpy.columnar.store import BlockStore, open_block
-from sharkpy.execution.commands import CommandResult, run_command
-from sharkpy.execution.restrictions import UNRESTRICTED
-from sharkpy.execution.tables.cache import TableCache
-from sharkpy.execution.tables.snapshot import QuerySnapshot
-from sharkpy.physical.stage import BlockSink, FileSink
-from sharkpy.plan.commands import Command, CreateTable, Explain, Insert
+from sharkpy.columnar.store import open_block
+from sharkpy.plan.commands import Command, CreateTable, Insert
 from sharkpy.plan.expr import ColumnRef
-from sharkpy.plan.logical import LogicalPlan
+from sharkpy.plan.given_rows import GivenRows
+from sharkpy.plan.logical import Given
 from sharkpy.sources.layout import list_data_files
-from sharkpy.sources.registry import file_suffix, source
+from sharkpy.sources.registry import source
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema, from_arrow
 
 
-@dataclass(frozen=True, slots=True)
-class Rows(LogicalPlan):
+def query_of(table: pa.Table, error: Exception | None = None) -> Given:
     """A query of known rows; `error` is raised after they were written."""
 
-    table: pa.Table
-    error: Exception | None = None
+    def read(rows: Iterable[object], _: int) -> Iterator[pa.RecordBatch]:
+        yield from rows  # type: ignore[misc]
+        if error is not None:
+            raise error
 
-    @property
-    def output(self) -> tuple[ColumnRef, ...]:
-        return tuple(ColumnRef(i, f.name, from_arrow(f.type)) for i, f in enumerate(self.table.schema, 1))
+    columns = tuple(ColumnRef(i, f.name, from_arrow(f.type)) for i, f in enumerate(table.schema, 1))
+    schema = Schema(tuple(Field(one.name, one.dtype) for one in columns))
+    batches = table.cast(arrow_schema(schema)).to_batches()
+    return Given(columns, GivenRows("known rows", schema, read, here=batches))
 
 
-class FakeEngine:
-    parallelism = 2
+class OpenSession:
+    """A session on two local cores, and what tests do with it."""
 
     def __init__(self, root: Path) -> None:
-        (root / "shm").mkdir(exist_ok=True)
-        (root / "local").mkdir(exist_ok=True)
-        self.store = BlockStore(64 << 20, str(root / "shm"), str(root / "local"))
-
-
-class FakeSession:
-    def __init__(self, root: Path) -> None:
-        self.conf = Conf()
-        self.catalog = Catalog(root / "wh")
-        self.engine = FakeEngine(root)
-        self.table_cache = TableCache(self)
-        self.current_database = "default"
-        self.restrictions = UNRESTRICTED
-
-    def snapshot(self) -> QuerySnapshot:
-        raise NotImplementedError
-
-    def write_files(
-        self, plan: LogicalPlan, sink: FileSink, snapshot: QuerySnapshot | None = None
-    ) -> Sequence[tuple[str, int, int]]:
-        rows = _rows(plan)
-        path = f"{sink.directory}/part-0{file_suffix(sink.format, sink.properties)}"
-        table = rows.table.rename_columns(list(sink.schema.names)).cast(arrow_schema(sink.schema))
-        count = source(sink.format).write(table.to_batches(), sink.schema, sink.properties, path)
-        if rows.error is not None:
-            raise rows.error
-        return [(path, count, 0)]
-
-    def write_blocks(
-        self, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot | None = None
-    ) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
-        table = _rows(plan).table.rename_columns(list(sink.schema.names)).cast(arrow_schema(sink.schema))
-        encoded = encode_block(table, sink.schema)
-        return [(self.engine.store.writer().write(encoded), encoded.statistics)]
-
-    def batches(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
-        yield from _rows(plan).table.to_batches()
-
-    def forget_plans(self, table: Table) -> None:
-        pass
-
-    def explain(self, command: Explain) -> CommandResult:
-        raise NotImplementedError
-
-    # What tests do
+        self.context = sharkpy.connect("local[2]", root / "wh")
+        self.conf = self.context.conf
+        self.catalog = self.context.catalog
+        self.engine = self.context.engine
+        self.table_cache = self.context.table_cache
 
     def run(self, command: Command) -> list[tuple[Any, ...]]:
-        table = run_command(command, self).table
+        snapshot = self.context.snapshot()
+        try:
+            table = self.context.run_command(command, snapshot).table
+        finally:
+            snapshot.release()
         return [] if table is None else list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
     def create(self, name: str, columns: str = "a int, s string", **fields: Any) -> Table:
@@ -108,7 +65,7 @@ class FakeSession:
         return self.catalog.table("default", name)
 
     def insert(self, table: Table, rows: list[tuple[Any, ...]], *, overwrite: bool = False) -> None:
-        self.run(Insert(table, rows_of(table.schema, rows), overwrite))
+        self.run(Insert(table, rows_of(arrow_schema(table.schema), rows), overwrite))
 
     def file_rows(self, table: Table) -> list[tuple[Any, ...]]:
         """The table's rows as its files have them."""
@@ -131,12 +88,7 @@ class FakeSession:
         return rows
 
     def close(self) -> None:
-        self.engine.store.close()
-        self.catalog.close()
-
-
-def _rows(plan: LogicalPlan) -> Rows:
-    return next(node for node in plan.walk() if isinstance(node, Rows))
+        self.context.stop()
 
 
 def schema_of(columns: str) -> Schema:
@@ -144,9 +96,9 @@ def schema_of(columns: str) -> Schema:
     return Schema(tuple(Field(name, parse_type(text)) for name, text in pairs))
 
 
-def rows_of(schema: Schema, rows: list[tuple[Any, ...]], error: Exception | None = None) -> Rows:
+def rows_of(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> Given:
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in schema]
-    return Rows(pa.table(columns, schema=arrow_schema(schema)), error)
+    return query_of(pa.table(columns, schema=schema))
 
 
 @pytest.fixture
@@ -155,7 +107,13 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def session(root: Path) -> Iterator[FakeSession]:
-    session = FakeSession(root)
+def session(root: Path) -> Iterator[OpenSession]:
+    session = OpenSession(root)
     yield session
     session.close()
+
+
+@pytest.fixture
+def query() -> Callable[..., Given]:
+    """`query_of`, for tests that make queries of their own."""
+    return query_of

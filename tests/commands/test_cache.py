@@ -24,15 +24,6 @@ def again(session: Any, root: Path) -> Any:
     return type(session)(root)
 
 
-def plan(session: Any, **columns: Any) -> Any:
-    table = session.create(f"shape_of_{'_'.join(columns)}", storage=StorageFormat("parquet"))
-    session.run(commands.DropTable(table))
-    import sys
-
-    module = next(m for m in sys.modules.values() if hasattr(m, "FakeSession") and hasattr(m, "Rows"))
-    return module.Rows(pa.table(columns))
-
-
 def test_session_cache(session: Any) -> None:
     table = session.create("t")
     session.insert(table, [(1, "x")])
@@ -229,9 +220,9 @@ def test_uncache_of_a_table_cached_by_property(session: Any) -> None:
     assert os.listdir(os.path.join(session.catalog.state_dir, "blocks")) == []
 
 
-def test_memory_only_table_as_select(session: Any, root: Path) -> None:
-    query = plan(session, a=pa.array([1, 2], pa.int32()), s=["x", None])
-    table = session.create("t", query=query, properties=(("shark.cache", "MEMORY_ONLY"),))
+def test_memory_only_table_as_select(session: Any, query: Any) -> None:
+    rows = query(pa.table({"a": pa.array([1, 2], pa.int32()), "s": ["x", None]}))
+    table = session.create("t", query=rows, properties=(("shark.cache", "MEMORY_ONLY"),))
     assert table.kind is TableKind.TEMPORARY
     assert table.location is None
     session.insert(table, [(3, "z")])

@@ -14,7 +14,6 @@ from sharkpy.base.errors import BindError, SharkError, TableChangedError
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.store import Catalog
 from sharkpy.execution.restrictions import Restrictions
-from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def facts(context: sharkpy.SharkContext, statement: str) -> dict[str, str]:
 
 
 def num_rows(context: sharkpy.SharkContext, name: str) -> int | None:
-    return QuerySnapshot(context).num_rows(context.catalog.table("default", name))
+    return context.snapshot().num_rows(context.catalog.table("default", name))
 
 
 # ANALYZE TABLE
@@ -51,7 +50,7 @@ def test_figures_hold_until_the_next_write(context: sharkpy.SharkContext) -> Non
     run(context, "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS a")
     assert num_rows(context, "t") == 2
     table = context.catalog.table("default", "t")
-    column = QuerySnapshot(context).column(table, "a")
+    column = context.snapshot().column(table, "a")
     assert column is not None
     assert (column.min, column.max, column.ndv, column.null_fraction) == (1, 7, 2.0, 0.0)
     shown = facts(context, "DESCRIBE FORMATTED t")
@@ -84,7 +83,7 @@ def test_a_partitioned_table_needs_the_figures_of_all_its_partitions(context: sh
     assert facts(context, "DESCRIBE FORMATTED p PARTITION (ds='x')")["numRows"] == "2"
     run(context, "ANALYZE TABLE p PARTITION (ds) COMPUTE STATISTICS FOR COLUMNS")
     assert num_rows(context, "p") == 3
-    column = QuerySnapshot(context).column(context.catalog.table("default", "p"), "a")
+    column = context.snapshot().column(context.catalog.table("default", "p"), "a")
     assert column is not None
     assert (column.min, column.max) == (1, 30)
     run(context, "INSERT INTO p PARTITION (ds='y') VALUES (4)")
@@ -98,9 +97,9 @@ def test_figures_change_the_estimate_and_the_plan_that_is_kept(context: sharkpy.
     query = "SELECT a FROM t WHERE a = 3"
     run(context, query)
     before = run(context, f"EXPLAIN COST {query}")[-1][0]
-    assert len(context._plans) == 1
+    assert len(context._parts.plans) == 1
     run(context, "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS")
-    assert len(context._plans) == 0
+    assert len(context._parts.plans) == 0
     after = run(context, f"EXPLAIN COST {query}")[-1][0]
     assert before.endswith(": 5,000 rows")
     assert after.endswith(": 1 rows")

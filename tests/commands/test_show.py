@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from sharkpy.catalog.model import StorageFormat
-from sharkpy.execution.commands import run_command
 from sharkpy.plan import commands
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
 
 
 def names(session: Any, command: commands.Command) -> tuple[str, ...]:
-    return run_command(command, session).schema.names
+    return session.context.run_command(command, session.context.snapshot()).schema.names
 
 
 def test_show(session: Any) -> None:

@@ -19,14 +19,6 @@ from sharkpy.values.types import Field, Schema
 CSV = StorageFormat("text", (("field.delim", ","),))
 
 
-def rows_plan(session: Any, table: Any, error: Exception | None = None) -> Any:
-    """A query of the rows of an Arrow table, as the fixtures define it."""
-    import sys
-
-    module = next(m for m in sys.modules.values() if hasattr(m, "FakeSession") and hasattr(m, "Rows"))
-    return module.Rows(table, error)
-
-
 def test_create_insert_overwrite_truncate(session: Any) -> None:
     table = session.create("T")
     assert table.location == os.path.join(session.catalog.warehouse_dir, "t")
@@ -48,48 +40,48 @@ def test_name_is_taken(session: Any) -> None:
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_failed_insert_leaves_the_table(session: Any, overwrite: bool) -> None:
+def test_failed_insert_leaves_the_table(session: Any, query: Any, overwrite: bool) -> None:
     table = session.create("t")
     session.insert(table, [(1, "x")])
-    query = rows_plan(session, pa.table({"a": pa.array([2], pa.int32()), "s": ["y"]}), ExecutionError("boom"))
+    rows = query(pa.table({"a": pa.array([2], pa.int32()), "s": ["y"]}), ExecutionError("boom"))
     with pytest.raises(ExecutionError, match="boom"):
-        session.run(commands.Insert(table, query, overwrite))
+        session.run(commands.Insert(table, rows, overwrite))
     assert session.file_rows(table) == [(1, "x")]
     assert os.listdir(table.location) == ["delta_0000001"]
 
 
-def test_create_table_as_select(session: Any) -> None:
-    query = rows_plan(session, pa.table({"a": [1, 2], "s": ["x", "y"]}))
+def test_create_table_as_select(session: Any, query: Any) -> None:
+    rows = query(pa.table({"a": [1, 2], "s": ["x", "y"]}))
     schema = Schema((Field("a", parse_type("bigint")), Field("s", parse_type("string"))))
-    table = session.create("t", schema=schema, query=query, storage=None)
+    table = session.create("t", schema=schema, query=rows, storage=None)
     assert table.storage.name == "parquet"
     assert session.file_rows(table) == [(1, "x"), (2, "y")]
     with pytest.raises(TableExistsError):
-        session.create("t", schema=schema, query=query)
+        session.create("t", schema=schema, query=rows)
 
 
-def test_columns_of_nulls_are_stored_as_strings(session: Any) -> None:
-    query = rows_plan(session, pa.table({"n": pa.nulls(2), "l": pa.array([[None], []], pa.list_(pa.null()))}))
+def test_columns_of_nulls_are_stored_as_strings(session: Any, query: Any) -> None:
+    rows = query(pa.table({"n": pa.nulls(2), "l": pa.array([[None], []], pa.list_(pa.null()))}))
     schema = Schema((Field("n", parse_type("void")), Field("l", parse_type("array<void>"))))
-    table = session.create("t", schema=schema, query=query, storage=StorageFormat("parquet"))
+    table = session.create("t", schema=schema, query=rows, storage=StorageFormat("parquet"))
     assert [str(field.dtype) for field in table.schema] == ["string", "array<string>"]
     assert session.file_rows(table) == [(None, [None]), (None, [])]
 
 
-def test_failed_create_table_as_select_leaves_nothing(session: Any) -> None:
-    query = rows_plan(session, pa.table({"a": pa.array([1], pa.int32()), "s": ["x"]}), ExecutionError("boom"))
+def test_failed_create_table_as_select_leaves_nothing(session: Any, query: Any) -> None:
+    rows = query(pa.table({"a": pa.array([1], pa.int32()), "s": ["x"]}), ExecutionError("boom"))
     with pytest.raises(ExecutionError):
-        session.create("t", query=query)
+        session.create("t", query=rows)
     assert session.catalog.find_table("default", "t") is None
     assert not os.path.exists(os.path.join(session.catalog.warehouse_dir, "t"))
 
 
-def test_leftover_files_do_not_enter_a_new_table(session: Any) -> None:
+def test_leftover_files_do_not_enter_a_new_table(session: Any, query: Any) -> None:
     location = Path(session.catalog.warehouse_dir, "t")
     location.mkdir()
     (location / "stale").write_text("7,stale\n")
-    query = rows_plan(session, pa.table({"a": pa.array([1], pa.int32()), "s": ["x"]}))
-    assert session.file_rows(session.create("t", query=query)) == [(1, "x")]
+    rows = query(pa.table({"a": pa.array([1], pa.int32()), "s": ["x"]}))
+    assert session.file_rows(session.create("t", query=rows)) == [(1, "x")]
 
 
 def test_drop(session: Any, root: Path) -> None:
@@ -160,14 +152,14 @@ def test_load_data(session: Any, root: Path, is_local: bool) -> None:
     assert session.file_rows(table) == [(3, "z")]
 
 
-def test_views(session: Any) -> None:
+def test_views(session: Any, query: Any) -> None:
     schema = Schema((Field("a", parse_type("int")),))
     session.run(commands.CreateView("default", "v", schema, "select 1 a", False, False, False))
     session.run(commands.CreateView("default", "v", schema, "select 2 a", False, True, False))
     view = session.catalog.table("default", "v")
     assert view.view_text == "select 2 a"
     with pytest.raises(BindError):
-        session.run(commands.Insert(view, rows_plan(session, pa.table({"a": [1]})), False))
+        session.run(commands.Insert(view, query(pa.table({"a": [1]})), False))
     session.create("t")
     with pytest.raises(TableExistsError):
         session.run(commands.CreateView("default", "t", schema, "select 2 a", False, True, False))
@@ -178,9 +170,9 @@ def test_views(session: Any) -> None:
 def test_databases(session: Any) -> None:
     session.run(commands.CreateDatabase("D", False))
     session.run(commands.UseDatabase("d"))
-    assert session.current_database == "d"
+    assert session.context.current_database == "d"
     session.run(commands.DropDatabase("d", False, True))
-    assert session.current_database == "default"
+    assert session.context.current_database == "default"
 
 
 def test_no_managed_table_lies_where_the_warehouse_does(session: Any, root: Path) -> None:

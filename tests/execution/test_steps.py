@@ -14,6 +14,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import CancelledError, ExecutionError, InternalError
+from sharkpy.execution.queries.plan_query import plan_query
+from sharkpy.execution.queries.run_plan import new_runner, query_rows, run_batches
 from sharkpy.execution.tasks import steps
 from sharkpy.execution.tasks.steps.step_run import StepRun
 from sharkpy.explain.measured_tree import run_tree
@@ -89,7 +91,7 @@ def step(child: LogicalPlan, what: RowStep, passed: tuple[ColumnRef, ...] = ()) 
 
 
 def run(context: sharkpy.SharkContext, plan: LogicalPlan) -> list[tuple[object, ...]]:
-    batches = context.batches(plan)
+    batches = query_rows(context, plan)
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
 
@@ -130,7 +132,7 @@ def test_a_step_without_an_end_stops_with_its_reader(context: sharkpy.SharkConte
 
 
 def test_closing_a_result_early_ends_its_step(context: sharkpy.SharkContext) -> None:
-    batches = context.batches(step(values(10), Repeated(-1)))
+    batches = query_rows(context, step(values(10), Repeated(-1)))
     assert next(batches).num_rows == 10
     batches.close()  # type: ignore[attr-defined]
     assert ended.wait(5)
@@ -158,20 +160,20 @@ def test_a_description_without_a_runner_is_a_fault(
 
 
 def test_a_cancelled_statement_ends_a_step_that_waits(context: sharkpy.SharkContext) -> None:
-    runner = context.new_runner("a step that waits")
-    physical = context.plan(step(values(1), Slept()))
+    runner = new_runner(context, "a step that waits")
+    physical = plan_query(context, step(values(1), Slept()))
     timer = threading.Timer(0.2, runner.cancel)
     timer.start()
     start = time.perf_counter()
     with pytest.raises(CancelledError):
-        list(context.run_batches(runner, physical))
+        list(run_batches(context, runner, physical))
     assert time.perf_counter() - start < 5
 
 
 def test_rows_and_time_of_a_step_are_told(context: sharkpy.SharkContext) -> None:
-    runner = context.new_runner("profiled")
+    runner = new_runner(context, "profiled")
     runner.stages._run.is_profiled = True
-    list(context.run_batches(runner, context.plan(step(values(7), Repeated(3)))))
+    list(run_batches(context, runner, plan_query(context, step(values(7), Repeated(3)))))
     (line,) = [line for line in run_tree(runner.profile) if "Step Repeated" in line]
     assert line.split()[0] == "21"
     assert line.split()[4] in ("ms", "s")

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import sharkpy
+from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.feature_plan import feature_plan
 from sharkpy.ml.features.stored_blocks import StoredBlocks
@@ -27,7 +28,7 @@ def make_features(context: sharkpy.SharkContext, query: str = "SELECT b, a, y FR
         "CREATE TABLE features TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY') AS SELECT sin(id) AS a, cos(id) AS b,"
         f" id % 2 AS y FROM (SELECT explode(sequence(1, {rows})) AS id) t"
     )
-    plan = context.bind(query)
+    plan = bind_text(context, query)
     assert isinstance(plan, LogicalPlan)
     blocks = StoredBlocks(context, feature_plan(plan, None, "y"))
     assert len(blocks.handles) == NUM_BLOCKS

@@ -32,7 +32,7 @@ with sharkpy.connect(warehouse=warehouse) as context:
     setattr(holder, name, killed)
     context.sql(statement)
 """
-STAGED = "sharkpy.session.shark_context:SharkContext.write_files"
+STAGED = "sharkpy.execution.queries.write_plan:run_to_sink"
 SYNCED = "sharkpy.sources.layout:sync_staged"
 PLACED = "sharkpy.sources.layout:place"
 PLACED_PART = "sharkpy.sources.layout:place_generation"

@@ -12,11 +12,11 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import SharkError, TableNotFoundError
+from sharkpy.execution.queries import write_plan
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.sinks import SinkContext
 from sharkpy.execution.tasks.task import run_task
 from sharkpy.physical.stage import FileSink, StageProgram
-from sharkpy.session.shark_context import SharkContext
 from sharkpy.sources import layout
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
@@ -67,7 +67,7 @@ def test_a_task_makes_no_folder_anew(tmp_path: Path, partitions: tuple[str, ...]
     assert list((tmp_path / "t").iterdir()) == []
 
 
-def context_of(folder: Path, kind: str) -> SharkContext:
+def context_of(folder: Path, kind: str) -> sharkpy.SharkContext:
     context = sharkpy.connect(warehouse=folder / "warehouse")
     context.sql("CREATE TABLE base AS SELECT explode(sequence(1, 50)) AS id")
     partitions = "PARTITIONED BY (p INT)" if kind.startswith("part") else ""
@@ -82,16 +82,16 @@ def test_a_table_is_dropped_as_its_rows_are_written(
 ) -> None:
     """Dropped by another session, right before its files are written or right behind that."""
     with context_of(tmp_path, kind) as context:
-        write_files = SharkContext.write_files
+        run_to_sink = write_plan.run_to_sink
 
-        def dropping(self: SharkContext, *arguments: Any) -> Sequence[tuple[str, int, int]]:
+        def dropping(*arguments: Any) -> Sequence[object]:
             if moment == "before":
                 context.new_session().sql("DROP TABLE IF EXISTS one")
-            written = write_files(self, *arguments)
+            written = run_to_sink(*arguments)
             context.new_session().sql("DROP TABLE IF EXISTS one")
             return written
 
-        monkeypatch.setattr(SharkContext, "write_files", dropping)
+        monkeypatch.setattr(write_plan, "run_to_sink", dropping)
         with pytest.raises(TableNotFoundError, match="Table not found one"):
             context.sql(INSERTS[kind].format(folder=tmp_path))
         left = [path.name for path in (tmp_path / "warehouse").iterdir() if not path.name.startswith(".")]

@@ -10,6 +10,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError
+from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import plan_steps
 from tests.functions import users_functions
 
 
@@ -95,7 +97,9 @@ def test_aggregate(context: sharkpy.SharkContext, sql: str, expected: list[tuple
 
 
 def test_aggregates_are_partial_before_exchanges(tasks: sharkpy.SharkContext) -> None:
-    plan = tasks.plan_steps(tasks.bind("SELECT id % 2, geometric_mean(id) FROM n GROUP BY id % 2"), "rdd")[1]
+    plan = plan_steps(
+        tasks, bind_text(tasks, "SELECT id % 2, geometric_mean(id) FROM n GROUP BY id % 2"), placement="rdd"
+    )[1]
     assert "HashAggregate partial" in plan.explain()
     assert "HashAggregate final" in plan.explain()
 

@@ -22,6 +22,7 @@ from sharkpy.base.errors import (
     TableNotFoundError,
     TypeMismatchError,
 )
+from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.feature_plan import feature_plan
 from sharkpy.ml.features.stored_blocks import StoredBlocks
@@ -56,7 +57,7 @@ def arrays(block: FeatureBlock, argument: object) -> tuple[int, np.ndarray, np.n
 
 
 def stored(context: sharkpy.SharkContext, text: str, *arguments: object) -> StoredBlocks:
-    plan = context.bind(text)
+    plan = bind_text(context, text)
     assert isinstance(plan, LogicalPlan)
     return StoredBlocks(context, feature_plan(plan, *arguments))  # type: ignore[arg-type]
 

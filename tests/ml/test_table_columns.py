@@ -10,6 +10,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import DataError
+from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.ml import KMeans, LogisticRegression
 from sharkpy.ml.features.block_reader import TableColumns
 from sharkpy.ml.features.feature_blocks import FeatureBlock
@@ -33,7 +34,7 @@ def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
 
 
 def stored(context: sharkpy.SharkContext, text: str, label: str | None = None, **choice: str) -> StoredBlocks:
-    plan = context.bind(text)
+    plan = bind_text(context, text)
     assert isinstance(plan, LogicalPlan)
     return StoredBlocks(context, feature_plan(plan, None, label, **choice))
 

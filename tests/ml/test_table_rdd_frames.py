@@ -91,7 +91,7 @@ def test_functions_of_tasks_import_no_sql() -> None:
     program = (
         "import sys, sharkpy.ml.rdd.checked_batches, sharkpy.ml.rdd.key_hash, sharkpy.ml.rdd.partition_functions, "
         "sharkpy.ml.rdd.row_functions; print([name for name in sys.modules if name.startswith("
-        "('sharkpy.sql', 'sharkpy.session.shark_context', 'sharkpy.execution.commands', 'sqlglot'))])"
+        "('sharkpy.sql', 'sharkpy.session', 'sharkpy.execution.queries', 'sharkpy.execution.commands', 'sqlglot'))])"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

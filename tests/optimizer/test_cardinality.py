@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import sharkpy
-from sharkpy.execution.tables.snapshot import QuerySnapshot
+from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import plan_steps
+from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows
 from sharkpy.plan.expr import AggregateCall, Alias
@@ -39,19 +41,19 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
 
 
 def q_errors(session: sharkpy.SharkContext, path: Path) -> Iterator[tuple[float, str]]:
-    bound = session.bind(path.read_text().strip().rstrip(";"))
+    bound = bind_text(session, path.read_text().strip().rstrip(";"))
     assert isinstance(bound, LogicalPlan)
-    optimized, _ = session.plan_steps(bound)
+    optimized, _ = plan_steps(session, bound)
     for node in optimized.walk():
         if isinstance(node, Join):
-            estimate = max(estimate_rows(node, Context(node, QuerySnapshot(session), session.conf)), 1.0)
+            estimate = max(estimate_rows(node, Context(node, session.snapshot(), session.conf)), 1.0)
             truth = max(true_rows(session, node), 1)
             yield max(estimate / truth, truth / estimate), f"{path.stem} {node.label}: {estimate:.0f} of {truth}"
 
 
 def true_rows(session: sharkpy.SharkContext, node: LogicalPlan) -> int:
     total = Alias(AggregateCall("count", (), BIGINT), 1_000_000, "n")
-    (batch,) = (batch for batch in session.batches(Aggregate(node, (), (total,))) if batch.num_rows)
+    (batch,) = (batch for batch in query_rows(session, Aggregate(node, (), (total,))) if batch.num_rows)
     return int(batch.column(0)[0].as_py())
 
 

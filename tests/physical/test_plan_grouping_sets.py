@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 import sharkpy
+from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.physical.operators import AggregateMode, Expand, HashAggregate
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.logical import LogicalPlan
@@ -25,9 +27,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
 
 
 def planned(session: sharkpy.SharkContext, sql: str) -> PhysicalPlan:
-    bound = session.bind(sql)
+    bound = bind_text(session, sql)
     assert isinstance(bound, LogicalPlan)
-    return session.plan_steps(bound)[1]
+    return plan_steps(session, bound)[1]
 
 
 def below_expand(plan: PhysicalPlan) -> PhysicalPlan:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 import sharkpy
+from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.physical.stage import ResultSink
 from sharkpy.physical.stages import lower_stage
 
@@ -56,7 +58,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
 def test_scans_and_rows(
     session: sharkpy.SharkContext, text: str, num_scans: int, rows: list[tuple[object, ...]]
 ) -> None:
-    program = lower_stage(session.plan(session.bind(text)), ResultSink()).program
+    program = lower_stage(plan_query(session, bind_text(session, text)), ResultSink()).program
     assert len(program.inputs) == num_scans
     assert (" AS MATERIALIZED" in program.sql) == (num_scans == 1)
     assert sorted(session.sql(text).fetchall(), key=str) == sorted(rows, key=str)

@@ -10,6 +10,8 @@ import pytest
 
 import sharkpy
 from sharkpy.columnar.store import open_block
+from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.execution.tasks import row_buckets
 from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.physical.operators import Exchange
@@ -53,7 +55,7 @@ def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
 
 def moved(context: sharkpy.SharkContext, sql: str) -> int:
     """The exchanges of a plan in RDD stages."""
-    plan = context.plan_steps(context.bind(sql), "rdd")[1]
+    plan = plan_steps(context, bind_text(context, sql), placement="rdd")[1]
     return sum(isinstance(node, Exchange) and node.exchange_id is not None for node in plan.walk())
 
 

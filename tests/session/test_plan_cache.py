@@ -132,4 +132,4 @@ def test_plans_are_bounded(session: sharkpy.SharkContext) -> None:
 
     for number in range(MOST_PLANS + 5):
         session.sql(f"SELECT {number}")
-    assert len(session._plans) == MOST_PLANS
+    assert len(session._parts.plans) == MOST_PLANS

@@ -84,9 +84,9 @@ def test_the_owner_ends_all(tmp_path: Path) -> None:
 def test_plans_and_blocks_are_shared(context: sharkpy.SharkContext) -> None:
     query = "SELECT sum(k) FROM t WHERE k > 3"
     context.sql(query).fetchall()
-    known = len(context._plans)
+    known = len(context._parts.plans)
     assert context.new_session().sql(query).fetchall() == context.sql(query).fetchall()
-    assert len(context._plans) == known
+    assert len(context._parts.plans) == known
     context.new_session().sql("INSERT INTO t VALUES (100000)")
     assert context.sql("SELECT max(k) FROM t").fetchall() == [(100_000,)]
 

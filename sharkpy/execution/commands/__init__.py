@@ -2,6 +2,5 @@
 
 from sharkpy.execution.commands.result import CommandResult
 from sharkpy.execution.commands.run import run_command
-from sharkpy.execution.commands.session import CommandSession
 
-__all__ = ["CommandResult", "CommandSession", "run_command"]
+__all__ = ["CommandResult", "run_command"]

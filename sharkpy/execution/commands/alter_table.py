@@ -10,7 +10,6 @@ from sharkpy.catalog.hive_formats import with_default_serde, with_serde_properti
 from sharkpy.catalog.model import StorageFormat, Table
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import (
     check_properties,
     check_storage,
@@ -18,10 +17,11 @@ from sharkpy.execution.commands.storage import (
     stored_schema,
 )
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AlterPartition, AlterTable, TouchTable
 
 
-def alter_table(command: AlterTable, session: CommandSession) -> CommandResult:
+def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
     """The table's files are read in the new way from now on; blocks made in the old one are dropped.
 
     Hive partitions that are there stay where they are.
@@ -40,7 +40,7 @@ def alter_table(command: AlterTable, session: CommandSession) -> CommandResult:
     return NOTHING
 
 
-def _checked(old: Table, altered: Table, session: CommandSession) -> Table:
+def _checked(old: Table, altered: Table, session: EngineSession) -> Table:
     if old.location is None and (old.schema != altered.schema or old.storage != altered.storage):
         raise UnsupportedError(f'changing columns or format of "{old.name}", which has no files')
     if altered.location != old.location:
@@ -57,7 +57,7 @@ def _checked(old: Table, altered: Table, session: CommandSession) -> Table:
     return altered
 
 
-def alter_partition(command: AlterPartition, session: CommandSession) -> CommandResult:
+def alter_partition(command: AlterPartition, session: EngineSession) -> CommandResult:
     """All Hive partitions with the values; what is in an old folder stays there."""
     table = command.table
     location = None if command.location is None else managed_folder(command.location, table.kind, session)
@@ -79,12 +79,12 @@ def alter_partition(command: AlterPartition, session: CommandSession) -> Command
     return NOTHING
 
 
-def _partition_storage(command: AlterPartition, old: StorageFormat, session: CommandSession) -> StorageFormat:
+def _partition_storage(command: AlterPartition, old: StorageFormat, session: EngineSession) -> StorageFormat:
     storage = with_serde_properties(command.storage or old, command.serde_properties)
     return with_default_serde(storage, session.conf.value(RCFILE_SERDE))
 
 
-def touch_table(command: TouchTable, session: CommandSession) -> CommandResult:
+def touch_table(command: TouchTable, session: EngineSession) -> CommandResult:
     if command.partition is not None:
         found = matching_spec(command.table, session.catalog.partitions(command.table), command.partition)
         if not found:

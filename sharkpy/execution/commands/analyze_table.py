@@ -9,7 +9,8 @@ from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_statistics import ColumnStatistics, TableStatistics
 from sharkpy.execution.commands.partition_spec import by_values, matching_spec, no_such_partition
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.execution.tables.analyzed import content_of, mark_of
 from sharkpy.execution.tables.table_files import table_files
 from sharkpy.plan.commands import AnalyzeTable
@@ -19,7 +20,7 @@ from sharkpy.sql.statements.bind_analyze import FIGURES
 Row = tuple[object, ...]
 
 
-def analyze_table(command: AnalyzeTable, session: CommandSession) -> CommandResult:
+def analyze_table(command: AnalyzeTable, session: EngineSession) -> CommandResult:
     """What is written meanwhile makes the figures those of older files: they do not hold then, and are not used.
 
     A table that is in memory alone has its figures with its blocks, and needs no others.
@@ -39,7 +40,7 @@ def analyze_table(command: AnalyzeTable, session: CommandSession) -> CommandResu
     return NOTHING
 
 
-def _of_partitions(command: AnalyzeTable, session: CommandSession) -> dict[str, TableStatistics]:
+def _of_partitions(command: AnalyzeTable, session: EngineSession) -> dict[str, TableStatistics]:
     table = command.table
     given = tuple((name, value) for name, value in command.partition if value is not None)
     partitions = matching_spec(table, session.catalog.partitions(table), given)
@@ -55,10 +56,10 @@ def _of_partitions(command: AnalyzeTable, session: CommandSession) -> dict[str, 
     return found
 
 
-def _rows(command: AnalyzeTable, session: CommandSession) -> list[Row]:
+def _rows(command: AnalyzeTable, session: EngineSession) -> list[Row]:
     if command.query is None:
         return []
-    batches = session.batches(command.query)
+    batches = query_rows(session, command.query)
     return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
 
 

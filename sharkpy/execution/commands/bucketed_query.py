@@ -5,17 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sharkpy.catalog.model import BucketSpec
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.plan_query import plan_query
+from sharkpy.execution.tables.snapshot import QuerySnapshot
+from sharkpy.optimizer.replan.choose_buckets import choose_table_buckets
+from sharkpy.physical.estimate import estimated_bytes
 from sharkpy.plan.expr import SortKey
 from sharkpy.plan.logical import Distribute, LogicalPlan, Sort
 from sharkpy.values.types import Schema
 
 
-def chosen_buckets(spec: BucketSpec | None, query: LogicalPlan | None, session: CommandSession) -> BucketSpec | None:
+def chosen_buckets(
+    spec: BucketSpec | None, query: LogicalPlan | None, session: EngineSession, snapshot: QuerySnapshot
+) -> BucketSpec | None:
     """`spec` with a number of buckets: where the statement has none, one for the rows of its query."""
     if spec is None or spec.num_buckets or query is None:
         return spec
-    return replace(spec, num_buckets=session.table_buckets(query))
+    estimate = estimated_bytes(plan_query(session, query, snapshot))
+    return replace(spec, num_buckets=choose_table_buckets(session.engine.parallelism, estimate))
 
 
 def bucketed_query(query: LogicalPlan, schema: Schema, spec: BucketSpec | None) -> LogicalPlan:

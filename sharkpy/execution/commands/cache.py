@@ -7,19 +7,19 @@ import dataclasses
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.model import CacheMode
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import CACHE_PROPERTY
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CacheTable, ClearCache, UncacheTable
 
 
-def cache_table(command: CacheTable, session: CommandSession) -> CommandResult:
+def cache_table(command: CacheTable, session: EngineSession) -> CommandResult:
     if command.table.is_view:
         raise UnsupportedError(f'CACHE TABLE of view "{command.table.name}"')
     session.table_cache.cache(command.table, lazy=command.lazy)
     return NOTHING
 
 
-def uncache_table(command: UncacheTable, session: CommandSession) -> CommandResult:
+def uncache_table(command: UncacheTable, session: EngineSession) -> CommandResult:
     """A table cached by its property loses that. One that is blocks alone stays until it is dropped."""
     if command.table is None:
         return NOTHING
@@ -33,6 +33,6 @@ def uncache_table(command: UncacheTable, session: CommandSession) -> CommandResu
     return NOTHING
 
 
-def clear_cache(_: ClearCache, session: CommandSession) -> CommandResult:
+def clear_cache(_: ClearCache, session: EngineSession) -> CommandResult:
     session.table_cache.clear()
     return NOTHING

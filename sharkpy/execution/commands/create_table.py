@@ -13,7 +13,6 @@ from sharkpy.catalog.store import TEMPORARY_KINDS, new_table_id
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.partition_insert import write_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
     check_properties,
@@ -31,6 +30,9 @@ from sharkpy.execution.commands.writes.publish import publish
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.write_plan import write_blocks, write_files
+from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.physical.stage import BlockSink, FileSink
 from sharkpy.plan.commands import CreateTable
@@ -40,7 +42,7 @@ from sharkpy.sources.failures import io_error
 from sharkpy.values.types import Schema
 
 
-def create_table(command: CreateTable, session: CommandSession) -> CommandResult:
+def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     """All or nothing: the catalog knows the table exactly when its data is in place.
 
     One that is replaced is there, whole, until the new one is; that lies beside it.
@@ -50,25 +52,26 @@ def create_table(command: CreateTable, session: CommandSession) -> CommandResult
         if command.if_not_exists:
             return NOTHING
         raise TableExistsError(f'table "{command.name}" already exists')
-    table = _table(command, session, old)
+    table = _table(command, session, snapshot, old)
     try:
         if command.query is None:
             session.catalog.create_table(table, publish=lambda: _make_folder(table), replace=command.or_replace)
         elif table.is_partitioned:
-            _create_partitioned(table, stored_query(command.query, table.schema), session, command.or_replace)
+            _create_partitioned(table, stored_query(command.query, table.schema), session, snapshot, command.or_replace)
         elif table.location is None:
-            _create_in_memory(table, _rows(command.query, table), session, command.or_replace)
+            _create_in_memory(table, _rows(command.query, table), session, snapshot, command.or_replace)
         else:
-            _create_from_query(table, _rows(command.query, table), session, command.or_replace)
+            _create_from_query(table, _rows(command.query, table), session, snapshot, command.or_replace)
     except TableExistsError:
         if not command.if_not_exists:
             raise
+    snapshot.release()
     if old is not None:
         release_dropped(old, session.catalog, session.table_cache)
     return NOTHING
 
 
-def _known(command: CreateTable, session: CommandSession) -> Table | None:
+def _known(command: CreateTable, session: EngineSession) -> Table | None:
     """Who has the name. A temporary table may take that of a permanent one, which it then shadows."""
     found = session.catalog.find_table(command.database, command.name)
     if found is None or command.kind is not TableKind.TEMPORARY:
@@ -76,7 +79,7 @@ def _known(command: CreateTable, session: CommandSession) -> Table | None:
     return found if found.kind in TEMPORARY_KINDS else None
 
 
-def _table(command: CreateTable, session: CommandSession, old: Table | None) -> Table:
+def _table(command: CreateTable, session: EngineSession, snapshot: QuerySnapshot, old: Table | None) -> Table:
     properties = with_cache_property(command.name, command.properties, session.conf)
     check_properties(properties)
     storage = storage_format(command.storage, properties, session.conf, is_from_query=command.query is not None)
@@ -117,7 +120,7 @@ def _table(command: CreateTable, session: CommandSession, old: Table | None) -> 
         properties,
         command.comment,
         partition_columns=command.partition_columns,
-        buckets=chosen_buckets(command.buckets, command.query, session),
+        buckets=chosen_buckets(command.buckets, command.query, session, snapshot),
         owner=user_name(session.conf),
         skew=command.skew,
         constraints=command.constraints,
@@ -139,9 +142,11 @@ def _make_folder(table: Table) -> None:
         raise io_error(error, table.location) from None
 
 
-def _create_in_memory(table: Table, query: LogicalPlan, session: CommandSession, replace: bool) -> None:
+def _create_in_memory(
+    table: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot, replace: bool
+) -> None:
     sink = BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None, bucketing(table.buckets, table.schema))
-    blocks = session.write_blocks(query, sink)
+    blocks = write_blocks(session, query, sink, snapshot)
     try:
         session.table_cache.put(table, blocks)
         session.catalog.create_table(table, replace=replace)
@@ -150,14 +155,16 @@ def _create_in_memory(table: Table, query: LogicalPlan, session: CommandSession,
         raise
 
 
-def _create_partitioned(table: Table, query: LogicalPlan, session: CommandSession, replace: bool) -> None:
+def _create_partitioned(
+    table: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot, replace: bool
+) -> None:
     """As `_create_from_query`; each Hive partition has a folder of its own."""
     location = table.location or ""
     was_there = Path(location).is_dir()
     staging = new_staging(location, session, is_new=not was_there)
     try:
         spec = tuple((name, None) for name in table.partition_columns)
-        names = write_partitions(table, query, spec, staging, session)
+        names = write_partitions(table, query, spec, staging, session, snapshot)
         write = TablePartitions(table, staging, names, True, session)
         created = session.catalog.create_table(
             table, publish=lambda: publish([write], session.catalog), replace=replace
@@ -171,7 +178,9 @@ def _create_partitioned(table: Table, query: LogicalPlan, session: CommandSessio
     load_new_blocks(created, session)
 
 
-def _create_from_query(table: Table, query: LogicalPlan, session: CommandSession, replace: bool) -> None:
+def _create_from_query(
+    table: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot, replace: bool
+) -> None:
     """Files left at the place by others are hidden by the new base."""
     location = table.location or ""
     was_there = Path(location).is_dir()
@@ -187,7 +196,7 @@ def _create_from_query(table: Table, query: LogicalPlan, session: CommandSession
     try:
         buckets = bucketing(table.buckets, table.schema)
         sink = FileSink(table.schema, table.storage.name, table.storage.properties, staging, buckets=buckets)
-        session.write_files(query, sink)
+        write_files(session, query, sink, snapshot)
         created = session.catalog.create_table(
             table,
             publish=put_in_place,

@@ -6,12 +6,12 @@ from sharkpy.base.errors import SourceError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_statistics import TableStatistics
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.analyzed import all_partitions_statistics, content_of, table_statistics
 from sharkpy.execution.tables.table_files import table_files
 
 
-def current_statistics(table: Table, one: HivePartition | None, session: CommandSession) -> TableStatistics | None:
+def current_statistics(table: Table, one: HivePartition | None, session: EngineSession) -> TableStatistics | None:
     """Of the table, or of one of its Hive partitions."""
     if table.is_view or table.location is None:
         return None

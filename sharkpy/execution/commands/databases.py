@@ -7,12 +7,12 @@ import dataclasses
 from sharkpy.base.settings import user_name
 from sharkpy.catalog.names import DEFAULT_DATABASE
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AlterDatabase, CreateDatabase, DropDatabase, UseDatabase
 from sharkpy.sources.layout import local_path
 
 
-def create_database(command: CreateDatabase, session: CommandSession) -> CommandResult:
+def create_database(command: CreateDatabase, session: EngineSession) -> CommandResult:
     location = None
     if command.location is not None:
         session.restrictions.check_path(command.location)
@@ -28,7 +28,7 @@ def create_database(command: CreateDatabase, session: CommandSession) -> Command
     return NOTHING
 
 
-def alter_database(command: AlterDatabase, session: CommandSession) -> CommandResult:
+def alter_database(command: AlterDatabase, session: EngineSession) -> CommandResult:
     """Tables that are there stay where they are."""
     altered = command.altered
     if altered.location != command.database.location:
@@ -38,7 +38,7 @@ def alter_database(command: AlterDatabase, session: CommandSession) -> CommandRe
     return NOTHING
 
 
-def drop_database(command: DropDatabase, session: CommandSession) -> CommandResult:
+def drop_database(command: DropDatabase, session: EngineSession) -> CommandResult:
     """A session whose current database is dropped goes on in the default one."""
     dropped = session.catalog.drop_database(command.name, if_exists=command.if_exists, cascade=command.cascade)
     for table in dropped:
@@ -49,6 +49,6 @@ def drop_database(command: DropDatabase, session: CommandSession) -> CommandResu
     return NOTHING
 
 
-def use_database(command: UseDatabase, session: CommandSession) -> CommandResult:
+def use_database(command: UseDatabase, session: EngineSession) -> CommandResult:
     session.current_database = session.catalog.database(command.name).name
     return NOTHING

@@ -18,15 +18,15 @@ from sharkpy.execution.commands.describe_details import (
 )
 from sharkpy.execution.commands.partition_spec import the_partition
 from sharkpy.execution.commands.result import CommandResult, text_rows
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.table_facts import file_statistics, memory_statistics, table_facts
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import DescribeDatabase, DescribeQuery, DescribeTable
 from sharkpy.values.types import Schema
 
 _COLUMNS = ("col_name", "data_type", "comment")
 
 
-def describe_table(command: DescribeTable, session: CommandSession) -> CommandResult:
+def describe_table(command: DescribeTable, session: EngineSession) -> CommandResult:
     table = command.table
     one = None
     if command.partition is not None:
@@ -46,7 +46,7 @@ def describe_table(command: DescribeTable, session: CommandSession) -> CommandRe
     return text_rows(_COLUMNS, rows)
 
 
-def describe_query(command: DescribeQuery, _: CommandSession) -> CommandResult:
+def describe_query(command: DescribeQuery, _: EngineSession) -> CommandResult:
     return text_rows(_COLUMNS, [(column.name, str(column.dtype), None) for column in command.query.output])
 
 
@@ -58,7 +58,7 @@ def _partition_fields(table: Table) -> Iterator[Row]:
         yield from _fields(table.partition_schema)
 
 
-def _memory_rows(table: Table, one: HivePartition | None, session: CommandSession) -> Iterator[Row]:
+def _memory_rows(table: Table, one: HivePartition | None, session: EngineSession) -> Iterator[Row]:
     """What of a cached partitioned table is in memory, and by which policy."""
     if not table.is_partitioned or not session.table_cache.is_cached(table):
         return
@@ -75,7 +75,7 @@ def _memory_rows(table: Table, one: HivePartition | None, session: CommandSessio
         yield "", name, f"{size} bytes"
 
 
-def _facts(table: Table, session: CommandSession) -> Iterator[Row]:
+def _facts(table: Table, session: EngineSession) -> Iterator[Row]:
     """A row a fact, for dbt and Spark's clients; Hive's one row with all of them behind it."""
     yield "# Detailed Table Information", None, None
     statistics = memory_statistics(table, session.table_cache) or file_statistics(table, session)
@@ -93,7 +93,7 @@ def _fields(schema: Schema) -> Iterator[Row]:
         yield field.name, str(field.dtype), field.comment or ""
 
 
-def describe_database(command: DescribeDatabase, session: CommandSession) -> CommandResult:
+def describe_database(command: DescribeDatabase, session: EngineSession) -> CommandResult:
     database = session.catalog.database(command.name)
     names = ("db_name", "comment", "location", "owner_name", "owner_type", "parameters")
     pairs = ", ".join(f"{key}={value}" for key, value in sorted(database.properties))

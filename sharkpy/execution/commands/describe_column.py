@@ -8,7 +8,7 @@ from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.table_statistics import ColumnStatistics
 from sharkpy.execution.commands.current_statistics import current_statistics
 from sharkpy.execution.commands.describe_details import Row
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import DescribeTable
 from sharkpy.sql.statements.bind_describe import type_at
 from sharkpy.values.types import DataType, StructType
@@ -16,7 +16,7 @@ from sharkpy.values.types import DataType, StructType
 _DESERIALIZED = "from deserializer"
 
 
-def column_rows(command: DescribeTable, one: HivePartition | None, session: CommandSession) -> Iterator[Row]:
+def column_rows(command: DescribeTable, one: HivePartition | None, session: EngineSession) -> Iterator[Row]:
     """A row for the column; for a part that is a struct, a row a field."""
     name, *rest = command.column
     field = command.table.schema[name]

@@ -9,14 +9,14 @@ from sharkpy.catalog.hive_partition import DEFAULT_VALUE, HivePartition, partiti
 from sharkpy.catalog.model import BucketSpec, Constraint, StorageFormat, Table
 from sharkpy.catalog.table_statistics import TableStatistics
 from sharkpy.execution.commands.current_statistics import current_statistics
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.table_facts import shown_properties, time_text
+from sharkpy.execution.engine_session import EngineSession
 
 Row = tuple[str | None, str | None, str | None]
 BLANK: Row = ("", None, None)
 
 
-def table_details(table: Table, session: CommandSession) -> Iterator[Row]:
+def table_details(table: Table, session: EngineSession) -> Iterator[Row]:
     yield "# Detailed Table Information", None, None
     yield "Database:", table.database, None
     yield "OwnerType:", "USER", None
@@ -136,7 +136,7 @@ def table_summary(table: Table) -> str:
     )
 
 
-def partition_details(table: Table, one: HivePartition, session: CommandSession) -> Iterator[Row]:
+def partition_details(table: Table, one: HivePartition, session: EngineSession) -> Iterator[Row]:
     yield "# Detailed Partition Information", None, None
     yield "Partition Value:", values_text(table, one), None
     yield "Database:", table.database, None

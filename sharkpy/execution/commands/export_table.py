@@ -17,13 +17,13 @@ from sharkpy.catalog.serialize import table_from_json, table_to_json
 from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import managed_folder
 from sharkpy.execution.commands.writes.directory import Directory
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.staging import new_staging, table_staging, while_known
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.table_files import table_files
 from sharkpy.plan.commands import ExportTable, ImportTable
 from sharkpy.sources import layout
@@ -35,7 +35,7 @@ DATA = "data"
 _EXISTS = "42710"
 
 
-def export_table(command: ExportTable, session: CommandSession) -> CommandResult:
+def export_table(command: ExportTable, session: EngineSession) -> CommandResult:
     """The table as it is now, in a folder that was empty or not there."""
     table = command.table
     if table.location is None:
@@ -57,7 +57,7 @@ def export_table(command: ExportTable, session: CommandSession) -> CommandResult
     return NOTHING
 
 
-def _chosen(command: ExportTable, session: CommandSession) -> list[HivePartition]:
+def _chosen(command: ExportTable, session: EngineSession) -> list[HivePartition]:
     chosen = list(session.catalog.partitions(command.table))
     if command.partition:
         chosen = matching_spec(command.table, chosen, command.partition)
@@ -82,7 +82,7 @@ class _Export:
         return [file.path for file in layout.list_data_files(str(place))] if place.is_dir() else []
 
 
-def import_table(command: ImportTable, session: CommandSession) -> CommandResult:
+def import_table(command: ImportTable, session: EngineSession) -> CommandResult:
     """A new table, or rows for one with the same columns that has none, or has other Hive partitions. All or nothing.
 
     An external table without LOCATION has its data where it was exported to.
@@ -138,7 +138,7 @@ def _checked(name: str, table: Table) -> str:
     return name
 
 
-def _new_table(export: _Export, command: ImportTable, session: CommandSession) -> Table:
+def _new_table(export: _Export, command: ImportTable, session: EngineSession) -> Table:
     kind = TableKind.EXTERNAL if command.is_external else TableKind.MANAGED
     if command.location is not None:
         location = managed_folder(command.location, kind, session)
@@ -151,7 +151,7 @@ def _new_table(export: _Export, command: ImportTable, session: CommandSession) -
     return dataclasses.replace(export.table, kind=kind, location=location, created_at=0.0)
 
 
-def _import_new(export: _Export, table: Table, command: ImportTable, session: CommandSession) -> None:
+def _import_new(export: _Export, table: Table, command: ImportTable, session: EngineSession) -> None:
     if command.is_external and command.location is None:
         with session.catalog.transaction():
             created = session.catalog.create_table(table)
@@ -166,7 +166,7 @@ def _import_new(export: _Export, table: Table, command: ImportTable, session: Co
         session.catalog.create_table(table, publish=lambda: publish([write], session.catalog))
 
 
-def _staged(export: _Export, table: Table, staging: str, session: CommandSession) -> StagedWrite:
+def _staged(export: _Export, table: Table, staging: str, session: EngineSession) -> StagedWrite:
     """The exported files in `staging`, which is not made anew where it went away with the table."""
     write: StagedWrite
     if table.is_partitioned:
@@ -201,7 +201,7 @@ def _check_same(old: Table, export: _Export, command: ImportTable) -> None:
 
 
 @contextmanager
-def _reading(table: Table, session: CommandSession) -> Iterator[None]:
+def _reading(table: Table, session: EngineSession) -> Iterator[None]:
     readers, location = session.catalog.readers, table.location or ""
     readers.enter(location)
     try:

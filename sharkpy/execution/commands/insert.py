@@ -11,7 +11,6 @@ from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.execution.commands.bucketed_query import bucketed_query
 from sharkpy.execution.commands.partition_insert import has_partition, stage_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.shared_source import shared_source
 from sharkpy.execution.commands.storage import check_storage, storage_format, stored_query, stored_schema
 from sharkpy.execution.commands.writes.directory import Directory
@@ -19,6 +18,8 @@ from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, p
 from sharkpy.execution.commands.writes.staging import while_known
 from sharkpy.execution.commands.writes.table_blocks import TableBlocks
 from sharkpy.execution.commands.writes.table_files import TableFiles
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.write_plan import write_blocks, write_files
 from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.physical.stage import BlockSink, FileSink
 from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert
@@ -29,24 +30,21 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 
-def insert(command: Insert | InsertDirectory, session: CommandSession) -> CommandResult:
+def insert(command: Insert | InsertDirectory, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     """Files are written aside and become data by one rename, after the query has read all it needs."""
-    _insert_all([command], session, None)
+    _insert_all([command], session, snapshot)
     return NOTHING
 
 
-def multi_insert(command: MultiInsert, session: CommandSession) -> CommandResult:
+def multi_insert(command: MultiInsert, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     """All queries read one snapshot; all targets are put in place together, or none."""
-    snapshot = session.snapshot()
     queries = [one.query for one in command.inserts]
     with shared_source(command.source, queries, session, snapshot) as resolved:
         _insert_all([replace(one, query=resolved(one.query)) for one in command.inserts], session, snapshot)
     return NOTHING
 
 
-def _insert_all(
-    commands: Sequence[Insert | InsertDirectory], session: CommandSession, snapshot: QuerySnapshot | None
-) -> None:
+def _insert_all(commands: Sequence[Insert | InsertDirectory], session: EngineSession, snapshot: QuerySnapshot) -> None:
     writes: list[StagedWrite] = []
     with discarding(writes):
         for command in commands:
@@ -54,12 +52,11 @@ def _insert_all(
                 _stage_directory(command, session, snapshot, writes)
             else:
                 stage(command, session, snapshot, writes)
-        if snapshot is not None:
-            snapshot.release()
+        snapshot.release()
         publish(writes, session.catalog)
 
 
-def stage(command: Insert, session: CommandSession, snapshot: QuerySnapshot | None, writes: list[StagedWrite]) -> None:
+def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]) -> None:
     """The rows written aside; `writes` has the target as soon as there is something to discard."""
     table = command.table
     if table.is_view:
@@ -74,18 +71,18 @@ def stage(command: Insert, session: CommandSession, snapshot: QuerySnapshot | No
     query, buckets = bucketed_query(command.query, table.schema, table.buckets), bucketing(table.buckets, table.schema)
     if table.location is None:
         sink = BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None, buckets)
-        writes.append(TableBlocks(table, command.overwrite, session, session.write_blocks(query, sink, snapshot)))
+        writes.append(TableBlocks(table, command.overwrite, session, write_blocks(session, query, sink, snapshot)))
         return
     write = TableFiles.begin(table, command.overwrite, session)
     writes.append(write)
     storage = table.storage
     files = FileSink(table.schema, storage.name, storage.properties, write.staging, buckets=buckets)
     with while_known(table, session):
-        session.write_files(query, files, snapshot)
+        write_files(session, query, files, snapshot)
 
 
 def _stage_directory(
-    command: InsertDirectory, session: CommandSession, snapshot: QuerySnapshot | None, writes: list[StagedWrite]
+    command: InsertDirectory, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]
 ) -> None:
     query, storage = command.query, storage_format(command.storage, (), session.conf)
     schema = stored_schema(_distinct_names(query))
@@ -93,7 +90,7 @@ def _stage_directory(
     write = Directory.begin(command.path, session)
     writes.append(write)
     sink = FileSink(schema, storage.name, storage.properties, write.staging)
-    session.write_files(stored_query(query, schema), sink, snapshot)
+    write_files(session, stored_query(query, schema), sink, snapshot)
 
 
 def _distinct_names(query: LogicalPlan) -> Schema:

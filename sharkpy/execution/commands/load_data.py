@@ -13,11 +13,12 @@ from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.insert import insert
 from sharkpy.execution.commands.partition_spec import spec_name
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles, table_folder
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.plan.commands import Insert, LoadData
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Scan
@@ -26,7 +27,7 @@ from sharkpy.sources.failures import io_error
 from sharkpy.values.types import Schema
 
 
-def load_data(command: LoadData, session: CommandSession) -> CommandResult:
+def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     """The files that a path names, or their rows, and what is not LOCAL is gone from there afterwards."""
     table = command.table
     if table.is_view or table.location is None:
@@ -35,14 +36,16 @@ def load_data(command: LoadData, session: CommandSession) -> CommandResult:
     sources = source_files(command.path)
     for path in sources:
         session.restrictions.check_path(path)
-    load = _insert_rows if command.is_insert else _take_files
-    load(command, sources, session)
+    if command.is_insert:
+        _insert_rows(command, sources, session, snapshot)
+    else:
+        _take_files(command, sources, session)
     if not command.is_local:
         _remove(sources)
     return NOTHING
 
 
-def _insert_rows(command: LoadData, sources: Sequence[str], session: CommandSession) -> None:
+def _insert_rows(command: LoadData, sources: Sequence[str], session: EngineSession, snapshot: QuerySnapshot) -> None:
     """The files are those of a table for this statement: its last columns are the partition columns without a value."""
     table = command.table
     given = {name for name, value in command.partition if value is not None}
@@ -54,14 +57,15 @@ def _insert_rows(command: LoadData, sources: Sequence[str], session: CommandSess
         kind, storage = TableKind.EXTERNAL, command.storage or table.storage
         files = Table(new_table_id(), table.database, "loaded", kind, schema, storage, folder)
         columns = tuple(ColumnRef(number, field.name, field.dtype) for number, field in enumerate(schema, start=1))
-        insert(Insert(table, Scan(files, columns, schema.names), command.overwrite, command.partition), session)
+        rows = Scan(files, columns, schema.names)
+        insert(Insert(table, rows, command.overwrite, command.partition), session, snapshot)
     except OSError as error:
         raise io_error(error, command.path) from None
     finally:
         discard_staging(folder, session)
 
 
-def _take_files(command: LoadData, sources: Sequence[str], session: CommandSession) -> None:
+def _take_files(command: LoadData, sources: Sequence[str], session: EngineSession) -> None:
     """LOCAL copies files, else they move: linked or copied aside, put in place by one rename, then unlinked."""
     table = command.table
     partition = spec_name(table, command.partition, session)

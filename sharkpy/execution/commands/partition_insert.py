@@ -11,11 +11,12 @@ from sharkpy.base.settings import MAX_DYNAMIC_PARTITIONS, MAX_TASK_PARTITIONS
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.partition_spec import matching_spec, spec_name
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import stored_query
 from sharkpy.execution.commands.writes.publish import StagedWrite
 from sharkpy.execution.commands.writes.staging import table_staging, while_known
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.execution.tasks.partitioned_files import too_many_partitions
 from sharkpy.physical.stage import FileSink
 from sharkpy.plan.commands import Insert, PartitionSpec
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 
-def has_partition(command: Insert, session: CommandSession) -> bool:
+def has_partition(command: Insert, session: EngineSession) -> bool:
     """Whether the Hive partition that all values are given of is registered."""
     return bool(matching_spec(command.table, list(session.catalog.partitions(command.table)), command.partition))
 
 
 def stage_partitions(
-    command: Insert, session: CommandSession, snapshot: QuerySnapshot | None, writes: list[StagedWrite]
+    command: Insert, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]
 ) -> None:
     """A Hive partition with all values given is written even where the query has no rows; others where it has some."""
     table = command.table
@@ -43,7 +44,7 @@ def stage_partitions(
     writes.append(write)
     known = () if command.overwrite else session.catalog.partitions(table)
     with while_known(table, session):
-        write.names = write_partitions(table, command.query, command.partition, staging, session, known, snapshot)
+        write.names = write_partitions(table, command.query, command.partition, staging, session, snapshot, known)
 
 
 def write_partitions(
@@ -51,9 +52,9 @@ def write_partitions(
     query: LogicalPlan,
     spec: PartitionSpec,
     staging: str,
-    session: CommandSession,
+    session: EngineSession,
+    snapshot: QuerySnapshot,
     known: Sequence[HivePartition] = (),
-    snapshot: QuerySnapshot | None = None,
 ) -> list[str]:
     """Files below `staging`, in folders named after their Hive partitions; the names of these.
 
@@ -77,7 +78,7 @@ def write_partitions(
         max_partitions=session.conf.value(MAX_TASK_PARTITIONS),
         forms=forms,
     )
-    files = session.write_files(_by_folder(query, table, len(dynamic)), sink, snapshot)
+    files = write_files(session, _by_folder(query, table, len(dynamic)), sink, snapshot)
     if not dynamic:
         return [static]
     names = sorted({str(Path(path).parent.relative_to(staging)) for path, _, _ in files})

@@ -9,7 +9,8 @@ from typing import Any
 from sharkpy.base.errors import BindError, TypeMismatchError
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, HivePartition, partition_name
 from sharkpy.catalog.model import Table
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.plan.commands import PartitionFilter, PartitionSpec
 from sharkpy.plan.expr import Alias, Cast, string_literal
 from sharkpy.plan.logical import Project, Values
@@ -27,7 +28,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def spec_name(table: Table, spec: PartitionSpec, session: CommandSession) -> str:
+def spec_name(table: Table, spec: PartitionSpec, session: EngineSession) -> str:
     """The name of the Hive partition, or the start of the names, that the values of `spec` make.
 
     TypeMismatchError 22018 for a value that its column's type does not have.
@@ -37,7 +38,7 @@ def spec_name(table: Table, spec: PartitionSpec, session: CommandSession) -> str
     return partition_name(columns, texts)
 
 
-def _normal(column: str, text: str, dtype: DataType, session: CommandSession) -> str | None:
+def _normal(column: str, text: str, dtype: DataType, session: EngineSession) -> str | None:
     """The text that the engine gives the value `text` of a column: '01' is 1 in an INT column."""
     if text == DEFAULT_VALUE or dtype == STRING:
         return text
@@ -46,7 +47,7 @@ def _normal(column: str, text: str, dtype: DataType, session: CommandSession) ->
         return str(value)
     cast = Cast(Cast(string_literal(text), dtype), STRING)
     plan = Project(Values((), ((),)), (Alias(cast, 1, column),))
-    rows = [row for batch in session.batches(plan) for row in batch.column(0).to_pylist()]
+    rows = [row for batch in query_rows(session, plan) for row in batch.column(0).to_pylist()]
     return None if not rows or rows[0] is None else str(rows[0])
 
 

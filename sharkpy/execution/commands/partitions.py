@@ -17,9 +17,9 @@ from sharkpy.execution.commands.partition_spec import (
     the_partition,
 )
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import managed_folder
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import (
     AddPartitions,
     DropPartitions,
@@ -31,7 +31,7 @@ from sharkpy.sources.failures import io_error
 _EXISTS = "42710"
 
 
-def add_partitions(command: AddPartitions, session: CommandSession) -> CommandResult:
+def add_partitions(command: AddPartitions, session: EngineSession) -> CommandResult:
     """All of them or none; what lies in their folders already are their rows. Those of views are names alone."""
     table = command.table
     named = [(spec, spec_name(table, spec, session)) for spec, _ in command.partitions]
@@ -53,13 +53,13 @@ def add_partitions(command: AddPartitions, session: CommandSession) -> CommandRe
     return NOTHING
 
 
-def _folder(table: Table, place: str, session: CommandSession) -> str:
+def _folder(table: Table, place: str, session: EngineSession) -> str:
     """A LOCATION that is a plain relative path is one below the table's folder, as in Hive."""
     is_relative = ":" not in place and not Path(place).expanduser().is_absolute()
     return managed_folder(str(Path(table.location or "", place)) if is_relative else place, table.kind, session)
 
 
-def drop_partitions(command: DropPartitions, session: CommandSession) -> CommandResult:
+def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandResult:
     """The data of a managed table's goes too. Each PARTITION (…) has to take one, unless IF EXISTS."""
     table = command.table
     with session.catalog.partition_changes(table) as changes:
@@ -76,7 +76,7 @@ def drop_partitions(command: DropPartitions, session: CommandSession) -> Command
     return NOTHING
 
 
-def rename_partition(command: RenamePartition, session: CommandSession) -> CommandResult:
+def rename_partition(command: RenamePartition, session: EngineSession) -> CommandResult:
     """A folder that is named after its Hive partition in a managed table is renamed with it, others stay."""
     table = command.table
     name = spec_name(table, command.new, session)
@@ -107,7 +107,7 @@ def _move(folder: str, target: str) -> None:
         raise io_error(error, target) from None
 
 
-def exchange_partition(command: ExchangePartition, session: CommandSession) -> CommandResult:
+def exchange_partition(command: ExchangePartition, session: EngineSession) -> CommandResult:
     """All of the source's Hive partitions with the values, their data with them; the table may have none of these."""
     table, source = command.table, command.source
     moved: list[tuple[str, str]] = []

@@ -10,8 +10,8 @@ from sharkpy.catalog.hive_partition import DEFAULT_VALUE, partition_name, unesca
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.execution.commands.result import CommandResult, text_rows
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import RepairTable
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.partition_values import single_value
@@ -19,7 +19,7 @@ from sharkpy.sources.partition_values import single_value
 Values = tuple[str, ...]
 
 
-def repair_table(command: RepairTable, session: CommandSession) -> CommandResult:
+def repair_table(command: RepairTable, session: EngineSession) -> CommandResult:
     """A line for each folder and Hive partition that was not in line, as Hive writes them.
 
     A folder whose name is no value of the partition column's type is left alone, and told.

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.execution.commands.result import CommandResult, done, text_rows
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AddResources, DeleteResources, ListResources
 from sharkpy.sources.layout import local_path
 
 
-def add_resources(command: AddResources, session: CommandSession) -> CommandResult:
+def add_resources(command: AddResources, session: EngineSession) -> CommandResult:
     found = [resource_path(path, session) for path in command.paths]
     if command.kind == "JAR":
         session.restrictions.check_code("ADD JAR")
@@ -20,13 +20,13 @@ def add_resources(command: AddResources, session: CommandSession) -> CommandResu
     return done()
 
 
-def list_resources(command: ListResources, session: CommandSession) -> CommandResult:
+def list_resources(command: ListResources, session: EngineSession) -> CommandResult:
     known = session.catalog.resources.paths(command.kind)
     wanted = {str(Path(local_path(path)).absolute()) for path in command.paths}
     return text_rows(("resource",), [(path,) for path in known if not wanted or path in wanted])
 
 
-def delete_resources(command: DeleteResources, session: CommandSession) -> CommandResult:
+def delete_resources(command: DeleteResources, session: EngineSession) -> CommandResult:
     for path in command.paths:
         session.catalog.resources.remove(command.kind, str(Path(local_path(path)).absolute()))
     if not command.paths:
@@ -34,7 +34,7 @@ def delete_resources(command: DeleteResources, session: CommandSession) -> Comma
     return done()
 
 
-def resource_path(path: str, session: CommandSession) -> str:
+def resource_path(path: str, session: EngineSession) -> str:
     """The absolute path of a file that is there, and that the session may read."""
     if path.split(":", 1)[0] in ("ivy", "http", "https", "hdfs", "s3", "s3a"):
         raise UnsupportedError(f'"{path}" is not a local file', hint="download it first")

@@ -10,12 +10,14 @@ from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.insert import stage
 from sharkpy.execution.commands.partition_insert import write_partitions
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.shared_source import Resolve, shared_source
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.staging import table_staging, while_known
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.commands.writes.unchanged import Unchanged
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.run_plan import query_rows
+from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.plan.commands import ChangeRows, Insert
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, conjunction, disjunction, string_literal
 from sharkpy.plan.logical import Filter, LogicalPlan
@@ -28,14 +30,15 @@ _MOST_NAMED = 500
 _SEVERAL_ROWS = "21000"
 
 
-def change_rows(command: ChangeRows, session: CommandSession) -> CommandResult:
+def change_rows(command: ChangeRows, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     """Again from the start where others have written the table meanwhile: no row of theirs is lost."""
     for attempt in range(_ATTEMPTS):
         try:
-            _change(command, session)
+            _change(command, session, snapshot)
         except TableChangedError:
             if attempt == _ATTEMPTS - 1:
                 raise
+            snapshot.renew()
         except ExecutionError as error:
             if command.source is not None and error.sqlstate == _SEVERAL_ROWS:
                 message = f"several rows of the source match one row of {command.table.qualified_name}"
@@ -46,14 +49,13 @@ def change_rows(command: ChangeRows, session: CommandSession) -> CommandResult:
     return NOTHING
 
 
-def _change(command: ChangeRows, session: CommandSession) -> None:
+def _change(command: ChangeRows, session: EngineSession, snapshot: QuerySnapshot) -> None:
     table = command.table
     writes: list[StagedWrite] = [Unchanged.now(table, session)]
-    snapshot = session.snapshot()
     queries = [query for query in (command.rows, command.changed, command.added) if query is not None]
     with shared_source(command.source, queries, session, snapshot) as resolved, discarding(writes):
         if command.rows is not None and command.changed is not None:
-            _stage_partitions(command.rows, command.changed, resolved, table, session, writes)
+            _stage_partitions(command.rows, command.changed, resolved, table, session, snapshot, writes)
         elif command.rows is not None:
             stage(Insert(table, resolved(command.rows), overwrite=True), session, snapshot, writes)
         if command.added is not None:
@@ -69,14 +71,15 @@ def _stage_partitions(
     changed: LogicalPlan,
     resolved: Resolve,
     table: Table,
-    session: CommandSession,
+    session: EngineSession,
+    snapshot: QuerySnapshot,
     writes: list[StagedWrite],
 ) -> None:
     """The Hive partitions with changed rows, each with the rows that it has afterwards, be they none."""
     columns = table.partition_columns
     found = [
         tuple(row[name] for name in columns)
-        for batch in session.batches(resolved(changed))
+        for batch in query_rows(session, resolved(changed), snapshot)
         for row in batch.rename_columns(list(columns)).to_pylist()
     ]
     if not found:
@@ -89,7 +92,7 @@ def _stage_partitions(
     if is_changed is not None:
         query = Filter(query, is_changed)
     with while_known(table, session):
-        write_partitions(table, query, tuple((name, None) for name in columns), staging, session)
+        write_partitions(table, query, tuple((name, None) for name in columns), staging, session, snapshot)
         for name in names:
             layout.staged_subfolder(staging, name)
 

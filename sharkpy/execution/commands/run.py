@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import BlocksReplacedError, UnsupportedError
 from sharkpy.execution.commands.alter_table import alter_partition, alter_table, touch_table
 from sharkpy.execution.commands.analyze_table import analyze_table
 from sharkpy.execution.commands.cache import cache_table, clear_cache, uncache_table
@@ -25,7 +25,6 @@ from sharkpy.execution.commands.repair_table import repair_table
 from sharkpy.execution.commands.resources import add_resources, delete_resources, list_resources
 from sharkpy.execution.commands.result import CommandResult
 from sharkpy.execution.commands.row_changes import change_rows
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.settings import reset_conf, set_conf
 from sharkpy.execution.commands.show import (
     show_columns,
@@ -49,22 +48,17 @@ from sharkpy.execution.commands.user_functions import (
     drop_macro,
     reload_functions,
 )
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.plan import commands
 
+Runner = Callable[[Any, EngineSession], CommandResult]
+Writer = Callable[[Any, EngineSession, QuerySnapshot], CommandResult]
 
-def _explain(command: commands.Explain, session: CommandSession) -> CommandResult:
-    return session.explain(command)
-
-
-def _generate(command: commands.GenerateTable, session: CommandSession) -> CommandResult:
-    return session.generate(command)
-
-
-_RUNNERS: dict[type[commands.Command], Callable[[Any, CommandSession], CommandResult]] = {
+_RUNNERS: dict[type[commands.Command], Runner] = {
     commands.CreateDatabase: create_database,
     commands.DropDatabase: drop_database,
     commands.UseDatabase: use_database,
-    commands.CreateTable: create_table,
     commands.CreateView: create_view,
     commands.DropTable: drop_table,
     commands.TruncateTable: truncate_table,
@@ -86,11 +80,6 @@ _RUNNERS: dict[type[commands.Command], Callable[[Any, CommandSession], CommandRe
     commands.ShowConf: show_conf,
     commands.ShowCreateDatabase: show_create_database,
     commands.DescribeQuery: describe_query,
-    commands.Insert: insert,
-    commands.InsertDirectory: insert,
-    commands.MultiInsert: multi_insert,
-    commands.ChangeRows: change_rows,
-    commands.LoadData: load_data,
     commands.ExportTable: export_table,
     commands.ImportTable: import_table,
     commands.AddResources: add_resources,
@@ -113,17 +102,33 @@ _RUNNERS: dict[type[commands.Command], Callable[[Any, CommandSession], CommandRe
     commands.DescribeFunction: describe_function,
     commands.SetConf: set_conf,
     commands.ResetConf: reset_conf,
-    commands.Explain: _explain,
-    commands.GenerateTable: _generate,
     commands.CacheTable: cache_table,
     commands.UncacheTable: uncache_table,
     commands.ClearCache: clear_cache,
 }
 
 
-def run_command(command: commands.Command, session: CommandSession) -> CommandResult:
-    """Carry out `command`; UnsupportedError where there is no way to."""
-    runner = _RUNNERS.get(type(command))
-    if runner is None:
+_WRITERS: dict[type[commands.Command], Writer] = {
+    commands.CreateTable: create_table,
+    commands.Insert: insert,
+    commands.InsertDirectory: insert,
+    commands.MultiInsert: multi_insert,
+    commands.ChangeRows: change_rows,
+    commands.LoadData: load_data,
+}
+"""The commands with queries, which read the tables as the statement's snapshot has them."""
+
+
+def run_command(command: commands.Command, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
+    """Carry out `command`, whose statement has `snapshot`; UnsupportedError where there is no way to."""
+    if (runner := _RUNNERS.get(type(command))) is not None:
+        return runner(command, session)
+    writer = _WRITERS.get(type(command))
+    if writer is None:
         raise UnsupportedError(f"command {type(command).__name__}")
-    return runner(command, session)
+    try:
+        return writer(command, session, snapshot)
+    except BlocksReplacedError:
+        # The tables that it reads have other blocks now, and nothing that it made is seen yet.
+        snapshot.renew()
+        return writer(command, session, snapshot)

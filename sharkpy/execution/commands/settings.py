@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sharkpy.base.settings import SETTINGS
 from sharkpy.execution.commands.result import NOTHING, CommandResult, text_rows
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import ResetConf, SetConf
 from sharkpy.sql.grammar.variables import variable
 
 
-def set_conf(command: SetConf, session: CommandSession) -> CommandResult:
+def set_conf(command: SetConf, session: EngineSession) -> CommandResult:
     """As Hive: settings are listed as `key=value` in one column."""
     conf = session.conf
     if command.key is None:
@@ -29,7 +29,7 @@ def set_conf(command: SetConf, session: CommandSession) -> CommandResult:
     return NOTHING
 
 
-def reset_conf(command: ResetConf, session: CommandSession) -> CommandResult:
+def reset_conf(command: ResetConf, session: EngineSession) -> CommandResult:
     """All settings but those that are not the session's to change."""
     conf, restrictions = session.conf, session.restrictions
     if command.key is not None:

@@ -11,8 +11,9 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.store import new_table_id
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import CACHE_PROPERTY, stored_type
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.write_plan import write_blocks
 from sharkpy.execution.tables.lineage import is_repeatable
 from sharkpy.physical.stage import BlockSink
 from sharkpy.plan.expr import SUBQUERIES, Alias, ColumnRef, Literal, column_ids
@@ -28,7 +29,7 @@ Resolve = Callable[[LogicalPlan], LogicalPlan]
 
 @contextmanager
 def shared_source(
-    source: LogicalPlan | None, queries: Sequence[LogicalPlan], session: CommandSession, snapshot: QuerySnapshot
+    source: LogicalPlan | None, queries: Sequence[LogicalPlan], session: EngineSession, snapshot: QuerySnapshot
 ) -> Iterator[Resolve]:
     """Scans with filters and columns computed from theirs are part of each query: each then prunes what it reads.
 
@@ -56,7 +57,7 @@ def shared_source(
     try:
         sink = BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None)
         rows = Project(source, tuple(kept))
-        session.table_cache.put(table, session.write_blocks(rows, sink, snapshot))
+        session.table_cache.put(table, write_blocks(session, rows, sink, snapshot))
         scan = _scan(table, kept, source)
         for node in clustering:
             scan = node.map_children(lambda _: scan)  # noqa: B023  called at once

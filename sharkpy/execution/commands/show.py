@@ -8,8 +8,8 @@ from sharkpy.catalog.store import TEMPORARY_KINDS
 from sharkpy.execution.commands.current_statistics import current_statistics
 from sharkpy.execution.commands.partition_spec import the_partition
 from sharkpy.execution.commands.result import CommandResult, table_of, text_rows
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.table_facts import memory_statistics, schema_tree, table_facts
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import (
     ShowColumns,
     ShowConf,
@@ -26,16 +26,16 @@ _EXTENDED = Schema(
 )
 
 
-def show_databases(command: ShowDatabases, session: CommandSession) -> CommandResult:
+def show_databases(command: ShowDatabases, session: EngineSession) -> CommandResult:
     return text_rows(("database_name",), [(name,) for name in session.catalog.database_names(command.pattern)])
 
 
-def show_tables(command: ShowTables, session: CommandSession) -> CommandResult:
+def show_tables(command: ShowTables, session: EngineSession) -> CommandResult:
     names = session.catalog.table_names(command.database, command.pattern, views_only=command.views_only)
     return text_rows(("tab_name",), [(name,) for name in names])
 
 
-def show_table_extended(command: ShowTableExtended, session: CommandSession) -> CommandResult:
+def show_table_extended(command: ShowTableExtended, session: EngineSession) -> CommandResult:
     """As Spark, for dbt reads these lines; Hive's text in one column has no reader. One read of the catalog."""
     if command.partition is not None:
         return _one_partition(command, session)
@@ -48,7 +48,7 @@ def show_table_extended(command: ShowTableExtended, session: CommandSession) -> 
     return CommandResult(_EXTENDED, table_of(_EXTENDED, rows))
 
 
-def _one_partition(command: ShowTableExtended, session: CommandSession) -> CommandResult:
+def _one_partition(command: ShowTableExtended, session: EngineSession) -> CommandResult:
     """The facts of the table, with those of the Hive partition behind them."""
     table = session.catalog.table(command.database, command.pattern)
     one = the_partition(table, session.catalog.partitions(table), command.partition or ())
@@ -62,23 +62,23 @@ def _one_partition(command: ShowTableExtended, session: CommandSession) -> Comma
     return CommandResult(_EXTENDED, table_of(_EXTENDED, [row]))
 
 
-def show_columns(command: ShowColumns, _: CommandSession) -> CommandResult:
+def show_columns(command: ShowColumns, _: EngineSession) -> CommandResult:
     """In the table's order."""
     taken = set(matching(command.table.schema.names, command.pattern))
     return text_rows(("field",), [(name,) for name in command.table.schema.names if name in taken])
 
 
-def show_empty(command: ShowEmpty, _: CommandSession) -> CommandResult:
+def show_empty(command: ShowEmpty, _: EngineSession) -> CommandResult:
     return text_rows(command.columns, [])
 
 
-def show_conf(command: ShowConf, _: CommandSession) -> CommandResult:
+def show_conf(command: ShowConf, _: EngineSession) -> CommandResult:
     setting = next(one for one in SETTINGS if one.key == command.key)
     kind = {bool: "BOOLEAN", int: "LONG", float: "FLOAT"}.get(type(setting.default), "STRING")
     return text_rows(("default", "type", "desc"), [(str(setting.default), kind, setting.doc)])
 
 
-def show_table_properties(command: ShowTableProperties, _: CommandSession) -> CommandResult:
+def show_table_properties(command: ShowTableProperties, _: EngineSession) -> CommandResult:
     """Of one property the value alone, in the first column, as Hive."""
     properties = dict(command.table.properties)
     if command.key is None:

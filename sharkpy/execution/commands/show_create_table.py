@@ -8,7 +8,7 @@ from sharkpy.catalog.hive_formats import LAZY_SIMPLE, SERDE_KEY, container_of, h
 from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, Table, TableKind
 from sharkpy.catalog.serialize import type_text
 from sharkpy.execution.commands.result import CommandResult, text_rows
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import ShowCreateDatabase, ShowCreateTable
 from sharkpy.values.types import Field
 
@@ -23,14 +23,14 @@ _CLAUSES = (
 _SKIPPED = ("skip.header.line.count", "skip.footer.line.count")
 
 
-def show_create_table(command: ShowCreateTable, _: CommandSession) -> CommandResult:
+def show_create_table(command: ShowCreateTable, _: EngineSession) -> CommandResult:
     """One row a line, as Hive."""
     table = command.table
     lines = _view(table) if table.is_view else _table(table)
     return text_rows(("createtab_stmt",), [(line,) for line in lines])
 
 
-def show_create_database(command: ShowCreateDatabase, session: CommandSession) -> CommandResult:
+def show_create_database(command: ShowCreateDatabase, session: EngineSession) -> CommandResult:
     database = session.catalog.database(command.name)
     lines = [f"CREATE DATABASE `{database.name}`"]
     if database.comment is not None:

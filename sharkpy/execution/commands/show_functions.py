@@ -6,8 +6,8 @@ import re
 
 from sharkpy.catalog.pattern import matching
 from sharkpy.execution.commands.result import CommandResult, text_rows
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.user_functions import described_users_function
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import DescribeFunction, ShowFunctions
 from sharkpy.udf import registry
 from sharkpy.udf.forms import FORMS
@@ -16,7 +16,7 @@ from sharkpy.udf.usages import usage
 from sharkpy.values.types import PRIMITIVES
 
 
-def show_functions(command: ShowFunctions, session: CommandSession) -> CommandResult:
+def show_functions(command: ShowFunctions, session: EngineSession) -> CommandResult:
     functions = session.catalog.functions
     users = (*functions.temporary(), *(entry.qualified_name for entry in functions.entries()))
     names = registry.listed().union(users)
@@ -32,7 +32,7 @@ def _matching_regex(names: frozenset[str], pattern: str | None) -> list[str]:
         return []
 
 
-def describe_function(command: DescribeFunction, session: CommandSession) -> CommandResult:
+def describe_function(command: DescribeFunction, session: EngineSession) -> CommandResult:
     """A line of what it is for; then, where EXTENDED, its other names, an example and that it is built in."""
     name = command.name.lower()
     if users := session.catalog.find_function(session.current_database, name):

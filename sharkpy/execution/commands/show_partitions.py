@@ -9,7 +9,8 @@ from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.partition_spec import matching_spec
 from sharkpy.execution.commands.result import CommandResult, text_rows
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.plan.commands import ShowPartitions
 from sharkpy.plan.expr import Literal, PythonValue
 from sharkpy.plan.logical import LogicalPlan, Values
@@ -17,14 +18,14 @@ from sharkpy.sources.partition_values import typed_values
 from sharkpy.values.types import STRING
 
 
-def show_partitions(command: ShowPartitions, session: CommandSession) -> CommandResult:
+def show_partitions(command: ShowPartitions, session: EngineSession) -> CommandResult:
     found = list(session.catalog.partitions(command.table))
     if command.partition is not None:
         found = matching_spec(command.table, found, command.partition)
     names = [one.name for one in found]
     if command.query is not None and command.names is not None:
         query = _over(command.query, command.names, command.table, found)
-        names = [str(name) for batch in session.batches(query) for name in batch.column(0).to_pylist()]
+        names = [str(name) for batch in query_rows(session, query) for name in batch.column(0).to_pylist()]
     return text_rows(("partition",), [(name,) for name in names])
 
 

@@ -17,7 +17,7 @@ from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolic
 from sharkpy.catalog.hive_formats import WORDS, format_of_word, with_default_serde, with_storage_properties
 from sharkpy.catalog.model import CacheMode, StorageFormat, TableKind
 from sharkpy.catalog.shared_folders import require_own_folder
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.expr import Alias, Cast
 from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.sources import layout
@@ -84,7 +84,7 @@ def storage_format(
     return with_storage_properties(storage, properties)
 
 
-def managed_folder(location: str, kind: TableKind, session: CommandSession) -> str:
+def managed_folder(location: str, kind: TableKind, session: EngineSession) -> str:
     """The path of a LOCATION that the session may use. What is in a managed table's folder goes with the table:
     BindError where that would be the warehouse too.
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.cache_policy import PolicyKind
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.table_files import table_files
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def memory_statistics(table: Table, cache: TableCache) -> str | None:
     return None if version is None else f"{version.size_bytes} bytes, {version.num_rows} rows"
 
 
-def file_statistics(table: Table, session: CommandSession) -> str | None:
+def file_statistics(table: Table, session: EngineSession) -> str | None:
     """`N bytes` of the files that a table has now; None where it has none, or they cannot be listed."""
     if table.is_view or table.location is None:
         return None

@@ -13,7 +13,6 @@ from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.trash import discard
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
     check_properties,
@@ -21,6 +20,7 @@ from sharkpy.execution.commands.storage import (
     managed_folder,
     stored_schema,
 )
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateView, DropTable, RenameTable, SetTableProperties
 from sharkpy.sources.failures import io_error
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 COMMENT = "comment"
 
 
-def create_view(command: CreateView, session: CommandSession) -> CommandResult:
+def create_view(command: CreateView, session: EngineSession) -> CommandResult:
     view = Table(
         new_table_id(),
         command.database,
@@ -52,7 +52,7 @@ def create_view(command: CreateView, session: CommandSession) -> CommandResult:
     return NOTHING
 
 
-def drop_table(command: DropTable, session: CommandSession) -> CommandResult:
+def drop_table(command: DropTable, session: EngineSession) -> CommandResult:
     """The data of managed and temporary tables goes too; that of external ones stays."""
     table = command.table
     if table is None:
@@ -81,7 +81,7 @@ def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
         discard(table.location, str(Path(catalog.state_dir, "trash")))
 
 
-def rename_table(command: RenameTable, session: CommandSession) -> CommandResult:
+def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
     """A managed table's folder moves with its name when it lies where managed tables lie."""
     table, catalog = command.table, session.catalog
     renamed = dataclasses.replace(table, database=command.database, name=command.name)
@@ -108,7 +108,7 @@ def _move_folder(source: str | None, target: str) -> None:
         raise io_error(error, target) from None
 
 
-def _kind(table: Table, external: str, session: CommandSession) -> TableKind:
+def _kind(table: Table, external: str, session: EngineSession) -> TableKind:
     """Managed or external, by the value of the property."""
     kind = kind_of_property(external)
     if table.kind not in (TableKind.MANAGED, TableKind.EXTERNAL):
@@ -117,7 +117,7 @@ def _kind(table: Table, external: str, session: CommandSession) -> TableKind:
     return kind
 
 
-def set_table_properties(command: SetTableProperties, session: CommandSession) -> CommandResult:
+def set_table_properties(command: SetTableProperties, session: EngineSession) -> CommandResult:
     """The properties `comment` and `EXTERNAL` are the table's comment and kind, as in Hive."""
     check_properties(command.properties)
     old, given = command.table, dict(command.properties)

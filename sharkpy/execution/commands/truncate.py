@@ -6,17 +6,17 @@ from sharkpy.base.errors import BindError
 from sharkpy.catalog.model import TableKind
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.execution.commands.writes.staging import table_staging
 from sharkpy.execution.commands.writes.table_blocks import TableBlocks
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import TruncateTable
 from sharkpy.sources import layout
 
 
-def truncate_table(command: TruncateTable, session: CommandSession) -> CommandResult:
+def truncate_table(command: TruncateTable, session: EngineSession) -> CommandResult:
     table = command.table
     if table.is_view or not (table.owns_data or table.kind is TableKind.TEMPORARY):
         raise BindError(f'TRUNCATE of "{table.name}", which is not a managed table', sqlstate="42809")
@@ -31,7 +31,7 @@ def truncate_table(command: TruncateTable, session: CommandSession) -> CommandRe
     return NOTHING
 
 
-def _no_rows(command: TruncateTable, session: CommandSession) -> TablePartitions:
+def _no_rows(command: TruncateTable, session: EngineSession) -> TablePartitions:
     """All Hive partitions or those of the statement have no rows; they stay registered."""
     table = command.table
     chosen = list(session.catalog.partitions(table))

@@ -9,7 +9,7 @@ from sharkpy.base.errors import BindError, UnsupportedError, did_you_mean
 from sharkpy.catalog.table_statistics import ColumnStatistics, TableStatistics
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.result import NOTHING, CommandResult
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.analyzed import content_of, mark_of
 from sharkpy.execution.tables.table_files import table_files
 from sharkpy.plan.commands import UpdateStatistics
@@ -30,7 +30,7 @@ _OF_COLUMN: Figures = {
 """Hive's names of figures in lower case, with ours."""
 
 
-def update_statistics(command: UpdateStatistics, session: CommandSession) -> CommandResult:
+def update_statistics(command: UpdateStatistics, session: EngineSession) -> CommandResult:
     table, catalog = command.table, session.catalog
     if table.location is None:
         raise UnsupportedError(f'statistics of "{table.name}", which has no files')

@@ -6,11 +6,11 @@ from sharkpy.base.errors import did_you_mean
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionEntry, Macro, not_found
 from sharkpy.execution.commands.resources import resource_path
 from sharkpy.execution.commands.result import CommandResult, done
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateFunction, CreateMacro, DropFunction, DropMacro, ReloadFunctions
 
 
-def create_function(command: CreateFunction, session: CommandSession) -> CommandResult:
+def create_function(command: CreateFunction, session: EngineSession) -> CommandResult:
     """The code is loaded now: what cannot be found is told here and not by a query."""
     session.restrictions.check_code("CREATE FUNCTION")
     functions = session.catalog.functions
@@ -31,7 +31,7 @@ def create_function(command: CreateFunction, session: CommandSession) -> Command
     return done()
 
 
-def drop_function(command: DropFunction, session: CommandSession) -> CommandResult:
+def drop_function(command: DropFunction, session: EngineSession) -> CommandResult:
     functions = session.catalog.functions
     if command.database is None:
         known = functions.find_temporary(command.name)
@@ -55,17 +55,17 @@ def described_users_function(name: str, function: CatalogFunction, extended: boo
     return [(first,), *((fact,) for fact in function.facts() if extended)]
 
 
-def reload_functions(_: ReloadFunctions, session: CommandSession) -> CommandResult:
+def reload_functions(_: ReloadFunctions, session: EngineSession) -> CommandResult:
     session.catalog.functions.reload()
     return done()
 
 
-def create_macro(command: CreateMacro, session: CommandSession) -> CommandResult:
+def create_macro(command: CreateMacro, session: EngineSession) -> CommandResult:
     session.catalog.functions.add_temporary(command.macro.name, command.macro)
     return done()
 
 
-def drop_macro(command: DropMacro, session: CommandSession) -> CommandResult:
+def drop_macro(command: DropMacro, session: EngineSession) -> CommandResult:
     functions = session.catalog.functions
     is_macro = isinstance(functions.find_temporary(command.name), Macro)
     if is_macro:

@@ -14,7 +14,7 @@ from sharkpy.columnar.statistics import BlockStatistics
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tables.block_loading import BlockLoader
 from sharkpy.execution.tables.compactor import Compactor
-from sharkpy.execution.tables.entry import CacheHost, Entry, blocks_with_origins, is_blocks_alone, version_of_blocks
+from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins, is_blocks_alone, version_of_blocks
 from sharkpy.execution.tables.held_partitions import held_partitions
 from sharkpy.execution.tables.lineage import Contents, Lineage
 from sharkpy.execution.tables.repair import TableRepair
@@ -42,14 +42,14 @@ class TableCache:
 
     def __init__(
         self,
-        host: CacheHost,
+        parts: EngineParts,
         loader: BlockLoader | None = None,
         changed: Callable[[Table], None] = lambda table: None,  # noqa: ARG005
     ) -> None:
         """`changed` is called when a table's version gives way to another one or to none."""
-        self._host = host
+        self._parts = parts
         self.lineage = Lineage()
-        self.versions = TableVersions(host, loader, changed)
+        self.versions = TableVersions(parts, loader, changed)
         self._repair = TableRepair(self.versions, self.lineage)
         self._compactor = Compactor(self.versions, self.lineage)
         self._session_cached: set[str] = set()
@@ -97,7 +97,7 @@ class TableCache:
         if not self.is_cached(table):
             return None
         if table.cache_policy.kind is not PolicyKind.ALL:
-            self.held_version(table, self._host.catalog.partitions(table), ())
+            self.held_version(table, self._parts.catalog.partitions(table), ())
             return None
         entry = self.versions.entry(table)
         with held(entry.lock):
@@ -105,7 +105,7 @@ class TableCache:
                 return version_of_blocks(entry)
             entry.held = None
             self._set_table(entry, table)
-            return self._current(entry, table_files(table, self._host.catalog.partitions(table)))
+            return self._current(entry, table_files(table, self._parts.catalog.partitions(table)))
 
     def held_version(
         self, table: Table, partitions: Sequence[HivePartition], needed: Sequence[str]
@@ -202,7 +202,7 @@ class TableCache:
         if table.cache_policy.kind is PolicyKind.ALL:
             self.version(table)
             return
-        partitions = self._host.catalog.partitions(table)
+        partitions = self._parts.catalog.partitions(table)
         newest = sorted(partitions, key=lambda one: one.partition_id)[-table.cache_policy.limit :]
         self.held_version(table, partitions, [one.name for one in newest])
 

@@ -38,7 +38,7 @@ class Compactor:
         used: list[MergedBlock] = []
         try:
             for run in self._small_runs(version):
-                merged.append(merge_run(run, version, store, versions.host.conf, directory))
+                merged.append(merge_run(run, version, store, versions.parts.conf, directory))
                 self._note_merged(merged[-1])
             with entry.lock:
                 if entry.version is not None and directory == versions.durable_dir(entry.table):
@@ -54,7 +54,7 @@ class Compactor:
     def compact_later(self, entry: Entry) -> None:
         """Compact the table in the background, where that is worth while. Called under the entry's lock."""
         is_busy = entry.compaction is not None and not entry.compaction.done()
-        if entry.version is None or is_busy or not self._versions.host.conf.value(COMPACTION):
+        if entry.version is None or is_busy or not self._versions.parts.conf.value(COMPACTION):
             return
         if self._small_runs(entry.version):
             with self._lock:
@@ -80,7 +80,7 @@ class Compactor:
             self.compact(table)
 
     def _small_runs(self, version: TableVersion) -> list[range]:
-        conf = self._versions.host.conf
+        conf = self._versions.parts.conf
         return small_runs(version, conf.value(BLOCK_ROWS), max(conf.value(COMPACTION_BLOCKS), 2))
 
     def _note_merged(self, merged: MergedBlock) -> None:

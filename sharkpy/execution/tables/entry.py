@@ -1,4 +1,4 @@
-"""What is known of one table in memory, and what the cache asks of the session around it."""
+"""State of one table in memory, and the parts of the engine that all of them use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base.errors import ExecutionError
 from sharkpy.base.settings import Conf
-from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.folder_use import FolderUse
 from sharkpy.columnar.handle import BlockHandle
@@ -19,26 +18,12 @@ from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 
 if TYPE_CHECKING:
-    from sharkpy.columnar.store import BlockStore
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.execution.engine import Engine
 
 
-class Engine(Protocol):
-    @property
-    def store(self) -> BlockStore: ...
-
-    @property
-    def parallelism(self) -> int: ...
-
-
-class Catalog(Protocol):
-    @property
-    def state_dir(self) -> str: ...
-
-    def partitions(self, table: Table) -> tuple[HivePartition, ...]: ...
-
-
-class CacheHost(Protocol):
-    """The session, as far as its cache needs it."""
+class EngineParts(Protocol):
+    """The parts of an engine that its cached tables use."""
 
     @property
     def conf(self) -> Conf: ...

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import held
-from sharkpy.base.errors import BlocksReplacedError, InternalError
+from sharkpy.base.errors import BlocksReplacedError
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tables.block_repair import rebuild_blocks
-from sharkpy.execution.tables.entry import CacheHost, Entry, is_blocks_alone
+from sharkpy.execution.tables.entry import Entry, is_blocks_alone
 from sharkpy.execution.tables.lineage import Contents, Lineage, Recipe, pieces_of
 from sharkpy.execution.tables.recipe_repair import RecipeRepair
 from sharkpy.execution.tables.table_files import table_files
@@ -20,7 +20,7 @@ from sharkpy.execution.tasks.report import BlockResult
 from sharkpy.plan.logical import LogicalPlan, Scan
 
 if TYPE_CHECKING:
-    from sharkpy.execution.engine import Engine as SparkEngine
+    pass
 
 
 class TableRepair:
@@ -53,15 +53,15 @@ class TableRepair:
             raise BlocksReplacedError.of_block(block_id, "lost, and its table is gone or was changed since")
 
     def _rebuild(self, lost: set[str], version: TableVersion, table: Table) -> None:
-        host = self._versions.host
-        rebuild_blocks(lost, version, table, self._versions.store, host.conf, host.engine.parallelism)
+        parts = self._versions.parts
+        rebuild_blocks(lost, version, table, self._versions.store, parts.conf, parts.engine.parallelism)
 
     def _repair_made(self, lost: Sequence[BlockHandle]) -> None:
         """Make blocks again by the queries that made them.
 
         BlocksReplacedError where these gave their rows in another order: all their blocks are others now.
         """
-        repair = RecipeRepair(_spark_engine(self._versions.host), self, self._lineage)
+        repair = RecipeRepair(self._versions.parts.engine, self, self._lineage)
         changed = repair.rebuild(lost)
         self._versions.store.enforce_limit()
         if not changed:
@@ -98,7 +98,7 @@ class TableRepair:
 
     def _content(self, table: Table) -> object:
         if not is_blocks_alone(table):
-            return table_files(table, self._versions.host.catalog.partitions(table))
+            return table_files(table, self._versions.parts.catalog.partitions(table))
         entry = self._versions.find(table)
         blocks = entry.version.blocks if entry is not None and entry.version is not None else ()
         return tuple(piece for block in blocks for piece in self._lineage.of(block.block_id) or (block.block_id,))
@@ -109,11 +109,3 @@ class TableRepair:
             if entry.version is not None and any(one.block_id == block.block_id for one in entry.version.blocks):
                 return entry.table.qualified_name
         return ""
-
-
-def _spark_engine(host: CacheHost) -> SparkEngine:
-    from sharkpy.execution.engine import Engine as SparkEngine
-
-    if not isinstance(host.engine, SparkEngine):
-        raise InternalError("queries cannot be run by this engine")
-    return host.engine

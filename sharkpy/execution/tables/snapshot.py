@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,25 +13,29 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.columnar.range_share import prefix_share, range_share
 from sharkpy.execution.tables.partitioned_table import PartitionedTable
 from sharkpy.optimizer.statistics import ColumnEstimate
-from sharkpy.physical.stage import BlockSink
 from sharkpy.plan.query_table import QueryTable
 
 if TYPE_CHECKING:
+    from sharkpy.base.settings import Conf
     from sharkpy.catalog.folder_readers import FolderReaders
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
     from sharkpy.catalog.table_statistics import TableStatistics
+    from sharkpy.columnar.handle import BlockHandle
+    from sharkpy.columnar.statistics import BlockStatistics
     from sharkpy.columnar.version import TableVersion
     from sharkpy.execution.tables.cache import TableCache
     from sharkpy.physical.hive_partitions import HivePartitions
     from sharkpy.plan.expr import PythonValue
-    from sharkpy.session.shark_context import SharkContext
     from sharkpy.sources.layout import DataFile
     from sharkpy.sources.split import Split
     from sharkpy.values.types import DataType
 
     TableState: TypeAlias = TableVersion | tuple[Split, ...] | PartitionedTable
     """The cached version of a table, else its files' splits, or what was read of its Hive partitions."""
+
+    ComputeTable: TypeAlias = Callable[["QueryTable", "QuerySnapshot"], Sequence[tuple[BlockHandle, BlockStatistics]]]
+    """The blocks with the rows of a query that is computed once for its statement."""
 
 
 class QuerySnapshot:
@@ -40,30 +44,36 @@ class QuerySnapshot:
     Files that were seen stay on disk until `release`, or until nobody has the snapshot any more.
     """
 
-    def __init__(self, context: SharkContext) -> None:
-        self._context = context
+    def __init__(self, catalog: Catalog, table_cache: TableCache, conf: Conf, compute: ComputeTable) -> None:
+        """`catalog` is a session's, with its temporary tables; `compute` makes the rows of tables that are queries."""
+        self.catalog = catalog
+        self._table_cache = table_cache
+        self._conf = conf
+        self._compute_table = compute
         self._versions: dict[str, TableVersion | None] = {}
         self._splits: dict[str, list[Split]] = {}
         self._tables: dict[str, Table] = {}
-        self._entered: list[str] = []
-        weakref.finalize(self, _leave, context.catalog.readers, self._entered).atexit = False
         self._partitioned: dict[str, PartitionedTable] = {}
         self._files: dict[str, list[DataFile]] = {}
         self._statistics: dict[str, TableStatistics | None] = {}
+        self._entered: list[str] = []
         self._computed: list[QueryTable] = []
-        # A session that was stopped meanwhile gives neither.
-        self._readers, self._table_cache = context.catalog.readers, context.table_cache
-        weakref.finalize(self, _forget, self._table_cache, self._computed).atexit = False
-
-    @property
-    def catalog(self) -> Catalog:
-        """The session's, with its temporary tables."""
-        return self._context.catalog
+        weakref.finalize(self, _leave, catalog.readers, self._entered).atexit = False
+        weakref.finalize(self, _forget, table_cache, self._computed).atexit = False
 
     def release(self) -> None:
         """The rows have been read."""
-        _leave(self._readers, self._entered)
+        _leave(self.catalog.readers, self._entered)
         _forget(self._table_cache, self._computed)
+
+    def renew(self) -> None:
+        """Let go of all that was seen: tables are looked at anew."""
+        self.release()
+        for seen in (
+            *(self._versions, self._splits, self._tables),
+            *(self._partitioned, self._files, self._statistics),
+        ):
+            seen.clear()
 
     @property
     def has_computed(self) -> bool:
@@ -92,8 +102,7 @@ class QuerySnapshot:
         self._version(table)
         if not table.is_partitioned:
             return self._file_splits(table)
-        context = self._context
-        return PartitionedTable(table, context.catalog.partitions(table), None, context.conf).for_planning()
+        return PartitionedTable(table, self.catalog.partitions(table), None, self._conf).for_planning()
 
     def num_rows(self, table: Table) -> int | None:
         if table.is_view:
@@ -163,16 +172,15 @@ class QuerySnapshot:
 
     def _partitions(self, table: Table) -> PartitionedTable:
         if table.table_id not in self._partitioned:
-            context = self._context
-            partitions = context.catalog.partitions(table)
-            made = PartitionedTable(table, partitions, context.table_cache, context.conf)
+            partitions = self.catalog.partitions(table)
+            made = PartitionedTable(table, partitions, self._table_cache, self._conf)
             self._partitioned[table.table_id] = made
         return self._partitioned[table.table_id]
 
     def _enter(self, table: Table) -> None:
         """Before anything of the table is listed."""
         if table.location is not None:
-            self._context.catalog.readers.enter(table.location)
+            self.catalog.readers.enter(table.location)
             self._entered.append(table.location)
 
     def _version(self, table: Table) -> TableVersion | None:
@@ -181,15 +189,13 @@ class QuerySnapshot:
         if table.table_id not in self._versions:
             self._tables[table.table_id] = table
             self._enter(table)
-            self._versions[table.table_id] = self._context.table_cache.version(table)
+            self._versions[table.table_id] = self._table_cache.version(table)
         return self._versions[table.table_id]
 
     def _compute(self, table: QueryTable) -> TableVersion:
-        context = self._context
-        sink = BlockSink(table.schema, context.conf.value(settings.BLOCK_ROWS), None)
-        blocks = context.write_blocks(table.query, sink, self)
+        blocks = self._compute_table(table, self)
         self._computed.append(table)
-        return context.table_cache.put(table, blocks)
+        return self._table_cache.put(table, blocks)
 
     def _file_splits(self, table: Table) -> list[Split]:
         if table.table_id not in self._splits:
@@ -203,14 +209,14 @@ class QuerySnapshot:
         from sharkpy.sources.layout import list_data_files
 
         files = self._files[table.table_id] = list_data_files(table.location)
-        split_bytes = self._context.conf.value(settings.SPLIT_BYTES)
+        split_bytes = self._conf.value(settings.SPLIT_BYTES)
         return file_splits(files, table.schema, table.storage, split_bytes)
 
 
 @contextlib.contextmanager
-def reading(context: SharkContext, snapshot: QuerySnapshot | None) -> Iterator[QuerySnapshot]:
-    """`snapshot`, or one that ends with what is done inside."""
-    seen = QuerySnapshot(context) if snapshot is None else snapshot
+def reading(new: Callable[[], QuerySnapshot], snapshot: QuerySnapshot | None) -> Iterator[QuerySnapshot]:
+    """`snapshot`, or a `new` one that ends with the work inside."""
+    seen = new() if snapshot is None else snapshot
     try:
         yield seen
     finally:

@@ -17,7 +17,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion
 from sharkpy.execution.tables.block_loading import BlockLoader, DriverLoader, LoadedBlock, loading_splits
 from sharkpy.execution.tables.durable import durable_dir, find_durable, publish_durably
-from sharkpy.execution.tables.entry import CacheHost, Entry, blocks_with_origins
+from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins
 from sharkpy.execution.tasks.origins import file_of, origin_of, split_of
 from sharkpy.execution.tasks.table_recipes import remove_recipes, save_recipes
 from sharkpy.sources.layout import DataFile
@@ -34,17 +34,17 @@ class TableVersions:
     `changed` is called when a table's version gives way to another one or to none.
     """
 
-    def __init__(self, host: CacheHost, loader: BlockLoader | None, changed: Callable[[Table], None]) -> None:
-        self.host = host
+    def __init__(self, parts: EngineParts, loader: BlockLoader | None, changed: Callable[[Table], None]) -> None:
+        self.parts = parts
         self._loader = loader
         self._changed = changed
-        self._state_dir = str(Path(host.catalog.state_dir, "blocks"))
+        self._state_dir = str(Path(parts.catalog.state_dir, "blocks"))
         self._entries: dict[str, Entry] = {}
         self._lock = threading.Lock()
 
     @property
     def store(self) -> BlockStore:
-        return self.host.engine.store
+        return self.parts.engine.store
 
     # Entries
 
@@ -104,13 +104,13 @@ class TableVersions:
         self.publish(entry, _extended(version.without(gone), loaded))
 
     def _splits(self, table: Table, files: Sequence[DataFile]) -> list[Split]:
-        conf, num_threads = self.host.conf, self.host.engine.parallelism
+        conf, num_threads = self.parts.conf, self.parts.engine.parallelism
         return loading_splits(files, table.schema, table.storage, conf, num_threads)
 
     def load(self, entry: Entry, splits: Sequence[Split]) -> list[LoadedBlock]:
         if not splits:
             return []
-        loader = self._loader or _loader(self.host, splits, entry.table.buckets)
+        loader = self._loader or _loader(self.parts, splits, entry.table.buckets)
         loaded, metrics = loader.load(splits, entry.table.schema, self.durable_dir(entry.table))
         entry.metrics.merge(metrics)
         self.adopt([block.handle for block in loaded])
@@ -132,10 +132,8 @@ class TableVersions:
 
     def _note_recipes(self, table: Table, version: TableVersion | None) -> None:
         """What tasks on this machine need to make lost blocks again themselves."""
-        from sharkpy.execution.engine import Engine as SparkEngine
-
-        engine = self.host.engine
-        if not isinstance(engine, SparkEngine) or not engine.is_local:
+        engine = self.parts.engine
+        if not engine.is_local:
             return
         if version is None:
             remove_recipes(engine.recipes_dir, table)
@@ -165,18 +163,16 @@ class TableVersions:
         return durable_dir(self._state_dir, table)
 
 
-def _loader(host: CacheHost, splits: Sequence[Split], buckets: BucketSpec | None) -> BlockLoader:
+def _loader(parts: EngineParts, splits: Sequence[Split], buckets: BucketSpec | None) -> BlockLoader:
     """RDD tasks for what is large or is to lie in the memory of other hosts, threads of this process for the rest."""
-    from sharkpy.execution.engine import Engine as SparkEngine
-
     files = {split.path: split.file_bytes for split in splits}
-    engine = host.engine
-    is_large = sum(files.values()) > host.conf.value(DRIVER_LOAD_BYTES)
-    if isinstance(engine, SparkEngine) and (is_large or not engine.is_local):
+    engine = parts.engine
+    is_large = sum(files.values()) > parts.conf.value(DRIVER_LOAD_BYTES)
+    if is_large or not engine.is_local:
         from sharkpy.execution.tables.rdd_loading import RddLoader
 
-        return RddLoader(engine, host.conf, buckets)
-    return DriverLoader(engine.store, host.conf, engine.parallelism, buckets)
+        return RddLoader(engine, parts.conf, buckets)
+    return DriverLoader(engine.store, parts.conf, engine.parallelism, buckets)
 
 
 def _files(origins: Origins) -> set[DataFile]:

@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import closing
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from sharkpy.base.errors import DataError
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.ml.features.missing_values import NotFinite
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE
 
 if TYPE_CHECKING:
-    from sharkpy.execution.stages.runner import Runner
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.ml.features.feature_plan import FeaturePlan
-    from sharkpy.physical.plan import PhysicalPlan
-    from sharkpy.plan.logical import LogicalPlan
 
 _INFINITY = Literal(float("inf"), DOUBLE)
 
 
-class QuerySession(Protocol):
-    """The session, as far as one query needs it."""
-
-    def plan(self, logical: LogicalPlan, snapshot: QuerySnapshot | None = None) -> PhysicalPlan: ...
-
-    def new_runner(self, description: str) -> Runner: ...
-
-    def run_batches(self, runner: Runner, physical: PhysicalPlan) -> Generator[pa.RecordBatch]: ...
-
-
-def column_means(session: QuerySession, features: FeaturePlan, snapshot: QuerySnapshot) -> tuple[float, ...]:
+def column_means(session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot) -> tuple[float, ...]:
     """Of each feature over the values that there are. DataError where a column has none."""
     means = _aggregated(session, features, snapshot, _mean)[: len(features.names)]
     for name, mean in zip(features.names, means, strict=True):
@@ -45,7 +34,7 @@ def column_means(session: QuerySession, features: FeaturePlan, snapshot: QuerySn
     return tuple(means)
 
 
-def check_finite(session: QuerySession, features: FeaturePlan, snapshot: QuerySnapshot) -> None:
+def check_finite(session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot) -> None:
     """DataError naming the first column with missing or infinite values, and how many there are in all."""
     present = np.array(_aggregated(session, features, snapshot, _num_present))
     finite = np.array(_aggregated(session, features, snapshot, _num_finite))
@@ -59,13 +48,13 @@ def check_finite(session: QuerySession, features: FeaturePlan, snapshot: QuerySn
 
 
 def _aggregated(
-    session: QuerySession, features: FeaturePlan, snapshot: QuerySnapshot, aggregate: Callable[[Expr], Expr]
+    session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot, aggregate: Callable[[Expr], Expr]
 ) -> list[Any]:
     """`aggregate` of each column of the plan, as a DOUBLE, over the rows of `snapshot`."""
     ids = count(max(column for node in features.plan.walk() for column in node.output_ids) + 1)
     items = tuple(Alias(aggregate(_number(column)), next(ids), column.name) for column in features.plan.output)
     plan = Aggregate(features.plan, (), items)
-    with closing(session.run_batches(session.new_runner(plan.label), session.plan(plan, snapshot))) as batches:
+    with closing(query_rows(session, plan, snapshot)) as batches:
         (row,) = pa.Table.from_batches(list(batches)).rename_columns([f"c{i}" for i in range(len(items))]).to_pylist()
     return list(row.values())
 

@@ -29,8 +29,8 @@ from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.columnar.block import Block
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.table_query import TableQuery
-    from sharkpy.session.shark_context import SharkContext
 
 Pair = tuple[npt.NDArray[Any], npt.NDArray[Any] | None]
 """Features of shape (rows, features) and the label of shape (rows,), or None where there is none."""
@@ -72,7 +72,7 @@ class FeatureSource:
         self._bound: BoundPairs | None = None
 
     @property
-    def session(self) -> SharkContext:
+    def session(self) -> EngineSession:
         return self._rows.session
 
     @property

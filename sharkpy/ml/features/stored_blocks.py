@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sharkpy.base import settings
 from sharkpy.base.errors import BlocksReplacedError, CorruptionError, DataError
 from sharkpy.columnar.handle import BlockHandle
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.write_plan import write_blocks
 from sharkpy.execution.stages.block_pass import BlockPasses
 from sharkpy.ml.features.block_reader import BlockReader, read_matrix
-from sharkpy.ml.features.column_aggregates import QuerySession, check_finite, column_means
+from sharkpy.ml.features.column_aggregates import check_finite, column_means
 from sharkpy.ml.features.feature_blocks import Kernel
 from sharkpy.ml.features.feature_plan import FeaturePlan
 from sharkpy.ml.features.kernel_call import kernel_code, kernel_name
@@ -28,42 +29,11 @@ from sharkpy.plan.logical import Project, Scan
 from sharkpy.udf.user.python_code import python_code
 
 if TYPE_CHECKING:
-    from sharkpy.base.settings import Conf
-    from sharkpy.columnar.statistics import BlockStatistics
-    from sharkpy.execution.engine import Engine
-    from sharkpy.execution.spark.pools import Pool
-    from sharkpy.execution.tables.cache import TableCache
     from sharkpy.execution.tables.snapshot import QuerySnapshot
-    from sharkpy.plan.logical import LogicalPlan
 
 
 _MOST_REMAKES = 3
 """Times that a pass has all blocks made anew."""
-
-
-class FeatureSession(QuerySession, Protocol):
-    """The session, as far as features need it."""
-
-    @property
-    def conf(self) -> Conf: ...
-
-    @property
-    def engine(self) -> Engine: ...
-
-    @property
-    def table_cache(self) -> TableCache: ...
-
-    @property
-    def pool(self) -> Pool: ...
-
-    def working(self) -> AbstractContextManager[None]:
-        """What this thread does inside is a statement of the session, which `cancel` ends."""
-
-    def snapshot(self) -> QuerySnapshot: ...
-
-    def write_blocks(
-        self, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot | None = None
-    ) -> Sequence[tuple[BlockHandle, BlockStatistics]]: ...
 
 
 class StoredBlocks:
@@ -78,7 +48,7 @@ class StoredBlocks:
        it was made from has changed since.
     """
 
-    def __init__(self, session: FeatureSession, features: FeaturePlan, snapshot: QuerySnapshot | None = None) -> None:
+    def __init__(self, session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot | None = None) -> None:
         """Of the tables as they are, or are in `snapshot`.
 
         DataError naming the column where a value is missing or infinite, or where there are no rows.
@@ -264,20 +234,20 @@ def _is_there(handle: BlockHandle) -> bool:
     return any(path and Path(path).exists() for path in paths)
 
 
-def feature_layout(session: QuerySession, features: FeaturePlan, snapshot: QuerySnapshot) -> MatrixLayout:
+def feature_layout(session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot) -> MatrixLayout:
     """How blocks are made; with the means where they fill in for missing values."""
     layout = MatrixLayout(features.dtype, features.label is not None, features.na == "drop")
     return replace(layout, fills=column_means(session, features, snapshot)) if features.na == "mean" else layout
 
 
-def stored_features(session: FeatureSession, features: FeaturePlan, snapshot: QuerySnapshot) -> tuple[BlockHandle, ...]:
+def stored_features(session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot) -> tuple[BlockHandle, ...]:
     """Blocks of a matrix each, in a store that has not taken them up yet."""
     try:
         layout = feature_layout(session, features, snapshot)
         sink = BlockSink(features.schema, features.block_rows, None, layout=layout)
         # Where there is no room they would go to disk: what was not used for long goes instead.
         session.engine.store.make_room(min(_known_bytes(features, snapshot), session.engine.store.memory_limit))
-        handles = tuple(handle for handle, _ in session.write_blocks(features.plan, sink, snapshot))
+        handles = tuple(handle for handle, _ in write_blocks(session, features.plan, sink, snapshot))
     except DataError:
         # It counts what is wrong in one block.
         check_finite(session, features, snapshot)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import DataError
 from sharkpy.execution.newest_session import newest_session
+from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.ml.features.feature_blocks import FeatureBlocks
 from sharkpy.ml.features.feature_plan import feature_plan
 from sharkpy.ml.features.missing_values import check_policy
 from sharkpy.plan.logical import LogicalPlan
 
 if TYPE_CHECKING:
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
 
 
 def training_blocks(
@@ -23,7 +24,7 @@ def training_blocks(
     features: Sequence[str] | None = None,
     dtype: str | None = None,
     na: str = "error",
-    session: SharkContext | None = None,
+    session: EngineSession | None = None,
 ) -> FeatureBlocks:
     """Blocks of features, with labels where `y` is given.
 
@@ -53,9 +54,9 @@ def training_blocks(
 class NamedTable:
     """A table as what TableRDD is: a bound query and its session."""
 
-    def __init__(self, name: str, session: SharkContext) -> None:
+    def __init__(self, name: str, session: EngineSession) -> None:
         quoted = ".".join(f"`{part.strip('`')}`" for part in name.strip().split("."))
-        plan = session.bind(f"SELECT * FROM {quoted}")
+        plan = bind_text(session, f"SELECT * FROM {quoted}")
         assert isinstance(plan, LogicalPlan)
         self.plan, self.session = plan, session
 

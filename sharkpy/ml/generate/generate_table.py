@@ -27,10 +27,10 @@ from sharkpy.udf.user.relation import PythonRelation
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
 
 
-def generate(command: GenerateTable, session: SharkContext) -> CommandResult:
+def generate(command: GenerateTable, session: EngineSession) -> CommandResult:
     """All or nothing: where the function fails, or its result cannot be stored, there is no table and no model.
 
     TableExistsError before the function is called where there is a table of a name to be made.
@@ -76,13 +76,15 @@ def function_of(command: GenerateTable) -> PythonRelation:
     return built_in(name) if registry.table_function(command.function) is None else of_rows(name)
 
 
-def _model_name(function: PythonRelation, arguments: inspect.BoundArguments, session: SharkContext) -> TableName | None:
+def _model_name(
+    function: PythonRelation, arguments: inspect.BoundArguments, session: EngineSession
+) -> TableName | None:
     """Of a built-in function; what a user's calls a model is its own affair."""
     name = arguments.arguments.get(MODEL) if function.is_built_in else None
     return table_name(name, session.current_database) if isinstance(name, str) else None
 
 
-def _save_model(made: Generated, name: TableName | None, session: SharkContext) -> None:
+def _save_model(made: Generated, name: TableName | None, session: EngineSession) -> None:
     if name is not None and made.model is not None:
         save_model(session, made.model, ".".join(name))
 

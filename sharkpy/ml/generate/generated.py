@@ -16,6 +16,7 @@ from sharkpy.base.errors import (
     TableExistsError,
     UnsupportedError,
 )
+from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.ml.generate.model_table import TableName, model_rows, save_model
 from sharkpy.ml.models.estimator import Estimator
 from sharkpy.ml.rdd.table_rdd import TableRDD
@@ -31,7 +32,7 @@ from sharkpy.values.types import StructType, common_type
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.udf.user.relation import PythonRelation
 
 WRONG_RESULT = "39000"
@@ -61,10 +62,10 @@ class Generated:
         """The rows, over the tables as the function saw them."""
         session, query = self.table.session, self.table._query
         plan = query.ready_plan()
-        yield from session.run_batches(session.new_runner(plan.label), session.plan(plan, query.snapshot))
+        yield from query_rows(session, plan, query.snapshot)
 
 
-def generated(function: PythonRelation, result: object, session: SharkContext) -> Generated:
+def generated(function: PythonRelation, result: object, session: EngineSession) -> Generated:
     """ExecutionError naming the function where `result` has no rows, or does not fit what is declared."""
     if isinstance(result, Generated):
         return result
@@ -89,7 +90,7 @@ def naming(function: PythonRelation) -> Iterator[None]:
         raise ExecutionError(message, hint=error.hint, sqlstate=WRONG_RESULT) from error
 
 
-def _given(data: object, columns: StructType | None, session: SharkContext) -> TableRDD:
+def _given(data: object, columns: StructType | None, session: EngineSession) -> TableRDD:
     declared = None if columns is None else DeclaredColumns(columns.names, columns.types)
     rows = given_rows(session, data, declared)
     refs = tuple(ColumnRef(index, field.name, field.dtype) for index, field in enumerate(rows.schema, start=1))

@@ -13,6 +13,7 @@ from sharkpy.catalog.function_catalog import ModelFunction
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.names import check_name
 from sharkpy.execution.commands.create_table import create_table
+from sharkpy.execution.tables.snapshot import reading
 from sharkpy.ml.generate.model_function import function_of
 from sharkpy.ml.models.estimator import Estimator
 from sharkpy.ml.tables.given_data import given_rows
@@ -21,7 +22,7 @@ from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Given
 
 if TYPE_CHECKING:
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
 
 MODEL = "shark.model"
 """The property of a table that holds a model."""
@@ -37,7 +38,7 @@ def table_name(name: str, database: str) -> TableName:
     return given or database.lower(), short
 
 
-def check_free(session: SharkContext, name: TableName) -> None:
+def check_free(session: EngineSession, name: TableName) -> None:
     """An error where there is a table of that name already, where its database is not there, or where it is no name."""
     check_name(name[1])
     session.catalog.database(name[0])
@@ -45,7 +46,7 @@ def check_free(session: SharkContext, name: TableName) -> None:
         raise TableExistsError(f'table "{name[1]}" already exists')
 
 
-def save_model(session: SharkContext, model: Estimator, name: str, *, replace: bool = False) -> None:
+def save_model(session: EngineSession, model: Estimator, name: str, *, replace: bool = False) -> None:
     """A table `name` that holds the model; TableExistsError where there is one and `replace` is not given."""
     database, short = table_name(name, session.current_database)
     if not replace:
@@ -53,23 +54,22 @@ def save_model(session: SharkContext, model: Estimator, name: str, *, replace: b
     model.check_fitted()
     rows = given_rows(session, model_rows(model), None)
     columns = tuple(ColumnRef(index, field.name, field.dtype) for index, field in enumerate(rows.schema, start=1))
-    create_table(
-        CreateTable(
-            database,
-            short,
-            TableKind.MANAGED,
-            rows.schema,
-            if_not_exists=False,
-            properties=((MODEL, model.to_json()),),
-            comment=f"the model {model!r}",
-            query=Given(columns, rows),
-            or_replace=replace,
-        ),
-        session,
+    command = CreateTable(
+        database,
+        short,
+        TableKind.MANAGED,
+        rows.schema,
+        if_not_exists=False,
+        properties=((MODEL, model.to_json()),),
+        comment=f"the model {model!r}",
+        query=Given(columns, rows),
+        or_replace=replace,
     )
+    with reading(session.snapshot, None) as snapshot:
+        create_table(command, session, snapshot)
 
 
-def load_model(session: SharkContext, name: str) -> Estimator:
+def load_model(session: EngineSession, name: str) -> Estimator:
     """The model that the table `name` holds. TableNotFoundError; BindError for a table that holds none."""
     return Estimator.from_json(_text(session.catalog.table(*table_name(name, session.current_database))))
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import BindError, TypeMismatchError, did_you_mean
+from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.ml.rdd.table_rdd import TableRDD
 from sharkpy.plan.expr import Alias, Expr, Literal
 from sharkpy.plan.logical import LogicalPlan, Project, Values
@@ -26,12 +27,12 @@ from sharkpy.values.types import (
 )
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.plan.commands import GenerateArgument
-    from sharkpy.session.shark_context import SharkContext
 
 
 def bound_arguments(
-    function: PythonRelation, arguments: Sequence[GenerateArgument], session: SharkContext
+    function: PythonRelation, arguments: Sequence[GenerateArgument], session: EngineSession
 ) -> inspect.BoundArguments:
     """The call's arguments under its parameters: a TableRDD for a query, a Python value for a constant.
 
@@ -54,18 +55,18 @@ def bound_arguments(
     return bound
 
 
-def _values(arguments: Sequence[GenerateArgument], session: SharkContext) -> Iterator[TableRDD | object]:
+def _values(arguments: Sequence[GenerateArgument], session: EngineSession) -> Iterator[TableRDD | object]:
     constants = iter(constant_values([one.value for one in arguments if isinstance(one.value, Expr)], session))
     for one in arguments:
         yield TableRDD(session, one.value) if isinstance(one.value, LogicalPlan) else next(constants)
 
 
-def constant_values(exprs: Sequence[Expr], session: SharkContext) -> list[object]:
+def constant_values(exprs: Sequence[Expr], session: EngineSession) -> list[object]:
     """The values of expressions without columns; what is more than a literal is computed by a query of one row."""
     if all(isinstance(expr, Literal) for expr in exprs):
         return [expr.value for expr in exprs if isinstance(expr, Literal)]
     items = tuple(Alias(expr, index, f"c{index}") for index, expr in enumerate(exprs, start=1))
-    rows = [row for batch in session.batches(Project(Values((), ((),)), items)) for row in _rows(batch)]
+    rows = [row for batch in query_rows(session, Project(Values((), ((),)), items)) for row in _rows(batch)]
     return list(rows[0])
 
 

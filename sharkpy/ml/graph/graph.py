@@ -24,7 +24,7 @@ from sharkpy.ml.graph.workspace import Handle, TaskFunction, Workspace
 from sharkpy.ml.models.parameters import check_parameters, integer_at_least
 
 if TYPE_CHECKING:
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
 
 _RULES = {"partitions": integer_at_least(1).or_none()}
 _MANY_EDGES = 200_000
@@ -48,7 +48,7 @@ class Graph:
     """Arrays of each partition, see `build.connect_edges`."""
     partition_sizes: tuple[int, ...]
     num_edges: int
-    session: SharkContext | None = None
+    session: EngineSession | None = None
 
     @property
     def num_vertices(self) -> int:
@@ -66,7 +66,7 @@ class Graph:
         *,
         undirected: bool = False,
         partitions: int | None = None,
-        session: SharkContext | None = None,
+        session: EngineSession | None = None,
         columns: Sequence[str | int] | None = None,
     ) -> Graph:
         """See `pregel`. `columns`: those of source, target and, where wanted, value, of edges with more columns."""

@@ -13,6 +13,7 @@ from sharkpy.base import settings
 from sharkpy.base.errors import ColumnNotFoundError, DataError, did_you_mean
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.newest_session import newest_session
+from sharkpy.execution.queries.write_plan import write_blocks
 from sharkpy.ml.graph import ids as vertex_ids
 from sharkpy.ml.graph.ids import Ids
 from sharkpy.ml.graph.pieces import VALUE, Piece, Role, checked_columns
@@ -25,7 +26,7 @@ from sharkpy.plan.logical import Project
 from sharkpy.values.types import Field, Schema
 
 if TYPE_CHECKING:
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
 
 T = TypeVar("T")
 _PIECE_ROWS = 1 << 20
@@ -83,7 +84,7 @@ class ColumnInput:
 class QueryInput:
     """The rows of a query, as blocks of the store."""
 
-    session: SharkContext
+    session: EngineSession
     blocks: tuple[BlockHandle, ...]
     names: tuple[str, ...]
     role: Role
@@ -98,7 +99,7 @@ class QueryInput:
         plan = Project(plan, tuple(ids.alias(column, name) for name, column in zip(names, chosen, strict=True)))
         schema = Schema(tuple(Field(column.name, column.dtype) for column in plan.output))
         sink = BlockSink(schema, _PIECE_ROWS, None)
-        blocks = tuple(handle for handle, _ in session.write_blocks(plan, sink, query.snapshot))
+        blocks = tuple(handle for handle, _ in write_blocks(session, plan, sink, query.snapshot))
         store = session.engine.store
         store.adopt(blocks)
         # They go with the last of their handles.
@@ -120,7 +121,7 @@ class QueryInput:
         return Pieces(made, self.num_rows, self.size_bytes, self.session.table_cache.repair)
 
 
-def session_of(inputs: Sequence[object], session: SharkContext | None) -> SharkContext | None:
+def session_of(inputs: Sequence[object], session: EngineSession | None) -> EngineSession | None:
     """That of the tables among `inputs`, where none is given; for names of tables the newest in this process."""
     if session is None:
         session = next((one.session for one in inputs if isinstance(one, TableRDD)), None)
@@ -130,7 +131,7 @@ def session_of(inputs: Sequence[object], session: SharkContext | None) -> SharkC
 
 
 def graph_input(
-    data: Any, role: Role, session: SharkContext | None, columns: Sequence[str | int] | None = None
+    data: Any, role: Role, session: EngineSession | None, columns: Sequence[str | int] | None = None
 ) -> Input:
     """Of a TableRDD, a table's name, an Arrow table, a data frame, a tuple of columns, or an array.
 
@@ -186,7 +187,7 @@ def _chosen(found: Sequence[T], names: Sequence[str], role: Role, columns: Seque
     return chosen
 
 
-def workspace_for(size_bytes: int, session: SharkContext | None) -> Workspace:
+def workspace_for(size_bytes: int, session: EngineSession | None) -> Workspace:
     """This process where the session, if there is one, allows it and the graph is small and near."""
     if session is None:
         return ProcessWorkspace()

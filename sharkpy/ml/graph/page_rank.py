@@ -19,9 +19,10 @@ from sharkpy.ml.models.convergence import warn_not_converged
 from sharkpy.ml.models.estimator import Estimator
 from sharkpy.ml.models.parameters import Rule, integer_at_least, number_above, number_at_least
 from sharkpy.ml.rdd.table_rdd import TableRDD
+from sharkpy.ml.tables.save_table import save_as_table
 
 if TYPE_CHECKING:
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
 
 Array = npt.NDArray[Any]
 
@@ -78,7 +79,7 @@ class PageRank(Estimator):
         weight: str | None = None,
         vertices: object = None,
         personalization: object = None,
-        session: SharkContext | None = None,
+        session: EngineSession | None = None,
     ) -> Self:
         """Rank the vertices of `edges`, or of a `Graph`, see `pregel`.
 
@@ -119,7 +120,7 @@ class PageRank(Estimator):
         columns: tuple[str | None, str | None, str | None],
         vertices: object,
         personalization: object,
-        session: SharkContext | None,
+        session: EngineSession | None,
     ) -> Graph:
         if isinstance(edges, Graph):
             if vertices is not None or personalization is not None:
@@ -168,14 +169,14 @@ class PageRank(Estimator):
         """Columns `vertex` and `rank`, by vertex."""
         return self._fitted().to_arrow().select(["vertex", "rank"])
 
-    def to_table_rdd(self, session: SharkContext | None = None) -> TableRDD:
+    def to_table_rdd(self, session: EngineSession | None = None) -> TableRDD:
         """As `to_arrow`, in the order of partitions."""
         return self._fitted().to_table_rdd(session=session, columns=("rank",))
 
-    def save_as_table(self, name: str, session: SharkContext | None = None, **how: Any) -> int:
+    def save_as_table(self, name: str, session: EngineSession | None = None, **how: Any) -> int:
         """Make a table of `vertex` and `rank`, see `SharkContext.save_as_table`; how many vertices there are."""
         table = self.to_table_rdd(session)
-        return table.session.save_as_table(table, name, **how)
+        return save_as_table(table.session, table, name, **how)
 
     def to_json(self) -> str:
         raise UnsupportedError("a PageRank as a model file", hint="its ranks are a table: save_as_table")
@@ -194,7 +195,7 @@ def page_rank(
     *,
     vertices: object = None,
     personalization: object = None,
-    session: SharkContext | None = None,
+    session: EngineSession | None = None,
     **parameters: Any,
 ) -> TableRDD:
     """`vertex` and `rank` of all vertices as a TableRDD. `parameters` are those of PageRank, others of its `fit`."""

@@ -29,7 +29,7 @@ from sharkpy.ml.graph.workspace import Made
 from sharkpy.ml.models.parameters import check_parameters, integer_at_least
 
 if TYPE_CHECKING:
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
 
 __all__ = ["Graph", "Messages", "OutEdges", "Outcome", "PregelResult", "VertexBlock", "VertexProgram", "pregel"]
 
@@ -45,7 +45,7 @@ def pregel(
     max_supersteps: int | None = None,
     checkpoint_every: int = 10,
     partitions: int | None = None,
-    session: SharkContext | None = None,
+    session: EngineSession | None = None,
     *,
     undirected: bool = False,
     aggregators: Mapping[str, str] | None = None,

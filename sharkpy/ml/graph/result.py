@@ -19,11 +19,12 @@ from sharkpy.ml.graph.workspace import Array, Handle, read
 from sharkpy.ml.rdd.table_rdd import TableRDD
 from sharkpy.ml.tables.declared_columns import declared_columns
 from sharkpy.ml.tables.given_data import given_rows
+from sharkpy.ml.tables.save_table import save_as_table
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Given, Project
 
 if TYPE_CHECKING:
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ class PregelResult:
         self,
         vertex: str = "vertex",
         value: str = "value",
-        session: SharkContext | None = None,
+        session: EngineSession | None = None,
         *,
         columns: Sequence[str] | None = None,
     ) -> TableRDD:
@@ -92,7 +93,7 @@ class PregelResult:
         # Tasks read rows that no query makes from blocks.
         return TableRDD(session, Project(Given(refs, rows), wanted)).cache()
 
-    def _rows(self, session: SharkContext, vertex: str, value: str) -> Any:
+    def _rows(self, session: EngineSession, vertex: str, value: str) -> Any:
         if not self.graph.workspace.can_lose:
             return self.to_arrow(vertex, value)
         handles = [state.handle for state in self.states]
@@ -101,11 +102,11 @@ class PregelResult:
         return session.engine.jobs.context.parallelize(numbers, len(numbers)).map(read_rows)
 
     def save_as_table(
-        self, name: str, vertex: str = "vertex", value: str = "value", session: SharkContext | None = None, **how: Any
+        self, name: str, vertex: str = "vertex", value: str = "value", session: EngineSession | None = None, **how: Any
     ) -> int:
         """Make a table of the vertices, see `SharkContext.save_as_table`; how many there are."""
         table = self.to_table_rdd(vertex, value, session)
-        return table.session.save_as_table(table, name, **how)
+        return save_as_table(table.session, table, name, **how)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from sharkpy.ml.models.predictor import is_table
 from sharkpy.physical.statistics_answers import scan_below
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session.shark_context import SharkContext
 
 
-def given_table(data: object, session: SharkContext | None) -> TableRDD | None:
+def given_table(data: object, session: EngineSession | None) -> TableRDD | None:
     """A TableRDD, that of all rows of the table of a name, or None where `data` is no table."""
     if is_table(data):
         return data

@@ -23,8 +23,8 @@ from sharkpy.ml.models.predictor import Predictor, is_table
 from sharkpy.values.types import INT, DataType
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session.shark_context import SharkContext
 
 Array = npt.NDArray[Any]
 _RANDOM_RUNS = 10
@@ -95,7 +95,7 @@ class KMeans(Predictor):
         *,
         features: Sequence[str] | None = None,
         na: str = "error",
-        session: SharkContext | None = None,
+        session: EngineSession | None = None,
     ) -> Self:
         """One pass over the rows for each iteration, a few for the start. `y` is there for pipelines and not looked at.
 
@@ -204,7 +204,7 @@ class KMeans(Predictor):
         self.check_fitted()
         return np.array([f"kmeans{cluster}" for cluster in range(self.n_clusters)], dtype=object)
 
-    def score(self, X: object, y: object = None, *, na: str = "error", session: SharkContext | None = None) -> float:
+    def score(self, X: object, y: object = None, *, na: str = "error", session: EngineSession | None = None) -> float:
         """The inertia of the rows with its sign turned, of whatever `fit` takes."""
         del y
         self.check_fitted()

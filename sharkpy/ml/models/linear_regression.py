@@ -22,7 +22,7 @@ from sharkpy.ml.models.predictor import Predictor, check_labels
 from sharkpy.values.types import DOUBLE, DataType
 
 if TYPE_CHECKING:
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
 
 Array = npt.NDArray[Any]
 
@@ -51,7 +51,7 @@ class LinearRegression(Predictor):
         *,
         features: Sequence[str] | None = None,
         na: str = "error",
-        session: SharkContext | None = None,
+        session: EngineSession | None = None,
     ) -> Self:
         """One pass over the rows; `data` and `y` as `training_blocks` takes them."""
         self._check_parameters()
@@ -77,7 +77,7 @@ class LinearRegression(Predictor):
         found: Array = X @ self.coef_ + self.intercept_
         return found
 
-    def score(self, X: object, y: object = None, *, na: str = "error", session: SharkContext | None = None) -> float:
+    def score(self, X: object, y: object = None, *, na: str = "error", session: EngineSession | None = None) -> float:
         """R², 1 - (squared errors) / (squared distances from the mean), of whatever `fit` takes."""
         blocks = self._scored_blocks(X, y, na, session)
         of_blocks = blocks.run(squared_errors, self)

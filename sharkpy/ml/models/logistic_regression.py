@@ -24,8 +24,8 @@ from sharkpy.values.types import BIGINT, DOUBLE, STRING, DataType
 from sharkpy.values.types import BOOLEAN as BOOLEAN_TYPE
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session.shark_context import SharkContext
 
 Array = npt.NDArray[Any]
 
@@ -89,7 +89,7 @@ class LogisticRegression(Predictor):
         *,
         features: Sequence[str] | None = None,
         na: str = "error",
-        session: SharkContext | None = None,
+        session: EngineSession | None = None,
     ) -> Self:
         """One pass over the rows for the classes, then one for each evaluation of the objective.
 
@@ -175,7 +175,7 @@ class LogisticRegression(Predictor):
         found: Array = log_softmax(scores, axis=1)
         return found
 
-    def score(self, X: Any, y: object = None, *, na: str = "error", session: SharkContext | None = None) -> float:
+    def score(self, X: Any, y: object = None, *, na: str = "error", session: EngineSession | None = None) -> float:
         """The share of rows whose class is predicted, of whatever `fit` takes."""
         self.check_fitted()
         given = _given_labels(X, y)
@@ -194,7 +194,7 @@ class LogisticRegression(Predictor):
 _TYPES = {"b": BOOLEAN_TYPE, "i": BIGINT, "u": BIGINT, "f": DOUBLE}
 
 
-def _labelled(data: object, y: object, session: SharkContext | None) -> tuple[object, Labels | None]:
+def _labelled(data: object, y: object, session: EngineSession | None) -> tuple[object, Labels | None]:
     """`data`, with numbers in place of labels that are text, and what they stand for; None where blocks have them."""
     given = _given_labels(data, y)
     if given is not None:

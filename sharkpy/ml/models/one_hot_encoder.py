@@ -25,8 +25,8 @@ from sharkpy.sql.expressions.coercion import cast, comparable
 from sharkpy.values.types import BOOLEAN, INT, STRING
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session.shark_context import SharkContext
 
 Array = npt.NDArray[Any]
 _POLICIES = ("error", "drop")
@@ -74,7 +74,7 @@ class OneHotEncoder(Estimator):
         *,
         features: Sequence[str] | None = None,
         na: str = "error",
-        session: SharkContext | None = None,
+        session: EngineSession | None = None,
     ) -> Self:
         """`data`: a matrix, a data frame, a TableRDD or the name of a table; `features`: columns (default: all).
 

@@ -19,8 +19,8 @@ from sharkpy.values.types import DataType
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session.shark_context import SharkContext
 
 
 class Predictor(Estimator):
@@ -69,7 +69,7 @@ class Predictor(Estimator):
         NotFinite.of(matrix).check(self.feature_names_in_.tolist())
         return self._predicted(matrix)
 
-    def _scored_blocks(self, data: object, y: object, na: str, session: SharkContext | None) -> FeatureBlocks:
+    def _scored_blocks(self, data: object, y: object, na: str, session: EngineSession | None) -> FeatureBlocks:
         """Features and labels of whatever `fit` takes; DataError where they do not fit the model, or without labels."""
         self.check_fitted()
         if is_in_process(data):

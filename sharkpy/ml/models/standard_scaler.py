@@ -27,8 +27,8 @@ from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.values.types import DOUBLE
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session.shark_context import SharkContext
 
 Array = npt.NDArray[Any]
 _IGNORE = "ignore"
@@ -57,7 +57,7 @@ class StandardScaler(Estimator):
         *,
         features: Sequence[str] | None = None,
         na: str = "error",
-        session: SharkContext | None = None,
+        session: EngineSession | None = None,
     ) -> Self:
         """`data` as `training_blocks` takes it; `y` is there for pipelines and not looked at.
 
@@ -85,7 +85,7 @@ class StandardScaler(Estimator):
         return self
 
     def _moments(
-        self, data: object, features: Sequence[str] | None, na: str, session: SharkContext | None
+        self, data: object, features: Sequence[str] | None, na: str, session: EngineSession | None
     ) -> tuple[tuple[str, ...], int, ColumnMoments]:
         if (table := given_table(data, session)) is not None:
             from sharkpy.ml.models.table_moments import table_moments

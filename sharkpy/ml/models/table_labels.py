@@ -18,14 +18,14 @@ from sharkpy.plan.logical import Aggregate, Limit, LogicalPlan, Project
 from sharkpy.values.types import BOOLEAN, DOUBLE, INTEGER_TYPES, STRING, CharType, StringType, VarcharType
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.table_rdd import TableRDD
-    from sharkpy.session.shark_context import SharkContext
 
 _OF_NONE = -1.0
 """The number of a label that is none of the classes."""
 
 
-def table_with_text_label(data: object, label: object, session: SharkContext | None) -> TableRDD | None:
+def table_with_text_label(data: object, label: object, session: EngineSession | None) -> TableRDD | None:
     """`data`, a TableRDD or the name of a table, where the column `label` is text; None of everything else."""
     table = _table(data, label, session)
     if table is None or not isinstance(_column(table.plan, str(label)).dtype, (StringType, VarcharType, CharType)):
@@ -35,7 +35,7 @@ def table_with_text_label(data: object, label: object, session: SharkContext | N
     return table if isinstance(table, TableRDD) else TableRDD(table.session, table.plan)
 
 
-def number_type(data: object, label: object, session: SharkContext | None) -> np.dtype[Any] | None:
+def number_type(data: object, label: object, session: EngineSession | None) -> np.dtype[Any] | None:
     """Of classes that are numbers or booleans in the column `label` of a table; None of everything else."""
     table = _table(data, label, session)
     if table is None:
@@ -44,7 +44,7 @@ def number_type(data: object, label: object, session: SharkContext | None) -> np
     return np.dtype(bool if dtype == BOOLEAN else np.int64 if dtype in INTEGER_TYPES else np.float64)
 
 
-def _table(data: object, label: object, session: SharkContext | None) -> TableRDD | NamedTable | None:
+def _table(data: object, label: object, session: EngineSession | None) -> TableRDD | NamedTable | None:
     """The table that `data` is or names, where it has one column `label`."""
     if not isinstance(label, str) or not (isinstance(data, str) or is_table(data)):
         return None

@@ -16,8 +16,8 @@ from sharkpy.execution.stages.query_run import new_group
 from sharkpy.execution.workers.task_error import carried_error, quoted_error
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.query_source import QuerySource
-    from sharkpy.session.shark_context import SharkContext
 
 T = TypeVar("T")
 _MOST_REPAIRS = 3
@@ -62,7 +62,7 @@ def iterate_action(sources: Collection[QuerySource], name: str, items: Callable[
         yield item
 
 
-def _session(sources: Collection[QuerySource]) -> SharkContext:
+def _session(sources: Collection[QuerySource]) -> EngineSession:
     return next(iter(sources)).session
 
 

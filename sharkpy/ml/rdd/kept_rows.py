@@ -12,6 +12,7 @@ from sharkpy.catalog.model import BucketSpec, Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.bucketed_query import bucketed_query
 from sharkpy.execution.commands.storage import stored_query, stored_schema
+from sharkpy.execution.queries.write_plan import write_blocks
 from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.ml.rdd.key_buckets import plan_in_buckets
 from sharkpy.physical.stage import BlockSink
@@ -20,14 +21,14 @@ from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.values.types import Field, Schema
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
-    from sharkpy.session.shark_context import SharkContext
 
 _numbers = itertools.count(1)
 
 
 def keep_rows(
-    session: SharkContext, plan: LogicalPlan, snapshot: QuerySnapshot
+    session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot
 ) -> tuple[LogicalPlan, Callable[[], None]]:
     """The scan of the blocks that `plan` makes, with the same columns, and the call that frees them.
 
@@ -41,7 +42,7 @@ def keep_rows(
     table = Table(new_table_id(), "rdd", f"rows_{next(_numbers)}", TableKind.TEMPORARY, schema, buckets=buckets)
     query = bucketed_query(stored_query(plan, schema), schema, buckets)
     sink = BlockSink(schema, session.conf.value(settings.BLOCK_ROWS), None, bucketing(buckets, schema))
-    blocks = session.write_blocks(query, sink, snapshot)
+    blocks = write_blocks(session, query, sink, snapshot)
     session.table_cache.put(table, blocks)
     columns = tuple(
         ColumnRef(column.column_id, column.name, field.dtype) for column, field in zip(plan.output, schema, strict=True)
@@ -49,7 +50,7 @@ def keep_rows(
     return Scan(table, columns, schema.names), partial(session.table_cache.forget, table)
 
 
-def _buckets(session: SharkContext, plan: LogicalPlan, snapshot: QuerySnapshot) -> BucketSpec | None:
+def _buckets(session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot) -> BucketSpec | None:
     """Those of a table that is read, where the query leaves its rows in them and has the columns that they are by."""
     places = {column.column_id: place for place, column in reversed([*enumerate(plan.output)])}
     for scan in plan.walk():

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sharkpy.base import settings
+from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.ml.rdd.key_hash import KeyHash
 from sharkpy.physical.distribution import BroadcastPartitioning, Hashed
 from sharkpy.physical.operators import Exchange, HashJoin, Project
@@ -15,17 +16,17 @@ from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Distribute, JoinKind, LogicalPlan
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
-    from sharkpy.session.shark_context import SharkContext
 
 
 def plan_in_buckets(
-    session: SharkContext, plan: LogicalPlan, keys: Sequence[ColumnRef], snapshot: QuerySnapshot
-) -> tuple[SharkContext, PhysicalPlan, KeyHash] | None:
+    session: EngineSession, plan: LogicalPlan, keys: Sequence[ColumnRef], snapshot: QuerySnapshot
+) -> tuple[EngineSession, PhysicalPlan, KeyHash] | None:
     """`plan` with rows of equal `keys`, columns of it, in one bucket, and under which settings; see `in_buckets`."""
     # Scans of one task, which spare exchanges, would have no buckets.
     apart = session.with_settings({settings.SINGLE_TASK_BYTES.key: "0"})
-    physical = apart.plan_steps(Distribute(plan, tuple(keys)), "rdd", snapshot)[1]
+    physical = plan_query(apart, Distribute(plan, tuple(keys)), snapshot, "rdd")
     found = in_buckets(physical, keys)
     return None if found is None else (apart, *found)
 

@@ -16,8 +16,8 @@ from sharkpy.ml.rdd.partition_functions import Beside, Composed, flat
 from sharkpy.ml.rdd.task_errors import Elements, Guarded
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.rdd.query_source import QuerySource
-    from sharkpy.session.shark_context import SharkContext
 
 T = TypeVar("T")
 
@@ -33,11 +33,11 @@ class QueryRDD(RDD[Any]):
        grouped and united without a shuffle.
     """
 
-    session: SharkContext
+    session: EngineSession
     sources: frozenset[QuerySource]
     """Whose rows the RDD reads."""
 
-    def _begin(self, session: SharkContext, sources: Iterable[QuerySource]) -> None:
+    def _begin(self, session: EngineSession, sources: Iterable[QuerySource]) -> None:
         """What pyspark's own constructors do, without Spark."""
         self.session = session
         self.sources = frozenset(sources)
@@ -54,7 +54,7 @@ class QueryRDD(RDD[Any]):
         return int(self._jrdd.id())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.session.master}>"
+        return f"<{type(self).__name__} of {self.session.engine.master}>"
 
     def _current(self, make: Callable[[], T]) -> T:
         """What `make` gave for the queries as they are now."""

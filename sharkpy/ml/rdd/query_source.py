@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
+from sharkpy.execution.queries.plan_query import plan_query
+from sharkpy.execution.queries.run_plan import new_runner
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.execution.stages.stage_rdd import PreparedStage
 from sharkpy.ml.rdd.end_of_use import at_end_of_use
@@ -23,8 +25,8 @@ from sharkpy.plan.logical import LogicalPlan
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.stages.runner import Runner
-    from sharkpy.session.shark_context import SharkContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class PlannedStages:
 
     sequence: int
     physical: PhysicalPlan
-    session: SharkContext
+    session: EngineSession
     key_hash: KeyHash | None
     """How rows with equal keys come to be in one task, where they are by the buckets of tables."""
 
@@ -64,7 +66,7 @@ class QuerySource:
         self._bound: BoundStage | None = None
 
     @property
-    def session(self) -> SharkContext:
+    def session(self) -> EngineSession:
         return self.query.session
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
@@ -107,12 +109,12 @@ class QuerySource:
         columns = [plan.output[place] for place in self.keys]
         if columns and (found := plan_in_buckets(session, plan, columns, snapshot)) is not None:
             return PlannedStages(sequence, found[1], found[0], found[2])
-        return PlannedStages(sequence, session.plan_steps(plan, "rdd", snapshot)[1], session, None)
+        return PlannedStages(sequence, plan_query(session, plan, snapshot, "rdd"), session, None)
 
     def _bind(self, planned: PlannedStages) -> BoundStage:
         if runs_scripts(planned.physical):
             self.session.restrictions.check_code(SCRIPT)
-        runner: Runner = planned.session.new_runner(self.query.plan.label)
+        runner: Runner = new_runner(planned.session, self.query.plan.label)
         runner.placement = "rdd"
         buckets = planned.key_hash.num_buckets if planned.key_hash is not None else None
         try:

@@ -11,8 +11,8 @@ from sharkpy.ml.rdd.kept_rows import keep_rows
 from sharkpy.plan.logical import LogicalPlan
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
-    from sharkpy.session.shark_context import SharkContext
 
 Change = Callable[[LogicalPlan], LogicalPlan]
 
@@ -24,7 +24,7 @@ class TableQuery:
     3. `sequence` grows with each change of what is computed: who has prepared a stage prepares another one then.
     """
 
-    def __init__(self, session: SharkContext, plan: LogicalPlan, parent: TableQuery | None = None) -> None:
+    def __init__(self, session: EngineSession, plan: LogicalPlan, parent: TableQuery | None = None) -> None:
         """`parent` is the query that `plan` was made of (see `changed`)."""
         self.session = session
         self.lock = threading.RLock()

@@ -10,6 +10,8 @@ from pyspark import StorageLevel
 from pyspark.core.rdd import Partitioner
 
 from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.execution.queries.bind_text import bind_text
+from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.ml.rdd.query_rdd import FusedRDD, SourceBase
 from sharkpy.ml.rdd.query_source import QuerySource
 from sharkpy.ml.rdd.row_functions import BatchFunction, EachBatch, KeyedRowFunction, RowFunction, named, num_rows
@@ -20,8 +22,8 @@ from sharkpy.plan.logical import LogicalPlan
 from sharkpy.values.types import Field, Schema, arrow_schema
 
 if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.ml.features.feature_rdd import FeatureRDD
-    from sharkpy.session.shark_context import SharkContext
 
 
 class TableRDD(FusedRDD):
@@ -35,7 +37,7 @@ class TableRDD(FusedRDD):
     3. `map_batches` and `features` see columns: no Python object a value.
     """
 
-    def __init__(self, session: SharkContext, plan: LogicalPlan | TableQuery) -> None:
+    def __init__(self, session: EngineSession, plan: LogicalPlan | TableQuery) -> None:
         """Of a bound plan; `ctx.sql2rdd` makes one of a text."""
         query = plan if isinstance(plan, TableQuery) else TableQuery(session, plan)
         source = QuerySource(query)
@@ -50,10 +52,10 @@ class TableRDD(FusedRDD):
         self._follow(lambda: None)
 
     @classmethod
-    def of_text(cls, session: SharkContext, text: str) -> TableRDD:
+    def of_text(cls, session: EngineSession, text: str) -> TableRDD:
         """Of a query in HiveQL; its errors are those of `ctx.sql`."""
         with session.working():
-            bound = session.bind(session.substituted(text))
+            bound = bind_text(session, text)
         if not isinstance(bound, LogicalPlan):
             raise BindError("sql2rdd takes a query", hint="run other statements by ctx.sql", sqlstate="42601")
         return cls(session, bound)
@@ -73,7 +75,7 @@ class TableRDD(FusedRDD):
 
     def explain(self) -> str:
         """The plan of the query, as EXPLAIN prints it."""
-        table = self.session.explain(Explain(self.plan)).table
+        table = self.session.run_command(Explain(self.plan), self._query.snapshot).table
         return "" if table is None else "\n".join(map(str, table.column(0).to_pylist()))
 
     def changed(self, change: Change) -> TableRDD:
@@ -157,10 +159,8 @@ class TableRDD(FusedRDD):
         """All rows, in this process."""
         with self.session.working():
             plan = self._query.ready_plan()
-            runner = self.session.new_runner(plan.label)
-            physical = self.session.plan(plan, self._query.snapshot)
             target = arrow_schema(self.schema)
-            batches = [named(batch, target) for batch in self.session.run_batches(runner, physical)]
+            batches = [named(batch, target) for batch in query_rows(self.session, plan, self._query.snapshot)]
             return pa.Table.from_batches(batches, schema=target)
 
     def count(self) -> int:

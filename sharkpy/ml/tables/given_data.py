@@ -23,13 +23,13 @@ from sharkpy.udf.user.python_code import pickled, unpickled
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
 
 SAMPLE_ROWS = 1_000
 """Rows of an RDD's first partition that has any, from which its columns are found where they are not declared."""
 
 
-def given_rows(session: SharkContext, data: Any, declared: DeclaredColumns | None) -> GivenRows:
+def given_rows(session: EngineSession, data: Any, declared: DeclaredColumns | None) -> GivenRows:
     """`data` as rows of a plan; ParameterError where it is of no kind that is known."""
     if _is_rdd(data):
         return _of_rdd(session, data, declared)
@@ -48,7 +48,7 @@ def _is_rdd(data: object) -> bool:
 # RDDs
 
 
-def _of_rdd(session: SharkContext, rdd: Any, declared: DeclaredColumns | None) -> GivenRows:
+def _of_rdd(session: EngineSession, rdd: Any, declared: DeclaredColumns | None) -> GivenRows:
     jobs = session.engine.jobs
     if rdd.context is not jobs.context:
         raise ParameterError("the RDD is of another SparkContext than the session's")
@@ -65,7 +65,7 @@ def _of_rdd(session: SharkContext, rdd: Any, declared: DeclaredColumns | None) -
     return GivenRows(AN_RDD, schema, MixedRows(schema, AN_RDD), rdd)
 
 
-def _sampled(session: SharkContext, rdd: Any, declared: DeclaredColumns | None) -> Schema | None:
+def _sampled(session: EngineSession, rdd: Any, declared: DeclaredColumns | None) -> Schema | None:
     """The columns of an RDD, found by a task of its own in the first partition with rows; None without rows."""
     jobs, group = session.engine.jobs, new_group()
     statement = current_cancellation() or Cancellation()

@@ -15,8 +15,8 @@ from sharkpy.base.errors import BindError, InternalError, ParameterError, TableE
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.names import check_name
 from sharkpy.catalog.store import new_table_id
-from sharkpy.execution.commands.run import run_command
 from sharkpy.execution.commands.storage import used_ids
+from sharkpy.execution.tables.snapshot import reading
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, declared_columns, make_schema, renamed
 from sharkpy.ml.tables.given_data import given_rows
 from sharkpy.plan.commands import CreateTable, Insert
@@ -28,7 +28,7 @@ from sharkpy.values.types import DataType, Field, Schema
 
 if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
-    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.execution.engine_session import EngineSession
 
 Mode = Literal["error", "overwrite", "append", "ignore"]
 _MODES = ("error", "overwrite", "append", "ignore")
@@ -37,7 +37,7 @@ _CACHE |= {"MEMORY_ONLY": CacheMode.MEMORY_ONLY}
 
 
 def save_as_table(
-    session: SharkContext,
+    session: EngineSession,
     data: Any,
     name: str,
     schema: Any = None,
@@ -80,7 +80,8 @@ def save_as_table(
                 f" AS {_select(source, partition_by)}"
                 f"{f' DISTRIBUTE BY {_listed(distribute_by)}' if distribute_by else ''}"
             )
-        run_command(_bound(text, source, session), session)
+        with reading(session.snapshot, None) as snapshot:
+            session.run_command(_bound(text, source, session), snapshot)
         return statement.rows_written
 
 
@@ -94,7 +95,7 @@ class _Source:
     rows: GivenRows | LogicalPlan
 
 
-def _source(session: SharkContext, data: Any, declared: DeclaredColumns | None) -> _Source:
+def _source(session: EngineSession, data: Any, declared: DeclaredColumns | None) -> _Source:
     """A TableRDD is its own plan: its rows never leave the engine."""
     plan = getattr(data, "plan", None)
     if not isinstance(plan, LogicalPlan):
@@ -138,7 +139,7 @@ def _properties(properties: Mapping[str, str]) -> str:
     return ", ".join(f"{_text(key)} = {_text(value)}" for key, value in properties.items())
 
 
-def _qualified(session: SharkContext, name: str) -> tuple[str, str]:
+def _qualified(session: EngineSession, name: str) -> tuple[str, str]:
     """The database and name of a table that is written `table` or `database.table`."""
     parts = [part.strip("`").lower() for part in name.split(".")]
     if len(parts) > 2 or not all(parts):
@@ -167,7 +168,7 @@ class _WithSource:
         return getattr(self._catalog, name)
 
 
-def _bound(text: str, source: _Source, session: SharkContext) -> CreateTable | Insert:
+def _bound(text: str, source: _Source, session: EngineSession) -> CreateTable | Insert:
     catalog: Any = _WithSource(session.catalog, source.table)
     command = bind(text, catalog, session.conf, session.current_database)
     if not isinstance(command, (CreateTable, Insert)) or command.query is None:

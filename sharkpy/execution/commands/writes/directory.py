@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sharkpy.base.errors import BindError, SourceError
 from sharkpy.catalog.shared_folders import require_own_folder
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folder_swap import swap
@@ -23,11 +23,11 @@ class Directory:
     target: str
     staging: str
     was_there: bool
-    session: CommandSession
+    session: EngineSession
     is_placed: bool = False
 
     @classmethod
-    def begin(cls, path: str, session: CommandSession) -> Directory:
+    def begin(cls, path: str, session: EngineSession) -> Directory:
         session.restrictions.check_path(path)
         target = Path(layout.local_path(path)).resolve()
         _check_target(target, session)
@@ -69,7 +69,7 @@ class Directory:
         discard_staging(self.staging, self.session)
 
 
-def _check_target(target: Path, session: CommandSession) -> None:
+def _check_target(target: Path, session: EngineSession) -> None:
     """All that is in the folder goes: never the warehouse, and no file."""
     warehouse, state = (Path(path).resolve() for path in (session.catalog.warehouse_dir, session.catalog.state_dir))
     if warehouse.is_relative_to(target) or target.is_relative_to(state):

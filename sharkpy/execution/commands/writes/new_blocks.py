@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sharkpy.base.errors import CancelledError, ResourceError
 from sharkpy.catalog.model import Table
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 
 
-def load_new_blocks(table: Table, session: CommandSession) -> None:
+def load_new_blocks(table: Table, session: EngineSession) -> None:
     """The statement is done when its files are: blocks that found no room are loaded by the next query."""
     if not session.table_cache.is_loaded(table):
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.catalog.model import Table
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
@@ -20,7 +20,7 @@ class TableBlocks:
 
     table: Table
     overwrite: bool
-    session: CommandSession
+    session: EngineSession
     blocks: Sequence[tuple[BlockHandle, BlockStatistics]]
 
     def prepare(self) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.shared_folders import require_own_folder
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import layout
 from sharkpy.sources.plain_files import PlainFiles
 
@@ -33,14 +33,14 @@ class TableFiles:
     location: str
     staging: str
     overwrite: bool
-    session: CommandSession
+    session: EngineSession
     placed: tuple[str, int] | None = None
     """The new folder and its inode."""
     plain: PlainFiles | None = None
     """Of a table that others write too."""
 
     @classmethod
-    def begin(cls, table: Table, overwrite: bool, session: CommandSession) -> TableFiles:
+    def begin(cls, table: Table, overwrite: bool, session: EngineSession) -> TableFiles:
         location = table_folder(table, overwrite=overwrite)
         return cls(table, location, table_staging(table, location, session), overwrite, session)
 

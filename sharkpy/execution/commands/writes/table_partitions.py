@@ -11,9 +11,9 @@ from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.execution.commands.partition_spec import by_values
-from sharkpy.execution.commands.session import CommandSession
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.staging import discard_staging, while_known
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import layout
 from sharkpy.sources.partition_values import typed_values
 from sharkpy.sources.plain_files import PlainFiles
@@ -33,7 +33,7 @@ class TablePartitions:
     staging: str
     names: Sequence[str]
     overwrite: bool
-    session: CommandSession
+    session: EngineSession
     only_new: bool = False
     placed: list[tuple[str, int]] = field(default_factory=list)
     """The folder of each new generation, and its inode."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sharkpy.base.errors import TableChangedError
 from sharkpy.catalog.model import Table
-from sharkpy.execution.commands.session import CommandSession
+from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import layout
 
 
@@ -15,11 +15,11 @@ class Unchanged:
     """The first of a statement's writes: TableChangedError instead of any other, where the rows it read are old."""
 
     table: Table
-    session: CommandSession
+    session: EngineSession
     state: object
 
     @classmethod
-    def now(cls, table: Table, session: CommandSession) -> Unchanged:
+    def now(cls, table: Table, session: EngineSession) -> Unchanged:
         """To be called before the table is read."""
         return cls(table, session, _state(table, session))
 
@@ -43,7 +43,7 @@ class Unchanged:
         pass
 
 
-def _state(table: Table, session: CommandSession) -> object:
+def _state(table: Table, session: EngineSession) -> object:
     """What every write of the table changes."""
     if table.is_partitioned:
         known = session.catalog.partitions(table)

@@ -1,0 +1,29 @@
+"""A session apart from its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sharkpy.catalog.store import Catalog
+from sharkpy.execution.queries.plan_observers import PlanObservers
+from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions
+from sharkpy.session.running_statements import RunningStatements
+from sharkpy.session.shared_parts import SharedParts
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class SessionState:
+    """Names, statements and listeners of a session: the same for it under whichever settings.
+
+    `catalog` adds the session's temporary objects to those of all; `is_owner`: the end of the session is that of the
+    engine and of all its sessions.
+    """
+
+    parts: SharedParts
+    catalog: Catalog
+    name: str
+    is_owner: bool
+    current_database: str = "default"
+    restrictions: Restrictions = UNRESTRICTED
+    observers: PlanObservers = field(default_factory=PlanObservers)
+    statements: RunningStatements = field(default_factory=RunningStatements)

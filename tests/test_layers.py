@@ -1,9 +1,14 @@
-"""A folder imports only from those above it in the order of layers, and some libraries only where they belong."""
+"""The structure of the package: rooms in data order, no circles but small ones, libraries only where they belong."""
 
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,104 +16,149 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "sharkpy"
 
-LAYERS: tuple[tuple[str, ...], ...] = (
-    ("base",),
-    ("values",),
-    ("columnar",),
-    ("udf",),
-    ("catalog",),
-    ("plan",),
-    ("optimizer",),
-    ("sql",),
-    ("sources",),
-    ("physical",),
-    ("execution",),
-    ("ml",),
-    ("explain",),
-    ("session",),
-    ("thrift",),
-    ("cli", "client", "dbapi", "sqlalchemy", "notebook", "demo", "errors"),
+ROOMS = (
+    *("base", "values", "columnar", "udf", "catalog", "plan", "optimizer", "sql", "sources", "physical"),
+    *("execution", "ml", "explain", "session", "thrift", "client", "dbapi", "sqlalchemy", "demo", "cli", "notebook"),
+    "errors",
 )
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-
+"""A room imports only from itself and from those before it."""
 EXECUTION = ("tasks", "workers", "spark", "engine", "stages", "tables", "queries", "commands")
-"""The folders inside `execution`, with the engine in its place among them."""
-
-PURE = tuple(name for layer in LAYERS[:10] for name in layer)
-
-
-def modules() -> list[Path]:
-    return sorted(path for path in PACKAGE.glob("**/*.py") if "thrift" not in path.parts) + sorted(
-        path for folder in ("columnar", "optimizer", "udf", "thrift") for path in (ROOT / folder).glob("**/*.py")
-    )
+"""The folders inside `execution`, with the engine in its place among them; the same holds for them."""
+PURE = ROOMS[: ROOMS.index("execution")]
+"""Rooms up to the physical plan: they know nothing of Spark."""
+MOST_ROOMS = 25
+LARGEST_CIRCLE = 20
+"""Files: the binder of expressions calls itself through those of its parts."""
 
 
-def part_of(path: Path) -> str:
-    relative = path.relative_to(PACKAGE) if path.is_relative_to(PACKAGE) else path.relative_to(ROOT)
-    return relative.parts[0].removesuffix(".py")
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A module that a line of a file imports, by its full name; `name` is taken from it."""
+
+    module: str
+    line: int
 
 
-def imported(path: Path, *, at_run_time: bool = True) -> Iterator[tuple[str, int]]:
-    """Names of modules imported anywhere in a file, those for type checkers alone left out."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped = {id(node) for branch in ast.walk(tree) if _is_type_checking(branch) for node in ast.walk(branch)}
-    for node in ast.walk(tree):
-        if at_run_time and id(node) in skipped:
-            continue
+def files() -> Iterator[Path]:
+    """All source files, where they lie: the links in the package show some of them twice."""
+    for folder in (PACKAGE, ROOT / "columnar", ROOT / "optimizer", ROOT / "udf", ROOT / "thrift" / "server"):
+        yield from sorted(path for path in folder.rglob("*.py") if not _is_below_link(path))
+
+
+def _is_below_link(path: Path) -> bool:
+    return any(parent.is_symlink() for parent in path.parents if parent.is_relative_to(PACKAGE))
+
+
+def module_name(path: Path) -> str:
+    if path.is_relative_to(PACKAGE):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+    elif path.is_relative_to(ROOT / "thrift"):
+        parts = ("thrift", *path.relative_to(ROOT / "thrift" / "server").with_suffix("").parts)
+    else:
+        parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(("sharkpy", *(part for part in parts if part != "__init__")))
+
+
+@cache
+def imports() -> dict[str, tuple[Path, tuple[Import, ...]]]:
+    """The imports of each module, those for type checkers too: each file is parsed once."""
+    known = {module_name(path): path for path in files()}
+    return {name: (path, tuple(_imports(path, known))) for name, path in known.items()}
+
+
+def _imports(path: Path, known: dict[str, Path]) -> Iterator[Import]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            if node.module == "sharkpy":
-                yield from ((f"sharkpy.{alias.name}", node.lineno) for alias in node.names)
-            else:
-                yield node.module, node.lineno
+            yield from (Import(one.name, node.lineno) for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno}: a relative import"
+            names = [f"{node.module}.{one.name}" for one in node.names]
+            yield from (Import(name if name in known else node.module or "", node.lineno) for name in names)
 
 
-def _is_type_checking(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+def room_of(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[1] if parts[0] == "sharkpy" and len(parts) > 1 else None
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_go_up(path: Path) -> None:
-    part = part_of(path)
-    if part == "__init__":
-        return
-    assert part in LEVEL, f"{part} has no place among the layers"
-    for module, line in imported(path):
-        names = module.split(".")
-        if names[0] != "sharkpy" or len(names) == 1 or names[1] not in LEVEL:
+def violations(order: tuple[str, ...], depth: int, below: str) -> Iterator[str]:
+    """Imports from one of `order`, the names at `depth` of modules below `below`, of one that comes after it."""
+    for module, (path, found) in imports().items():
+        part = _part(module, depth, below)
+        for one in found:
+            other = _part(one.module, depth, below)
+            if part in order and other in order and order.index(other) > order.index(part):
+                yield f"{path.relative_to(ROOT)}:{one.line}: {part} imports {one.module}"
+
+
+def _part(module: str, depth: int, below: str) -> str:
+    parts = module.split(".")
+    return parts[depth] if module.startswith(f"{below}.") and len(parts) > depth else ""
+
+
+def circles(graph: dict[str, set[str]]) -> Iterator[set[str]]:
+    """Sets of modules each of which imports all others, over others perhaps (Tarjan's algorithm)."""
+    numbers: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    path: list[str] = []
+    for root, first in graph.items():
+        if root in numbers:
             continue
-        allowed = LEVEL[names[1]] <= LEVEL[part]
-        assert allowed, f"{path.relative_to(ROOT)}:{line}: {part} imports {module}, which is below it"
+        waiting = [(root, iter(sorted(first)))]
+        numbers[root] = lowest[root] = len(numbers)
+        path.append(root)
+        while waiting:
+            module, rest = waiting[-1]
+            for other in rest:
+                if other not in numbers:
+                    numbers[other] = lowest[other] = len(numbers)
+                    path.append(other)
+                    waiting.append((other, iter(sorted(graph[other]))))
+                    break
+                if other in path:
+                    lowest[module] = min(lowest[module], numbers[other])
+            else:
+                waiting.pop()
+                if waiting:
+                    above = waiting[-1][0]
+                    lowest[above] = min(lowest[above], lowest[module])
+                if lowest[module] == numbers[module]:
+                    place = path.index(module)
+                    yield set(path[place:])
+                    del path[place:]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_go_up_inside_execution(path: Path) -> None:
-    if part_of(path) != "execution":
-        return
-    part = path.relative_to(PACKAGE / "execution").parts[0].removesuffix(".py")
-    if part not in EXECUTION:
-        return
-    for module, line in imported(path):
-        names = module.split(".")
-        if names[:2] == ["sharkpy", "execution"] and len(names) > 2 and names[2] in EXECUTION:
-            allowed = EXECUTION.index(names[2]) <= EXECUTION.index(part)
-            assert allowed, f"{path.relative_to(ROOT)}:{line}: {part} imports {module}, which is below it"
+def test_each_room_has_its_place() -> None:
+    named = {entry.stem for entry in PACKAGE.iterdir() if entry.is_dir() or entry.suffix == ".py"}
+    assert named - {"__init__", "__pycache__"} == set(ROOMS)
+    assert len(ROOMS) <= MOST_ROOMS
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("## Recipes")[0]
+    for room in ROOMS[:-1]:
+        assert ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text())), f"{room} says nothing"
+        assert re.search(rf"[`/{{,]{room}[/,}}]", table), f"{room} is not in CONTRIBUTING's table"
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_spark_where_plans_are_made(path: Path) -> None:
-    if part_of(path) not in PURE:
-        return
-    for module, line in imported(path):
-        assert module.split(".")[0] not in ("pyspark", "py4j"), f"{path.relative_to(ROOT)}:{line} imports {module}"
+def test_imports_go_up() -> None:
+    assert list(violations(ROOMS, 1, "sharkpy")) == []
+    assert list(violations(EXECUTION, 2, "sharkpy.execution")) == []
 
 
-def test_package_import_is_cheap() -> None:
-    import subprocess
-    import sys
+def test_no_large_circles() -> None:
+    graph = {module: {one.module for one in found} for module, (_, found) in imports().items()}
+    graph = {module: {other for other in found if other in graph} for module, found in graph.items()}
+    assert [sorted(one) for one in circles(graph) if len(one) > LARGEST_CIRCLE] == []
 
-    heavy = ("pyspark", "numba", "pandas", "duckdb", "pyarrow")
+
+def test_libraries_where_they_belong() -> None:
+    for module, (path, found) in imports().items():
+        for one in found:
+            library, place = one.module.split(".")[0], f"{path.relative_to(ROOT)}:{one.line}"
+            assert library not in ("pyspark", "py4j") or room_of(module) not in PURE, f"{place} imports {library}"
+            assert library != "sqlglot" or room_of(module) == "sql", f"{place} imports sqlglot"
+
+
+@pytest.mark.parametrize("heavy", [("pyspark", "numba", "pandas", "duckdb", "pyarrow")])
+def test_package_import_is_cheap(heavy: tuple[str, ...]) -> None:
     program = f"import sys, sharkpy; print([name for name in {heavy} if name in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"

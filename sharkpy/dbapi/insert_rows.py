@@ -10,7 +10,7 @@ from sharkpy.dbapi.placeholders import BoundText, Parameters, Placeholder, place
 from sharkpy.sql.grammar.parser import tokenize
 
 if TYPE_CHECKING:
-    from sqlglot.tokenizer_core import Token
+    from sharkpy.sql.grammar.parser import Token
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from sharkpy.dbapi.literals import list_items, literal, plain
 from sharkpy.sql.grammar.parser import place, tokenize
 
 if TYPE_CHECKING:
-    from sqlglot.tokenizer_core import Token
+    from sharkpy.sql.grammar.parser import Token
 
 Parameters = Sequence[object] | Mapping[str, object]
 _OPAQUE = ("STRING", "IDENTIFIER", "HINT")

@@ -12,7 +12,7 @@ from sharkpy.dbapi.placeholders import BoundText, Placeholder, is_enclosed_at, p
 from sharkpy.sql.grammar.parser import tokenize
 
 if TYPE_CHECKING:
-    from sqlglot.tokenizer_core import Token
+    from sharkpy.sql.grammar.parser import Token
 
 
 def bind_expressions(template: str, namespace: Mapping[str, Any]) -> BoundText:

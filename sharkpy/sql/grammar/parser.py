@@ -16,7 +16,7 @@ from sharkpy.sql.grammar.dialect import SyntaxProblem
 from sharkpy.sql.grammar.split_statements import split_statements
 from sharkpy.sql.grammar.syntax_hints import hint_at
 
-__all__ = ["parse", "parse_query", "parse_source", "place", "split_statements", "syntax_error", "tokenize"]
+__all__ = ["Token", "parse", "parse_query", "parse_source", "place", "split_statements", "syntax_error", "tokenize"]
 
 _CLOSED = re.compile(r"""--[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|[^'"`/-]+|.""", re.DOTALL)
 _REQUIRED = re.compile(r"Required keyword: '(\w+)' missing for <class '[\w.]*\.(\w+)'>")

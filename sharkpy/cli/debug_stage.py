@@ -42,8 +42,8 @@ def _record(options: argparse.Namespace) -> int:
     from sharkpy.session.shark_context import connect
 
     values = {**session_settings(options), settings.DEBUG_RECORD.key: str(options.folder.absolute())}
-    with connect(options.master, options.warehouse, **values) as context:
-        code = run_script(context, options.record, options.format)
+    with connect(options.master, options.warehouse, **values) as session:
+        code = run_script(session, options.record, options.format)
     _list(recorded_stages(options.folder), options.folder)
     return code
 

@@ -41,8 +41,8 @@ def open_session(options: argparse.Namespace, settings: Mapping[str, str]) -> tu
         from sharkpy.cli.shell_session import LocalNames
         from sharkpy.session.shark_context import connect
 
-        context = connect(options.master, options.warehouse, **settings)
-        return context, LocalNames(context)
+        opened = connect(options.master, options.warehouse, **settings)
+        return opened, LocalNames(opened)
     from sharkpy.client import connect_to, parse_url
     from sharkpy.client.channel import LoginError
     from sharkpy.client.names import RemoteNames

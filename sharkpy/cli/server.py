@@ -82,8 +82,8 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
     from sharkpy.thrift.row_sets import COLUMNAR_SINCE, encode_row_set
     from sharkpy.thrift.server import HiveServer
 
-    with connect(options.master, options.warehouse, **settings) as context:
-        server = HiveServer(context, config)
+    with connect(options.master, options.warehouse, **settings) as session:
+        server = HiveServer(session, config)
         # A plain list: a lock that the handler wants may be in the hands of what it interrupted.
         received: list[int] = []
 
@@ -96,11 +96,11 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, end)
         # What is made on first use is made before the first client comes.
-        answer = context.sql("SELECT 1, ''")
+        answer = session.sql("SELECT 1, ''")
         encode_row_set(list(answer.batches()), answer.schema, 0, COLUMNAR_SINCE)
         server.start()
         sys.stdout.write(
-            f"sharkpy server listens on {config.host}:{server.port}, warehouse {context.catalog.warehouse_dir}\n"
+            f"sharkpy server listens on {config.host}:{server.port}, warehouse {session.catalog.warehouse_dir}\n"
         )
         sys.stdout.flush()
         while not received:

@@ -49,22 +49,22 @@ class Names(Protocol):
 class LocalNames:
     """Names from the catalog of this process."""
 
-    def __init__(self, context: SharkContext) -> None:
-        self._context = context
+    def __init__(self, session: SharkContext) -> None:
+        self._session = session
 
     def databases(self) -> Iterable[str]:
-        return self._context.catalog.database_names()
+        return self._session.catalog.database_names()
 
     def tables(self, database: str = "") -> Iterable[str]:
         try:
-            return self._context.catalog.table_names(database or self._context.current_database)
+            return self._session.catalog.table_names(database or self._session.current_database)
         except SharkError:
             return ()
 
     def columns(self, table: str) -> Sequence[str]:
         database, _, name = table.replace("`", "").lower().rpartition(".")
         try:
-            found = self._context.catalog.find_table(database or self._context.current_database, name)
+            found = self._session.catalog.find_table(database or self._session.current_database, name)
         except SharkError:
             return ()
         return found.schema.names if found else ()

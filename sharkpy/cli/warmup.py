@@ -66,10 +66,10 @@ def train(cache: ClassCache, settings: Mapping[str, str]) -> int:
         conf = {**settings, **_AS_TASKS, EXTRA_OPTIONS: options}
         # Loaded, compiled loops read text however little there is of it.
         importlib.import_module("sharkpy.sources.cut_fields")
-        with connect("local[2]", Path(folder) / "warehouse", **conf) as context:
+        with connect("local[2]", Path(folder) / "warehouse", **conf) as session:
             for statement in _TRAINING:
-                context.sql(statement).fetchall()
-            if not context.engine.is_spark_started:
+                session.sql(statement).fetchall()
+            if not session.engine.is_spark_started:
                 raise ExecutionError("the training run did not reach Spark")
         if not written.is_file():
             raise ExecutionError(f"Java wrote no class cache to {written.parent}", hint="is there room for 300 MB?")

@@ -39,30 +39,30 @@ def run_demo(warehouse: str | None, master: str) -> int:
     files = folder.absolute() / "files"
     _say(f"sharkpy demo: the flights out of New York in 2013, in {folder}")
     write_files(files)
-    with connect(master, folder / "warehouse", **{settings.BLOCK_ROWS.key: BLOCK_ROWS}) as context:
-        create_tables(context, files)
-        _show_memory(context, files)
+    with connect(master, folder / "warehouse", **{settings.BLOCK_ROWS.key: BLOCK_ROWS}) as session:
+        create_tables(session, files)
+        _show_memory(session, files)
         for step in STEPS:
-            _show(context, step)
-        code = _show_rdd(context)
+            _show(session, step)
+        code = _show_rdd(session)
     _say(f"\nThe whole tour took {time.perf_counter() - started:.1f} s. Go on yourself:")
     _say(f"  sharkpy --warehouse {folder / 'warehouse'}")
     return code
 
 
-def _show_rdd(context: SharkContext) -> int:
+def _show_rdd(session: SharkContext) -> int:
     try:
         for step in RDD_STEPS:
-            _show(context, step)
+            _show(session, step)
     except ConfigurationError as error:
         _say(f"RDD tasks need Spark, which did not start: {error}")
         return 1
     return 0
 
 
-def _show_memory(context: SharkContext, files: Path) -> None:
+def _show_memory(session: SharkContext, files: Path) -> None:
     started = time.perf_counter()
-    figures = memory_figures(context, files)
+    figures = memory_figures(session, files)
     seconds = time.perf_counter() - started
     _say(f"\nIn the memory store after {seconds:.2f} s (from files at the first run, mapped back at the next):")
     for name, rows, blocks, raw, encoded in figures:
@@ -72,12 +72,12 @@ def _show_memory(context: SharkContext, files: Path) -> None:
         _say(f"  {name:<9}{rows:>8,} rows in {blocks:>2} block{'s' if blocks != 1 else ' '} {sizes}{share}")
 
 
-def _show(context: SharkContext, step: Step) -> None:
+def _show(session: SharkContext, step: Step) -> None:
     _say(f"\n-- {step.title}")
     _say(step.sql + ";")
-    pruned = _pruning(context, step.sql)
+    pruned = _pruning(session, step.sql)
     started = time.perf_counter()
-    with context.sql(step.sql) as result:
+    with session.sql(step.sql) as result:
         batches = list(result.batches())
         seconds = time.perf_counter() - started
         if result.is_text:
@@ -87,7 +87,7 @@ def _show(context: SharkContext, step: Step) -> None:
     _say(f"{format_seconds(seconds)}{pruned}")
 
 
-def _pruning(context: SharkContext, sql: str) -> str:
+def _pruning(session: SharkContext, sql: str) -> str:
     """How many blocks of the query's tables pruning leaves."""
     from sharkpy.physical.operators import BlockScan
     from sharkpy.plan.logical import LogicalPlan
@@ -95,10 +95,10 @@ def _pruning(context: SharkContext, sql: str) -> str:
 
     if len(split_statements(sql)) != 1:
         return ""
-    statement = bind_text(context, sql)
+    statement = bind_text(session, sql)
     if not isinstance(statement, LogicalPlan):
         return ""
-    scans = [node.blocks for node in plan_query(context, statement).walk() if isinstance(node, BlockScan)]
+    scans = [node.blocks for node in plan_query(session, statement).walk() if isinstance(node, BlockScan)]
     if not scans:
         return "; no block was read"
     total, kept = sum(scan.num_blocks for scan in scans), sum(scan.num_kept for scan in scans)

@@ -39,16 +39,16 @@ def create_statement(name: str, folder: Path) -> str:
     )
 
 
-def create_tables(context: SharkContext, folder: Path) -> None:
+def create_tables(session: SharkContext, folder: Path) -> None:
     for name in COLUMNS:
-        context.sql(create_statement(name, folder)).close()
+        session.sql(create_statement(name, folder)).close()
 
 
-def memory_figures(context: SharkContext, folder: Path) -> list[tuple[str, int, int, int, int]]:
+def memory_figures(session: SharkContext, folder: Path) -> list[tuple[str, int, int, int, int]]:
     """(table, rows, blocks, bytes of its files, bytes in the store); loads what is not loaded."""
     figures = []
     for name in COLUMNS:
-        version = context.table_cache.version(context.catalog.table("default", name))
+        version = session.table_cache.version(session.catalog.table("default", name))
         if version is None:
             continue
         raw = sum(path.stat().st_size for path in (folder / name).iterdir())

@@ -67,7 +67,7 @@ def _as_shark_error(error: dbapi.Error) -> SharkError:
 class _Run:
     """One statement, run by a thread of its own so that the notebook's hears the interrupt."""
 
-    context: SharkContext
+    session: SharkContext
     text: BoundText
     most_rows: int | None
     board: ProgressBoard
@@ -82,7 +82,7 @@ class _Run:
     def answer(self) -> Answer:
         """The first `most_rows` rows; all where that is None. Errors have their place in the template."""
         try:
-            self.prepared = self.context.prepare(self.text.text, listener=self.board.update)
+            self.prepared = self.session.prepare(self.text.text, listener=self.board.update)
             if self.is_cancelled:
                 self.prepared.cancel()
             with self.prepared.run() as result:
@@ -164,20 +164,20 @@ class SharkMagics(Magics):
         self._own = connect(options.master, options.connect or None, **settings)
         self.shell.user_ns["ctx"] = self._own
 
-    def _context(self) -> SharkContext:
-        context = self.shell.user_ns.get("ctx")
-        if not isinstance(context, SharkContext):
+    def _session(self) -> SharkContext:
+        session = self.shell.user_ns.get("ctx")
+        if not isinstance(session, SharkContext):
             raise UsageError('no session "ctx": make one with %sharkql --connect warehouse, or ctx = sharkpy.connect()')
-        return context
+        return session
 
     def _run(self, statement: str, first_line: int, options: Options) -> Answer:
-        context = self._context()
+        session = self._session()
         most = options.limit if options.limit is not None or options.out is not None else SHOWN_ROWS
         with _readable_errors(statement, first_line):
             bound = bind_expressions(statement, self.shell.user_ns)
             if options.explain:
                 bound = bound.behind("EXPLAIN ")
-            run = _Run(context, bound, most, self._board())
+            run = _Run(session, bound, most, self._board())
             try:
                 return run_with_progress(run.answer, run.cancel, run.board)
             except CancelledError:

@@ -1,4 +1,4 @@
-"""python -m bench tpch|bigdata|micro|pde|server|files|ml [--scale 1] [--engines …] [--queries …] [--no-append]"""
+"""python -m bench tpch|bigdata|micro|pde|server|files|ml|beside [--scale 1] [--engines …] [--queries …] …"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bench.measurements import run_measurements
 from bench.report import append, suite_report
 from bench.suites import ROOT, SUITES
 
-MEASURED = ("pde", "server", "files", "ml")
+MEASURED = ("pde", "server", "files", "ml", "beside")
 """Packages of measurements against aims."""
 ENGINES = "sharkpy,sharkpy-rdd,spark,duckdb"
 
@@ -37,14 +37,17 @@ def main() -> int:
     parser.add_argument("--memory", default="", help="such as 10g: limit of sharkpy's store, and of the other engines")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of sharkpy")
     parser.add_argument("--no-append", action="store_true", help="leave RESULTS.md as it is")
+    parser.add_argument("--checkout", type=Path, help="of `beside`: the other checkout, such as a git worktree")
     options = parser.parse_args()
+    if (options.suite == "beside") != (options.checkout is not None):
+        parser.error("beside takes --checkout, and nothing else does")
     if options.suite == "micro":
         from bench.micro_suite import run_micro
 
         text, figures = run_micro(options.runs)
         differences: list[str] = []
     elif options.suite in MEASURED:
-        text, figures = run_measurements(options.suite, options.runs, options.queries, options.scale)
+        text, figures = run_measurements(options.suite, options.runs, options.queries, options.scale, options.checkout)
         differences = []
     else:
         figures, differences = run_suite(options)

@@ -1,4 +1,4 @@
-"""What docs/server.md says of limits, options and metrics is so."""
+"""Limits, options and metrics in docs/server.md are those of the code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def section(title: str) -> str:
 
 
 def test_limits() -> None:
-    documented = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", section("Limits"), re.MULTILINE))
+    documented = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", section("Set limits"), re.MULTILINE))
     assert {name: float(value) for name, value in documented.items()} == dataclasses.asdict(Limits())
 
 
@@ -32,7 +32,7 @@ def test_options() -> None:
     add_server_arguments(parser)
     known = {option for action in parser._actions for option in action.option_strings}
     assert set(re.findall(r"(?<![-\w])--[a-z][a-z-]+", TEXT)) - {"--warehouse", "--set"} <= known
-    assert all(f"`{way}`" in section("Who may log in") for way in AUTHENTICATIONS)
+    assert all(f"`{way}`" in section("Control who may log in") for way in AUTHENTICATIONS)
 
 
 def test_metrics(serve: Serve) -> None:
@@ -42,4 +42,4 @@ def test_metrics(serve: Serve) -> None:
         page = urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics").read().decode()
     families = [one for one in text_string_to_metric_families(page) if not one.name.endswith("_created")]
     names = {f"{one.name}_total" if one.type == "counter" else one.name for one in families}
-    assert names == set(re.findall(r"`(sharkpy_\w+)`", section("Health and metrics")))
+    assert names == set(re.findall(r"`(sharkpy_\w+)`", section("Watch health and metrics")))

@@ -70,7 +70,7 @@ _WRITTEN: dict[DataType, AvroSchema] = {
 
 
 def given_schema(properties: tuple[tuple[str, str], ...]) -> dict[str, Any] | None:
-    """The record that a table's properties define its columns by; None where they do not."""
+    """Record schema that the table's properties give its columns by; None if they give none."""
     values = dict(properties)
     if text := values.get(LITERAL):
         return _record(text, LITERAL)
@@ -97,7 +97,7 @@ def _record(text: str, key: str) -> dict[str, Any]:
 
 
 def columns_of(record: dict[str, Any]) -> Schema:
-    """The columns that a record gives its table; names in lower case."""
+    """Columns of a table whose rows are the given record; names in lower case."""
     try:
         return Schema(tuple(_fields(record, {})))
     except (KeyError, TypeError) as error:
@@ -110,7 +110,7 @@ def _fields(record: dict[str, Any], named: dict[str, AvroSchema]) -> Iterator[Fi
 
 
 def type_of(schema: AvroSchema, named: dict[str, AvroSchema]) -> DataType:
-    """The type of values of `schema`; `named` has the schemas that were defined before, and gets further ones."""
+    """Hive type of values of `schema`. `named` has the schemas defined before, and gets further ones."""
     if isinstance(schema, str):
         if schema in _PLAIN:
             return _PLAIN[schema]
@@ -162,7 +162,7 @@ def _union(branches: list[Any], named: dict[str, AvroSchema]) -> DataType:
 
 
 def record_of(columns: Schema, name: str = "baseRecord") -> dict[str, Any]:
-    """The record that a table without a schema of its own is written with: every value may be null."""
+    """Record that writes a table without a schema of its own: every value may be null."""
     numbers = itertools.count()
     fields = [{"name": f.name, "type": _nullable(f.dtype, numbers), "default": None} for f in columns]
     return {"type": "record", "name": name, "fields": fields}

@@ -1,4 +1,4 @@
-"""How many Hive partitions of a cached table are held in memory, and which (SPEC M5): a table's property."""
+"""Policy of a cached table: the number of Hive partitions held in memory, and their choice; a table's property."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _POLICY = re.compile(
     r"(?:shark\.memstore2\.)?(All|CacheAll|LRU|FIFO)(?:CachePolicy|Policy)?(?:\((\d+)\))?", re.IGNORECASE
 )
 DEFAULT_POLICY_LIMIT = 10
-"""Shark's shark.cache.policy.maxSize where none is given."""
+"""Shark's shark.cache.policy.maxSize, for policies without a limit of their own."""
 
 
 class PolicyKind(Enum):
@@ -23,7 +23,7 @@ class PolicyKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CachePolicy:
-    """At most `limit` Hive partitions in memory; with ALL there is no limit."""
+    """Bound on the Hive partitions in memory: at most `limit`; with ALL there is no limit."""
 
     kind: PolicyKind = PolicyKind.ALL
     limit: int = 0
@@ -33,7 +33,7 @@ class CachePolicy:
 
     @classmethod
     def parse(cls, text: str, limit: str | None) -> CachePolicy:
-        """'All', 'LRU(n)', 'FIFO(n)', or one of Shark's class names with `limit`; ValueError for anything else."""
+        """Read 'All', 'LRU(n)', 'FIFO(n)', or one of Shark's class names with `limit`; ValueError for other text."""
         match = _POLICY.fullmatch(text.strip())
         if match is None:
             raise ValueError(text)

@@ -1,4 +1,4 @@
-"""The catalog's SQLite file: one connection, transactions, and its errors as configuration errors."""
+"""SQLite file of the catalog: one connection, transactions, and its errors as configuration errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCHEMA = (
     " PRIMARY KEY (table_id, partition)) WITHOUT ROWID",
 )
 _LATER_COLUMNS = (("partition_", "form"), ("database_", "body"))
-"""Texts that tables of a catalog of an earlier version lack."""
+"""Text columns that the tables of an older catalog lack."""
 
 
 class CatalogFile:
@@ -51,7 +51,7 @@ class CatalogFile:
             self._add_missing_columns()
 
     def _add_missing_columns(self) -> None:
-        """Those that a catalog of an earlier version lacks."""
+        """Add the columns that the catalog of an older version lacks."""
         if not any(self._lacks(*column) for column in _LATER_COLUMNS):
             return
         with self.transaction():
@@ -75,13 +75,13 @@ class CatalogFile:
             return self._connection.execute(sql, parameters).fetchall()
 
     def run(self, sql: str, *parameters: object) -> int:
-        """The number of rows changed."""
+        """Run a statement; returns the number of changed rows."""
         with self._lock, self._errors():
             return self._connection.execute(sql, parameters).rowcount
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing: rolled back where the body raises."""
+        """All or nothing: rolled back if the body raises."""
         with self._lock:
             if self._depth:
                 yield
@@ -101,7 +101,7 @@ class CatalogFile:
                 self._depth -= 1
 
     def _enter_wal(self) -> None:
-        """Switching to WAL does not wait for locks by itself, so two first openers may meet here."""
+        """Switch to WAL mode. The switch does not wait for locks by itself, and two first openers may meet here."""
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             try:

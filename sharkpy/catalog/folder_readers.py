@@ -1,4 +1,4 @@
-"""Which folders of data are being read, by any process of the machine that uses the warehouse."""
+"""Readers of data folders, noted for all processes of the machine that use the warehouse."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from hashlib import blake2b
 
 
 class FolderReaders:
-    """Readers enter a folder before they list its files; what is hidden or dropped stays until they have left.
+    """Locks of the folders being read: hidden or dropped files stay until their readers have left.
+
+    Readers enter a folder before they list its files.
 
     1. Each folder is one byte of a file, by the hash of its path: readers share a lock on it. Two folders on one byte
-       keep each other's files in vain, no more.
-    2. The locks belong to the process and end with it, however it ends. Threads of it are counted.
+       merely keep each other's files longer.
+    2. The locks belong to the process and end with it, however it ends. Its threads are counted.
     """
 
     def __init__(self, path: str) -> None:
@@ -58,7 +60,7 @@ class FolderReaders:
                 self._file = -1
 
     def _opened(self) -> int:
-        """One file for the life of the process: closing any other descriptor of it would end the locks."""
+        """Open the lock file once for the life of the process: closing another descriptor of it would end the locks."""
         if self._file < 0:
             self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         return self._file

@@ -1,4 +1,4 @@
-"""Users' functions in the catalog: a session's temporary ones and macros, and permanent ones by database."""
+"""Users' functions in the catalog: temporary functions and macros of a session, permanent functions of databases."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _TABLE = (
     " PRIMARY KEY (database, name)) WITHOUT ROWID"
 )
 BUILT_IN = ""
-"""The database of functions that are not users' and call Java all the same."""
+"""Pseudo-database of functions that are built in and yet call Java."""
 EXISTS = "42723"
-"""SQLSTATE: there is a function of that name."""
+"""SQLSTATE of an error: a function of that name exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """`text` is an expression over the parameters."""
+    """Macro of a session; `text` is an expression over the parameters."""
 
     name: str
     parameters: tuple[tuple[str, DataType], ...]
@@ -44,7 +44,9 @@ class Macro:
 
 @dataclass(frozen=True, slots=True)
 class FunctionEntry:
-    """What CREATE FUNCTION said: `target` is module.name or a Java class, `resources` are (FILE|JAR|ARCHIVE, path)."""
+    """Function of CREATE FUNCTION: `target` is module.name or a Java class, `resources` are
+    (JAR|FILE|ARCHIVE, path).
+    """
 
     database: str
     name: str
@@ -60,7 +62,7 @@ class FunctionEntry:
 
 @dataclass(frozen=True, slots=True)
 class ModelFunction:
-    """What a fitted model computes of a row's features, as a function of one DOUBLE for each."""
+    """Function of a fitted model's prediction; its arguments are the features, one DOUBLE each."""
 
     function: UserFunction
     features: tuple[str, ...]
@@ -69,11 +71,11 @@ class ModelFunction:
 
 CatalogFunction = UserFunction | Macro
 Loader = Callable[[FunctionEntry], UserFunction]
-"""Makes the function that an entry is about; an error where its code is not there."""
+"""Makes the function of an entry; an error if its code is missing."""
 
 
 ModelLoader = Callable[[Table, str], ModelFunction]
-"""Makes a function of the model that a table holds, by the name of a method; BindError where it holds none."""
+"""Makes a function of the model that a table holds, by the name of a method; BindError if it holds none."""
 
 
 def _no_model_loader(table: Table, method: str) -> ModelFunction:
@@ -85,8 +87,10 @@ def _no_loader(entry: FunctionEntry) -> UserFunction:
 
 
 class FunctionCatalog:
-    """1. A name means the session's temporary function, else a built-in one, else that of the current database.
-    2. `database.name` means the permanent one.
+    """Users' functions by name, as a session sees them.
+
+    1. A name means the session's temporary function, else a built-in one, else a function of the current database.
+    2. `database.name` means a permanent function.
     3. Permanent functions are loaded, by `loader`, when they are first called.
     """
 
@@ -101,7 +105,7 @@ class FunctionCatalog:
             file.run(_TABLE)
 
     def for_session(self) -> FunctionCatalog:
-        """The same permanent functions with temporary ones of its own."""
+        """Catalog of another session: the same permanent functions, temporary functions of its own."""
         other = FunctionCatalog.__new__(FunctionCatalog)
         other._file, other._lock = self._file, threading.RLock()
         other._temporary, other._loaded = {}, {}
@@ -109,7 +113,7 @@ class FunctionCatalog:
         return other
 
     def find(self, database: str, name: str) -> CatalogFunction | None:
-        """What `name`, perhaps `database.name`, means to a query in `database`; None: a built-in one, or nothing."""
+        """Find the function that `name` or `database.name` means in `database`; None for a built-in or unknown one."""
         place, _, short = name.rpartition(".")
         if place:
             return self._permanent(place, short)
@@ -123,14 +127,14 @@ class FunctionCatalog:
         return self._temporary.get(name)
 
     def add_temporary(self, name: str, function: CatalogFunction, *, if_not_exists: bool = False) -> None:
-        """It takes the place of one of that name."""
+        """Add a temporary function, replacing one of the same name."""
         check_name(name)
         with self._lock:
             if not (if_not_exists and name in self._temporary):
                 self._temporary[name] = function
 
     def drop_temporary(self, name: str) -> bool:
-        """Whether there was one."""
+        """Drop a temporary function; False if there is none."""
         with self._lock:
             return self._temporary.pop(name, None) is not None
 
@@ -139,13 +143,13 @@ class FunctionCatalog:
         return _from_json(database, name, row[0]) if row is not None else None
 
     def entries(self, database: str | None = None) -> list[FunctionEntry]:
-        """Permanent functions, of one database or of all."""
+        """Permanent functions of one database, or of all."""
         sql = "SELECT database, name, body FROM function_"
         rows = self._file.rows(sql) if database is None else self._file.rows(f"{sql} WHERE database = ?", database)
         return [_from_json(*row) for row in rows]
 
     def create(self, entry: FunctionEntry, *, replace: bool = False, if_not_exists: bool = False) -> None:
-        """BindError 42723 where the database has a function of that name."""
+        """Create a permanent function; BindError 42723 if the database has one of that name."""
         check_name(entry.name)
         with self._file.transaction():
             if not replace and self.entry(entry.database, entry.name) is not None:
@@ -156,14 +160,14 @@ class FunctionCatalog:
             self._file.run("INSERT OR REPLACE INTO function_ VALUES (?, ?, ?)", *row)
 
     def drop(self, database: str, name: str) -> bool:
-        """Whether there was one."""
+        """Drop a permanent function; False if there is none."""
         return bool(self._file.run("DELETE FROM function_ WHERE database = ? AND name = ?", database, name))
 
     def drop_database(self, database: str) -> None:
         self._file.run("DELETE FROM function_ WHERE database = ?", database)
 
     def reload(self) -> None:
-        """Load permanent functions anew when they are called next."""
+        """Load each permanent function anew at its next call."""
         with self._lock:
             self._loaded.clear()
 

@@ -1,4 +1,4 @@
-"""Hive's names of formats: words of STORED AS, classes of SerDes and of input and output formats.
+"""Hive's names for file formats: words of STORED AS, classes of SerDes, input formats and output formats.
 
 A format of files is a container (how a file is cut into rows) with a SerDe (how a row is cut into columns).
 """
@@ -12,7 +12,7 @@ from sharkpy.catalog.model import StorageFormat
 from sharkpy.values.types import STRING, Field
 
 SERDE_KEY = "serialization.lib"
-"""The property with a SerDe's class where it is not the only one of its format: Hive's own name for it."""
+"""Property with the class of the SerDe, for formats that have several; Hive's own name for it."""
 _SERDE2 = "org.apache.hadoop.hive.serde2"
 _CONTRIB = "org.apache.hadoop.hive.contrib.serde2"
 _IO = "org.apache.hadoop.hive.ql.io"
@@ -42,12 +42,12 @@ _STORAGE_KEYS = (
     "avro.schema.url",
     "avro.output.codec",
 )
-"""Table properties that say how files are read or written, as Hive takes them too."""
+"""Table properties that say how files are read or written, as in Hive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """`words`: those of STORED AS. The first class of each kind is the one that is shown."""
+    """File container; `words` are its words of STORED AS. The first class of each kind is the one that is shown."""
 
     name: str
     words: tuple[str, ...]
@@ -57,9 +57,9 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class HiveFormat:
-    """A format by `name`, as `StorageFormat` has it: a container's name, or that of the SerDe of its lines.
+    """File format by `name`, as `StorageFormat` has it: the name of its container, or of the SerDe of its lines.
 
-    `words` are those of STORED AS that mean the SerDe too.
+    `words` are the words of STORED AS that imply the SerDe.
     """
 
     name: str
@@ -100,7 +100,7 @@ CONTAINERS = (
     ),
     Container("orc", ("ORC", "ORCFILE"), (f"{_IO}.orc.OrcInputFormat",), (f"{_IO}.orc.OrcOutputFormat",)),
 )
-"""The first of each container's formats below is the one of STORED AS without a SerDe."""
+"""Containers. STORED AS without a SerDe means the first of a container's formats below."""
 
 FORMATS = (
     HiveFormat("text", "text", (LAZY_SIMPLE,)),
@@ -124,13 +124,13 @@ WORDS = tuple(sorted(_BY_WORD))
 
 
 def format_of_word(word: str) -> StorageFormat | None:
-    """What STORED AS and `hive.default.fileformat` mean by a word."""
+    """Look up a format by its word in STORED AS or `hive.default.fileformat`."""
     name = _BY_WORD.get(word.upper())
     return None if name is None else StorageFormat(name)
 
 
 def format_of_classes(input_format: str, output_format: str) -> StorageFormat | None:
-    """The format of a container without a SerDe; None for classes that are none's, or not the same one's."""
+    """Find the format of a pair of classes, without a SerDe; None if they are unknown or of two containers."""
     found = next((one for one in CONTAINERS if input_format in one.inputs and output_format in one.outputs), None)
     return None if found is None else StorageFormat(next(f.name for f in FORMATS if f.container == found.name))
 
@@ -140,13 +140,13 @@ def known_classes(is_input: bool) -> tuple[str, ...]:
 
 
 def format_of_serde(serde: str, properties: tuple[tuple[str, str], ...]) -> StorageFormat | None:
-    """The format that ROW FORMAT SERDE alone gives: in lines of text where the SerDe can read them."""
+    """Find the format of ROW FORMAT SERDE alone: lines of text if the SerDe can read them."""
     found = next((one for one in FORMATS if serde in one.serdes), None)
     return None if found is None else _with_class(found, serde, properties)
 
 
 def with_serde(storage: StorageFormat, serde: str, properties: tuple[tuple[str, str], ...]) -> StorageFormat | None:
-    """The container of `storage` with another SerDe; None where the two do not go together."""
+    """Replace the SerDe of `storage`; None if its container and the SerDe do not go together."""
     container = _BY_NAME[storage.name].container
     found = next((one for one in FORMATS if one.container == container and serde in one.serdes), None)
     if found is None:
@@ -160,14 +160,14 @@ def serde_of(storage: StorageFormat) -> str:
 
 
 def with_default_serde(storage: StorageFormat, serde: str) -> StorageFormat:
-    """`storage` with the SerDe of a setting, unless it has one of its own."""
+    """Give `storage` the SerDe of a setting, unless it has one of its own."""
     if SERDE_KEY in dict(storage.properties) or serde not in _BY_NAME[storage.name].serdes:
         return storage
     return _with_class(_BY_NAME[storage.name], serde, storage.properties)
 
 
 def hive_classes(storage: StorageFormat) -> tuple[str, str, str]:
-    """SerDe, input format and output format."""
+    """Classes of a format: SerDe, input format and output format."""
     container = _CONTAINERS[_BY_NAME[storage.name].container]
     return serde_of(storage), container.inputs[0], container.outputs[0]
 
@@ -177,20 +177,20 @@ def container_of(storage: StorageFormat) -> Container:
 
 
 def has_default_serde(storage: StorageFormat) -> bool:
-    """Whether STORED AS alone says it all but for delimiters."""
+    """True if STORED AS alone describes the format, but for delimiters."""
     found = _BY_NAME[storage.name]
     first = next(one for one in FORMATS if one.container == found.container)
     return serde_of(storage) == first.serdes[0]
 
 
 def with_storage_properties(storage: StorageFormat, properties: Properties) -> StorageFormat:
-    """`storage` with what the table's own properties say about its files."""
+    """Add the table properties that describe files to `storage`."""
     given = {key: value for key, value in properties if key in _STORAGE_KEYS}
     return with_serde_properties(storage, tuple(given.items()))
 
 
 def with_serde_properties(storage: StorageFormat, properties: Properties) -> StorageFormat:
-    """`storage` with these properties of its SerDe beside and instead of those it has."""
+    """Add SerDe properties to `storage`, replacing those of the same name."""
     merged = dict(storage.properties) | dict(properties)
     return replace(storage, properties=tuple(merged.items()))
 
@@ -198,8 +198,8 @@ def with_serde_properties(storage: StorageFormat, properties: Properties) -> Sto
 def columns_of_format(
     storage: StorageFormat, properties: tuple[tuple[str, str], ...], columns: list[Field] | None
 ) -> list[Field] | None:
-    """The columns of a table that declares `columns`, or none: an Avro schema in its properties says them instead,
-    and in CSV all are strings.
+    """Columns of a table that declares `columns` or none. An Avro schema in its properties replaces them; in CSV all
+    columns are strings.
     """
     if storage.name == "avro" and (record := given_schema((*properties, *storage.properties))) is not None:
         return list(columns_of(record))

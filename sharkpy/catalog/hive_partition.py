@@ -15,20 +15,19 @@ if TYPE_CHECKING:
     from sharkpy.values.types import Schema
 
 DEFAULT_VALUE = DEFAULT_PARTITION_NAME.default
-"""The folder name's value of NULL and of empty strings."""
+"""Value in folder names for NULL and empty strings."""
 _ESCAPED = frozenset(map(chr, (*range(1, 32), 127))) | frozenset("\"#%'*/:=?\\{[]^")
 
 
 @dataclass(frozen=True, slots=True)
 class HivePartition:
-    """A registered Hive partition. Equal where nothing about it has changed.
+    """Hive partition as registered in the catalog; equal if unchanged.
 
-    1. `partition_id` grows with each one that is registered, and is never used again.
-    2. `location` None: the folder of its name in the table's.
-    3. `newest` is the last generation of data folders that counts (`sharkpy.sources.layout`): those beyond it were
-       never committed. None: whatever is there counts, as where others write.
-    4. `storage` and `columns` are the format and the data columns of its files; None: the table's. A Hive partition
-       keeps those that the table had when it was made (see `Catalog.alter_table`).
+    1. `partition_id` grows with each registration and is never reused. 2. `location` None means the folder of its name
+       below the table's. 3. `newest` is the last generation of data folders that counts (`sharkpy.sources.layout`):
+       later ones were never committed. None means that all generations count, as in tables that others write.
+    4. `storage` and `columns` are the format and the data columns of its files; None means the table's. A Hive
+       partition keeps those that the table had when it was made (see `Catalog.alter_table`).
     """
 
     partition_id: int
@@ -48,7 +47,7 @@ class HivePartition:
         return self.columns or table.data_schema
 
     def keeping(self, old: Table, new: Table, *, cascade: bool) -> HivePartition:
-        """What it is after its table became `new`: read as before, but for columns added behind, or with `cascade`."""
+        """Hive partition after its table became `new`: read as before, but for appended columns, or with `cascade`."""
         storage, columns = self.storage, None if cascade else self.columns
         if storage is None and new.storage != old.storage:
             storage = old.storage
@@ -60,7 +59,7 @@ class HivePartition:
 
 
 def escape(text: str) -> str:
-    """`text` with the characters that Hive keeps out of folder names as %XX."""
+    """Escape the characters that Hive keeps out of folder names, as %XX."""
     return "".join(f"%{ord(char):02X}" if char in _ESCAPED else char for char in text)
 
 
@@ -69,18 +68,18 @@ def unescape(text: str) -> str:
 
 
 def partition_name(columns: Sequence[str], values: Sequence[str | None]) -> str:
-    """The name of the Hive partition with these values; NULL and empty ones go by the default value."""
+    """Name of the Hive partition with these values; the default value stands for NULL and empty ones."""
     pairs = zip(columns, values, strict=True)
     return "/".join(f"{escape(column)}={escape(value or DEFAULT_VALUE)}" for column, value in pairs)
 
 
 def partition_texts(name: str) -> list[str]:
-    """The values in a name as Hive has them, the default value included."""
+    """Values in a name as Hive writes them, the default value included."""
     return [unescape(part.partition("=")[2]) for part in name.split("/") if part]
 
 
 def partition_values(name: str) -> dict[str, str | None]:
-    """The text of each column's value in a name; None for the default value."""
+    """Values in a name, as text; None for the default value."""
     pairs = (part.partition("=") for part in name.split("/") if part)
     found = {unescape(column).lower(): unescape(value) for column, _, value in pairs}
     return {column: None if value == DEFAULT_VALUE else value for column, value in found.items()}

@@ -1,4 +1,4 @@
-"""What the catalog knows: databases, tables, storage formats. Plain immutable data."""
+"""Databases, tables and storage formats, as the catalog knows them: plain immutable data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TableKind(Enum):
     EXTERNAL = "EXTERNAL_TABLE"
     VIEW = "VIRTUAL_VIEW"
     TEMPORARY = "TEMPORARY_TABLE"
-    """Of one session: gone with it. Its data may be blocks alone (MEMORY_ONLY)."""
+    """Table of one session, gone with it. Its data may be blocks alone (MEMORY_ONLY)."""
     TEMPORARY_VIEW = "TEMPORARY_VIEW"
 
 
@@ -30,7 +30,7 @@ class CacheMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StorageFormat:
-    """How the files of a table are read and written.
+    """Format of a table's files.
 
     `name` is one of `sharkpy.catalog.hive_formats.FORMATS`. Properties are those of Hive's SerDes (field.delim,
     serialization.null.format, separatorChar, …); serialization.lib is the SerDe's class where a format has several.
@@ -56,8 +56,8 @@ class Database:
 class BucketSpec:
     """CLUSTERED BY (columns) SORTED BY (sort_columns) INTO num_buckets BUCKETS: where each row of a table belongs.
 
-    A row's bucket is the hash of `columns` among `num_buckets`, the one that exchanges use. Each write is sorted
-    by `sort_columns` (name, ascending) within a bucket. `num_buckets` 0: still to be chosen from the data.
+    A row's bucket is the hash of `columns` among `num_buckets`, the one that exchanges use. Each write is sorted by
+    `sort_columns` (name, ascending) within a bucket. `num_buckets` 0 means still to be chosen from the data.
     """
 
     columns: tuple[str, ...]
@@ -70,7 +70,7 @@ class BucketSpec:
 
 @dataclass(frozen=True, slots=True)
 class SkewSpec:
-    """SKEWED BY (columns) ON (values): kept and shown. Skew is found while queries run, no statement has to tell."""
+    """SKEWED BY (columns) ON (values): kept and shown. No plan uses it: skew is found while queries run."""
 
     columns: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
@@ -83,7 +83,7 @@ class Constraint:
 
     1. `kind` is PRIMARY KEY, FOREIGN KEY, UNIQUE, NOT NULL, DEFAULT or CHECK.
     2. `text` is a DEFAULT's value, or a CHECK's condition, as written.
-    3. Enabled ones are NOT NULL and CHECK, which INSERT enforces, and DEFAULT, which INSERT fills in.
+    3. NOT NULL and CHECK are enforced by INSERT, DEFAULT is filled in by it, if enabled.
     """
 
     kind: str
@@ -99,7 +99,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table or view. Equal by its `table_id`, which is unique in the warehouse and never reused."""
+    """Table or view. Equal by its `table_id`, which is unique in the warehouse and never reused."""
 
     table_id: str
     database: str = field(compare=False)
@@ -113,13 +113,13 @@ class Table:
     view_text: str | None = field(compare=False, default=None)
     created_at: float = field(compare=False, default=0.0)
     partition_columns: tuple[str, ...] = field(compare=False, default=())
-    """Those of `schema`, its last ones, whose values are in the names of Hive partitions and not in files."""
+    """Last columns of `schema`, whose values are in the names of Hive partitions and not in files."""
     buckets: BucketSpec | None = field(compare=False, default=None)
     owner: str = field(compare=False, default="")
     skew: SkewSpec | None = field(compare=False, default=None)
     constraints: tuple[Constraint, ...] = field(compare=False, default=())
     is_plain: bool = field(compare=False, default=False)
-    """Its files lie in its folder itself, and in those of its Hive partitions, where Hive reads and writes too."""
+    """True if files lie directly in the folder of the table or Hive partition, where Hive reads and writes too."""
 
     @property
     def is_partitioned(self) -> bool:
@@ -127,7 +127,7 @@ class Table:
 
     @property
     def data_schema(self) -> Schema:
-        """The columns that files hold."""
+        """Columns that the files hold."""
         return Schema(self.schema.fields[: len(self.schema) - len(self.partition_columns)])
 
     @property
@@ -144,12 +144,12 @@ class Table:
 
     @property
     def view_database(self) -> str:
-        """The database that names in a view's text are looked up in: Spark notes another one than the view's own."""
+        """Database in which names of a view's text are looked up: Spark may note another one than the view's own."""
         return dict(self.properties).get("view.catalogAndNamespace.part.1", self.database)
 
     @property
     def owns_data(self) -> bool:
-        """Whether its files are deleted by DROP and TRUNCATE: an external table's too, where it asks for that."""
+        """True if DROP and TRUNCATE delete the table's files; external tables may ask for that, too."""
         is_purged = dict(self.properties).get(PURGE_PROPERTY, "").lower() == "true"
         return self.kind is TableKind.MANAGED or (self.kind is TableKind.EXTERNAL and is_purged)
 
@@ -161,7 +161,7 @@ class Table:
 
     @property
     def cache_policy(self) -> CachePolicy:
-        """Of partitioned tables alone: others are held whole."""
+        """Policy of the table's Hive partitions; a table without them is held whole."""
         if not self.is_partitioned:
             return CachePolicy()
         properties = dict(self.properties)

@@ -1,4 +1,4 @@
-"""The warehouse's own store of tables: rows of the catalog's SQLite file."""
+"""Store of tables in the warehouse itself: rows of the catalog's SQLite file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sharkpy.catalog.serialize import database_from_row, database_to_json, table
 
 
 class OwnTables:
-    """A `TableStore`."""
+    """`TableStore` on the catalog's SQLite file."""
 
     is_shared = False
 
@@ -89,7 +89,7 @@ class OwnTables:
         yield PartitionChanges(self._file, table)
 
     def _decode(self, key: tuple[str, str], table_id: str, body: str) -> Table:
-        """The same object as before where nothing has changed: decoding thousands of tables takes its time."""
+        """Decode a table, or return the known object if unchanged: decoding thousands of tables takes its time."""
         known = self._decoded.get(key)
         if known is not None and known[0] == body and known[1].table_id == table_id:
             return known[1]

@@ -13,7 +13,7 @@ from sharkpy.values.types import Schema
 
 
 def read_partitions(file: CatalogFile, table: Table) -> tuple[HivePartition, ...]:
-    """All of them as one state of the catalog, by name."""
+    """Hive partitions of a table by name, all from one state of the catalog."""
     sql = "SELECT partition_id, name, location, newest, form FROM partition_ WHERE table_id = ? ORDER BY name"
     rows = file.rows(sql, table.table_id)
     return tuple(
@@ -22,7 +22,7 @@ def read_partitions(file: CatalogFile, table: Table) -> tuple[HivePartition, ...
 
 
 class PartitionChanges:
-    """What a transaction does to the Hive partitions of `table`. `known` are those there are, by name."""
+    """Changes of one transaction to the Hive partitions of `table`. `known` has the existing ones by name."""
 
     def __init__(self, file: CatalogFile, table: Table) -> None:
         self._file = file
@@ -44,7 +44,7 @@ class PartitionChanges:
         return self.known[name]
 
     def alter(self, old: HivePartition, new: HivePartition) -> None:
-        """`new` in the place of `old`, under its id."""
+        """Replace `old` by `new`, under its id."""
         sql = "UPDATE partition_ SET name = ?, location = ?, newest = ?, form = ? WHERE partition_id = ?"
         form = form_to_text(new.storage, new.columns)
         self._file.run(sql, new.name, new.location, new.newest, form, old.partition_id)
@@ -52,7 +52,7 @@ class PartitionChanges:
         self.known[new.name] = dataclasses.replace(new, partition_id=old.partition_id)
 
     def drop(self, partitions: Iterable[HivePartition], *, with_data: bool) -> None:
-        """Forget them; `with_data` lists their folders as garbage (see `Catalog.collect_garbage`)."""
+        """Forget Hive partitions; `with_data` lists their folders as garbage (see `Catalog.collect_garbage`)."""
         for one in partitions:
             self._file.run("DELETE FROM partition_ WHERE partition_id = ?", one.partition_id)
             if with_data:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def matching(names: Iterable[str], pattern: str | None) -> list[str]:
-    """The names that `pattern` takes (None: all), sorted."""
+    """Names that match `pattern` (None: all), sorted."""
     if pattern is None:
         return sorted(names)
     compiled = [re.compile(_regex(part.strip()), re.IGNORECASE) for part in pattern.split("|")]

@@ -1,4 +1,4 @@
-"""Files that a session was told of by ADD JAR, ADD FILE and ADD ARCHIVE."""
+"""Files of a session, added by ADD JAR, ADD FILE and ADD ARCHIVE."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ KINDS = ("JAR", "FILE", "ARCHIVE")
 
 
 class Resources:
-    """Absolute local paths by kind, in the order in which they came. Safe to use from several threads."""
+    """Absolute local paths by kind, in the order of their addition. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -23,6 +23,6 @@ class Resources:
                 self._paths[kind] = (*self._paths[kind], path)
 
     def remove(self, kind: str, path: str | None = None) -> None:
-        """One path, or all of the kind."""
+        """Remove one path, or all of the kind."""
         with self._lock:
             self._paths[kind] = tuple(one for one in self._paths[kind] if path is not None and one != path)

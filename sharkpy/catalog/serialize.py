@@ -1,4 +1,4 @@
-"""Tables, and the forms of Hive partitions, as JSON texts and back: what the catalog's rows hold."""
+"""Conversion of tables, and of formats of Hive partitions, to JSON texts for the catalog's rows, and back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _stored_type = lru_cache(4096)(parse_type)
 
 
 def type_text(dtype: DataType) -> str:
-    """The HiveQL spelling with every struct field quoted, so that `parse_type` reads any name back."""
+    """HiveQL spelling of a type with every struct field quoted, so that `parse_type` reads any name back."""
     match dtype:
         case ArrayType(element):
             return f"array<{type_text(element)}>"
@@ -70,7 +70,7 @@ def table_from_json(table_id: str, database: str, name: str, text: str) -> Table
 
 
 def database_to_json(database: Database) -> str:
-    """What has no column of its own."""
+    """Facts of a database that have no column of their own."""
     return json.dumps([[list(item) for item in database.properties], database.owner, database.owner_kind])
 
 
@@ -82,7 +82,7 @@ def database_from_row(name: str, location: str, comment: str | None, body: str) 
 
 
 def form_to_text(storage: StorageFormat | None, columns: Schema | None) -> str:
-    """The format and data columns of files that are not their table's; empty where both are None."""
+    """Format and data columns of files that differ from their table's; empty if both are None."""
     if storage is None and columns is None:
         return ""
     stored = None if storage is None else [storage.name, [list(item) for item in storage.properties]]

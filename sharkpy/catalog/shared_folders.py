@@ -1,4 +1,4 @@
-"""Folders that belong to no table: what lies in them is never deleted or replaced as a table's data."""
+"""Folders that belong to no table: their contents are never deleted or replaced as a table's data."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from sharkpy.base.errors import BindError
 
 
 def is_shared_folder(path: str) -> bool:
-    """Whether `path` is the root or a folder right below it, the user's home, the folder for temporary files,
-    or holds one of these.
+    """True if `path` is the root or a folder right below it, the user's home, the folder for temporary files, or holds
+    one of these.
     """
     folder = Path(path).resolve()
     others = [Path(tempfile.gettempdir()).resolve(), Path.home().resolve()]
@@ -18,7 +18,7 @@ def is_shared_folder(path: str) -> bool:
 
 
 def require_own_folder(path: str, what: str) -> None:
-    """BindError where `what` would delete all that is in a shared folder."""
+    """BindError if `what` would delete the contents of a shared folder."""
     if is_shared_folder(path):
         message = f'{what} would delete what is in "{path}", which is not a folder for one table'
         raise BindError(message, hint="name a folder below it", sqlstate="42000")

@@ -1,4 +1,4 @@
-"""The catalog: permanent databases, tables and views, which a store keeps, and a session's temporary ones."""
+"""Catalog of databases, tables and views: permanent ones, kept by a store, and temporary ones of a session."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ TEMPORARY_KINDS = (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
 
 
 def new_table_id() -> str:
-    """An id that no table of any warehouse had or will have."""
+    """New id, which no table of any warehouse has had."""
     return uuid.uuid4().hex
 
 
 class Catalog:
-    """Databases and tables of a warehouse.
+    """Databases and tables of a warehouse, as one session sees them.
 
     1. Names are case-insensitive and stored in lower case.
     2. Every change is one transaction of the catalog's SQLite file; several processes and threads may use it at once.
@@ -61,7 +61,9 @@ class Catalog:
         file_name: str = "catalog.sqlite",
         store: Callable[[CatalogFile, str], TableStore] = OwnTables,
     ) -> None:
-        """`store` is made of the catalog's file and the warehouse's folder."""
+        """Open the catalog; `store` makes the store of permanent tables from the catalog's file and the warehouse's
+        folder.
+        """
         self.warehouse_dir = str(Path(warehouse_dir).expanduser().absolute())
         self.state_dir = str(Path(self.warehouse_dir, ".sharkpy"))
         try:
@@ -83,7 +85,7 @@ class Catalog:
 
     @property
     def is_shared(self) -> bool:
-        """Others read and write the permanent tables too."""
+        """True if others read and write the permanent tables too."""
         return self._store.is_shared
 
     def close(self) -> None:
@@ -92,22 +94,26 @@ class Catalog:
         self.unfinished.close()
 
     def for_session(self) -> Catalog:
-        """The same databases and tables with temporary ones of its own; it ends with this one."""
+        """Catalog of another session: the same tables and databases, temporary ones of its own. It ends
+        with this one.
+        """
         other = copy.copy(self)
         other._temporary = {}
         other.functions, other.resources = self.functions.for_session(), Resources()
         return other
 
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
-        """What a name means to a query in `database`; None: a built-in function, or nothing."""
+        """Find the function that a name means in `database`; None for a built-in or unknown one."""
         return self.functions.find(database, name)
 
     def model_function(self, table: Table, method: str) -> ModelFunction:
-        """`predict` or `predict_proba` of the model that `table` holds; BindError where it holds none, or none such."""
+        """`predict` or `predict_proba` of the model that `table` holds; BindError if it holds no model, or none with
+        that method.
+        """
         return self.functions.model_loader(table, method)
 
     def resource_paths(self, kind: str) -> tuple[str, ...]:
-        """What the session was told of by ADD FILE and its like."""
+        """Paths of the session's ADD FILE, ADD JAR and ADD ARCHIVE."""
         return self.resources.paths(kind)
 
     def temporary_tables(self) -> list[Table]:
@@ -120,7 +126,7 @@ class Catalog:
         return self._store.find_database(name.lower())
 
     def database(self, name: str) -> Database:
-        """DatabaseNotFoundError where there is none."""
+        """Look up a database; DatabaseNotFoundError if it is missing."""
         found = self.find_database(name)
         if found is None:
             hint = did_you_mean(name, self.database_names())
@@ -140,7 +146,7 @@ class Catalog:
         properties: tuple[tuple[str, str], ...] = (),
         owner: str = "",
     ) -> bool:
-        """Whether a database was made; BindError 42P04 where it exists already."""
+        """Create a database; False if it exists and `if_not_exists` is given, else BindError 42P04."""
         check_name(name)
         key = name.lower()
         place = location or self._store.database_location(key)
@@ -153,13 +159,15 @@ class Catalog:
         return False
 
     def alter_database(self, database: Database) -> None:
-        """Replace what is known of the database of that name; DatabaseNotFoundError where it was dropped meanwhile."""
+        """Replace the metadata of the database with that name; DatabaseNotFoundError if it was dropped meanwhile."""
         with self._store.transaction():
             self.database(database.name)
             self._store.put_database(database)
 
     def drop_database(self, name: str, *, if_exists: bool = False, cascade: bool = False) -> list[Table]:
-        """The tables dropped with it; BindError 2BP01 where it has tables and `cascade` is not given."""
+        """Drop a database; returns the tables dropped with it. BindError 2BP01 if it has tables and `cascade` is not
+        given.
+        """
         key = name.lower()
         if key == DEFAULT_DATABASE:
             raise BindError('database "default" cannot be dropped', sqlstate="42000")
@@ -182,13 +190,13 @@ class Catalog:
     # Tables
 
     def find_table(self, database: str, name: str) -> Table | None:
-        """The session's temporary table of that name, else the permanent one, else None."""
+        """Find the session's temporary table of that name, else the permanent one, else None."""
         key = (database.lower(), name.lower())
         with self._lock:
             return self._temporary.get(key) or self._find_permanent(key)
 
     def table(self, database: str, name: str) -> Table:
-        """TableNotFoundError where there is none; DatabaseNotFoundError where the database is missing."""
+        """Look up a table; TableNotFoundError if it is missing, DatabaseNotFoundError if the database is."""
         found = self.find_table(database, name)
         if found is None:
             self.database(database)
@@ -205,7 +213,7 @@ class Catalog:
             return matching(permanent | {name for place, name in self._temporary if place == key}, pattern)
 
     def tables(self, database: str) -> list[Table]:
-        """All tables and views of a database by name, temporary ones in place of what they shadow."""
+        """Tables and views of a database by name, temporary ones in place of those that they shadow."""
         key = self.database(database).name
         found = {table.name: table for table in self._store.tables(key)}
         with self._lock:
@@ -218,7 +226,7 @@ class Catalog:
     def create_table(
         self, table: Table, *, publish: Callable[[], object] | None = None, replace: bool = False
     ) -> Table:
-        """Add `table` (its name lower-cased); TableExistsError where the name is taken and not `replace`.
+        """Add `table` (its name lower-cased); TableExistsError if the name is taken and not `replace`.
 
         A managed table that is replaced leaves its folder as garbage; the new one lies elsewhere.
         `publish` puts the table's data in place; it runs inside the transaction, after the check, so data
@@ -257,7 +265,7 @@ class Catalog:
                 self._forget(table)
 
     def _forget(self, table: Table) -> None:
-        """Inside a transaction."""
+        """Forget a table; called inside a transaction."""
         current = self._store.current(table)
         if current is None:
             raise TableNotFoundError(f"Table not found {table.name}")
@@ -282,8 +290,8 @@ class Catalog:
         Its Hive partitions keep the format and the columns that their files have; with `cascade` the new columns
         are theirs too. `publish` moves its data, as in `create_table`.
 
-        TableNotFoundError where it was dropped meanwhile, TableExistsError where the new name is taken,
-        TableChangedError where it is not what it `was` any more: nobody's change is lost.
+        TableNotFoundError if it was dropped meanwhile, TableExistsError if the new name is taken, TableChangedError if
+        it no longer equals `was`: nobody's change is lost.
         """
         check_name(table.name)
         altered = dataclasses.replace(table, database=table.database.lower(), name=table.name.lower())
@@ -319,17 +327,19 @@ class Catalog:
             raise TableChangedError(message, hint="run the statement again")
 
     def partitions(self, table: Table) -> tuple[HivePartition, ...]:
-        """The Hive partitions of a partitioned table as they are now, by name."""
+        """Hive partitions of a partitioned table as they are now, by name."""
         return self._store.partitions(table) if table.is_partitioned else ()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is changed inside counts together or not at all; other writers wait. Transactions nest."""
+        """Transaction: changes inside it count together or not at all; other writers wait. Transactions nest."""
         with self._lock, self._store.transaction():
             yield
 
     def require(self, table: Table) -> None:
-        """TableNotFoundError where `table` was dropped meanwhile, though another one may have its name."""
+        """Require that `table` exists; TableNotFoundError if it was dropped meanwhile, even if another has its name
+        now.
+        """
         if table.kind in TEMPORARY_KINDS:
             is_there = table in self.temporary_tables()
         else:
@@ -338,17 +348,17 @@ class Catalog:
             raise TableNotFoundError(f"Table not found {table.name}")
 
     def note_written(self, table: Table) -> None:
-        """Inside a transaction that puts a table's files in place."""
+        """Note that a table's files change; called inside the transaction that puts them in place."""
         if table.kind not in TEMPORARY_KINDS:
             self._store.note_written(table)
 
     def statistics(self, table: Table) -> dict[str, TableStatistics]:
-        """What ANALYZE TABLE has found, by the names of Hive partitions; of a table without them by the empty name."""
+        """Figures of ANALYZE TABLE by the names of Hive partitions; by the empty name for a table without them."""
         rows = self._file.rows("SELECT partition, body FROM statistics_ WHERE table_id = ?", table.table_id)
         return {partition: statistics_from_json(body) for partition, body in rows}
 
     def put_statistics(self, table: Table, found: Mapping[str, TableStatistics]) -> None:
-        """Beside and instead of those that are there; all of them, or none."""
+        """Store figures of ANALYZE TABLE, replacing those of the same Hive partitions; all of them, or none."""
         with self._store.transaction():
             for partition, statistics in found.items():
                 row = (table.table_id, partition, statistics_to_json(statistics))
@@ -356,9 +366,9 @@ class Catalog:
 
     @contextmanager
     def partition_changes(self, table: Table) -> Iterator[PartitionChanges]:
-        """One transaction: the Hive partitions are changed, and data put in place, together or not at all.
+        """Change Hive partitions and put data in place, in one transaction.
 
-        TableNotFoundError where the table was dropped meanwhile.
+        TableNotFoundError if the table was dropped meanwhile.
         """
         with self.transaction():
             self.require(table)
@@ -366,12 +376,12 @@ class Catalog:
                 yield changes
 
     def clear_garbage(self, path: str) -> None:
-        """Before data is put at `path`: what a dropped table or Hive partition left there goes."""
+        """Remove the remains of a dropped table or Hive partition at `path`, before data is put there."""
         with self._lock, self._store.transaction():
             self._clear_garbage(path)
 
     def collect_garbage(self) -> None:
-        """Delete the folders of dropped tables. Those that are read, or cannot be deleted now, stay listed."""
+        """Delete the folders of dropped tables. Folders that are being read, or cannot be deleted now, stay listed."""
         for (path,) in self._file.rows("SELECT path FROM garbage"):
             if not self.is_shared and any(self.readers.is_read(str(folder)) for folder in (path, *Path(path).parents)):
                 continue
@@ -379,7 +389,7 @@ class Catalog:
                 self._clear_garbage(path)
 
     def _clear_garbage(self, path: str) -> None:
-        """Inside a transaction: move a dropped table's folder away, then forget it."""
+        """Move a dropped table's folder away, then forget it; called inside a transaction."""
         if self._file.row("SELECT path FROM garbage WHERE path = ?", path) is None:
             return
         from sharkpy.catalog.trash import discard
@@ -403,7 +413,7 @@ class Catalog:
 
 
 def _can_replace(old: Table, new: Table) -> bool:
-    """Never where the new one's data lies: the old one's goes."""
+    """False where the new table's data lies in the old one's folder, which is deleted."""
     return old.is_view == new.is_view and (old.location is None or old.location != new.location)
 
 

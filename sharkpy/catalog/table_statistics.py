@@ -1,4 +1,4 @@
-"""What ANALYZE TABLE found out, as the catalog keeps it: of a table, or of each of its Hive partitions."""
+"""Figures of ANALYZE TABLE as the catalog keeps them, for a table or for each of its Hive partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Of a column's values; `low` and `high` are texts, of numbers, dates and timestamps alone.
+    """Figures of a column's values; `low` and `high` are texts, for numbers, dates and timestamps alone.
 
     `num_distinct` is estimated. Lengths are of strings and binaries, in bytes.
     """
@@ -29,10 +29,12 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """1. `content` tells which files it was that were looked at: the figures hold while they are there, unchanged.
-    2. `num_rows` and `raw_bytes` are None where the rows were not read (NOSCAN).
+    """Figures of a table or a Hive partition.
+
+    1. `content` identifies the analyzed files: the figures hold while these are there, unchanged.
+    2. `num_rows` and `raw_bytes` are None if the rows were not read (NOSCAN).
     3. `raw_bytes` is Hive's rawDataSize: of text the bytes without line ends, else the number of values.
-    4. `mark` is the state of a Hive partition in the catalog then: what the planner compares, without a look at files.
+    4. `mark` is the state of the Hive partition in the catalog then. The planner compares it without a look at files.
     """
 
     content: str
@@ -47,7 +49,7 @@ class TableStatistics:
         return dict(self.columns).get(name)
 
     def with_columns(self, older: TableStatistics | None) -> TableStatistics:
-        """With the figures of `older`, of the same content, for columns that were not looked at now."""
+        """Add the figures of `older`, of the same content, for columns that were not analyzed now."""
         if older is None or older.content != self.content:
             return self
         merged = dict(older.columns) | dict(self.columns)
@@ -68,7 +70,7 @@ def statistics_from_json(text: str) -> TableStatistics:
 
 
 def together(parts: Iterable[TableStatistics]) -> TableStatistics | None:
-    """The figures of a table from those of all its Hive partitions; None where there are none, or a row count lacks."""
+    """Combine the figures of all Hive partitions of a table; None if there are none, or a row count is missing."""
     found = list(parts)
     if not found or any(one.num_rows is None for one in found):
         return None
@@ -84,7 +86,7 @@ def together(parts: Iterable[TableStatistics]) -> TableStatistics | None:
 
 
 def _joined(columns: list[ColumnStatistics]) -> ColumnStatistics:
-    """As many distinct values as the part that has the most: a lower bound."""
+    """Combine figures of a column. The largest number of distinct values of a part is a lower bound of the whole."""
     lows = [one.low for one in columns if one.low is not None]
     highs = [one.high for one in columns if one.high is not None]
     lengths = [one.average_length for one in columns if one.average_length is not None]
@@ -106,7 +108,7 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 
 def bound_key(text: str) -> tuple[float, str]:
-    """Numbers in their order; dates and timestamps as texts."""
+    """Sort key of a bound: numbers in their order, dates and timestamps as texts."""
     try:
         return float(text), ""
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the catalog asks of the place where permanent databases, tables and Hive partitions are kept."""
+"""Interface of a store of permanent databases, tables and Hive partitions below the catalog."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from sharkpy.catalog.partition_changes import PartitionChanges
 
 
 class TableStore(Protocol):
-    """Names are in lower case. What changes is called inside `transaction`, after the catalog's own checks.
+    """Store of databases and tables. Names are in lower case. Changes are called inside `transaction`, after the
+    catalog's own checks.
 
-    1. `find` and `tables` give the same object as before for a table that has not changed.
-    2. `current` is the table with an id as it is now, whatever its name has become.
+    1. `find` and `tables` return the same object as before for an unchanged table.
+    2. `current` is the table with an id as it is now, whatever its name.
     """
 
     is_shared: bool
-    """Others read and write the same tables: their files are plain (`Table.is_plain`), and dropped ones go at once."""
+    """True if others read and write the same tables: files are plain (`Table.is_plain`), and dropped files go at once.
+    """
 
     def transaction(self) -> AbstractContextManager[None]: ...
 
@@ -28,7 +30,7 @@ class TableStore(Protocol):
     def database_names(self) -> list[str]: ...
 
     def database_location(self, name: str) -> str:
-        """Where a new database lies that does not say."""
+        """Folder of a new database whose statement names none."""
 
     def put_database(self, database: Database) -> None: ...
 
@@ -47,13 +49,13 @@ class TableStore(Protocol):
     def alter(
         self, old: Table, new: Table, kept: Sequence[tuple[HivePartition, HivePartition]], cascade: bool, /
     ) -> None:
-        """`new` in the place of `old`; of each pair of `kept` the second Hive partition in that of the first."""
+        """Replace `old` by `new`; in each pair of `kept`, the second Hive partition replaces the first."""
 
     def remove(self, table: Table) -> None:
-        """With its Hive partitions; their data is the caller's."""
+        """Remove a table and its Hive partitions; the caller removes their data."""
 
     def note_written(self, table: Table) -> None:
-        """Its files, or those of Hive partitions, are others now."""
+        """Note that the files of a table, or of its Hive partitions, have changed."""
 
     def partitions(self, table: Table) -> tuple[HivePartition, ...]: ...
 

@@ -1,4 +1,4 @@
-"""Deleting folders so that they vanish at once: moved aside by one rename, then removed."""
+"""Deletion of folders so that they vanish at once: moved aside by one rename, then removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.catalog.shared_folders import is_shared_folder
 
 
 def discard(path: str, trash_dir: str) -> bool:
-    """Remove `path`; False where it is still there. A kill half-way leaves pieces only in `trash_dir`.
+    """Remove `path`; False if it is still there. A kill half-way leaves pieces only in `trash_dir`.
 
     A folder that holds `trash_dir`, and so the warehouse, stays, as does one that is not for one table.
     """

@@ -1,4 +1,4 @@
-"""What statements are about to leave in folders of data, noted so that the next start finds it after a kill."""
+"""Notes of folders that statements are about to write, for the next start to find after a kill."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sharkpy.columnar.store_folder import storage_error
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """`folder` is a staging folder, or with `table_id` the folder of a Hive partition that gets a new generation.
+    """Noted folder: a staging folder, or with `table_id` the folder of a Hive partition that gets a new generation.
 
-    `is_new`: the folder that a staging folder lies in is that of a table which is about to be made, as it is.
+    `is_new`: the staging folder lies in the folder of a table that is about to be made.
     """
 
     folder: str
@@ -29,11 +29,12 @@ class Note:
 
 
 class UnfinishedWrites:
-    """A file of notes for each user of the warehouse, who locks it: without a lock its user is dead.
+    """Files of notes, one for each process that uses the warehouse and locked by it: the owner of an unlocked file is
+    dead.
 
-    1. A note is written before the folder is made, and ends with its statement; it may stay as long as others write,
-       which does no harm: a folder that counts or is gone is left alone.
-    2. `abandoned` gives the notes of the dead, and forgets them once they are dealt with.
+    1. A note is written before the folder is made, and ends with its statement; it may stay as long as other writes
+       run, which does no harm: a folder that counts or is gone is left alone.
+    2. `abandoned` yields the notes of dead processes, and forgets them once they are dealt with.
     """
 
     def __init__(self, folder: str) -> None:
@@ -44,7 +45,9 @@ class UnfinishedWrites:
         self._lock = threading.Lock()
 
     def begin(self, staging: str, *, is_new: bool = False) -> None:
-        """ResourceError or ExecutionError where the note cannot be written: the folder is not to be made then."""
+        """Note a folder before it is made; ResourceError or ExecutionError if that fails: then the folder must not be
+        made.
+        """
         with self._lock:
             try:
                 if self._file < 0:
@@ -79,11 +82,11 @@ class UnfinishedWrites:
 
     @property
     def has_others(self) -> bool:
-        """Whether there are notes of others, dead or not."""
+        """True if other processes, dead or alive, have notes."""
         return any(path != self._path for path in self._files())
 
     def abandoned(self) -> Iterator[list[Note]]:
-        """The notes of each dead user, one after the other."""
+        """Yield the notes of each dead process."""
         for path in self._files():
             try:
                 file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -102,7 +105,7 @@ class UnfinishedWrites:
         return list(Path(self._folder).iterdir()) if Path(self._folder).is_dir() else []
 
     def _write(self, notes: Iterable[Note]) -> None:
-        """All of them or none: a note behind a part of another one could not be read."""
+        """Write all notes or none: a note behind a part of another one could not be read."""
         lines = (json.dumps([note.folder, note.table_id, note.is_new]) for note in notes)
         content = "".join(f"{line}\n" for line in lines).encode()
         before = os.fstat(self._file).st_size
@@ -115,7 +118,7 @@ class UnfinishedWrites:
 
 
 def _notes(path: Path) -> Iterator[Note]:
-    """A line that a kill has cut off is of a folder that was not made."""
+    """Read notes. A line that a kill has cut off names a folder that was not made."""
     for line in path.read_text(encoding="utf-8").splitlines():
         with suppress(ValueError):
             yield Note(*json.loads(line))

@@ -1,4 +1,4 @@
-"""Tables, Hive partitions and databases as a Hive metastore has them, and back."""
+"""Conversion between a Hive metastore's structs and tables, Hive partitions and databases."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sharkpy.values.types import Field, Schema
 
 ID_KEY = "shark.table.id"
 FACTS_KEY = "shark.facts"
-"""What a metastore has no place for: constraints and skewed values."""
+"""Property for the facts that a metastore has no field for: constraints and skewed values."""
 PROVIDER_KEY = "spark.sql.sources.provider"
 _IDS = uuid.UUID("6f1e0d8a-5f0c-4d0e-9a55-0c5f6b1f7a11")
 _KINDS = {"MANAGED_TABLE": TableKind.MANAGED, "EXTERNAL_TABLE": TableKind.EXTERNAL, "VIRTUAL_VIEW": TableKind.VIEW}
@@ -58,7 +58,7 @@ def body_of_database(database: Database) -> Body:
 
 
 def table_of(body: Body) -> Table:
-    """UnsupportedError for a table that cannot be read here at all."""
+    """Table of a metastore's struct; UnsupportedError for one that cannot be read here at all."""
     name, sd, parameters = f"{body['dbName']}.{body['tableName']}", body["sd"], body.get("parameters") or {}
     kind = _kind(name, body["tableType"], parameters)
     keys = _fields(body.get("partitionKeys") or [], name)
@@ -97,13 +97,15 @@ def table_of(body: Body) -> Table:
 
 
 def table_id_of(body: Body) -> str:
-    """Its own where it was made here; else one of its name and time, which another table of the name does not have."""
+    """Id of a table: a property if it was made here, else derived from name and time, so that no later table of the
+    name has it.
+    """
     made_here = (body.get("parameters") or {}).get(ID_KEY)
     return made_here or uuid.uuid5(_IDS, f"{body['dbName']}.{body['tableName']}@{body.get('createTime', 0)}").hex
 
 
 def body_of(table: Table, old: Body | None = None) -> Body:
-    """`old`, what the metastore has, with all that `table` says; what it does not speak of stays."""
+    """Struct of `table`, based on the metastore's `old` one; fields that `table` has no part in stay."""
     body: Body = copy.deepcopy(old) if old is not None else {"retention": 0, "lastAccessTime": 0, "sd": {}}
     before = None if old is None else table_of(old)
     parameters = {key: value for key, value in (body.get("parameters") or {}).items() if _is_of_system(key)}
@@ -147,7 +149,7 @@ def body_of(table: Table, old: Body | None = None) -> Body:
 
 
 def partition_of(body: Body, table_body: Body, table: Table, number: int) -> HivePartition:
-    """Its format and columns where they are not the table's."""
+    """Hive partition of a struct; its format and columns are set only if they differ from the table's."""
     sd, name = body["sd"], partition_name(table.partition_columns, body["values"])
     location = plain_path(sd.get("location") or "")
     own = _storage(sd, f"{table.qualified_name} ({name})")
@@ -177,7 +179,7 @@ def body_of_partition(one: HivePartition, table: Table, table_body: Body, old: B
 
 
 def without_statistics(parameters: dict[str, str]) -> dict[str, str]:
-    """Without what others have counted, which is not true of other data."""
+    """Properties without counts by others, which do not hold for changed data."""
     return {
         key: value
         for key, value in parameters.items()
@@ -186,7 +188,7 @@ def without_statistics(parameters: dict[str, str]) -> dict[str, str]:
 
 
 def plain_path(location: str) -> str:
-    """The path of a `file:` URI, with any number of slashes; other URIs as they are."""
+    """Path of a `file:` URI, with any number of slashes; other URIs as they are."""
     return f"/{location[5:].lstrip('/')}" if location.lower().startswith("file:/") else location
 
 
@@ -228,7 +230,7 @@ def _storage(sd: Body, name: str) -> StorageFormat:
 
 
 def _is_default(key: str, value: str) -> bool:
-    """What is written for every table, and Spark's copy of the location."""
+    """True for properties that every table is written with, and for Spark's copy of the location."""
     return key == "path" or (key == "serialization.format" and value == "1")
 
 
@@ -284,5 +286,5 @@ def _descriptor(storage: StorageFormat, schema: Schema, location: str | None, bu
 
 
 def _is_of_system(key: str) -> bool:
-    """Properties of the metastore and of Spark, which no statement speaks of."""
+    """True for properties of the metastore and of Spark, which no statement sets."""
     return key in _OF_SYSTEM or key in STATISTICS or key.startswith("spark.sql.")

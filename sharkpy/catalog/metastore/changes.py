@@ -1,4 +1,4 @@
-"""Changes to the Hive partitions of a metastore's table, noted until all of them are known."""
+"""Changes to the Hive partitions of a metastore's table, collected until the transaction ends."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sharkpy.values.types import Schema
 
 
 class MetastoreChanges(PartitionChanges):
-    """A renamed Hive partition is dropped and added: the metastore would move its folder itself.
+    """Collected changes. A renamed Hive partition is dropped and added: the metastore would move its folder itself.
 
-    `added` has pairs of the name that a Hive partition had before, or its own, and what it is now.
+    `added` has pairs of the former name (the present one for a new Hive partition) and the Hive partition.
     """
 
     def __init__(self, file: CatalogFile, table: Table) -> None:

@@ -1,4 +1,4 @@
-"""What is asked of a Hive metastore. A Body is a struct of its Thrift interface by the names of its fields."""
+"""Interface of a client for a Hive metastore. A Body is a struct of its Thrift interface by the names of its fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ Body = dict[str, Any]
 
 
 class MetastoreClient(Protocol):
-    """Texts are Bodies as JSON: equal ones say that nothing has changed. None and BindError: there is no such thing."""
+    """Client of a Hive metastore. Texts are Bodies as JSON: equal texts mean no change. None and BindError mean a
+    missing object.
+    """
 
     def database_names(self) -> list[str]: ...
 
@@ -20,30 +22,30 @@ class MetastoreClient(Protocol):
     def alter_database(self, body: Body) -> None: ...
 
     def drop_database(self, name: str) -> None:
-        """Its folder stays."""
+        """Drop a database; its folder stays."""
 
     def table_names(self, database: str) -> list[str]: ...
 
     def table_text(self, database: str, name: str) -> str | None: ...
 
     def table_texts(self, database: str, names: Sequence[str]) -> list[str]:
-        """Without what cannot be had as JSON."""
+        """Bodies of tables as JSON, without those that cannot be converted."""
 
     def create_table(self, body: Body) -> None: ...
 
     def alter_table(self, database: str, name: str, body: Body, cascade: bool) -> None: ...
 
     def drop_table(self, database: str, name: str) -> None:
-        """Its data stays."""
+        """Drop a table; its data stays."""
 
     def partitions_text(self, database: str, name: str) -> str:
-        """A Body with the field `partitions`."""
+        """Hive partitions of a table: a Body with the field `partitions`."""
 
     def add_partitions(self, bodies: Sequence[Body]) -> None: ...
 
     def alter_partitions(self, database: str, name: str, bodies: Sequence[Body]) -> None: ...
 
     def drop_partition(self, database: str, name: str, values: Sequence[str]) -> None:
-        """Its data stays."""
+        """Drop a Hive partition; its data stays."""
 
     def close(self) -> None: ...

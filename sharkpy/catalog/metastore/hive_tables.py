@@ -1,4 +1,4 @@
-"""A Hive metastore as the place of databases, tables and Hive partitions."""
+"""Store of databases, tables and Hive partitions in a Hive metastore."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Kept = Sequence[tuple[HivePartition, HivePartition]]
 
 @dataclass(frozen=True, slots=True)
 class _Mirrored:
-    """The metastore's text of a table's Hive partitions, and what follows from it and the table."""
+    """Hive partitions of a table: the metastore's text, and the objects decoded from it."""
 
     table: Table
     text: str
@@ -42,11 +42,11 @@ class _Mirrored:
 
 
 class HiveTables:
-    """A `TableStore`. The metastore is asked each time, so that what others change is seen.
+    """`TableStore` on a Hive metastore, which is asked each time, so that changes by others are seen.
 
-    1. Tables are decoded anew only where the metastore's text of them has changed.
+    1. A table is decoded anew only if the metastore's text of it has changed.
     2. Hive partitions are mirrored in the catalog's file, where they have their ids.
-    3. The metastore has no transactions: what was changed inside one that fails is changed back.
+    3. The metastore has no transactions: a transaction that fails undoes its changes.
     """
 
     is_shared = True
@@ -91,7 +91,7 @@ class HiveTables:
         return self._client.database_names()
 
     def database_location(self, name: str) -> str:
-        """Below the folder of the default database, where Hive has it too."""
+        """Folder of a new database: below the folder of the default database, as in Hive."""
         default = self.find_database(DEFAULT_DATABASE)
         return str(Path(default.location if default else "", f"{name}.db"))
 
@@ -120,7 +120,7 @@ class HiveTables:
         return self._client.table_names(database)
 
     def tables(self, database: str) -> list[Table]:
-        """Those that can be read here."""
+        """Tables of a database that can be read here."""
         found = []
         for text in self._client.table_texts(database, self._client.table_names(database)):
             with suppress(UnsupportedError):
@@ -179,7 +179,7 @@ class HiveTables:
         return self._table(text)[0]
 
     def note_written(self, table: Table) -> None:
-        """Rows and bytes that others have counted are not the table's any more."""
+        """Drop the counts of rows and bytes that others have left: a write makes them wrong."""
         body = self._body(table)
         parameters = without_statistics(body.get("parameters") or {})
         if parameters != body.get("parameters"):
@@ -195,7 +195,7 @@ class HiveTables:
         return known.partitions
 
     def _mirror(self, table: Table, text: str) -> tuple[dict[str, Body], tuple[HivePartition, ...]]:
-        """The file has the same Hive partitions as `text`, under the ids that they had."""
+        """Mirror the Hive partitions of `text` in the catalog's file; known ones keep their ids."""
         table_body = self._body(table)
         bodies: dict[str, Body] = {}
         there: dict[str, HivePartition] = {}
@@ -220,7 +220,7 @@ class HiveTables:
 
     @contextmanager
     def partition_changes(self, table: Table) -> Iterator[PartitionChanges]:
-        """They reach the metastore together, at the end."""
+        """Collect changes to Hive partitions; they reach the metastore together, at the end."""
         if not table.is_partitioned:
             yield PartitionChanges(self._file, table)
             return

@@ -413,7 +413,7 @@ class Catalog:
 
 
 def _can_replace(old: Table, new: Table) -> bool:
-    """False where the new table's data lies in the old one's folder, which is deleted."""
+    """False if the new table's data lies in the old one's folder, which is deleted."""
     return old.is_view == new.is_view and (old.location is None or old.location != new.location)
 
 

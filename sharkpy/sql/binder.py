@@ -82,7 +82,7 @@ _RECURSION_LIMIT = 6_000
 def bind(
     text: str, catalog: CatalogReader, conf: Conf, current_database: str, clock: StatementClock | None = None
 ) -> Statement:
-    """The statement that `text` is. ParseError, BindError or UnsupportedError where it is none to carry out.
+    """Bind the statement in `text`. ParseError, BindError or UnsupportedError if it cannot be carried out.
 
     `clock` gives the time of the statement, and shows afterwards whether the statement depends on it.
     """
@@ -136,7 +136,7 @@ def _bind_tokens(context: Context, reader: TokenReader) -> Statement:
 
 
 def _deleted(binder: CommandBinder) -> ModuleType:
-    """Rows of a table, or files that were added to the session."""
+    """Module that binds a DELETE: of rows of a table, or of files that were added to the session."""
     return bind_row_changes if binder.reader.peek("DELETE", "FROM") else bind_resources
 
 

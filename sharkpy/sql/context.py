@@ -1,4 +1,4 @@
-"""What binding a statement needs to know, and how it reports errors at their place in the text."""
+"""Context of binding a statement: the catalog, settings and time, and errors at their place in the text."""
 
 from __future__ import annotations
 
@@ -47,28 +47,32 @@ class CatalogReader(Protocol):
     """The part of the catalog that binding reads. Names are lower case."""
 
     def table(self, database: str, name: str) -> Table:
-        """TableNotFoundError, with a hint, where there is none."""
+        """Look up a table; TableNotFoundError, with a hint, if it is missing."""
 
     def find_table(self, database: str, name: str) -> Table | None: ...
 
     def database(self, name: str) -> Database:
-        """DatabaseNotFoundError where there is none."""
+        """Look up a database; DatabaseNotFoundError if it is missing."""
 
     def table_names(self, database: str) -> Iterable[str]: ...
 
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
-        """The user's function that `name`, perhaps `database.name`, means; None: a built-in one, or nothing."""
+        """Find the user's function that `name` or `database.name` means; None for a built-in or unknown one."""
 
     def model_function(self, table: Table, method: str) -> ModelFunction:
-        """`predict` or `predict_proba` of the model that `table` holds; BindError where it holds none, or none such."""
+        """`predict` or `predict_proba` of the model that `table` holds; BindError if it holds no model, or none with
+        that method.
+        """
 
     def resource_paths(self, kind: str) -> tuple[str, ...]:
-        """What the session was told of by ADD FILE and its like."""
+        """Paths of the session's ADD FILE, ADD JAR and ADD ARCHIVE."""
 
 
 @dataclass(slots=True)
 class BoundCte:
-    """What is known of a CTE with several uses, once one was bound: the table that all read, else a plan for one."""
+    """State of a CTE with several uses, once one use was bound: the table that all uses read, else a plan
+    for one use.
+    """
 
     is_known: bool = False
     table: QueryTable | None = None
@@ -88,7 +92,7 @@ class Cte:
 
 
 class StatementClock:
-    """Stands still from the first time it is read. A plan made with a clock that was read is for one run."""
+    """Clock that stands still from the first time it is read. A plan made with a clock that was read is for one run."""
 
     def __init__(self) -> None:
         self._now: datetime.datetime | None = None
@@ -109,7 +113,7 @@ class StatementClock:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a query is bound. Column ids come from `ids`, one counter for the whole statement."""
+    """Context in which a query is bound. Column ids come from `ids`, one counter for the whole statement."""
 
     catalog: CatalogReader
     conf: Conf
@@ -123,11 +127,11 @@ class Context:
 
     @property
     def now(self) -> datetime.datetime:
-        """The one time of the whole statement, in the session's zone: what CURRENT_TIMESTAMP gives in every task."""
+        """Time of the whole statement, in the session's zone: CURRENT_TIMESTAMP has this value in every task."""
         return self.clock.read().astimezone(time_zone(zone_name(self.conf.value(TIME_ZONE))))
 
     def column(self, name: str, dtype: DataType) -> ColumnRef:
-        """A new column of this statement."""
+        """New column of this statement."""
         return ColumnRef(next(self.ids), name, dtype)
 
     def error(
@@ -138,7 +142,7 @@ class Context:
         hint: str | None = None,
         sqlstate: str | None = None,
     ) -> SharkError:
-        """An error at the place of `node`."""
+        """Error at the place of `node`."""
         offset = _nearest_offset(node) if node is not None else None
         line, column = place(self.text, offset) if offset is not None else (None, None)
         return kind(_COLUMN_ID.sub("", message), hint=hint, sqlstate=sqlstate, line=line, column=column)
@@ -147,7 +151,7 @@ class Context:
         return self.error(f"{construct} is not supported", node, UnsupportedError)
 
     def only(self, node: exp.Expr, *allowed: str) -> None:
-        """UnsupportedError where `node` has a part that the binder does not know."""
+        """UnsupportedError if `node` has a part that the binder does not know."""
         for key, value in node.args.items():
             if value and key not in allowed:
                 name = _CONSTRUCTS.get(key) or f"{key.strip('_').replace('_', ' ').upper()} in {node.key.upper()}"
@@ -155,7 +159,7 @@ class Context:
 
 
 def _nearest_offset(node: exp.Expr) -> int | None:
-    """The offset of `node`, or of the smallest thing around it that has one; that of the statement where none has."""
+    """Offset of `node`, or of the smallest node around it that has one; that of the statement if none has."""
     around: exp.Expr | None = node
     while around is not None:
         if (offset := node_offset(around)) is not None:
@@ -165,6 +169,6 @@ def _nearest_offset(node: exp.Expr) -> int | None:
 
 
 def node_offset(node: exp.Expr) -> int | None:
-    """The offset in the text of the first thing written in `node` whose place is known."""
+    """Offset in the text of the first token of `node` whose place is known."""
     offsets = [item._meta["start"] for item in node.walk() if item._meta and "start" in item._meta]
     return min(offsets, default=None)

@@ -1,4 +1,4 @@
-"""Run a recursive function on deeply nested input: once as it is, and again with much more stack."""
+"""Recursion on deeply nested input: run a function as it is, and again with much more stack."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _lock = threading.Lock()
 
 
 def with_deep_stack(function: Callable[[], T]) -> T:
-    """`function()`; where it recurses too deeply, once more in a thread with a large stack.
+    """Call `function`; if it recurses too deeply, call it once more in a thread with a large stack.
 
-    ParseError where even that is too little. `function` must be free of effects until it returns.
+    ParseError if even that is too little. `function` must be free of effects until it returns.
     """
     try:
         return function()

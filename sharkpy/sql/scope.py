@@ -1,4 +1,4 @@
-"""The columns that names can mean at a place in a query, and how a dotted name finds its column."""
+"""Columns that names can mean at a place in a query, and the search for the column of a dotted name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.values.types import is_nested
 
 @dataclass(frozen=True, slots=True)
 class ScopeColumn:
-    """A column that can be named. Those with `qualified_only` are hidden behind a merged one (USING)."""
+    """Column that can be named. With `qualified_only`, it is hidden behind a merged one (USING)."""
 
     relation: str | None
     database: str | None
@@ -22,15 +22,15 @@ class ScopeColumn:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What a dotted name found: candidate columns (several: ambiguous) and the field names left over."""
+    """Result of a dotted name's look-up: candidate columns (several: ambiguous) and the remaining field names."""
 
     columns: tuple[ScopeColumn, ...]
     fields: tuple[str, ...]
 
 
 class Scope:
-    """Columns in the order of `*`, and hidden ones that it leaves out. A name not found here is looked up in `parent`,
-    the outer query.
+    """Columns in the order of `*`, and hidden columns that `*` leaves out. A name not found here is looked up in
+    `parent`, the outer query.
     """
 
     __slots__ = ("_by_name", "_relations", "columns", "hidden", "parent")
@@ -59,7 +59,7 @@ class Scope:
         ]
 
     def find(self, parts: Sequence[str]) -> Resolved | None:
-        """What `parts` mean here (outer queries not included): [database.]table.column.field… or column.field…"""
+        """Look up `parts` here, not in outer queries: [database.]table.column.field… or column.field…"""
         if len(parts) > 2 and (found := self._qualified(parts[2], parts[1], parts[0])):
             return Resolved(found, tuple(parts[3:]))
         if len(parts) > 1 and (found := self._qualified(parts[1], parts[0], None)):
@@ -80,7 +80,7 @@ class Scope:
         )
 
     def chain(self) -> Iterable[Scope]:
-        """This scope and those of the outer queries, innermost first."""
+        """Yield this scope and those of the outer queries, innermost first."""
         scope: Scope | None = self
         while scope is not None:
             yield scope

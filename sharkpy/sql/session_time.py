@@ -1,8 +1,8 @@
-"""What a session's settings say of numbers and times, written into the bound statement.
+"""Time zone and time settings of a session, written into the bound statement.
 
-TIMESTAMP has no zone. Where one becomes a number of seconds, or a number becomes one, the clock meant is that of the
-session's zone: such casts and calls are spelled out here with that zone as a literal, so that every task, and
-every plan that is kept, has it. In UTC there is nothing to write.
+TIMESTAMP has no zone. Conversions between TIMESTAMP and a number of seconds use the clock of the session's zone. Such
+casts and calls are spelled out here with the zone as a literal, so that every task, and every kept plan, has it. In UTC
+there is nothing to write.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ S = TypeVar("S")
 
 
 def with_session_time(statement: S, conf: Conf) -> S:
-    """`statement`, a plan or command, with what the settings say in it."""
+    """Write the session's time settings into `statement`, a plan or command."""
     zone = zone_name(conf.value(TIME_ZONE))
     rewrites: list[Rewrite] = []
     if conf.value(INTEGER_SECONDS):
@@ -39,7 +39,7 @@ def with_session_time(statement: S, conf: Conf) -> S:
 
 
 def _rewrite(node: Any, rewrites: list[Rewrite]) -> Any:
-    """`node` with each expression in it rewritten, its parts first."""
+    """Rewrite each expression in `node`, its parts first."""
     inside = partial(_rewrite, rewrites=rewrites)
     match node:
         case Expr():
@@ -83,17 +83,17 @@ def _is_number(expr: Expr) -> bool:
 
 
 def _clock_of(moment: Expr, zone: str) -> Expr:
-    """What the zone's clock shows at a time in UTC."""
+    """Wall clock of the zone at a time in UTC."""
     return Call("from_utc_timestamp", (moment, string_literal(zone)), TIMESTAMP)
 
 
 def _moment_of(clock: Expr, zone: str) -> Expr:
-    """The time in UTC at which the zone's clock shows this."""
+    """Time in UTC at which the zone's wall clock shows the given one."""
     return Call("to_utc_timestamp", (clock, string_literal(zone)), TIMESTAMP)
 
 
 def _to_timestamp(call: Call, zone: str) -> Expr:
-    """Of a number of seconds; a text without a zone of its own is what the clock shows."""
+    """TIMESTAMP of a number of seconds; text without a zone of its own is wall clock."""
     if len(call.args) == 1 and call.args[0].dtype == STRING:
         moment = Call("zoned_moment", call.args, TIMESTAMP)
         return Call("coalesce", (_clock_of(moment, zone), Cast(call.args[0], TIMESTAMP)), TIMESTAMP)
@@ -138,4 +138,4 @@ _CALLS: dict[str, Callable[[Call, str], Expr]] = {
     "from_unixtime": _from_unixtime,
     "unix_timestamp": _unix_timestamp,
 }
-"""The functions that turn numbers to times and back."""
+"""Functions that convert between numbers and times."""

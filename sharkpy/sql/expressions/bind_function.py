@@ -70,7 +70,7 @@ _CLOCKS: dict[str, Callable[[datetime.datetime], PythonValue]] = {
     "current_timestamp": lambda now: now.replace(tzinfo=None),
     "unix_timestamp": lambda now: int(now.timestamp()),
 }
-"""Functions that without arguments give the time of the statement."""
+"""Functions without arguments that return the time of the statement."""
 _OF_SESSION: dict[str, Callable[[Context], PythonValue]] = {
     "current_database": lambda context: context.database,
     "current_timezone": lambda context: zone_name(context.conf.value(TIME_ZONE)),
@@ -87,7 +87,7 @@ _NO_PAREN: dict[type[exp.Expr], str] = {
 
 
 def call_scalar(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.Expr) -> Expr:
-    """A call of the registry's scalar function `name`, arguments cast as its row says."""
+    """Call of the registry's scalar function `name`, arguments cast as its row says."""
     row = registry.scalar(name)
     if row is None:
         raise not_found(binder, name, node)
@@ -109,14 +109,14 @@ def scalar_call(binder: ExprBinder, row: ScalarFunction, args: Sequence[Expr], n
 
 
 def literal_values(args: Sequence[Expr]) -> list[object]:
-    """The values of the literals among the arguments, None for the others."""
+    """Values of the literals among the arguments, None for the others."""
     return [arg.value if isinstance(arg, Literal) else None for arg in args]
 
 
 def argument_types(
     binder: ExprBinder, name: str, rule: TypeRule, args: Sequence[Expr], node: exp.Expr
 ) -> Sequence[DataType]:
-    """The types that a function's arguments are cast to; TypeMismatchError where it does not take them."""
+    """Types that a function's arguments are cast to; TypeMismatchError if it does not take them."""
     targets = rule([arg.dtype for arg in args])
     if targets is None:
         if name in _SYMBOLS and len(args) == 2:
@@ -127,7 +127,7 @@ def argument_types(
 
 
 def not_taken(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.Expr) -> Exception:
-    """The error for arguments that the function does not take, by the name that was written, and how it is called."""
+    """Error for arguments that the function does not take; it has the name as written, and the function's usage."""
     given = ", ".join(str(arg.dtype) for arg in args) or "nothing"
     written = function_name(node) if isinstance(node, exp.Anonymous) else shown_name(name)
     message = f"the function {written} does not take ({given})"
@@ -137,7 +137,7 @@ def not_taken(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.Exp
 
 
 def not_found(binder: ExprBinder, name: str, node: exp.Expr) -> Exception:
-    """The error for a call of something that no query calls."""
+    """Error for the call of a name that is no function, or none that queries may call."""
     if registry.relation_function(name):
         message = f"the function {shown_name(name)} is of whole tables: GENERATE calls it, a query does not"
         return binder.context.error(message, node, sqlstate="42809")
@@ -149,7 +149,7 @@ def not_found(binder: ExprBinder, name: str, node: exp.Expr) -> Exception:
 
 
 def bind_no_paren(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """CURRENT_DATE and its like."""
+    """Bind functions without parentheses: CURRENT_DATE and its like."""
     return call_scalar(binder, _NO_PAREN[type(node)], (), node)
 
 
@@ -162,7 +162,7 @@ def bind_extract(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _bind_date_part(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """date_part('unit', x) is EXTRACT(unit FROM x)."""
+    """Bind date_part('unit', x), which is EXTRACT(unit FROM x)."""
     if len(node.expressions) != 2:
         raise binder.context.error("date_part takes a unit and a time", node, TypeMismatchError)
     unit, value = node.expressions
@@ -170,7 +170,7 @@ def _bind_date_part(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def bind_function(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """A call by name: a special form, an aggregate, or a scalar function."""
+    """Bind a call by name: a special form, an aggregate, or a scalar function."""
     from sharkpy.sql.expressions.bind_lambda import bind_higher_order
 
     if macro := called_macro(binder.context, node):
@@ -208,7 +208,7 @@ def _plain_arguments(binder: ExprBinder, node: exp.Expr) -> None:
 
 
 def bind_filter(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """aggregate(…) FILTER (WHERE …)."""
+    """Bind aggregate(…) FILTER (WHERE …)."""
     from sharkpy.sql.expressions.bind_within_group import plain_call
 
     call = plain_call(binder, node.this) if isinstance(node.this, exp.WithinGroup) else node.this
@@ -238,7 +238,7 @@ def bind_aggregate(
 
 
 def aggregate_type(row: AggregateFunction | WindowFunction, args: Sequence[Expr]) -> DataType:
-    """The type of an aggregate, perhaps over a window, of arguments that are cast."""
+    """Result type of an aggregate, perhaps over a window, whose arguments are cast."""
     if not args and row.name == "count":
         return BIGINT
     types = [arg.dtype for arg in args]
@@ -250,7 +250,7 @@ def aggregate_type(row: AggregateFunction | WindowFunction, args: Sequence[Expr]
 def aggregate_arguments(
     binder: ExprBinder, row: AggregateFunction | WindowFunction, node: exp.Expr
 ) -> tuple[tuple[Expr, ...], bool]:
-    """Cast arguments and whether DISTINCT was written. `count(*)` and `count(1)` have no arguments."""
+    """Cast arguments, and whether DISTINCT was written. `count(*)` and `count(1)` have no arguments."""
     nodes, distinct = list(node.expressions), False
     if nodes and isinstance(nodes[0], exp.Distinct):
         nodes, distinct = list(nodes[0].expressions), True
@@ -275,7 +275,7 @@ def aggregate_arguments(
 
 
 def _bind_if(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """IF(condition, then[, else])."""
+    """Bind IF(condition, then[, else])."""
     from sharkpy.sql.expressions.bind_operator import case_when
     from sharkpy.values.types import NULL
 
@@ -289,14 +289,14 @@ def _bind_if(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _bind_type_function(binder: ExprBinder, target: DataType, node: exp.Expr) -> Expr:
-    """int(x), string(x) and their like are casts."""
+    """Bind int(x), string(x) and their like as casts."""
     from sharkpy.sql.expressions.bind_literal import cast_checked
 
     return cast_checked(binder, binder.bind(node.expressions[0]), target, node)
 
 
 def _bind_element_at(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """The function element_at counts from 1, and from the end where negative; brackets count from 0."""
+    """Bind element_at, which counts from 1, and from the end if negative; brackets count from 0."""
     args = tuple(map(binder.bind, node.expressions))
     match args:
         case (container, Literal(int() as position)) if isinstance(container.dtype, ArrayType):
@@ -311,7 +311,7 @@ def _bind_element_at(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _bind_grouping(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """grouping(column, …): a bit for each column, set where it is aggregated away in a row's grouping set."""
+    """Bind grouping(column, …): a bit for each column, set if it is aggregated away in a row's grouping set."""
     if not node.expressions or not binder.clause.aggregates:
         message = "grouping() takes grouping columns, in SELECT, HAVING or ORDER BY"
         raise binder.context.error(message, node, sqlstate="42803")
@@ -320,7 +320,7 @@ def _bind_grouping(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _bind_grouping_id(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """grouping_id(): GROUPING__ID; with all or some grouping columns, their bits."""
+    """Bind grouping_id(): GROUPING__ID; with all or some grouping columns, their bits."""
     return _bind_grouping(binder, node) if node.expressions else resolve(binder, ["grouping__id"], node)
 
 

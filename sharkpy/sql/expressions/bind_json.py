@@ -40,7 +40,7 @@ def bind_schema_of_json(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _options(binder: ExprBinder, given: Expr, node: exp.Expr) -> Literal:
-    """A map of constants as a JSON text, names in lower case."""
+    """Options of a call: a map of constants as a JSON text, names in lower case."""
     match given:
         case Call("map", args) if all(isinstance(arg, Literal) for arg in args):
             texts = [str(arg.value) for arg in args if isinstance(arg, Literal)]

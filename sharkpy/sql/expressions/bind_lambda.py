@@ -45,7 +45,7 @@ def bind_higher_order(binder: ExprBinder, row: HigherOrderFunction, node: exp.Ex
 def _start_value(
     binder: ExprBinder, function: exp.Expr, start: Expr, types: Sequence[Sequence[DataType]]
 ) -> tuple[Expr, Sequence[Sequence[DataType]]]:
-    """The start value of a fold in a type that also holds what its function gives, and the variables' types then."""
+    """Start value of a fold, in a type that also holds its function's result, and the variables' types then."""
     body = _bind_lambda(binder, function, types[0])
     wider = common_type(start.dtype, body.dtype)
     if wider is None or wider == start.dtype:

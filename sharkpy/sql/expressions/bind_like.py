@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder
 
 _ESCAPE = "\\"
-"""What Hive's LIKE escapes with."""
+"""Escape character of Hive's LIKE."""
 _QUANTIFIERS: dict[type[exp.Expr], str] = {exp.Any: "likeany", exp.All: "likeall"}
 
 
 def bind_like(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """value [NOT] LIKE | RLIKE pattern; value [NOT] LIKE ANY | ALL (pattern, …), NOT being about all of it."""
+    """Bind value [NOT] LIKE | RLIKE pattern, and value [NOT] LIKE ANY | ALL (pattern, …), where NOT negates
+    the whole.
+    """
     binder.context.only(node, "this", "expression", "negate")
     function = "like" if isinstance(node, exp.Like) else "rlike"
     quantifier = _QUANTIFIERS.get(type(node.expression))
@@ -39,7 +41,7 @@ def bind_like(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def bind_escape(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """value LIKE 'pattern' ESCAPE 'c': the pattern as Hive would write it, with a backslash."""
+    """Bind value LIKE 'pattern' ESCAPE 'c': the pattern is rewritten as in Hive, with a backslash."""
     like, escape = node.this, node.expression
     if not isinstance(like, exp.Like) or type(like.expression) in _QUANTIFIERS:
         raise binder.context.error("ESCAPE is for LIKE with one pattern", node)

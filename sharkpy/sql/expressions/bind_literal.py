@@ -38,7 +38,7 @@ def bind_literal(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _at(binder: ExprBinder, node: exp.Expr, make: object) -> Literal:
-    """A literal made by `make`, its errors given the place of `node`."""
+    """Literal made by `make`, with errors at the place of `node`."""
     try:
         return make()  # type: ignore[operator,no-any-return]
     except SharkError as error:
@@ -48,7 +48,7 @@ def _at(binder: ExprBinder, node: exp.Expr, make: object) -> Literal:
 
 
 def bind_bytes(_binder: ExprBinder, node: exp.Expr) -> Expr:
-    """X'4142'"""
+    """Bind X'4142'."""
     return Literal(bytes.fromhex(node.this), BINARY)
 
 
@@ -72,7 +72,7 @@ def bind_interval(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _interval_of(binder: ExprBinder, node: exp.Expr, unit: str) -> Expr:
-    """INTERVAL (expression) unit: so many times one unit."""
+    """Bind INTERVAL (expression) unit: a multiple of one unit."""
     amount = binder.bind(node.this)
     one = literals.interval_literal("1", unit) if " " not in unit else None
     if one is None or not (amount.dtype in INTEGER_TYPES or amount.dtype == NULL):
@@ -109,13 +109,13 @@ def bind_cast(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _suffix(node: exp.Expr) -> str | None:
-    """The suffix of a number, which the parser makes a Cast; None for other casts."""
+    """Suffix of a number, which the parser makes a Cast; None for other casts."""
     target = node.args["to"]
     return target.name[1:] if isinstance(target, exp.Var) and target.name.startswith("#") else None
 
 
 def cast_checked(binder: ExprBinder, expr: Expr, target: DataType, node: exp.Expr) -> Expr:
-    """CAST; TypeMismatchError where it is not defined between the types."""
+    """Bind CAST; TypeMismatchError if it is not defined between the types."""
     if not castable(expr.dtype, target):
         message = f"{expr} is {expr.dtype} and cannot be cast to {target}"
         raise binder.context.error(message, node, TypeMismatchError)
@@ -123,7 +123,7 @@ def cast_checked(binder: ExprBinder, expr: Expr, target: DataType, node: exp.Exp
 
 
 def _typed_literal(binder: ExprBinder, node: exp.Expr, target: exp.DataType) -> Expr:
-    """`date '…'` and `timestamp '…'`."""
+    """Bind `date '…'` and `timestamp '…'`."""
     makers = {exp.DType.DATE: literals.date_literal, exp.DType.TIMESTAMP: literals.timestamp_literal}
     maker = makers.get(target.this)
     if maker is None or not isinstance(node.this, exp.Literal):
@@ -133,7 +133,7 @@ def _typed_literal(binder: ExprBinder, node: exp.Expr, target: exp.DataType) -> 
 
 
 def castable(source: DataType, target: DataType) -> bool:
-    """Whether CAST is defined between the types; values that do not fit become NULL."""
+    """True if CAST is defined between the types; values that do not fit become NULL."""
     if source in (target, NULL):
         return True
     match source, target:

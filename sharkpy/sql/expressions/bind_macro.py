@@ -1,4 +1,4 @@
-"""Macros: an expression over parameters, bound where it is called, with the arguments cast in their places."""
+"""Macros: expressions over parameters, bound at each call with the cast arguments in place of the parameters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _open_macros: ContextVar[tuple[str, ...]] = ContextVar("open_macros", default=()
 
 
 def bind_macro(binder: ExprBinder, macro: Macro, node: exp.Expr) -> Expr:
-    """The macro's expression with the call's arguments, each cast to the type of its parameter."""
+    """Expression of a macro over the call's arguments, each cast to the type of its parameter."""
     if len(node.expressions) != len(macro.parameters):
         message = f"the macro {macro.signature} does not take {len(node.expressions)} arguments"
         raise binder.context.error(message, node, TypeMismatchError)
@@ -44,7 +44,7 @@ def bind_macro(binder: ExprBinder, macro: Macro, node: exp.Expr) -> Expr:
 
 
 def macro_expression(macro: Macro, context: Context) -> tuple[Expr, tuple[ColumnRef, ...]]:
-    """The expression over columns that stand for the parameters."""
+    """Expression of a macro over columns that stand for the parameters."""
     from sharkpy.sql.expressions.expr_binder import Clause, ExprBinder
 
     columns = tuple(context.column(name, dtype) for name, dtype in macro.parameters)
@@ -57,7 +57,7 @@ def macro_expression(macro: Macro, context: Context) -> tuple[Expr, tuple[Column
 
 
 def check_calls(macro: Macro, context: Context) -> None:
-    """BindError where the macro calls itself, perhaps through others."""
+    """BindError if the macro calls itself, perhaps through others."""
     waiting, seen = [macro], {macro.name}
     while waiting:
         for node in parse(f"SELECT {waiting.pop().text}").find_all(exp.Anonymous):
@@ -72,7 +72,7 @@ def check_calls(macro: Macro, context: Context) -> None:
 def _check_repeated(
     binder: ExprBinder, macro: Macro, expr: Expr, columns: Sequence[ColumnRef], args: Sequence[Expr], node: exp.Expr
 ) -> None:
-    """An argument such as rand() has one value in a call: the expression may have it in one place."""
+    """Refuse a repeated parameter for an argument such as rand(), which has one value in a call."""
     from sharkpy.optimizer.function_traits import is_deterministic_function
 
     uses = [part.column_id for part in expr.walk() if isinstance(part, ColumnRef)]

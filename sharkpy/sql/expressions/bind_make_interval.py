@@ -18,7 +18,7 @@ _ZERO = Literal(0, INT)
 
 
 def bind_make_interval(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """By the parts that are not the constant 0: of months, or of days and time; there is no interval of both."""
+    """Bind make_interval by its parts that are not the constant 0: of months, or of days and time; both is an error."""
     from sharkpy.sql.expressions.bind_function import call_scalar
 
     if len(node.expressions) > len(_UNITS):

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 GROUPING_ID = "grouping_id"
 _BESIDE_TEXT = (exp.EQ, exp.NEQ, exp.Like, exp.In, exp.Tuple)
-"""Where a name on the right is as likely text whose quotes are missing."""
+"""Comparisons in which an unknown name may well be text without its quotes."""
 _VIRTUAL_COLUMNS = ("row__offset__inside__block", "row__id")
 
 
 def name_parts(node: exp.Expr) -> list[str]:
-    """The lower-case parts of a Column, outermost first."""
+    """Lower-case parts of a Column, outermost first."""
     keys = ("catalog", "db", "table", "this")
     return [node.args[key].name.lower() for key in keys if node.args.get(key) is not None]
 
@@ -42,7 +42,7 @@ def bind_column(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def resolve(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> Expr:
-    """The column (or select item) that a dotted name means, with the fields selected from it."""
+    """Resolve a dotted name to a column or select item, with the fields selected from it."""
     name = parts[0]
     if name in binder.variables:
         return _select_fields(binder, binder.variables[name], parts[1:], node)
@@ -95,7 +95,7 @@ def _not_found(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> Shar
 
 
 def _meant(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> str | None:
-    """A hint where a name that means nothing is a select item's, or a text whose quotes are missing."""
+    """Hint for an unknown name that is a select item's, or text whose quotes are missing."""
     select = node.find_ancestor(exp.Select)
     if len(parts) > 1 or not isinstance(node.this, exp.Identifier) or node.this.quoted:
         return None
@@ -107,7 +107,7 @@ def _meant(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> str | No
 
 
 def bind_dot(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """`expr.field`; a long dotted name is a Column inside Dots."""
+    """Bind `expr.field`; a long dotted name is a Column inside Dots."""
     fields: list[str] = []
     inner: exp.Expr = node
     while isinstance(inner, exp.Dot):
@@ -141,7 +141,7 @@ def _select_field(binder: ExprBinder, expr: Expr, name: str, node: exp.Expr) -> 
 
 
 def bind_bracket(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """`array[index]`, from 0, and `map[key]`."""
+    """Bind `array[index]`, from 0, and `map[key]`."""
     if len(node.expressions) != 1:
         raise binder.context.unsupported("a slice", node)
     container, key = binder.bind(node.this), binder.bind(node.expressions[0])

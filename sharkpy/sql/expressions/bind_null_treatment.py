@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 POSITIONS = ("first", "last", "any_value")
 OF_WINDOWS = {"first_value": "first", "last_value": "last"}
-"""Window functions that are these aggregates where they stand without OVER."""
+"""Window functions that are aggregates without OVER."""
 
 
 def bind_null_treatment(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """A call, perhaps with FILTER, before IGNORE NULLS or RESPECT NULLS."""
+    """Bind a call, perhaps with FILTER, before IGNORE NULLS or RESPECT NULLS."""
     call = node.this.this if isinstance(node.this, exp.Filter) else node.this
     name = registry_name(binder.context, call) if isinstance(call, exp.Anonymous) else ""
     if OF_WINDOWS.get(name, name) not in POSITIONS:
@@ -31,7 +31,7 @@ def bind_null_treatment(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def without_nulls(call: exp.Expr, condition: exp.Expr | None) -> tuple[exp.Expr, exp.Expr | None]:
-    """A call that is to skip NULLs without the word, and with the condition that says so."""
+    """Split a call that skips NULLs into a plain call and a condition that leaves them out."""
     match call.expressions:
         case [exp.IgnoreNulls(this=value)] | [value, exp.Boolean(this=True)]:
             known: exp.Expr = exp.Not(this=exp.Is(this=value, expression=exp.Null()))

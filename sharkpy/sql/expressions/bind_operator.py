@@ -28,7 +28,7 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.NullSafeEQ: "eq_null_safe",
 }
 _ORDERED = {"lt": "lt", "le": "lt", "gt": "gt", "ge": "gt"}
-"""A comparison of tuples -> that of the pairs before the last one."""
+"""A comparison of tuples -> the comparison of the pairs before the last one."""
 _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "add",
     exp.Sub: "subtract",
@@ -41,11 +41,11 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.BitwiseXor: "bit_xor",
 }
 _BALANCED_FROM = 16
-"""Terms from which AND and OR become a balanced tree: no later phase then recurses once per term."""
+"""Number of terms from which AND and OR become a balanced tree: no later phase then recurses once per term."""
 
 
 def bind_connective(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """AND and OR; a chain of them does not nest."""
+    """Bind AND and OR; a chain of them does not nest."""
     kind = type(node)
     operands: list[exp.Expr] = []
     current = node
@@ -58,7 +58,7 @@ def bind_connective(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def connect(function: str, terms: Sequence[Expr]) -> Expr:
-    """`terms` joined by "and" or "or"."""
+    """Join `terms` by "and" or "or"."""
     if len(terms) == 1:
         return terms[0]
     middle = (len(terms) + 1) // 2 if len(terms) >= _BALANCED_FROM else len(terms) - 1
@@ -84,7 +84,7 @@ def bind_comparison(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _compare_tuples(binder: ExprBinder, function: str, node: exp.Expr) -> Expr:
-    """(a, b) = (c, d): each pair. (a, b) < (c, d): by the first pair that differs."""
+    """Compare tuples. (a, b) = (c, d): each pair. (a, b) < (c, d): by the first pair that differs."""
     pairs = _tuple_pairs(binder, node.this, node.expression, node)
     if function in _ORDERED:
         return _order_tuples(binder, function, pairs, node)
@@ -102,7 +102,7 @@ def _tuple_pairs(binder: ExprBinder, left: exp.Expr, right: exp.Expr, node: exp.
 
 
 def _order_tuples(binder: ExprBinder, function: str, pairs: Sequence[tuple[Expr, Expr]], node: exp.Expr) -> Expr:
-    """a < c OR (a = c AND b < d), under three-valued logic."""
+    """Order tuples: a < c OR (a = c AND b < d), under three-valued logic."""
     result = compare(binder, function, pairs[-1], node)
     for pair in reversed(pairs[:-1]):
         rest = connect("and", [compare(binder, "eq", pair, node), result])
@@ -111,7 +111,7 @@ def _order_tuples(binder: ExprBinder, function: str, pairs: Sequence[tuple[Expr,
 
 
 def compare(binder: ExprBinder, function: str, operands: Sequence[Expr], node: exp.Expr) -> Expr:
-    """A comparison, IN or BETWEEN with its operands cast to what they are compared as."""
+    """Comparison, IN or BETWEEN, with its operands cast to their common type."""
     cast_operands = comparable(operands)
     if cast_operands is None or isinstance(cast_operands[0].dtype, MapType):
         types = " and ".join(dict.fromkeys(str(operand.dtype) for operand in operands))
@@ -150,7 +150,7 @@ def bind_in(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _bind_tuple_in(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """(a, b) IN ((1, 2), (3, 4)): a disjunction of conjunctions."""
+    """Bind (a, b) IN ((1, 2), (3, 4)) as a disjunction of conjunctions."""
     left = [binder.bind(item) for item in node.this.expressions]
     choices = []
     for item in node.expressions:
@@ -191,7 +191,7 @@ def bind_case(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def case_when(binder: ExprBinder, conditions: Sequence[Expr], values: Sequence[Expr], node: exp.Expr) -> Expr:
-    """`values` has one item more than `conditions`: the ELSE."""
+    """CASE over conditions. `values` has one item more than `conditions`: the ELSE."""
     unified = unify(with_minimal_literals(values))
     if unified is None:
         types = ", ".join(dict.fromkeys(str(value.dtype) for value in values))
@@ -229,5 +229,5 @@ def bind_concat(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def bind_adjacent_strings(_binder: ExprBinder, node: exp.Expr) -> Expr:
-    """'a' 'b' is one string."""
+    """Bind adjacent strings, 'a' 'b', as one string."""
     return Literal("".join(item.this for item in node.expressions), STRING)

@@ -1,4 +1,4 @@
-"""predict('model', feature, …) and predict_proba: the model that a table holds, as a function of columns."""
+"""predict('model', feature, …) and predict_proba: the model in a table, as a function of columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def bind_predict(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """NULL where a feature is NULL. Features are numbers or booleans, as many as the model was fitted with."""
+    """Bind predict: numbers or booleans, one for each feature of the model. A NULL feature gives NULL."""
     method, arguments = function_name(node), list(node.expressions)
     match [binder.bind(one) for one in arguments[:1]]:
         case [Literal(str(name), StringType())]:
@@ -43,7 +43,7 @@ def bind_predict(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def model_call(model: ModelFunction, features: tuple[Expr, ...]) -> Call:
-    """What the model gives for the values of its features."""
+    """Call of a model's function on the values of its features."""
     function = intern(model.function)
     return Call(function.key, tuple(cast(one, DOUBLE) for one in features), model.result)
 

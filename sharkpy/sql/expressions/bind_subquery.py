@@ -35,7 +35,7 @@ def bind_exists(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def bind_in_subquery(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """values IN (query), both sides cast to what they are compared as."""
+    """Bind values IN (query), both sides cast to their common type."""
     items = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
     values = tuple(map(binder.bind, items))
     plan = _plan(binder, node.args["query"])
@@ -54,7 +54,7 @@ def bind_in_subquery(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def cast_output(context: Context, plan: LogicalPlan, targets: Sequence[DataType]) -> LogicalPlan:
-    """`plan` with its columns cast; the same plan where they have these types already."""
+    """Cast the columns of `plan`; the same plan if they have these types already."""
     if all(column.dtype == target for column, target in zip(plan.output, targets, strict=True)):
         return plan
     items: list[Alias | ColumnRef] = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _unit(binder: ExprBinder, node: exp.Expr) -> str:
-    """The unit's name in the singular; BindError where it is none."""
+    """Name of the unit in the singular; BindError if it is no unit."""
     is_word = isinstance(node, exp.Column) and not node.table
     word = node.name.lower() if is_word or (isinstance(node, exp.Literal) and node.is_string) else ""
     unit = word.removesuffix("s")
@@ -27,7 +27,9 @@ def _unit(binder: ExprBinder, node: exp.Expr) -> str:
 
 
 def with_unit(function: str, *, counted: int = 0) -> Callable[[ExprBinder, exp.Expr], Expr]:
-    """A call of `function` with its unit as a string; with `counted`, only where there are so many arguments."""
+    """Make a binder of `function` with its unit as a string; with `counted`, only calls of that many arguments have
+    one.
+    """
 
     def bind(binder: ExprBinder, node: exp.Expr) -> Expr:
         from sharkpy.sql.expressions.bind_function import call_scalar
@@ -50,4 +52,6 @@ UNIT_CALLS: dict[str, Callable[[ExprBinder, exp.Expr], Expr]] = {
     "date_diff": with_unit("timestampdiff", counted=3),
     "datediff": with_unit("timestampdiff", counted=3),
 }
-"""Name -> how it is bound; of those that also take two times, or a time and days, calls with three arguments alone."""
+"""Function -> its binder. Functions that also take two times, or a time and days, are here for three
+arguments alone.
+"""

@@ -1,4 +1,4 @@
-"""Window functions and the windows they are computed over."""
+"""Window functions and their windows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def bind_window(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """function(…) [IGNORE NULLS] OVER (…) or OVER name."""
+    """Bind function(…) [IGNORE NULLS] OVER (…) or OVER name."""
     from sharkpy.sql.expressions.expr_binder import WINDOW
 
     binder.context.only(node, "this", "partition_by", "order", "spec", "alias", "over")
@@ -52,7 +52,7 @@ def bind_window(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def _filtered(binder: ExprBinder, node: exp.Filter) -> exp.Expr:
-    """aggregate(x) FILTER (WHERE c) as aggregate(CASE WHEN c THEN x END): the same where NULLs do not count."""
+    """Rewrite aggregate(x) FILTER (WHERE c) to aggregate(CASE WHEN c THEN x END), for aggregates that skip NULLs."""
     call = node.this
     name = registry_name(binder.context, call) if isinstance(call, exp.Anonymous) else ""
     if registry.aggregate(name) is None:
@@ -71,7 +71,7 @@ def _filtered(binder: ExprBinder, node: exp.Filter) -> exp.Expr:
 
 
 def _skips_nulls(name: str, call: exp.Expr) -> bool:
-    """Hive's first_value(x, true) skips NULLs."""
+    """True for Hive's first_value(x, true), which skips NULLs."""
     if name not in ("first_value", "last_value") or len(call.expressions) != 2:
         return False
     return isinstance(call.expressions[1], exp.Boolean) and bool(call.expressions[1].this)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder
 
 _DESCENDING = {"percentile_cont": "percentile_cont", "percentile_disc": "percentile_disc_desc"}
-"""The ordered-set aggregates, and what computes them over descending values."""
+"""Ordered-set aggregates, and the functions that compute them over descending values."""
 
 
 _JOINED = ("listagg", "string_agg")
@@ -25,7 +25,7 @@ def bind_within_group(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def plain_call(binder: ExprBinder, node: exp.Expr) -> exp.Expr:
-    """The call with its ordering as an argument: (x, fractions)."""
+    """Rewrite the call with its ordering as an argument: (x, fractions)."""
     call, order = node.this, node.expression
     name = function_name(call) if isinstance(call, exp.Anonymous) else call.key
     if name in _JOINED:
@@ -44,7 +44,7 @@ def plain_call(binder: ExprBinder, node: exp.Expr) -> exp.Expr:
 
 
 def _joined_in_order(binder: ExprBinder, node: exp.Expr) -> exp.Expr:
-    """listagg with its keys as arguments behind the delimiter."""
+    """Rewrite listagg with its sort keys as arguments after the delimiter."""
     call, keys = node.this, node.expression.expressions
     if len({bool(key.args.get("desc")) for key in keys}) > 1:
         raise binder.context.error("listagg WITHIN GROUP is in one direction by all keys", node, UnsupportedError)
@@ -57,7 +57,7 @@ def _joined_in_order(binder: ExprBinder, node: exp.Expr) -> exp.Expr:
 
 
 def _complement(fractions: exp.Expr) -> exp.Expr:
-    """A descending percentile is the ascending one of what is left."""
+    """Complement of the fractions: a descending percentile is the ascending one of the rest."""
     if isinstance(fractions, exp.Anonymous) and function_name(fractions) == "array":
         return exp.Anonymous(this="array", expressions=[_complement(item) for item in fractions.expressions])
     return exp.Paren(this=exp.Sub(this=exp.Literal.number("1.0e0"), expression=fractions))

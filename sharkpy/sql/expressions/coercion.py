@@ -1,4 +1,4 @@
-"""Implicit casts made explicit. Literals are converted here and now where that is exact."""
+"""Implicit casts made explicit. Literals are converted at once if that is exact."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"[+-]?(\d{1,38}(\.\d{0,38})?|\.\d{1,38})")
 
 
 def cast(expr: Expr, target: DataType) -> Expr:
-    """`expr` as `target`: itself where it already is, a literal where the conversion is exact, else a Cast."""
+    """Cast `expr` to `target`: itself if it has the type, a literal if the conversion is exact, else a Cast."""
     if expr.dtype == target:
         return expr
     if isinstance(expr, Literal):
@@ -55,7 +55,7 @@ def cast_all(exprs: Sequence[Expr], targets: Sequence[DataType]) -> tuple[Expr, 
 
 
 def convert_exactly(value: PythonValue, source: DataType, target: DataType) -> PythonValue:
-    """`value` as `target` where nothing is lost and CAST gives the same; None otherwise."""
+    """Convert `value` to `target` if nothing is lost and CAST gives the same; None otherwise."""
     if is_numeric(source) and isinstance(value, (int, float, Decimal)):
         has_text = not isinstance(value, float) or not is_string(target)
         return _convert_number(Decimal(value), target) if has_text and _is_finite(value) else None
@@ -86,7 +86,7 @@ def _convert_number(number: Decimal, target: DataType) -> PythonValue:
 
 
 def fit_decimal(number: Decimal, target: DecimalType) -> Decimal | None:
-    """`number` with exactly the scale of `target`; None where digits would be lost."""
+    """Give `number` the scale of `target` exactly; None if digits would be lost."""
     sign, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int):
         return None
@@ -123,7 +123,7 @@ def _convert_string(text: str, target: DataType) -> PythonValue:
 
 
 def minimal_decimal(value: int | Decimal) -> Literal:
-    """An exact number as a DECIMAL literal of the fewest digits: 1 is decimal(1,0)."""
+    """Write an exact number as a DECIMAL literal of the fewest digits: 1 is decimal(1,0)."""
     number = Decimal(value)
     _, digits, exponent = number.as_tuple()
     scale = max(-int(exponent), 0)
@@ -132,7 +132,7 @@ def minimal_decimal(value: int | Decimal) -> Literal:
 
 
 def with_minimal_literals(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Integer literals beside a DECIMAL as the smallest decimals, so that results keep their precision."""
+    """Write integer literals beside a DECIMAL as the smallest decimals, so that results keep their precision."""
     if not any(isinstance(expr.dtype, DecimalType) for expr in exprs):
         return tuple(exprs)
     return tuple(
@@ -148,10 +148,10 @@ def _is_integer(expr: Expr) -> bool:
 
 
 def comparable(exprs: Sequence[Expr]) -> tuple[Expr, ...] | None:
-    """The operands of a comparison, IN or BETWEEN, cast to what they are compared as; None where they cannot be.
+    """Cast the operands of a comparison, IN or BETWEEN to their common type; None if there is none.
 
-    A literal takes the type of the other side where it has an exact value there, so that a bare column stays
-    bare and blocks can be pruned by it.
+    A literal takes the type of the other side if it has an exact value there, so that a bare column stays bare and
+    blocks can be pruned by it.
     """
     exprs = _without_padding(exprs)
     types = {expr.dtype for expr in exprs if not isinstance(expr, Literal)}
@@ -166,7 +166,7 @@ def comparable(exprs: Sequence[Expr]) -> tuple[Expr, ...] | None:
 
 
 def _without_padding(exprs: Sequence[Expr]) -> Sequence[Expr]:
-    """Spaces at the end of a string do not count beside a CHAR."""
+    """Drop trailing spaces of string literals that are compared with a CHAR: they do not count."""
     if not any(isinstance(expr.dtype, CharType) for expr in exprs):
         return exprs
     return [
@@ -178,7 +178,7 @@ def _without_padding(exprs: Sequence[Expr]) -> Sequence[Expr]:
 
 
 def _decimal_parts(exprs: Sequence[Expr]) -> tuple[Expr, ...] | None:
-    """Exact numbers that no DECIMAL holds together, as pairs of what is before the point and what is behind it."""
+    """Split exact numbers that no DECIMAL holds together into pairs of digits before and behind the point."""
     types = [as_decimal(expr.dtype) for expr in exprs if expr.dtype != NULL]
     known = [dtype for dtype in types if dtype is not None]
     if len(known) < len(types) or all(fits_decimal(one, other) for one in known for other in known):
@@ -210,7 +210,7 @@ def _adapt_literals(exprs: Sequence[Expr], target: DataType) -> tuple[Expr, ...]
 
 
 def _keeps_meaning(literal: DataType, target: DataType) -> bool:
-    """Whether comparing as `target` is what Hive's comparison of the two types means."""
+    """True if comparing as `target` means the same as Hive's comparison of the two types."""
     if is_numeric(literal):
         return is_numeric(target)
     if is_string(literal):
@@ -219,14 +219,14 @@ def _keeps_meaning(literal: DataType, target: DataType) -> bool:
 
 
 def unify(exprs: Sequence[Expr]) -> tuple[Expr, ...] | None:
-    """`exprs` cast to their common type (CASE, COALESCE, VALUES, array items); None where there is none."""
+    """Cast `exprs` to their common type (CASE, COALESCE, VALUES, array items); None if there is none."""
     return _cast_to_one(exprs, common_type)
 
 
 def _cast_to_one(
     exprs: Sequence[Expr], common: Callable[[DataType, DataType], DataType | None]
 ) -> tuple[Expr, ...] | None:
-    """`exprs` cast to the type that `common` comes to, pair by pair; None where there is none."""
+    """Cast `exprs` to the type that `common` arrives at, pair by pair; None if there is none."""
     target = exprs[0].dtype
     for expr in exprs[1:]:
         wider = common(target, expr.dtype)
@@ -237,7 +237,7 @@ def _cast_to_one(
 
 
 def as_boolean(expr: Expr) -> Expr | None:
-    """A predicate's operand as BOOLEAN; None where its type cannot be one."""
+    """Cast a predicate's operand to BOOLEAN; None if its type cannot become one."""
     if expr.dtype in (BOOLEAN, NULL):
         return cast(expr, BOOLEAN)
     return Cast(expr, BOOLEAN) if is_string(expr.dtype) or is_numeric(expr.dtype) else None

@@ -1,4 +1,4 @@
-"""Arguments of aggregates that have to be constants: one value for all rows, and a good one."""
+"""Arguments of aggregates that have to be constants: one value for all rows, of a valid kind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_constants(
 
 
 def _values(expr: Expr) -> Iterator[object]:
-    """The literals that make up a constant, of an array its items."""
+    """Literals that make up a constant: its value, or the items of an array."""
     match expr:
         case Literal(list() | tuple() as items):
             yield from items

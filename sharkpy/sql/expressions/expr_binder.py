@@ -25,12 +25,12 @@ from sharkpy.sql.expressions.coercion import as_boolean
 from sharkpy.sql.scope import Scope
 
 MAX_DEPTH = 400
-"""Nesting of operators in one expression: what recursion in every later phase can bear."""
+"""Maximum nesting of operators in one expression, which bounds the recursion of every later phase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A place where an expression stands, and whether aggregates and window functions may stand there too."""
+    """Clause in which an expression stands, and whether aggregates and window functions may stand there."""
 
     name: str
     aggregates: bool = False
@@ -55,7 +55,7 @@ GENERATE = Clause("an argument of GENERATE")
 
 @dataclass(frozen=True, slots=True)
 class ExprBinder:
-    """Binds expressions of one clause over one scope.
+    """Binder of the expressions of one clause over one scope.
 
     `aliases` are the select items by name, which ORDER BY looks at first and GROUP BY and HAVING last;
     None marks a name that several items have.
@@ -68,11 +68,11 @@ class ExprBinder:
     aliases_first: bool = False
     windows: Mapping[str, exp.Expr] = field(default_factory=dict)
     variables: Mapping[str, Expr] = field(default_factory=dict)
-    """Of the functions in arguments around the expression: `x` in `x -> x + 1`."""
+    """Variables of the functions in arguments around the expression: `x` in `x -> x + 1`."""
     depth: int = 0
 
     def within(self, clause: Clause) -> ExprBinder:
-        """The binder of what is inside an aggregate or window function: names mean columns there."""
+        """Binder for the inside of an aggregate or window function, where names mean columns."""
         return replace(self, clause=clause, aliases={}, aliases_first=False)
 
     def bind(self, node: exp.Expr) -> Expr:
@@ -90,7 +90,7 @@ class ExprBinder:
         return handler(replace(self, depth=self.depth + 1) if node.args.get("this") is not None else self, node)
 
     def predicate(self, node: exp.Expr) -> Expr:
-        """An expression as a BOOLEAN."""
+        """Bind an expression as a BOOLEAN."""
         return self.boolean(self.bind(node), node)
 
     def boolean(self, expr: Expr, node: exp.Expr) -> Expr:
@@ -110,7 +110,7 @@ _FOREIGN: dict[type[exp.Expr], tuple[str, str | None]] = {
     exp.All: ("a comparison with ALL (subquery)", "write NOT IN, or compare with min or max in a subquery"),
     exp.Order: ("ORDER BY within a call", "sort_array(collect_list(x)) has an order"),
 }
-"""What other systems write: its name in errors, and what to write instead."""
+"""Constructs of other systems: their names in errors, and what to write instead."""
 
 Handler = Callable[[ExprBinder, exp.Expr], Expr]
 

@@ -1,4 +1,4 @@
-"""What the name of a function means: to the registry, the name of a built-in one or the key of a user's."""
+"""Names of called functions as the registry knows them: a built-in function's name, or the key of a user's."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sharkpy.udf.user.function import MARK
 
 
 def function_name(node: exp.Expr) -> str:
-    """The name as it is written, in lower case; `database.name` where it is qualified."""
+    """Name of a called function as written, in lower case; `database.name` if qualified."""
     return (node.this if isinstance(node.this, str) else node.this.name).lower()
 
 
 def registry_name(context: Context, node: exp.Expr) -> str:
-    """What the registry knows the called function by; a macro's name is known to nobody there."""
+    """Registry's name of a called function; a macro gets a name that the registry does not know."""
     name = function_name(node)
     found = context.catalog.find_function(context.database, name)
     if found is None:

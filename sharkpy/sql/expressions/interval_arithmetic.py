@@ -1,4 +1,4 @@
-"""Dates and timestamps plus or minus intervals."""
+"""Addition and subtraction of intervals, to dates, timestamps and intervals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DAY = 86_400_000_000
 
 
 def interval_arithmetic(function: str, left: Expr, right: Expr) -> Expr | None:
-    """An arithmetic operator with an interval on a side; None where it is not defined.
+    """Bind an arithmetic operator with an interval on a side; None if it is not defined.
 
     DATE with months or whole days stays DATE; with a time of day it becomes TIMESTAMP.
     """
@@ -41,7 +41,7 @@ def interval_arithmetic(function: str, left: Expr, right: Expr) -> Expr | None:
 
 
 def day_arithmetic(function: str, left: Expr, right: Expr) -> Expr | None:
-    """DATE plus or minus a whole number of days, as in Spark SQL; None for anything else."""
+    """Bind DATE plus or minus a whole number of days, as in Spark SQL; None for other operands."""
     if left.dtype in INTEGER_TYPES and right.dtype == DATE and function == "add":
         left, right = right, left
     if left.dtype != DATE or right.dtype not in INTEGER_TYPES or function not in ("add", "subtract"):
@@ -71,7 +71,7 @@ def _shift(function: str, moment: Expr, interval: Expr) -> Expr | None:
 
 
 def _combine(function: str, left: Expr, right: Expr) -> Expr | None:
-    """The sum or difference of two intervals of one kind."""
+    """Sum or difference of two intervals of one kind."""
     match left, right:
         case Literal(int() as one, left_type), Literal(int() as other, right_type) if left_type == right_type:
             if function == "add":
@@ -84,7 +84,7 @@ def _combine(function: str, left: Expr, right: Expr) -> Expr | None:
 
 
 def _scale(function: str, interval: Expr, factor: Expr) -> Expr | None:
-    """An interval times or over a number."""
+    """Product or quotient of an interval and a number."""
     if function == "multiply" and factor.dtype in INTEGER_TYPES:
         match interval, factor:
             case Literal(int() as amount), Literal(int() as times):

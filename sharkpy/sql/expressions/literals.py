@@ -51,7 +51,7 @@ _HOUR_TO_SECOND = re.compile(r"([+-]?)(\d+):(\d{1,2})(?::(\d{1,2})(\.\d{1,9})?)?
 
 
 def number_literal(text: str) -> Literal:
-    """`12` is INT, BIGINT or DECIMAL by its size, `1.5` DECIMAL(2,1), `1.5e0` DOUBLE."""
+    """Literal of a number: `12` is INT, BIGINT or DECIMAL by its size, `1.5` DECIMAL(2,1), `1.5e0` DOUBLE."""
     if "e" in text.lower():
         return Literal(float(text), DOUBLE)
     if "." not in text:
@@ -77,7 +77,7 @@ def _check_precision(literal: Literal, text: str) -> None:
 
 
 def suffixed_literal(text: str, suffix: str) -> Literal:
-    """`1L 1S 1Y 1D 1F 1.5BD`; BindError where the number does not fit its type."""
+    """Literal of a number with a suffix, `1L 1S 1Y 1D 1F 1.5BD`; BindError if the number does not fit its type."""
     match suffix:
         case "d" | "double":
             return Literal(float(text), DOUBLE)
@@ -93,7 +93,7 @@ def suffixed_literal(text: str, suffix: str) -> Literal:
 
 
 def negated(literal: Literal) -> Literal | None:
-    """The literal with a minus before it; None where it is no number."""
+    """Literal with a minus before it; None if it is no number."""
     match literal.value:
         case bool():
             return None
@@ -127,7 +127,7 @@ def timestamp_literal(text: str) -> Literal:
 
 
 def interval_literal(text: str, unit: str) -> Literal:
-    """INTERVAL 'text' unit; BindError where the text does not fit the unit."""
+    """Literal of INTERVAL 'text' unit; BindError if the text does not fit the unit."""
     text = text.strip()
     if not unit:
         return _interval_of_words(text)
@@ -148,7 +148,7 @@ def interval_literal(text: str, unit: str) -> Literal:
 
 
 def _interval_of_words(text: str) -> Literal:
-    """INTERVAL '1 day -2 hours'."""
+    """Literal of INTERVAL '1 day -2 hours'."""
     words = text.upper().split()
     pairs = list(zip(words[::2], words[1::2], strict=False))
     units = [unit.removesuffix("S") for _, unit in pairs]
@@ -171,7 +171,7 @@ def _clock(parts: list[str | None]) -> int:
 
 
 def shifted(moment: Literal, interval: Literal, sign: int) -> Literal | None:
-    """A date or timestamp literal moved by an interval literal; None where the result is out of range.
+    """Move a date or timestamp literal by an interval literal; None if the result is out of range.
 
     Whole days keep a DATE a DATE, so that it compares with date columns as it is.
     """
@@ -193,7 +193,7 @@ def shifted(moment: Literal, interval: Literal, sign: int) -> Literal | None:
 
 
 def _add_months(start: datetime.date, months: int) -> datetime.date:
-    """`start` moved by months; the day is cut to the length of the month."""
+    """Move `start` by months; the day is cut to the length of the month."""
     index = start.year * 12 + start.month - 1 + months
     year, month = divmod(index, 12)
     first_of_next = datetime.date(year + (month == 11), (month + 1) % 12 + 1, 1)

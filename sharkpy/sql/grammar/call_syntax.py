@@ -91,4 +91,4 @@ CALL_SYNTAX: dict[str, Callable[[Any], Any]] = {
     # Nothing raises here that TRY_CAST would catch: CAST gives NULL.
     "TRY_CAST": lambda parser: parser._parse_cast(True),
 }
-"""Name -> what parses the arguments of its calls, commas included."""
+"""Function -> parser of the arguments of its calls, commas included."""

@@ -1,4 +1,4 @@
-"""The order in which the clauses of a query are written, which is not free: LIMIT before ORDER BY is an error."""
+"""Order of the clauses of a query: LIMIT before ORDER BY is an error."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _ORDER = (
     (TokenType.ORDER_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SORT_BY),
     (TokenType.LIMIT, TokenType.OFFSET),
 )
-"""Those of one row may change places."""
+"""Clauses in their order. Those of one row may change places."""
 _PLACES = {token_type: place for place, row in enumerate(_ORDER) for token_type in row}
 _OF_THE_WHOLE = _PLACES[TokenType.ORDER_BY]
-"""From here on clauses are of the rows of a UNION, not of its parts."""
+"""Place from which on clauses are about the rows of a UNION, not of its parts."""
 _SET_OPERATIONS = (TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT)
 
 ClauseParser = Callable[[Any], tuple[str, Any]]
 
 
 def in_order(parsers: Mapping[TokenType, ClauseParser]) -> dict[TokenType, ClauseParser]:
-    """The parsers of clauses, each of which then looks at the word that comes next."""
+    """Wrap the parsers of clauses, so that each checks the word that comes next."""
     return {token_type: _checked(token_type, parser) for token_type, parser in parsers.items()}
 
 

@@ -1,7 +1,8 @@
-"""HiveQL as a sqlglot dialect: the tokens and the grammar of queries; that of FROM and of expressions is beside it.
+"""HiveQL as a sqlglot dialect: tokens, and the grammar of queries. The grammars of FROM and of expressions are beside
+it.
 
-sqlglot parses to translate between dialects: it turns functions into generic ones and lets much pass.
-Here functions keep their names (the registry knows them), and what HiveQL does not have is refused.
+sqlglot parses to translate between dialects: it turns functions into generic ones and lets much pass. Here functions
+keep their names (the registry knows them), and foreign constructs are refused.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ _RESERVED_ALIASES = {
 
 
 class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser):
-    """sqlglot's Hive parser, stricter: nothing may be missing after a comma, AND, THEN or a keyword."""
+    """Parser of HiveQL, stricter than sqlglot's Hive parser: nothing may be missing after a comma, AND, THEN or a
+    keyword.
+    """
 
     QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = in_order(
         {token: parse for token, parse in HiveParser.QUERY_MODIFIER_PARSERS.items() if token not in _FOREIGN_MODIFIERS}
@@ -65,7 +68,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser)
     OPTIONAL_ALIAS_TOKEN_CTE: ClassVar[bool] = False
 
     def parse_query(self) -> Any:
-        """A query: SELECT, VALUES, or queries in parentheses, with what may follow each."""
+        """Parse a query: SELECT, VALUES, or queries in parentheses, with the clauses that may follow each."""
         if not self._match(TokenType.L_PAREN, advance=False):
             return self._parse_select()
         query = self._parse_paren()
@@ -77,7 +80,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser)
         return self.required(self._parse_disjunction, "an expression")
 
     def parse_source(self) -> Any:
-        """[WITH …] FROM source, as a Select of nothing."""
+        """Parse [WITH …] FROM source, as a Select of nothing."""
         with_ = self._parse_with()
         from_ = self._parse_from(joins=True)
         if from_ is None or from_.this is None:
@@ -102,7 +105,9 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser)
         return self.expression(exp.CTE(this=query, alias=exp.TableAlias(this=name, columns=columns)))
 
     def _parse_ordered(self, parse_method: Any = None) -> Any:
-        """A sort key: expression [ASC | DESC] [NULLS FIRST | LAST]; NULLs are small unless that is said."""
+        """Parse a sort key: expression [ASC | DESC] [NULLS FIRST | LAST]. NULLs sort as the smallest values
+        by default.
+        """
         this = parse_method() if parse_method else self._parse_disjunction()
         if this is None:
             return None
@@ -123,7 +128,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser)
         return alias
 
     def _parse_star_op(self, *keywords: str) -> Any:
-        """* EXCEPT (column, …)."""
+        """Parse * EXCEPT (column, …)."""
         if not self._match_texts(keywords):
             return None
         items = self.in_parentheses(lambda: self._parse_csv(self._parse_expression))
@@ -147,7 +152,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser)
         return query
 
     def _has_select(self, start: int) -> bool:
-        """Whether the query from token `start` on has a SELECT outside of parentheses."""
+        """True if the query from token `start` on has a SELECT outside of parentheses."""
         depth = 0
         for token in self._tokens[start : self._index]:
             depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
@@ -165,7 +170,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser)
         return group
 
     def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
-        """CUBE (a, b + 1), or CUBE alone after WITH."""
+        """Parse CUBE (a, b + 1), or CUBE alone after WITH."""
         if not self._match_set((TokenType.CUBE, TokenType.ROLLUP)):
             return None
         kind = exp.Cube if self._prev.token_type == TokenType.CUBE else exp.Rollup
@@ -182,7 +187,7 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser)
 
 
 class HiveQL(Hive):
-    """The dialect. Suffixes of numbers become casts, types are left as text."""
+    """Dialect of HiveQL. Suffixes of numbers become casts, types are left as text."""
 
     class Tokenizer(Hive.Tokenizer):
         # What sqlglot swallows whole as opaque commands is tokenised like everything else.
@@ -200,5 +205,5 @@ DIALECT = HiveQL()
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of `text`; sqlglot's TokenError where a quote or comment does not end."""
+    """Split `text` into tokens; sqlglot's TokenError if a quote or comment does not end."""
     return with_script_words(DIALECT.tokenize(text))

@@ -1,4 +1,4 @@
-"""The grammar of expressions: nothing may be missing, and functions keep their names."""
+"""Grammar of expressions: nothing may be missing, and functions keep their names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FOREIGN_RANGES = (
 )
 
 _SHIFTS = {"<<": "shiftleft", ">>>": "shiftrightunsigned", ">>": "shiftright"}
-"""Sign -> the function that it calls; a sign stands before those that it begins with."""
+"""Sign -> its function; longer signs stand before those that they begin with."""
 _NESTED_TYPES = (TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT)
 
 
@@ -68,7 +68,7 @@ class ExpressionParser(LiteralParser):
     }
 
     def _parse_bitwise(self) -> Any:
-        """Operators between + and comparisons, each of these closer than the next: ||, shifts, &, |."""
+        """Parse the operators between + and comparisons, each closer than the next: ||, shifts, &, |."""
         return self._left_to_right(self._parse_bitwise_and, TokenType.PIPE, exp.BitwiseOr)
 
     def _left_to_right(self, operand: Callable[[], Any], sign: TokenType, kind: type[exp.Binary]) -> Any:
@@ -81,7 +81,7 @@ class ExpressionParser(LiteralParser):
         return self._left_to_right(self._parse_shift, TokenType.AMP, exp.BitwiseAnd)
 
     def _parse_shift(self) -> Any:
-        """a << b, a >> b, a >>> b: calls of the functions that shift."""
+        """Parse a << b, a >> b, a >>> b as calls of the functions that shift."""
         this = self._parse_concatenation()
         while sign := self._shift_sign():
             self._advance(len(sign))
@@ -90,7 +90,7 @@ class ExpressionParser(LiteralParser):
         return this
 
     def _shift_sign(self) -> str | None:
-        """The sign whose characters the next tokens are, without spaces between them."""
+        """Shift sign whose characters the next tokens are, without spaces between them."""
         if not self._curr or self._curr.token_type not in (TokenType.LT, TokenType.GT):
             return None
         ends = {sign: self._index + len(sign) - 1 for sign in _SHIFTS}
@@ -117,7 +117,7 @@ class ExpressionParser(LiteralParser):
         return case
 
     def _lacks_then(self, start: int) -> bool:
-        """Whether the CASE that began at token `start` has fewer THENs than WHENs."""
+        """True if the CASE that began at token `start` has fewer THENs than WHENs."""
         span = self._tokens[start : self._index]
         whens = sum(token.token_type == TokenType.WHEN for token in span)
         return whens != sum(token.token_type == TokenType.THEN for token in span)
@@ -142,7 +142,7 @@ class ExpressionParser(LiteralParser):
         return result
 
     def _parse_like(self, this: Any) -> Any:
-        """value LIKE pattern [ESCAPE 'c'] | ANY (pattern, …) | ALL (pattern, …)."""
+        """Parse value LIKE pattern [ESCAPE 'c'] | ANY (pattern, …) | ALL (pattern, …)."""
         if self._match_set((TokenType.ANY, TokenType.SOME, TokenType.ALL), advance=False):
             quantifier = exp.All if self._curr.token_type == TokenType.ALL else exp.Any
             self._advance()
@@ -154,7 +154,7 @@ class ExpressionParser(LiteralParser):
         return self._parse_escape(self.expression(exp.Like(this=this, expression=pattern)))
 
     def _parse_ilike(self, this: Any) -> Any:
-        """value ILIKE …: LIKE of lower case on both sides."""
+        """Parse value ILIKE … as LIKE of lower case on both sides."""
         found = self._parse_like(self.expression(exp.Anonymous(this="lower", expressions=[this])))
         like = found.this if isinstance(found, exp.Escape) else found
         choices = like.expression.this
@@ -166,7 +166,7 @@ class ExpressionParser(LiteralParser):
         return found
 
     def _parse_place(self) -> Any:
-        """position(part IN text), or position(part, text[, start]) as of locate."""
+        """Parse position(part IN text), or position(part, text[, start]) as of locate."""
         part = self._parse_bitwise()
         if part is None:
             self.missing("an expression")
@@ -184,7 +184,7 @@ class ExpressionParser(LiteralParser):
         return self.expression(exp.Cast(this=this, to=to))
 
     def parse_type_name(self) -> Any:
-        """A type as its text (in a Var): the types module knows the grammar of types."""
+        """Parse a type as its text (in a Var): the types module knows the grammar of types."""
         first = self._curr
         if not first or first.token_type in (TokenType.R_PAREN, TokenType.COMMA):
             self.missing("a type")
@@ -199,24 +199,26 @@ class ExpressionParser(LiteralParser):
         return name.update_positions(first)
 
     def _continues_type(self) -> bool:
-        """Whether the current token belongs to the type before it: `(`, `<`, or PRECISION after DOUBLE."""
+        """True if the current token belongs to the type before it: `(`, `<`, or PRECISION after DOUBLE."""
         if self._curr.token_type in (TokenType.L_PAREN, TokenType.LT):
             return True
         return self._curr.text.upper() == "PRECISION"
 
     def _parse_dcolon(self) -> Any:
-        """The type behind `::`, as of CAST; the tokenizer puts `::` before the suffix of a number too."""
+        """Parse the type behind `::`, as of CAST; the tokenizer puts `::` before the suffix of a number too."""
         is_written = self._find_sql(self._prev, self._prev) == "::"
         return self.parse_type_name() if is_written else super()._parse_dcolon()
 
     def build_cast(self, strict: bool, **kwargs: Any) -> Any:  # noqa: ARG002  overridden as declared
-        """`x::type`, and numeric literals with a suffix: `1L` as CAST with the suffix as a Var."""
+        """Build the cast of `x::type`, and of numbers with a suffix: `1L` is a CAST with the suffix as a Var."""
         if isinstance(kwargs["to"], exp.Var):
             return self.expression(exp.Cast(this=kwargs["this"], to=kwargs["to"]))
         return self.expression(exp.Cast(this=kwargs["this"], to=exp.Var(this="#" + self._prev.text.lower())))
 
     def _parse_lambda(self, alias: bool = False) -> Any:
-        """An argument of a function: an expression, DISTINCT expressions, or a function `x -> …`, `(x, y) -> …`."""
+        """Parse an argument of a function: an expression, DISTINCT expressions, or a function `x -> …`,
+        `(x, y) -> …`.
+        """
         if self._is_lambda():
             names = self._parse_wrapped_id_vars() if self._match(TokenType.L_PAREN, advance=False) else None
             names = names or [self.required(self._parse_id_var, "a name")]
@@ -240,13 +242,13 @@ class ExpressionParser(LiteralParser):
         return self._type_at(self._index + 1) == TokenType.ARROW
 
     def _parse_transform_call(self) -> Any:
-        """transform(array, x -> …): the function; with USING behind it, it would be a script."""
+        """Parse transform(array, x -> …), the function; with USING behind it, it would be a script."""
         if self._text_at(self._closing(self._index - 1) + 1) in SCRIPT_WORDS:
             self.refuse("TRANSFORM beside other items of a select list")
         return self.expression(exp.Anonymous(this="transform", expressions=self._parse_csv(self._parse_lambda)))
 
     def _parse_types(self, *args: Any, **kwargs: Any) -> Any:
-        """`array(NULL, 'a')` is a call: the types ARRAY, MAP and STRUCT go on with `<`."""
+        """Parse a type; `array(NULL, 'a')` is a call, as the types ARRAY, MAP and STRUCT go on with `<`."""
         if self._curr.token_type in _NESTED_TYPES and self._type_at(self._index + 1) == TokenType.L_PAREN:
             return None
         return super()._parse_types(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""The grammar of literals: numbers, bytes, text in a character set, intervals."""
+"""Grammar of literals: numbers, bytes, text in a character set, intervals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LiteralParser(StrictParser):
     }
 
     def _parse_number_literal(self, token: Any) -> Any:
-        """A number by itself: in `0x1F` or `12ab` the letters would become an alias."""
+        """Parse a number that ends with its digits: in `0x1F` or `12ab` the letters would become an alias."""
         following = self._curr
         if following and following.token_type == TokenType.VAR and following.start == token.end + 1:
             self.raise_error("a space or an operator expected after the number", following)
@@ -33,7 +33,9 @@ class LiteralParser(StrictParser):
         return parse(self, token)
 
     def _parse_interval(self, *_args: Any, **_kwargs: Any) -> Any:
-        """INTERVAL value unit [TO unit] …, INTERVAL '1 day 2 hours', and after + or - also `1 day`, `(n) days`."""
+        """Parse INTERVAL value unit [TO unit] …, INTERVAL '1 day 2 hours', and after + or - also `1 day`,
+        `(n) days`.
+        """
         if not self._match(TokenType.INTERVAL):
             return self._parse_bare_interval()
         start = self._index
@@ -50,7 +52,7 @@ class LiteralParser(StrictParser):
         return result if len(parts) == 1 else self.expression(exp.Paren(this=result))
 
     def _parse_interval_value(self) -> Any:
-        """A value with a unit behind it, or a string; None where there is none."""
+        """Parse a value with a unit behind it, or a string; None if there is neither."""
         if self._curr.token_type == TokenType.STRING:
             return self._parse_primary()
         start = self._index
@@ -75,7 +77,7 @@ class LiteralParser(StrictParser):
         return self.expression(exp.Interval(this=value, unit=exp.Var(this=unit)))
 
     def _parse_bare_interval(self) -> Any:
-        """`1 day` and `(n) days` after + or -, as Hive writes them; elsewhere the unit would be an alias."""
+        """Parse `1 day` and `(n) days` after + or -, as in Hive; elsewhere the unit would be an alias."""
         if self._prev.token_type not in (TokenType.PLUS, TokenType.DASH):
             return None
         if self._curr.token_type == TokenType.NUMBER:
@@ -104,7 +106,7 @@ class LiteralParser(StrictParser):
         return literal if literal is not None else super()._parse_type(*args, **kwargs)
 
     def _parse_prefixed_literal(self) -> Any:
-        """X'4142' as bytes; `_UTF-8 'text'` and `_UTF-8 0xE982B5`: text in a character set."""
+        """Parse X'4142' as bytes; `_UTF-8 'text'` and `_UTF-8 0xE982B5` as text in a character set."""
         first = self._curr
         if first.text in ("X", "x") and self._type_at(self._index + 1) == TokenType.STRING and self._touches_next():
             self._advance(2)
@@ -129,7 +131,7 @@ class LiteralParser(StrictParser):
         return exp.Literal.string(text).update_positions(first)
 
     def _parse_charset_data(self) -> bytes | None:
-        """The bytes of a string or of `0x…`."""
+        """Bytes of a string or of `0x…`."""
         if self._match(TokenType.STRING):
             return str(self._prev.text).encode()
         digits = self._text_at(self._index + 1)
@@ -139,7 +141,7 @@ class LiteralParser(StrictParser):
         return bytes.fromhex(digits[1:])
 
     def _touches_next(self) -> bool:
-        """Whether the next token follows the current one without a space."""
+        """True if the next token follows the current one without a space."""
         following = self._next
         return bool(following) and following.start == self._curr.end + 1
 

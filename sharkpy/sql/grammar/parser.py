@@ -50,7 +50,7 @@ _OPERATORS = {
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of one statement, without a semicolon at its end. ParseError where a quote is open."""
+    """Split one statement into tokens, without a semicolon at its end; ParseError if a quote is open."""
     try:
         tokens = dialect.tokenize(text)
     except TokenError:
@@ -70,7 +70,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def _check_characters(text: str, token: Token) -> None:
-    """Letters and digits of any script may be in names; typographic quotes, dashes and their like may not."""
+    """Refuse typographic quotes, dashes and their like; letters and digits of any script may be in names."""
     for place_in_text in range(token.start, token.end + 1):
         character = text[place_in_text]
         if not (character.isascii() or character.isalnum() or unicodedata.category(character).startswith("M")):
@@ -81,27 +81,27 @@ def _check_characters(text: str, token: Token) -> None:
 
 
 def parse(text: str) -> exp.Expr:
-    """The tree of one query. ParseError where it is not one."""
+    """Parse one query; ParseError if it is malformed."""
     return parse_query(text, tokenize(text))
 
 
 def parse_query(text: str, tokens: list[Token]) -> exp.Expr:
-    """The tree of the query that `tokens`, a tail or part of the tokens of `text`, make up."""
+    """Parse the query that `tokens`, a tail or part of the tokens of `text`, make up."""
     return _parse(text, tokens, dialect.HiveQLParser.parse_query)
 
 
 def parse_source(text: str, tokens: list[Token]) -> exp.Expr:
-    """[WITH …] FROM source, without a select list, as a Select."""
+    """Parse [WITH …] FROM source, without a select list, as a Select."""
     return _parse(text, tokens, dialect.HiveQLParser.parse_source)
 
 
 def parse_expression(text: str, tokens: list[Token]) -> exp.Expr:
-    """The tree of the expression that `tokens`, a part of the tokens of `text`, make up."""
+    """Parse the expression that `tokens`, a part of the tokens of `text`, make up."""
     return _parse(text, tokens, dialect.HiveQLParser.parse_expression)
 
 
 def _refuse_partition_functions(tokens: list[Token]) -> None:
-    """`noop(ON table PARTITION BY …)`, matchpath and their like."""
+    """Refuse `noop(ON table PARTITION BY …)`, matchpath and their like."""
     for name, parenthesis, on in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if on.token_type == TokenType.ON and parenthesis.token_type == TokenType.L_PAREN:
             message = f"{name.text}(ON …), a function of a partitioned table, is not supported"
@@ -129,7 +129,7 @@ def _parse(text: str, tokens: list[Token], method: object) -> exp.Expr:
 
 
 def _with_qualified_calls(tree: exp.Expr) -> exp.Expr:
-    """`database.f(…)`, which is a field of something to sqlglot, as a call of "database.f"."""
+    """Rewrite `database.f(…)`, which is a field access to sqlglot, as a call of "database.f"."""
     for dot in list(tree.find_all(exp.Dot)):
         call, database = dot.expression, dot.this
         if isinstance(call, exp.Anonymous) and isinstance(database, (exp.Column, exp.Identifier)):
@@ -140,12 +140,12 @@ def _with_qualified_calls(tree: exp.Expr) -> exp.Expr:
 
 
 def place(text: str, offset: int) -> tuple[int, int]:
-    """The 1-based line and column of a character of `text`."""
+    """Find the 1-based line and column of a character of `text`."""
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 def syntax_error(text: str, message: str, token: Token | None) -> ParseError:
-    """A ParseError at `token`; None is the end of the text."""
+    """Make a ParseError at `token`; None is the end of the text."""
     if token is None:
         line, column = place(text, len(text.rstrip()))
         return ParseError(f"syntax error at the end: {message}", line=line, column=column)
@@ -176,7 +176,7 @@ def _message(description: str) -> str:
 
 
 def _unterminated(text: str) -> int:
-    """Where the quote or comment starts that runs to the end of the text."""
+    """Find the start of the quote or comment that runs to the end of the text."""
     for match in _CLOSED.finditer(text):
         if match.group() in ("'", '"', "`") or (match.group() == "/" and text.startswith("/*", match.start())):
             return match.start()

@@ -1,4 +1,4 @@
-"""The grammar of FROM: joins and lateral views, VALUES, TABLESAMPLE, PIVOT and UNPIVOT."""
+"""Grammar of FROM: joins and lateral views, VALUES, TABLESAMPLE, PIVOT and UNPIVOT."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RelationParser(StrictParser):
     ADD_JOIN_ON_TRUE: ClassVar[bool] = False
 
     def _parse_joins(self, alias_tokens: Any = None) -> Iterator[Any]:
-        """Joins and lateral views in the order written; both end up in the `joins` of the query."""
+        """Parse joins and lateral views in the order written; both end up in the `joins` of the query."""
         while True:
             item = self._parse_lateral() or self._parse_join(alias_tokens=alias_tokens)
             if item is None:
@@ -33,7 +33,7 @@ class RelationParser(StrictParser):
             yield item
 
     def _parse_join(self, *_args: Any, alias_tokens: Any = None, **_kwargs: Any) -> Any:
-        """`, table`, or [NATURAL] [side] [kind] JOIN table [ON … | USING (…)]; None where there is neither."""
+        """Parse `, table`, or [NATURAL] [side] [kind] JOIN table [ON … | USING (…)]; None if neither follows."""
         if self._match(TokenType.COMMA):
             table = self._parse_joined_table("a table after the comma", alias_tokens)
             return self.expression(exp.Join(this=table, kind="CROSS"))
@@ -62,7 +62,7 @@ class RelationParser(StrictParser):
         return self.required(lambda: self._parse_table(alias_tokens=alias_tokens), what)
 
     def _has_own_condition(self, index: int) -> bool:
-        """Whether an ON or USING from token `index` on is for the join before it: each is for the last one."""
+        """True if an ON or USING from token `index` on is for the join before it: each is for the last one."""
         wanted, depth = 1, 0
         for place in range(index, len(self._tokens)):
             token_type = self._tokens[place].token_type
@@ -109,12 +109,12 @@ class RelationParser(StrictParser):
         return super()._parse_table(*args, **kwargs)
 
     def _parse_derived_table_values(self, *args: Any, **kwargs: Any) -> Any:
-        """VALUES rows; not where `values` is a column, nor `(VALUES …)`, which is a query in parentheses."""
+        """Parse VALUES rows; not if `values` is a column, nor `(VALUES …)`, which is a query in parentheses."""
         is_rows = self._match(TokenType.VALUES, advance=False) and self._next.token_type in _ROW_STARTS
         return super()._parse_derived_table_values(*args, **kwargs) if is_rows else None
 
     def _parse_value(self, values: bool = True) -> Any:  # noqa: ARG002  overridden as declared
-        """A row of VALUES: (value, …), or one value alone."""
+        """Parse a row of VALUES: (value, …), or one value alone."""
         value = self._parse_disjunction()
         if value is None:
             self.missing("a row of values")
@@ -132,7 +132,7 @@ class RelationParser(StrictParser):
         return subquery
 
     def _parse_table_sample(self, as_modifier: bool = False) -> Any:  # noqa: ARG002  overridden as declared
-        """TABLESAMPLE (n PERCENT | n ROWS | nB|K|M|G | BUCKET x OUT OF y [ON expr, …]) [REPEATABLE (seed)]."""
+        """Parse TABLESAMPLE (n PERCENT | n ROWS | nB|K|M|G | BUCKET x OUT OF y [ON expr, …]) [REPEATABLE (seed)]."""
         if not self._match(TokenType.TABLE_SAMPLE):
             return None
         start = self._prev
@@ -158,7 +158,7 @@ class RelationParser(StrictParser):
         return exp.TableSample(rows=int(number))
 
     def _parse_byte_length(self) -> int | None:
-        """`100M`, which the tokenizer takes for a name that starts with a digit, or for a number and a name."""
+        """Parse `100M`, which the tokenizer takes for a name that starts with a digit, or for a number and a name."""
         text, count = self._curr.text, 1
         if self._curr.token_type == TokenType.NUMBER and self._next and self._next.start == self._curr.end + 1:
             text, count = text + self._next.text, 2
@@ -187,7 +187,7 @@ class RelationParser(StrictParser):
         return pivots or None
 
     def _parse_pivot_clause(self) -> exp.Pivot:
-        """PIVOT (aggregate [[AS] name], … FOR column|(column, …) IN (value [[AS] name], …))."""
+        """Parse PIVOT (aggregate [[AS] name], … FOR column|(column, …) IN (value [[AS] name], …))."""
 
         def clause() -> exp.Pivot:
             aggregates = self._parse_csv(self._parse_aliased)
@@ -203,7 +203,7 @@ class RelationParser(StrictParser):
         return self.in_parentheses(clause)  # type: ignore[no-any-return]
 
     def _parse_unpivot_clause(self) -> exp.Pivot:
-        """UNPIVOT [INCLUDE|EXCLUDE NULLS] (value|(value, …) FOR name IN (column|(column, …) [[AS] name], …))."""
+        """Parse UNPIVOT [INCLUDE|EXCLUDE NULLS] (value|(value, …) FOR name IN (column|(column, …) [[AS] name], …))."""
         keeps_nulls = bool(self._match_text_seq("INCLUDE", "NULLS"))
         if not keeps_nulls:
             self._match_text_seq("EXCLUDE", "NULLS")
@@ -223,7 +223,7 @@ class RelationParser(StrictParser):
         return self.in_parentheses(clause)  # type: ignore[no-any-return]
 
     def _parse_aliased(self) -> Any:
-        """An expression with its name, if it has one."""
+        """Parse an expression with its name, if it has one."""
         value = self._parse_bitwise()
         if value is None:
             return None

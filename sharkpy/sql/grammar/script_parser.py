@@ -1,4 +1,4 @@
-"""The grammar of scripts in queries: SELECT TRANSFORM (…) USING 'script' …, and MAP and REDUCE, which mean the same."""
+"""Grammar of scripts in queries: SELECT TRANSFORM (…) USING 'script' …, and MAP and REDUCE, which mean the same."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sharkpy.sql.grammar.strict_parser import StrictParser
 
 SCRIPT_WORDS = ("USING", "ROW", "RECORDWRITER")
-"""What follows the values that a script gets, and never the parentheses of the function transform."""
+"""Words that follow a script's values, and never the parentheses of the function transform."""
 _KEYWORDS = ("MAP", "REDUCE")
 _DEPTHS = {TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1, TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1}
 _OTHER_CLAUSES = ("FROM", "WHERE", "SELECT", "INSERT")
 
 
 class Script(exp.Expression):
-    """The only item of a select list: `expressions` are what the script gets, `clause` is its ScriptClause."""
+    """Script, the only item of its select list: `expressions` are the script's input, `clause` is its ScriptClause."""
 
     arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "clause": True}
 
@@ -47,7 +47,7 @@ class ScriptParser(StrictParser):
 
 
 def with_script_words(tokens: list[Token]) -> list[Token]:
-    """`tokens` with each MAP and REDUCE that begins a query as a SELECT: both are reserved words of Hive's."""
+    """Replace each MAP and REDUCE that begins a query by a SELECT: both are reserved words of Hive's."""
     if not any(token.text.upper() in _KEYWORDS for token in tokens):
         return tokens
     changed, until = list(tokens), 0
@@ -63,7 +63,9 @@ def with_script_words(tokens: list[Token]) -> list[Token]:
 
 
 def _values_end(tokens: Sequence[Token], start: int) -> int | None:
-    """Where a list of values ends with USING 'script', or what may stand before it; None where it does not."""
+    """Find the end of a list of values before USING 'script', or before a word that may precede it; None if there is
+    none.
+    """
     depth = 0
     for place in range(start, len(tokens)):
         depth += _DEPTHS.get(tokens[place].token_type, 0)
@@ -76,7 +78,7 @@ def _values_end(tokens: Sequence[Token], start: int) -> int | None:
 
 
 def _is_script(tokens: Sequence[Token], place: int) -> bool:
-    """Whether the parenthesis at `place` is closed before a word of scripts."""
+    """True if the parenthesis at `place` is closed before a word of scripts."""
     if place >= len(tokens) or tokens[place].token_type != TokenType.L_PAREN:
         return False
     depth = 0
@@ -88,7 +90,7 @@ def _is_script(tokens: Sequence[Token], place: int) -> bool:
 
 
 def _word(tokens: Sequence[Token], place: int) -> str:
-    """A token in upper case; empty at the end and for strings and quoted names."""
+    """Token in upper case; empty at the end and for strings and quoted names."""
     if place >= len(tokens) or tokens[place].token_type in (TokenType.STRING, TokenType.IDENTIFIER):
         return ""
     return str(tokens[place].text.upper())

@@ -1,4 +1,4 @@
-"""Cut a script into statements at semicolons outside of quotes and comments."""
+"""Splitting of a script into statements, at semicolons outside of quotes and comments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PIECE = re.compile(
 
 
 def split_statements(text: str) -> list[tuple[str, int]]:
-    """The statements of a script, each with the 1-based line it starts in; empty ones are left out.
+    """Split a script into statements, each with the 1-based line it starts in; empty ones are left out.
 
     `\\;` outside of quotes is a semicolon that does not end a statement. Comments inside a statement stay.
     """

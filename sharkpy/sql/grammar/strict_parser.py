@@ -1,4 +1,4 @@
-"""What every part of the HiveQL parser builds on: sqlglot's Hive parser, whose errors name what was expected where."""
+"""Base of all parts of the HiveQL parser: sqlglot's Hive parser, whose errors name what was expected where."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 
 class SyntaxProblem(ParseError):
-    """What was expected at `token`; None is the end of the text. `is_unsupported`: known, but not supported."""
+    """Syntax error at `token`; None is the end of the text. `is_unsupported`: the construct is known, but not
+    supported.
+    """
 
     def __init__(
         self, message: str, token: Token | None, is_unsupported: bool = False, hint: str | None = None
@@ -24,7 +26,7 @@ class SyntaxProblem(ParseError):
 
 
 class StrictParser(HiveParser):
-    """Nothing may be missing after a comma or a keyword."""
+    """Parser in which nothing may be missing after a comma or a keyword."""
 
     def raise_error(self, message: str, token: Any = None) -> NoReturn:
         if message.startswith("Expected "):
@@ -41,19 +43,19 @@ class StrictParser(HiveParser):
         raise SyntaxProblem(f"{construct} is not supported", self._prev, is_unsupported=True)
 
     def required(self, parse_method: Callable[[], Any], what: str) -> Any:
-        """What `parse_method` finds; an error that `what` was expected where it finds nothing."""
+        """Read with `parse_method`; an error that `what` was expected if it finds nothing."""
         found = parse_method()
         if found is None:
             self.missing(what)
         return found
 
     def expect(self, *words: str) -> None:
-        """Take these words; an error where they do not come next."""
+        """Take these words; an error if they do not come next."""
         if not self._match_text_seq(*words):
             self.missing(" ".join(words))
 
     def in_parentheses(self, parse_method: Callable[[], Any]) -> Any:
-        """`(…)` around what `parse_method` reads."""
+        """Read `(…)` around what `parse_method` reads."""
         if not self._match(TokenType.L_PAREN):
             self.missing('"("')
         found = parse_method()
@@ -62,7 +64,7 @@ class StrictParser(HiveParser):
         return found
 
     def whole_number(self, what: str) -> int:
-        """A number without sign, point or exponent."""
+        """Read a number without sign, point or exponent."""
         text = self._curr.text if self._curr else ""
         if self._curr.token_type != TokenType.NUMBER or not text.isdecimal():
             self.missing(what)
@@ -77,7 +79,7 @@ class StrictParser(HiveParser):
         return items
 
     def _closing(self, index: int) -> int:
-        """Where the parenthesis opened at token `index` closes; the last token where it does not."""
+        """Find the close of the parenthesis opened at token `index`; the last token if there is none."""
         depth = 0
         for place in range(index, len(self._tokens)):
             token_type = self._tokens[place].token_type
@@ -90,6 +92,6 @@ class StrictParser(HiveParser):
         return self._tokens[index].token_type if index < len(self._tokens) else None
 
     def _text_at(self, index: int) -> str:
-        """The token at `index` in upper case; empty at the end and for strings."""
+        """Token at `index` in upper case; empty at the end and for strings."""
         token = self._tokens[index] if index < len(self._tokens) else None
         return "" if token is None or token.token_type == TokenType.STRING else str(token.text.upper())

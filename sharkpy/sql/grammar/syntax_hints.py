@@ -1,4 +1,4 @@
-"""What may have been meant where a query cannot go on: misspelt keywords, and what other systems write."""
+"""Hints for queries that cannot be parsed: misspelt keywords, and constructs of other systems."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FOREIGN: Mapping[str, str] = {
     "NOT": "a value stands before NOT IN, NOT LIKE and NOT BETWEEN",
     **dict.fromkeys(("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "SEMI", "ANTI"), "JOIN follows this word"),
 }
-"""By the token that is met, or that comes before it."""
+"""Hints by the token at the error, or the one before it."""
 
 
 def hint_at(tokens: Sequence[Token], found: Token | None) -> str | None:
-    """A hint for the token that nothing could be done with."""
+    """Hint for the token at which parsing failed."""
     if found is None:
         return None
     place = next(place for place, token in enumerate(tokens) if token.start == found.start)
@@ -47,6 +47,6 @@ def hint_at(tokens: Sequence[Token], found: Token | None) -> str | None:
 
 
 def misspelt(word: str) -> str | None:
-    """A hint where a word is a keyword but for a letter or two."""
+    """Hint for a word that is a keyword but for a letter or two."""
     alike = [keyword for keyword in _KEYWORDS if abs(len(keyword) - len(word)) < 2]
     return did_you_mean(word, alike) if word.isalpha() and word.upper() not in alike else None

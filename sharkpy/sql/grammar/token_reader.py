@@ -1,4 +1,4 @@
-"""A cursor over the tokens of a statement, for the statements that are not queries."""
+"""Cursor over the tokens of a statement, for the statements that are not queries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPEN, _CLOSE = (TokenType.L_PAREN, TokenType.LT), (TokenType.R_PAREN, TokenType
 
 
 class TokenReader:
-    """Reads words, names and values in order; what is not there as expected raises ParseError at its place."""
+    """Reader of words, names and values in order; an unexpected token raises ParseError at its place."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text = text
@@ -37,14 +37,14 @@ class TokenReader:
         return UnsupportedError(f"{construct} is not supported", line=line, column=column)
 
     def word(self) -> str:
-        """The current token in upper case; empty at the end and for strings and quoted names."""
+        """Current token in upper case; empty at the end and for strings and quoted names."""
         token = self.current
         if token is None or token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
             return ""
         return str(token.text.upper())
 
     def peek(self, *phrase: str) -> bool:
-        """Whether the next tokens are these words."""
+        """True if the next tokens are these words."""
         found: list[str] = []
         for token in self.tokens[self.position : self.position + len(phrase)]:
             if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
@@ -71,7 +71,9 @@ class TokenReader:
         return None
 
     def until(self, *words: str) -> list[Token]:
-        """The tokens up to one of `words` outside of parentheses and CASE … END, or to the parenthesis that ends."""
+        """Take the tokens up to one of `words` outside of parentheses and CASE … END, or up to the closing
+        parenthesis.
+        """
         start, depth = self.position, 0
         while self.current is not None and not (depth == 0 and self.word() in (*words, ")")):
             depth += (self.word() in ("(", "CASE")) - (self.word() in (")", "END"))
@@ -101,7 +103,7 @@ class TokenReader:
         return token
 
     def name(self, what: str = "a name") -> str:
-        """An identifier, lower case."""
+        """Take an identifier, in lower case."""
         token = self.current
         is_name = token is not None and token.token_type == TokenType.IDENTIFIER
         is_word = token is not None and token.token_type != TokenType.STRING and _is_word(token.text)
@@ -111,7 +113,7 @@ class TokenReader:
         return str(token.text.lower())
 
     def qualified_name(self, what: str = "a table name") -> tuple[str | None, str]:
-        """[database.]name, lower case."""
+        """Take [database.]name, in lower case."""
         first = self.name(what)
         if self.match("."):
             return first, self.name(what)
@@ -125,7 +127,7 @@ class TokenReader:
         return str(token.text)
 
     def optional_string(self, *phrase: str) -> str | None:
-        """The string after `phrase`, if that comes next."""
+        """Take the string after `phrase`, if that comes next."""
         return self.string() if self.match(*phrase) else None
 
     def if_exists(self) -> bool:
@@ -135,7 +137,7 @@ class TokenReader:
         return self.match("IF", "NOT", "EXISTS")
 
     def key(self, what: str = "a property name") -> str:
-        """A property's name: a string, or words joined by dots."""
+        """Take a property's name: a string, or words joined by dots."""
         token = self.current
         if token is not None and token.token_type == TokenType.STRING:
             return self.string()
@@ -145,7 +147,7 @@ class TokenReader:
         return ".".join(parts)
 
     def properties(self) -> tuple[tuple[str, str], ...]:
-        """('key' = 'value', …)."""
+        """Take ('key' = 'value', …)."""
         self.expect("(")
         pairs: dict[str, str] = {}
         while True:
@@ -158,7 +160,7 @@ class TokenReader:
             self.expect(",")
 
     def data_type(self) -> DataType:
-        """A type, as far as its brackets reach."""
+        """Take a type, as far as its brackets reach."""
         first = self.current
         if first is None or not _is_word(first.text):
             raise self.error("a type expected")

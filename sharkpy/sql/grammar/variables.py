@@ -29,14 +29,14 @@ SYSTEM: dict[str, Callable[[], str]] = {
     "path.separator": lambda: os.pathsep,
     "line.separator": lambda: os.linesep,
 }
-"""Java's system properties that scripts use; `SET system:key=value` gives others."""
+"""Java's system properties that scripts use; `SET system:key=value` overrides them."""
 
 
 def substitute_variables(text: str, conf: Mapping[str, str], *, of_machine: bool = False) -> str:
-    """`text` with the values of its variables, and of those in them; what is not known stays as it is.
+    """Replace the variables in `text` by their values, and the variables in these; unknown ones stay.
 
-    `of_machine`: the environment and the system properties of this process are known. ParseError where values refer to
-    one another without end.
+    With `of_machine`, the environment and the system properties of this process are known. ParseError if values refer
+    to one another without end.
     """
 
     def value(found: re.Match[str]) -> str:
@@ -56,7 +56,7 @@ def substitute_variables(text: str, conf: Mapping[str, str], *, of_machine: bool
 
 
 def variable(space: str, name: str, conf: Mapping[str, str], *, of_machine: bool) -> str | None:
-    """The value of `space:name`; what a session has set goes before what the machine has."""
+    """Value of `space:name`; the session's own settings take precedence over the machine's."""
     key = name if space in ("hiveconf", "metaconf") else f"{space}:{name}"
     if (found := conf.get(key)) is not None or not of_machine:
         return found

@@ -1,4 +1,4 @@
-"""The grammar of OVER (…), WINDOW name AS (…) and FILTER (WHERE …)."""
+"""Grammar of OVER (…), WINDOW name AS (…) and FILTER (WHERE …)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WindowParser(StrictParser):
         return keys
 
     def _parse_window_spec(self) -> Any:
-        """A bound of a frame; two of them only after BETWEEN."""
+        """Parse a bound of a frame; there are two only after BETWEEN."""
         opener = self._prev.token_type
         spec = super()._parse_window_spec()
         if spec["value"] is None:

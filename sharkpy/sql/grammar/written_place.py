@@ -1,4 +1,4 @@
-"""Where a statement writes what an error is about: errors of running a command know names, not places."""
+"""Places for errors of running commands, which know names alone: the name's place in the statement."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _QUOTED = re.compile(r'"([^"]+)"|\b(?:not found|found) (\S+)')
 
 
 def add_place(error: SharkError, text: str) -> None:
-    """Give an error without a place that of the first token of `text` which its message quotes."""
+    """Give an error without a place that of the first token of `text` that its message quotes."""
     match = _QUOTED.search(error.message)
     if error.line is not None or match is None:
         return

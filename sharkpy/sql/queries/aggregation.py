@@ -1,4 +1,4 @@
-"""Splits a grouped query into an Aggregate and what is computed from its columns above it."""
+"""Grouped queries, split into an Aggregate and the expressions over its columns above it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Fail = Callable[[str], Exception]
 
 @dataclass(slots=True)
 class Aggregation:
-    """The Aggregate of one SELECT, growing with the aggregate calls that its expressions use.
+    """Aggregate of one SELECT, growing with the aggregate calls that its expressions use.
 
     1. `rewrite` each expression of SELECT, HAVING and ORDER BY: it then refers to the Aggregate's columns only.
     2. `plan` when all are rewritten.
@@ -41,7 +41,7 @@ class Aggregation:
     new_column: Callable[[str, DataType], ColumnRef]
     fail: Fail
     legacy_id: bool = False
-    """GROUPING__ID as before Hive 2.3."""
+    """True for GROUPING__ID as before Hive 2.3."""
     _aggregates: dict[Expr, Alias] = field(default_factory=dict)
     _group_items: list[Alias | ColumnRef] = field(default_factory=list)
     _replacements: dict[Expr, Expr] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Aggregation:
         return [item.ref if isinstance(item, Alias) else item for item in self._group_items]
 
     def rewrite(self, expr: Expr) -> Expr:
-        """`expr` over the columns of the Aggregate; fails where it uses a column that is not grouped."""
+        """Rewrite `expr` over the columns of the Aggregate; an error if it uses a column that is not grouped."""
         rewritten = self._rewrite(expr)
         grouped = {column.column_id for column in self._group_columns}
         names = {column.column_id: column.name for column in self.child.output}
@@ -95,7 +95,7 @@ class Aggregation:
         return alias.ref
 
     def _grouping(self, call: AggregateCall) -> Expr:
-        """grouping__id, or grouping(a, b, …): a bit for each argument, the first the highest."""
+        """Expression of grouping__id, or of grouping(a, b, …): a bit for each argument, the first the highest."""
         if self._grouping_id is None or self.sets is None:
             # Without grouping sets nothing is aggregated away.
             return Literal(0, call.dtype)
@@ -119,9 +119,8 @@ class Aggregation:
         return Call("case_when", (*branches, Literal(last, call.dtype)), call.dtype)
 
     def _id_of(self, chosen: frozenset[int]) -> int:
-        """A bit per grouping expression, the first the highest, set where it is aggregated away.
-
-        Before Hive 2.3: the first the lowest, set where it is grouped by.
+        """GROUPING__ID of a set: a bit per grouping expression, the first the highest, set if it is aggregated away.
+        Before Hive 2.3: the first the lowest, set if it is grouped by.
         """
         if self.legacy_id:
             return sum(1 << index for index in chosen)
@@ -153,7 +152,7 @@ class Aggregation:
 
 
 def _away_bits(places: Sequence[int], chosen: frozenset[int]) -> int:
-    """A bit for each place, the first the highest, set where it is not in `chosen`."""
+    """Bits of the places that are not in `chosen`, the first place the highest."""
     bits = 0
     for place in places:
         bits = bits << 1 | (place not in chosen)
@@ -167,7 +166,7 @@ def _with_summary_row(
     empty_set: Literal,
     new_column: Callable[[str, DataType], ColumnRef],
 ) -> Aggregate:
-    """The empty grouping set has a row even where the input has none: one row is added that no aggregate counts."""
+    """Add a row that no aggregate counts, for the empty grouping set: it has a row even if the input has none."""
     is_row = new_column("is_row", BOOLEAN)
     marked = Expand(
         expand.child, (*expand.columns, is_row), tuple((*projection, TRUE) for projection in expand.projections)
@@ -183,7 +182,7 @@ def _with_summary_row(
 
 
 def _counted(item: Alias, renamed: dict[int, Expr], is_row: ColumnRef) -> Alias:
-    """The aggregate over the rows of the input alone."""
+    """Aggregate over the rows of the input alone, without the added one."""
     call = substitute(item.expr, renamed)
     if not isinstance(call, AggregateCall):
         raise InternalError(f"{item} is not an aggregate")

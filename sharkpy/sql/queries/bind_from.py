@@ -1,4 +1,4 @@
-"""What stands in FROM: tables, views, CTEs, subqueries, VALUES; and lateral views over it."""
+"""Items of FROM: tables, views, CTEs, subqueries, VALUES; and lateral views over them."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from sharkpy.values.types import ArrayType, DataType, StructType
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A bound item of FROM: its plan and the names in it."""
+    """Bound item of FROM: its plan and the names in it."""
 
     plan: LogicalPlan
     scope: Scope
 
 
 class BoundRelation(exp.Expression):
-    """A FROM item that is bound already: `this` is its Relation."""
+    """Tree of a FROM item that is bound already: `this` is its Relation."""
 
 
 def bind_relation(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
-    """One item of FROM, without the joins that follow it."""
+    """Bind one item of FROM, without the joins that follow it."""
     relation = _bind_item(context, node, parent)
     if node.args.get("pivots"):
         return Relation(*pivoted(context, relation.plan, relation.scope, node))
@@ -81,7 +81,7 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
 
 
 def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
-    """FROM range(10), FROM explode(array(1, 2)) AS t(x): the rows of a table function by themselves."""
+    """Bind FROM range(10), FROM explode(array(1, 2)) AS t(x): a table function's own rows."""
     binder = expr_binder.ExprBinder(context, Scope((), parent), expr_binder.LATERAL_VIEW)
     generator, columns = bind_generator(binder, node.this, ())
     plan = generated(Values((), ((),)), generator, columns, False)
@@ -90,7 +90,7 @@ def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None)
 
 
 def find_table(context: Context, database: str, name: str, node: exp.Expr | None) -> Table:
-    """The table or view; its error carries the place of `node`. CTE names count for the hint."""
+    """Find a table or view; its error carries the place of `node`. CTE names count for the hint."""
     try:
         return context.catalog.table(database, name)
     except SharkError as error:
@@ -102,7 +102,7 @@ def find_table(context: Context, database: str, name: str, node: exp.Expr | None
 
 
 def scan(context: Context, table: Table) -> Scan:
-    """Its own columns, and behind them the virtual ones that the statement names."""
+    """Scan a table: its own columns, then the virtual ones that the statement names."""
     fields = (*table.schema, *virtual_columns_in(context.text, table.schema))
     columns = tuple(context.column(field.name, field.dtype) for field in fields)
     return Scan(table, columns, tuple(field.name for field in fields))
@@ -114,7 +114,7 @@ def _bind_cte(context: Context, name: str, node: exp.Expr) -> LogicalPlan:
 
 
 def bind_view(context: Context, table: Table, node: exp.Expr | None) -> LogicalPlan:
-    """The view's query, bound in the database it was written in, under the view's column names."""
+    """Bind a view's query in the database it was written in, under the view's column names."""
     if table.qualified_name in context.views:
         chain = " -> ".join((*context.views, table.qualified_name))
         raise context.error(f"the view {table.qualified_name} refers to itself: {chain}", node)
@@ -159,7 +159,7 @@ def _aliased(
     database: str | None = None,
     hidden: tuple[ColumnRef, ...] = (),
 ) -> Relation:
-    """The relation under its alias, which hides the table's own name. `hidden`: its last columns, not for `*`."""
+    """Put a relation under its alias, which hides the table's own name. `hidden` has its last columns, not for `*`."""
     alias = node.args.get("alias")
     if alias is not None:
         names = [column.name.lower() for column in alias.args.get("columns") or []]
@@ -183,7 +183,7 @@ def _renamed(
 
 
 def bind_values(context: Context, node: exp.Expr, parent: Scope | None) -> Values:
-    """VALUES rows; columns are col1, col2, … with the common type of their values."""
+    """Bind VALUES rows; columns are col1, col2, … with the common type of their values."""
     binder = expr_binder.ExprBinder(context, parent or Scope(()), expr_binder.VALUES)
     rows: list[list[Expr]] = []
     for row in node.expressions:
@@ -205,7 +205,7 @@ def bind_values(context: Context, node: exp.Expr, parent: Scope | None) -> Value
 
 
 def bind_lateral_view(context: Context, relation: Relation, node: exp.Expr) -> Relation:
-    """LATERAL VIEW [OUTER] function(…) alias AS columns."""
+    """Bind LATERAL VIEW [OUTER] function(…) alias AS columns."""
     context.only(node, "this", "view", "outer", "alias")
     if not node.args.get("view"):
         raise context.error("a comma or JOIN expected before LATERAL", node, ParseError)
@@ -219,7 +219,7 @@ def bind_lateral_view(context: Context, relation: Relation, node: exp.Expr) -> R
 
 
 def bind_lateral(context: Context, node: exp.Expr, outer: Scope) -> Relation:
-    """LATERAL (query) and LATERAL function(…), which see the columns of `outer`."""
+    """Bind LATERAL (query) and LATERAL function(…), which see the columns of `outer`."""
     context.only(node, "this", "alias")
     if not isinstance(node.this, exp.Subquery):
         alias = node.args.get("alias") or exp.TableAlias()
@@ -236,7 +236,7 @@ def bind_lateral(context: Context, node: exp.Expr, outer: Scope) -> Relation:
 def bind_generator(
     binder: expr_binder.ExprBinder, node: exp.Expr, names: Sequence[str]
 ) -> tuple[Call, tuple[ColumnRef, ...]]:
-    """A call of a table function and the columns it yields, under `names` where they are given."""
+    """Bind a call of a table function and the columns it yields, under `names` if they are given."""
     context = binder.context
     if not isinstance(node, exp.Anonymous):
         raise context.error("a table function expected", node)
@@ -270,7 +270,7 @@ def bind_generator(
 def _stack(
     context: Context, args: tuple[Expr, ...], node: exp.Expr
 ) -> tuple[tuple[Expr, ...], list[tuple[str, DataType]]]:
-    """stack(n, v1, …): n rows; the values of a column are cast to their common type."""
+    """Bind stack(n, v1, …): n rows; the values of a column are cast to their common type."""
     match args:
         case (Literal(int() as num_rows), *values) if num_rows > 0 and values:
             pass

@@ -19,7 +19,7 @@ from sharkpy.udf import registry
 def bind_groups(
     group: exp.Expr | None, binder: ExprBinder, items: Sequence[tuple[str, Expr]]
 ) -> tuple[list[tuple[str, Expr]], list[frozenset[int]] | None]:
-    """Distinct grouping expressions with names for people, and the sets of their indexes."""
+    """Bind GROUP BY: distinct grouping expressions with names for people, and the sets of their indexes."""
     if group is None:
         return [], None
     binder.context.only(group, "expressions", "grouping_sets", "rollup", "cube", "all")
@@ -50,7 +50,7 @@ def bind_groups(
 
 
 def _all_groups(items: Sequence[tuple[str, Expr]]) -> list[tuple[str, Expr]]:
-    """GROUP BY ALL: by each select item that has no aggregate in it, equal ones once."""
+    """Grouping expressions of GROUP BY ALL: each select item without an aggregate, equal ones once."""
     groups: dict[Expr, str] = {}
     for name, expr in items:
         if not any(isinstance(inner, (AggregateCall, WindowCall)) for inner in expr.walk()):
@@ -59,7 +59,7 @@ def _all_groups(items: Sequence[tuple[str, Expr]]) -> list[tuple[str, Expr]]:
 
 
 def is_argument(context: Context, node: exp.Expr, select: exp.Expr, relations: set[str]) -> bool:
-    """Whether a column is written inside an aggregate, GROUP BY, WHERE or FROM rather than bare.
+    """True if a column is written inside an aggregate, GROUP BY, WHERE or FROM rather than bare.
 
     In a subquery only columns qualified by one of the outer `relations` count as bare.
     """

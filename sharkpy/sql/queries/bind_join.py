@@ -42,7 +42,7 @@ _LATERAL_KINDS = {
 def bind_joined(
     context: Context, first: exp.Expr, joins: Sequence[exp.Expr], parent: Scope | None, broadcast: frozenset[str]
 ) -> Relation:
-    """A FROM item and the joins and lateral views that follow it, left to right.
+    """Bind a FROM item and the joins and lateral views that follow it, left to right.
 
     `broadcast` are the aliases named in MAPJOIN and BROADCAST hints.
     """
@@ -84,7 +84,7 @@ def _bind_join(
 
 
 def _bind_lateral_join(context: Context, left: Relation, node: exp.Expr, kind: JoinKind) -> Relation:
-    """JOIN LATERAL (query) | function(…): what is joined sees the columns to its left."""
+    """Bind JOIN LATERAL (query) | function(…), whose right side sees the columns to its left."""
     context.only(node, "this", "on", "side", "kind")
     if kind not in _LATERAL_KINDS:
         raise context.error(f"a {kind.value} join cannot be LATERAL", node, ParseError, "use INNER, CROSS or LEFT JOIN")
@@ -128,7 +128,7 @@ def _shared_names(left: Scope, right: Scope) -> list[str]:
 def _merge(
     context: Context, left: Scope, right: Scope, names: Sequence[str], kind: JoinKind, node: exp.Expr
 ) -> tuple[Expr | None, Scope]:
-    """The condition of USING and NATURAL, and a scope in which the shared columns appear once, first."""
+    """Condition of USING and NATURAL, and a scope in which the shared columns appear once, first."""
     terms: list[Expr] = []
     merged: list[ScopeColumn] = []
     for name in names:

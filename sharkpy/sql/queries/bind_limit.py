@@ -21,7 +21,7 @@ def bind_limit(query: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalP
 
 
 def _is_all(limit: exp.Expr) -> bool:
-    """LIMIT ALL is no limit."""
+    """True for LIMIT ALL, which is no limit."""
     value = limit.args["expression"]
     return isinstance(value, exp.Column) and value.sql().upper() == "ALL"
 

@@ -33,7 +33,7 @@ _PIVOT = expr_binder.Clause("PIVOT", aggregates=True)
 
 
 def pivoted(context: Context, plan: LogicalPlan, scope: Scope, node: exp.Expr) -> tuple[LogicalPlan, Scope]:
-    """`plan` with the PIVOTs and UNPIVOTs behind it in FROM, and the names there are then."""
+    """Apply the PIVOTs and UNPIVOTs behind an item of FROM to `plan`; returns the new names, too."""
     for pivot in node.args.get("pivots") or ():
         context.only(pivot, "expressions", "fields", "unpivot", "include_nulls", "alias")
         binder = ExprBinder(context, scope, _PIVOT)
@@ -48,14 +48,14 @@ def pivoted(context: Context, plan: LogicalPlan, scope: Scope, node: exp.Expr) -
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """An aggregate of PIVOT, and what its columns' names end with where there are several."""
+    """Aggregate of PIVOT, and the end of its columns' names if there are several."""
 
     expr: Expr
     suffix: str
 
 
 def _pivot(binder: ExprBinder, plan: LogicalPlan, node: exp.Expr) -> LogicalPlan:
-    """A row for each group of the columns not mentioned, and a column for each value and aggregate.
+    """Pivot: a row for each group of the columns not mentioned, a column for each value and aggregate.
 
     A group that has no row with the value has NULL there, whatever the aggregate.
     """
@@ -95,7 +95,7 @@ def _items(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _pivot_value(binder: ExprBinder, node: exp.Expr, width: int) -> tuple[list[Expr], str]:
-    """The values to pivot by, and the name of their column: as given, or as they are written."""
+    """Values to pivot by, and the name of their column: as given, or as they are written."""
     nodes = _items(node.this if isinstance(node, exp.Alias) else node)
     if len(nodes) != width:
         raise binder.context.error(f"{len(nodes)} values for {width} columns of PIVOT", node, sqlstate="42811")
@@ -116,7 +116,7 @@ def _matching(binder: ExprBinder, keys: Sequence[Expr], values: Sequence[Expr], 
 
 
 def _over(expr: Expr, condition: Expr) -> Expr:
-    """The value of aggregates over the rows of `condition`, NULL where there are none."""
+    """Value of an aggregate over the rows of `condition`, NULL if there are none."""
 
     def filtered(node: Expr) -> Expr:
         if not isinstance(node, AggregateCall):
@@ -130,7 +130,9 @@ def _over(expr: Expr, condition: Expr) -> Expr:
 
 
 def _unpivot(binder: ExprBinder, plan: LogicalPlan, node: exp.Expr) -> LogicalPlan:
-    """Each row once for each (tuple of) columns listed: the others, the name of these, and their values."""
+    """Unpivot: each row once for each (tuple of) columns listed, with the other columns, their name, and
+    their values.
+    """
     context, field = binder.context, node.args["fields"][0]
     names = [name.name.lower() for name in node.expressions]
     rows: list[list[Expr]] = []

@@ -21,7 +21,7 @@ from sharkpy.sql.scope import Scope, relation_scope
 
 
 def bind_query(node: exp.Expr, context: Context, parent: Scope | None) -> LogicalPlan:
-    """The plan of a query. `parent` is the scope around a subquery, whose columns it may use."""
+    """Bind a query. `parent` is the scope around a subquery, whose columns it may use."""
     if with_ := node.args.get("with_"):
         context = with_ctes(with_, context)
     match node:
@@ -46,7 +46,7 @@ def _bind_parenthesised(node: exp.Expr, context: Context, parent: Scope | None) 
 
 
 def _ordered(node: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalPlan:
-    """`plan` ordered and limited as `node` says, by its own columns."""
+    """Order and limit `plan` as `node` says, by its own columns."""
     scope = relation_scope(None, None, plan.output, None)
     ordering = bind_ordering(
         node, ExprBinder(context, scope, replace(ORDER_BY, aggregates=False, windows=False)), plan.output
@@ -55,7 +55,7 @@ def _ordered(node: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalPlan
 
 
 def with_ctes(with_: exp.Expr, context: Context) -> Context:
-    """The context with the CTEs added, each seeing those before it."""
+    """Add CTEs to the context, each of which sees those before it."""
     if with_.args.get("recursive"):
         raise context.unsupported("WITH RECURSIVE", with_)
     added: set[str] = set()

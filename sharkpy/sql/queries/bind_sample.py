@@ -26,7 +26,7 @@ _MAX_INT = (1 << 31) - 1
 
 
 def sampled(context: Context, plan: LogicalPlan, node: exp.Expr, table: Table | None) -> LogicalPlan:
-    """`plan`, what stands in FROM, with its TABLESAMPLE if it has one. `table`: the one it is, if it is one."""
+    """Apply the TABLESAMPLE of an item of FROM to its plan. `table` is the item's table, if it is one."""
     sample = node.args.get("sample")
     if sample is None:
         return plan
@@ -49,7 +49,7 @@ def _row_sample(context: Context, sample: exp.Expr) -> RowSample:
 
 
 def _share(context: Context, plan: LogicalPlan, sample: RowSample, node: exp.Expr) -> LogicalPlan:
-    """`plan` over samples of the tables it reads: right for what keeps or drops each row by itself."""
+    """Sample the tables that `plan` reads: right for plans that keep or drop each row by itself."""
     match plan:
         case Scan(sample=None):
             return replace(plan, sample=sample)
@@ -59,7 +59,7 @@ def _share(context: Context, plan: LogicalPlan, sample: RowSample, node: exp.Exp
 
 
 def _bucket(context: Context, plan: LogicalPlan, sample: exp.Expr, table: Table | None) -> LogicalPlan:
-    """BUCKET x OUT OF y ON …: rows whose hash, as Hive buckets them, falls into the x-th of y buckets."""
+    """Bind BUCKET x OUT OF y ON …: rows whose hash, as Hive buckets them, falls into the x-th of y buckets."""
     number, count = int(sample.args["bucket_numerator"]), int(sample.args["bucket_denominator"])
     if not 1 <= number <= count:
         raise context.error(f"BUCKET {number} OUT OF {count}: there is no such bucket", sample, sqlstate="2202H")
@@ -76,7 +76,7 @@ def _bucket(context: Context, plan: LogicalPlan, sample: exp.Expr, table: Table 
 
 
 def _random_seed(context: Context, node: exp.Expr) -> int | None:
-    """The seed of `rand()` or `rand(seed)`; None where `node` is something else."""
+    """Seed of `rand()` or `rand(seed)`; None for other expressions."""
     if not isinstance(node, exp.Anonymous) or registry.canonical(function_name(node)) != "rand":
         return None
     match node.expressions:
@@ -96,7 +96,7 @@ def _bucket_columns(context: Context, plan: LogicalPlan, sample: exp.Expr, table
 
 
 def _hash_function(table: Table | None) -> str:
-    """Of tables of Hive's second bucketing version Murmur 3, else Java's hash codes."""
+    """Hash function of a table's buckets: Murmur 3 in Hive's second bucketing version, else Java's hash codes."""
     if table is not None and dict(table.properties).get("bucketing_version") == "2":
         return "murmur_hash" if registry.scalar("murmur_hash") else "hash"
     return "hash"

@@ -20,7 +20,7 @@ from sharkpy.sql.scope import Scope
 from sharkpy.values.types import STRING
 
 ORDERING = ("order", "sort", "distribute", "cluster", "limit", "offset")
-"""Clauses of a SELECT that are about what the script gives."""
+"""Clauses of a SELECT that are about the script's output."""
 _TAB = StorageFormat("text", (("field.delim", "\t"),))
 _ESCAPING = StorageFormat("text", (("field.delim", "\x01"),))
 _TEXT_RECORDS = "org.apache.hadoop.hive.ql.exec.TextRecord"
@@ -28,13 +28,13 @@ _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]")
 
 
 def find_script(select: exp.Expr) -> exp.Expr | None:
-    """The script of a SELECT, if its list is one."""
+    """Find the script of a SELECT, if its select list is one."""
     items = select.expressions
     return items[0] if len(items) == 1 and isinstance(items[0], script_parser.Script) else None
 
 
 def bind_script(select: exp.Expr, script: exp.Expr, context: Context, parent: Scope | None) -> LogicalPlan:
-    """The script over the rows of the SELECT of its values; what orders and limits is left to the caller."""
+    """Bind a script over the rows of its SELECT; the caller orders and limits the script's output."""
     if select.args.get("distinct"):
         raise context.error("DISTINCT cannot stand before TRANSFORM", select, ParseError)
     clause: ScriptClause = script.args["clause"]
@@ -87,7 +87,7 @@ def _script(
 
 
 def _settings(context: Context) -> tuple[tuple[str, str], ...]:
-    """What the session has set, under names that variables can have: `my.key` is `my_key`."""
+    """Settings that the session has changed, under names that environment variables can have: `my.key` is `my_key`."""
     return tuple(
         (_NOT_A_NAME.sub("_", key), value) for key, value in context.conf.changes() if not settings.is_guarded(key)
     )

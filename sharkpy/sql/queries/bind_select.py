@@ -37,7 +37,7 @@ _BROADCAST_HINTS = ("mapjoin", "broadcast", "broadcastjoin")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A bound select item: its name in the result, its value, and the node it was written as."""
+    """Bound select item: its name in the result, its value, and the node it was written as."""
 
     name: str
     expr: Expr
@@ -91,7 +91,7 @@ def _bind_from(select: exp.Expr, context: Context, parent: Scope | None) -> tupl
 
 
 def broadcast_hints(select: exp.Expr) -> frozenset[str]:
-    """The aliases in MAPJOIN(a, b) and its synonyms; other hints change nothing."""
+    """Aliases in MAPJOIN(a, b) and its synonyms; other hints change nothing."""
     hint = select.args.get("hint")
     return frozenset(
         table.name.lower()
@@ -109,7 +109,7 @@ class _Generator:
 
 
 def _bind_items(select: exp.Expr, binder: ExprBinder) -> tuple[list[Item], list[_Generator]]:
-    """The select list with stars expanded; a table function in it becomes the columns that it yields."""
+    """Bind the select list with stars expanded; a table function in it becomes the columns that it yields."""
     items: list[Item] = []
     generators: list[_Generator] = []
     given = {_given_name(node) for node in select.expressions}
@@ -130,9 +130,9 @@ def _bind_items(select: exp.Expr, binder: ExprBinder) -> tuple[list[Item], list[
 
 
 def _earlier(items: Sequence[Item]) -> dict[str, Expr | None]:
-    """What the names of the items so far mean in the next one, where no column is called so.
+    """Names of earlier select items, for later items in which no column has that name.
 
-    A value that is another one each time it is computed would not be the item's: its name is not known.
+    Names of values that differ each time they are computed are left out.
     """
 
     def is_same(expr: Expr | None) -> bool:
@@ -143,7 +143,7 @@ def _earlier(items: Sequence[Item]) -> dict[str, Expr | None]:
 
 
 def _item_name(node: exp.Expr, before: Sequence[Item], given: Collection[str | None]) -> str:
-    """The name that is given; that of a column that is cast, where no other item has it; else _c0, _c1, …"""
+    """Name of a select item: the given one; that of a cast column, if no other item has it; else _c0, _c1, …"""
     if (name := _given_name(node)) is not None:
         return name
     name = _column_name(node, exp.Cast)
@@ -152,12 +152,12 @@ def _item_name(node: exp.Expr, before: Sequence[Item], given: Collection[str | N
 
 
 def _given_name(node: exp.Expr) -> str | None:
-    """The alias, or a column's own name."""
+    """Alias, or a column's own name."""
     return str(node.alias).lower() if isinstance(node, exp.Alias) else _column_name(node)
 
 
 def _column_name(node: exp.Expr, *wrappers: type[exp.Expr]) -> str | None:
-    """Of a column or field, in parentheses or within `wrappers`."""
+    """Name of a column or field, in parentheses or within `wrappers`."""
     while isinstance(node, (exp.Paren, *wrappers)):
         node = node.this
     if isinstance(node, exp.Column):
@@ -207,7 +207,7 @@ def _has_aggregate(expr: Expr) -> bool:
 def _aggregate(
     select: exp.Expr, binder: ExprBinder, plan: LogicalPlan, items: Sequence[Item], exprs: Sequence[Expr]
 ) -> tuple[Aggregate, list[Expr]]:
-    """An Aggregate over `plan`, and `exprs` over its columns."""
+    """Put an Aggregate over `plan`, and rewrite `exprs` over its columns."""
     context = binder.context
     groups, sets = bind_groups(select.args.get("group"), binder, [(item.name, item.expr) for item in items])
 
@@ -228,7 +228,7 @@ def _aggregate(
 
 
 def _windows(context: Context, plan: LogicalPlan, exprs: Sequence[Expr]) -> tuple[LogicalPlan, list[Expr]]:
-    """A Window that computes the window functions in `exprs`, and `exprs` over its columns."""
+    """Put a Window with the window functions of `exprs` over `plan`, and rewrite `exprs` over its columns."""
     found: dict[Expr, Alias] = {}
 
     def rewrite(expr: Expr) -> Expr:
@@ -250,7 +250,7 @@ def _finish(
     exprs: Sequence[Expr],
     ordering: Ordering,
 ) -> LogicalPlan:
-    """Project, DISTINCT, DISTRIBUTE BY, ORDER BY and LIMIT above what `exprs` are computed from."""
+    """Put Project, DISTINCT, DISTRIBUTE BY, ORDER BY and LIMIT over the plan that `exprs` are computed from."""
     own = plan.output_ids
     visible = list(_outputs(context, items, exprs, own))
     refs = {item.expr: _ref(output) for item, output in reversed(list(zip(items, visible, strict=True)))}
@@ -278,7 +278,7 @@ def _finish(
 
 
 def _keys_over(select: exp.Expr, context: Context, ordering: Ordering, refs: Mapping[Expr, ColumnRef]) -> list[Expr]:
-    """What is sorted by, computed from the select list alone: of DISTINCT, nothing else is left."""
+    """Sort keys computed from the select list alone: DISTINCT leaves nothing else."""
 
     def rewrite(expr: Expr) -> Expr:
         return refs[expr] if expr in refs else expr.map_children(rewrite)
@@ -295,7 +295,7 @@ def _keys_over(select: exp.Expr, context: Context, ordering: Ordering, refs: Map
 def _outputs(
     context: Context, items: Sequence[Item], exprs: Sequence[Expr], own: frozenset[int]
 ) -> Iterator[Alias | ColumnRef]:
-    """A column of the plan keeps its id under its own name, once; everything else gets a new one.
+    """Output columns: a column of the plan keeps its id under its own name, once; other items get a new id.
 
     So does a column of an outer query: under its own id it would count as produced by this plan.
     """

@@ -19,12 +19,12 @@ from sharkpy.values.types import BOOLEAN, INT, common_type
 
 _ORDERING = ("order", "sort", "cluster", "distribute", "limit", "offset")
 _MAX_JOINS = 200
-"""INTERSECTs and EXCEPTs in a chain: each is a join over those before it."""
+"""Maximum INTERSECTs and EXCEPTs in a chain: each is a join over those before it."""
 _WORDS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 
 
 def bind_set_operation(node: exp.Expr, context: Context, parent: Scope | None) -> LogicalPlan:
-    """A chain of set operations, without recursion along its left side."""
+    """Bind a chain of set operations, without recursion along its left side."""
     chain: list[exp.Expr] = []
     current = node
     while type(current) in _WORDS and (current is node or not _is_finished(current)):
@@ -61,7 +61,7 @@ def bind_set_operation(node: exp.Expr, context: Context, parent: Scope | None) -
 
 
 def _is_finished(node: exp.Expr) -> bool:
-    """Whether an operand has ORDER BY, LIMIT or WITH of its own, and so is bound by itself."""
+    """True if an operand has ORDER BY, LIMIT or WITH of its own, and so is bound by itself."""
     return any(node.args.get(key) for key in ("with_", *_ORDERING))
 
 
@@ -72,7 +72,7 @@ def _check_count(context: Context, node: exp.Expr, left: LogicalPlan, right: Log
 
 
 def _unified(context: Context, node: exp.Expr, plans: Sequence[LogicalPlan]) -> list[LogicalPlan]:
-    """The plans with their columns cast to common types."""
+    """Cast the columns of the plans to common types."""
     targets = []
     for index, columns in enumerate(zip(*(plan.output for plan in plans), strict=True), start=1):
         target = columns[0].dtype
@@ -102,7 +102,7 @@ def _distinct(plan: LogicalPlan) -> Aggregate:
 
 
 def _combine(context: Context, node: exp.Expr, left: LogicalPlan, right: LogicalPlan) -> LogicalPlan:
-    """INTERSECT or EXCEPT; NULLs equal each other."""
+    """Bind INTERSECT or EXCEPT; NULLs equal each other."""
     one, other = _unified(context, node, [left, right])
     kind = JoinKind.SEMI if isinstance(node, exp.Intersect) else JoinKind.ANTI
     if node.args.get("distinct"):
@@ -117,13 +117,13 @@ def _equal(left: Sequence[ColumnRef], right: Sequence[ColumnRef]) -> Expr | None
 
 
 def _numbered(context: Context, plan: LogicalPlan) -> Window:
-    """`plan` with a column that numbers equal rows."""
+    """Add a column to `plan` that numbers equal rows."""
     number = WindowCall("row_number", (), plan.output, (), None, INT)
     return Window(plan, (Alias(number, next(context.ids), "number"),))
 
 
 def _order_and_limit(node: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalPlan:
-    """ORDER BY and its like over the columns of the result, by name or position."""
+    """Bind ORDER BY and its like over the columns of the result, by name or position."""
     scope = relation_scope(None, None, plan.output, None)
     binder = expr_binder.ExprBinder(context, scope, expr_binder.Clause("ORDER BY"))
     ordering = bind_ordering(node, binder, plan.output)

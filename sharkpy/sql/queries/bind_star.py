@@ -1,4 +1,4 @@
-"""What stands for several columns in a select list: `*`, `t.*`, `* EXCEPT (…)`, regular expressions."""
+"""Select items that stand for several columns: `*`, `t.*`, `* EXCEPT (…)`, regular expressions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Named = list[tuple[str, Expr]]
 
 
 def expand_columns(binder: ExprBinder, node: exp.Expr) -> Named | None:
-    """The columns that a select item stands for, by name; None where it is an ordinary expression."""
+    """Columns that a select item stands for, by name; None for an ordinary expression."""
     if isinstance(node, exp.Star):
         return _without_excepted(binder, node, _all_columns(binder, node))
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
@@ -57,7 +57,7 @@ def _named(columns: Sequence[ScopeColumn]) -> Named:
 
 
 def _struct_fields(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> Named:
-    """The fields of a struct column written as `column.*`; none where the name is no struct's."""
+    """Fields of a struct column written as `column.*`; empty if the name is no struct's."""
     found = binder.scope.find(parts)
     if found is None or not isinstance(found.columns[0].expr.dtype, StructType):
         return []
@@ -66,7 +66,7 @@ def _struct_fields(binder: ExprBinder, parts: Sequence[str], node: exp.Expr) -> 
 
 
 def _without_excepted(binder: ExprBinder, star: exp.Expr, columns: Named) -> Named:
-    """The columns but for those of EXCEPT (a, b)."""
+    """Columns without those of EXCEPT (a, b)."""
     binder.context.only(star, "except_")
     left_out: set[str] = set()
     for item in star.args.get("except_") or ():
@@ -82,7 +82,7 @@ def _without_excepted(binder: ExprBinder, star: exp.Expr, columns: Named) -> Nam
 
 
 def _is_pattern(binder: ExprBinder, node: exp.Column) -> bool:
-    """Whether a name in backquotes is a regular expression: hive.support.quoted.identifiers=none."""
+    """True if a name in backquotes is a regular expression: hive.support.quoted.identifiers=none."""
     name = node.this
     if not isinstance(name, exp.Identifier) or not name.args.get("quoted") or name.this.isidentifier():
         return False
@@ -90,7 +90,7 @@ def _is_pattern(binder: ExprBinder, node: exp.Column) -> bool:
 
 
 def _matching_columns(binder: ExprBinder, node: exp.Column) -> Named:
-    """The columns whose whole names match, in any case."""
+    """Columns whose whole names match, in any case."""
     relation = node.text("table").lower()
     if relation and relation not in binder.scope.relations:
         raise _no_relation(binder, relation, node)

@@ -1,4 +1,4 @@
-"""What a table function stands for in a plan: Generate, or a step where it is a user's; and lateral joins."""
+"""Plans of table functions: Generate, or a step for a user's function; and lateral joins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.values.types import StructType
 
 
 def generated(child: LogicalPlan, call: Call, columns: tuple[ColumnRef, ...], outer: bool) -> LogicalPlan:
-    """The child's rows, each with the rows that the call makes of it."""
+    """Plan of the child's rows, each with the rows that the call makes from it."""
     function = find(call.function)
     if function is None:
         return Generate(child, call, columns, outer)
@@ -22,7 +22,7 @@ def generated(child: LogicalPlan, call: Call, columns: tuple[ColumnRef, ...], ou
 
 
 def lateral_join(left: LogicalPlan, right: LogicalPlan, kind: JoinKind, condition: Expr | None) -> LogicalPlan:
-    """A lateral join; with a table function alone on its right, the rows that this makes of each of the left."""
+    """Lateral join; a table function alone on its right makes rows from each row of the left."""
     is_outer = kind is JoinKind.LATERAL_LEFT
     if is_true(condition):
         condition = None

@@ -11,7 +11,7 @@ Sets = list[list[exp.Expr]]
 
 
 def grouping_sets(group: exp.Expr) -> tuple[list[exp.Expr], Sets | None]:
-    """The grouping expressions in order, and the sets of them to group by; None where there is only one set.
+    """Grouping expressions in order, and the sets of them to group by; None if there is only one set.
 
     Several constructs in one GROUP BY multiply: every set of one with every set of the others.
     """
@@ -33,7 +33,7 @@ def grouping_sets(group: exp.Expr) -> tuple[list[exp.Expr], Sets | None]:
 
 
 def _members(node: exp.Expr) -> list[exp.Expr]:
-    """The expressions that a construct mentions, in order; repeated ones are dropped later, when bound."""
+    """Expressions that a construct mentions, in order; repeated ones are dropped later, when bound."""
     if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)):
         return [member for item in node.expressions for member in _members(item)]
     return [node.this if isinstance(node, exp.Paren) else node]

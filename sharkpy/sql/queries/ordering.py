@@ -50,7 +50,7 @@ def bind_ordering(select: exp.Expr, binder: ExprBinder, outputs: Sequence[Expr])
 
 
 def _flat(nodes: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """The keys, those in one pair of parentheses one by one: CLUSTER BY (a, b)."""
+    """Sort keys, with those in one pair of parentheses one by one: CLUSTER BY (a, b)."""
     flat: list[exp.Expr] = []
     for node in nodes:
         keys = node.this.expressions if isinstance(node.this, exp.Tuple) else ()
@@ -59,7 +59,7 @@ def _flat(nodes: Sequence[exp.Expr]) -> list[exp.Expr]:
 
 
 def _bind_order_keys(binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr]) -> list[SortKey]:
-    """The key, or all items of the select list for ORDER BY ALL."""
+    """Bind a sort key, or all items of the select list for ORDER BY ALL."""
     if not _is_all(binder, node.this):
         return [_bind_order_key(binder, node, outputs)]
     ascending, nulls_first = not node.args.get("desc"), bool(node.args.get("nulls_first"))
@@ -67,7 +67,7 @@ def _bind_order_keys(binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr]
 
 
 def _is_all(binder: ExprBinder, node: exp.Expr) -> bool:
-    """Whether `node` is the word ALL, and no column's name."""
+    """True if `node` is the word ALL, and no column's name."""
     if not isinstance(node, exp.Column) or name_parts(node) != ["all"] or node.this.args.get("quoted"):
         return False
     return binder.scope.find(["all"]) is None and "all" not in binder.aliases
@@ -86,7 +86,7 @@ def _bind_order_key(binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr])
 def position_item(
     binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr], setting: settings.Setting[bool]
 ) -> Expr | None:
-    """The select item at a position written as a number; None where `node` is none, or `setting` is off."""
+    """Select item at a position written as a number; None if `node` is no number, or `setting` is off."""
     if not isinstance(node, exp.Literal) or node.args.get("is_string") or not node.this.isdigit():
         return None
     if not binder.context.conf.value(setting):
@@ -99,7 +99,7 @@ def position_item(
 
 
 def order(plan: LogicalPlan, ordering: Ordering, keys: Sequence[Expr]) -> LogicalPlan:
-    """Distribute and Sort by `keys`, the ordering's expressions over the columns of `plan`."""
+    """Put Distribute and Sort by `keys` over `plan`; the keys are over its columns."""
     count = len(ordering.sort)
     if ordering.distribute:
         plan = Distribute(plan, tuple(keys[count:]))

@@ -1,4 +1,4 @@
-"""What stands behind the values that a script gets: formats of its rows, the script, the columns that it gives."""
+"""Clauses behind the values of a script: formats of its rows, the script, its output columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPE_WORDS = frozenset(
         *("ARRAY", "MAP", "STRUCT", "UNIONTYPE"),
     )
 )
-"""With which a type begins."""
+"""Words that begin a type."""
 _ESCAPED = re.compile(r"\\(['\";])")
 
 
@@ -28,7 +28,8 @@ _ESCAPED = re.compile(r"\\(['\";])")
 class ScriptClause:
     """[ROW FORMAT …] [RECORDWRITER …] USING 'command' [AS columns] [ROW FORMAT …] [RECORDREADER …].
 
-    `command` has its escapes, which are the script's to read. `columns` None: key and value. A type None: STRING.
+    `command` keeps its escapes, which the script interprets. `columns` None means key and value, a type None means
+    STRING.
     """
 
     command: str
@@ -55,7 +56,7 @@ def script_clause(reader: TokenReader) -> ScriptClause:
 
 
 def _columns(reader: TokenReader) -> tuple[tuple[str, DataType | None], ...]:
-    """Names, or names with types, all with or all without."""
+    """Read names, or names with types, all with or all without."""
     is_wrapped = reader.match("(")
     columns = [_column(reader)]
     while reader.match(","):

@@ -49,13 +49,13 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a clause is about: a table, or the Hive partition of it that PARTITION (…) before the clause names."""
+    """Target of a clause: a table, or the Hive partition named by PARTITION (…) before the clause."""
 
     table: Table
     partition: PartitionSpec | None = None
 
     def full_partition(self, binder: CommandBinder) -> PartitionSpec:
-        """The values of all partition columns."""
+        """Values of all partition columns."""
         spec = self.partition or ()
         if missing := [name for name in self.table.partition_columns if name not in dict(spec)]:
             raise binder.error(f'PARTITION lacks the partition column "{missing[0]}"', None)
@@ -64,14 +64,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """`words` begin it, those behind a bar being left to `bind`; `of` says behind what it may stand."""
+    """Clause of ALTER: `words` begin it, those behind a bar being left to `bind`; `of` names the targets it
+    may follow.
+    """
 
     words: str
     bind: Callable[[CommandBinder, Target], Command]
     of: tuple[str, ...] = ("table",)
 
     def begins(self, reader: TokenReader) -> bool:
-        """Whether the clause comes next; its own words are taken then."""
+        """Take the clause's own words if it comes next."""
         own, _, ahead = self.words.partition(" | ")
         return reader.peek(*own.split(), *ahead.split()) and reader.match(*own.split())
 
@@ -112,7 +114,7 @@ _INSTEAD = {
     "MODIFY": "CHANGE name name type gives a column another type",
     "RENAME": "RENAME TO name is for tables, CHANGE old new type for columns",
 }
-"""What other systems write -> the clause of Hive's."""
+"""Constructs of other systems -> Hive's clause for them."""
 
 
 # Names and properties
@@ -216,4 +218,4 @@ UNSUPPORTED = (
     *("ARCHIVE", "UNARCHIVE", "ENABLE", "DISABLE", "SET SKEWED", "EXCHANGE", "UNSET"),
     *("CLUSTERED", "INTO", "NOT", "SKEWED", "TOUCH", "MERGE", "ADD PARTITION", "DROP PARTITION"),
 )
-"""Clauses of Hive that are known and not carried out here."""
+"""Known clauses of Hive that are not carried out here."""

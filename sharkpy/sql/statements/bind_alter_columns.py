@@ -1,4 +1,4 @@
-"""ALTER TABLE … ADD, REPLACE and CHANGE COLUMNS, PARTITION COLUMN: the columns that a table has then."""
+"""ALTER TABLE … ADD, REPLACE and CHANGE COLUMNS, PARTITION COLUMN: the table's new columns."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _STRICT = "hive.metastore.disallow.incompatible.col.type.changes"
 
 
 def add_columns(binder: CommandBinder, target: Target) -> Command:
-    """ADD COLUMNS (…) [CASCADE | RESTRICT]: behind those that files hold.
+    """ADD COLUMNS (…) [CASCADE | RESTRICT]: append columns to those that files hold.
 
-    A Hive partition is read with the columns that were added to its table anyway.
+    Hive partitions show the added columns with either word.
     """
     table = target.table
     added, constraints = column_fields(binder, table.schema.fields if target.partition is None else ())
@@ -36,7 +36,7 @@ def add_columns(binder: CommandBinder, target: Target) -> Command:
 
 
 def replace_columns(binder: CommandBinder, target: Target) -> Command:
-    """REPLACE COLUMNS (…) [CASCADE | RESTRICT]: these alone are the ones that files hold."""
+    """REPLACE COLUMNS (…) [CASCADE | RESTRICT]: replace all columns that files hold."""
     token = binder.reader.current
     columns, constraints = column_fields(binder, target.table.partition_schema.fields)
     kept = tuple(one for one in target.table.constraints if {field.name for field in columns}.issuperset(one.columns))
@@ -75,7 +75,7 @@ def change_column(binder: CommandBinder, target: Target) -> Command:
 
 
 def partition_column(binder: CommandBinder, target: Target) -> Command:
-    """PARTITION COLUMN (name type): the type that the values in the names of Hive partitions have."""
+    """PARTITION COLUMN (name type): change the type of the values in the names of Hive partitions."""
     reader, table = binder.reader, target.table
     reader.expect("(")
     token = reader.current
@@ -121,7 +121,7 @@ def _altered(
 
 
 def _with_bucket_names(table: Table, renamed: dict[str, str]) -> Table:
-    """Bucket, sort and skew columns go by the new names."""
+    """Rename bucket, sort and skew columns."""
     buckets, skew = table.buckets, table.skew
     if buckets is not None:
         columns = tuple(renamed.get(name, name) for name in buckets.columns)
@@ -133,7 +133,7 @@ def _with_bucket_names(table: Table, renamed: dict[str, str]) -> Table:
 
 
 def _check_still_used(binder: CommandBinder, table: Table, columns: Sequence[Field], token: Token | None) -> None:
-    """A bucket or sort column may be renamed, but stays."""
+    """Refuse to drop a bucket or sort column; it may be renamed."""
     if table.buckets is None or token is None:
         return
     names = {field.name for field in columns}
@@ -152,7 +152,7 @@ def _check_type(binder: CommandBinder, old: Field, new: Field, token: Token | No
 
 
 def _known(binder: CommandBinder, table: Table, name: str, token: Token | None) -> Field:
-    """A column that files hold."""
+    """Find a column that files hold."""
     if name not in table.data_schema.names:
         if name in table.partition_columns:
             message = f'"{name}" is a partition column of {table.qualified_name}'

@@ -14,7 +14,7 @@ _IGNORE_MISSING = "hive.exec.drop.ignorenonexistent"
 
 
 def ignores_missing(conf: Conf) -> bool:
-    """Whether DROP of what is not there is no error: Hive's default."""
+    """True if DROP of a missing object is no error, which is Hive's default."""
     return conf.get(_IGNORE_MISSING, "true").lower() == "true"
 
 
@@ -42,7 +42,7 @@ def drop_partitions(binder: CommandBinder, table: Table, if_exists: bool) -> Com
 
 
 def exchange_partition(binder: CommandBinder, table: Table) -> Command:
-    """EXCHANGE PARTITION (…) WITH TABLE source: those partitions of `source` move here."""
+    """EXCHANGE PARTITION (…) WITH TABLE source: move those partitions of `source` here."""
     reader = binder.reader
     token = reader.current
     spec = values_spec(binder, table)

@@ -1,4 +1,4 @@
-"""ALTER TABLE: where data lies, how its files are read, buckets and skew; files put together."""
+"""ALTER TABLE: location of data, format of files, buckets and skew; merging of files."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def touch(binder: CommandBinder, target: Target) -> Command:
 
 
 def merge_files(binder: CommandBinder, target: Target) -> Command:
-    """CONCATENATE and COMPACT: the rows written again, as few files of full size, with all that DML warrants."""
+    """CONCATENATE and COMPACT: write the rows again, as few files of full size, with all guarantees of DML."""
     reader, table = binder.reader, target.table
     if reader.tokens[reader.position - 1].text.upper() == "COMPACT":
         reader.string("'major' or 'minor'")
@@ -133,7 +133,7 @@ def _escaped(text: str) -> str:
 
 
 def unset_keys(binder: CommandBinder, known: dict[str, str], owner: str) -> tuple[str, ...]:
-    """[IF EXISTS] ('key', …), which have to be known without it."""
+    """[IF EXISTS] ('key', …): keys to unset; without IF EXISTS they have to be known."""
     reader = binder.reader
     if_exists = reader.if_exists()
     reader.expect("(")

@@ -31,7 +31,7 @@ FIGURES: tuple[tuple[str, Callable[[DataType], bool]], ...] = (
     ("count(CASE WHEN {0} THEN 1 END)", lambda dtype: dtype == BOOLEAN),
     ("count(CASE WHEN NOT {0} THEN 1 END)", lambda dtype: dtype == BOOLEAN),
 )
-"""An expression for each figure of a column, and which types have it; the others give NULL."""
+"""Expression of each figure of a column, and its applicable types; it is NULL for others."""
 
 
 def bind_analyze(binder: CommandBinder) -> AnalyzeTable:

@@ -21,14 +21,14 @@ _UNCACHED = ("NONE", "FALSE")
 
 
 def clustered_by(reader: TokenReader) -> BucketSpec:
-    """(column, …) [SORTED BY (column [ASC | DESC], …)] [INTO n BUCKETS], after CLUSTERED BY; without INTO: 0."""
+    """Read (column, …) [SORTED BY (column [ASC | DESC], …)] [INTO n BUCKETS], after CLUSTERED BY; without INTO: 0."""
     columns = tuple(name for name, _ in _columns(reader, ordered=False))
     sort_columns = _columns(reader, ordered=True) if reader.match("SORTED", "BY") else ()
     return BucketSpec(columns, num_buckets(reader) if reader.match("INTO") else 0, sort_columns)
 
 
 def num_buckets(reader: TokenReader) -> int:
-    """n BUCKETS, after INTO."""
+    """Read n BUCKETS, after INTO."""
     text = reader.word()
     if not text.isdigit() or not 0 < int(text) <= MAX_BUCKETS:
         raise reader.error(f"a number of buckets from 1 to {MAX_BUCKETS} expected")
@@ -49,7 +49,7 @@ def _columns(reader: TokenReader, *, ordered: bool) -> tuple[tuple[str, bool], .
 
 
 def skewed_by(binder: CommandBinder, known: Sequence[str]) -> SkewSpec:
-    """(column, …) ON (value, …) | ((value, …), …) [STORED AS DIRECTORIES], after SKEWED BY."""
+    """Read (column, …) ON (value, …) | ((value, …), …) [STORED AS DIRECTORIES], after SKEWED BY."""
     reader = binder.reader
     token = reader.current
     columns = tuple(name for name, _ in _columns(reader, ordered=False))
@@ -82,7 +82,7 @@ def _values(reader: TokenReader) -> tuple[str, ...]:
 
 
 def _value(reader: TokenReader) -> str:
-    """A literal's text."""
+    """Text of a literal."""
     sign = "-" if reader.match("-") else ""
     token = reader.take()
     if token.token_type not in (TokenType.STRING, TokenType.NUMBER):
@@ -98,7 +98,7 @@ def bucket_spec(
     properties: Sequence[tuple[str, str]],
     query: LogicalPlan | None,
 ) -> BucketSpec | None:
-    """The buckets of a new table of `fields`; None where it has none. `num_buckets` 0: to be chosen."""
+    """Buckets of a new table of `fields`; None if it has none. `num_buckets` 0 means still to be chosen."""
     given = dict(properties)
     schema = Schema(tuple(fields))
     if clause is None and query is not None and given.get("shark.cache", "NONE").upper() not in _UNCACHED:
@@ -116,7 +116,7 @@ def bucket_spec(
 
 
 def _distributed_by(query: LogicalPlan) -> BucketSpec | None:
-    """What DISTRIBUTE BY or CLUSTER BY columns of its result at the end of a query says."""
+    """Buckets of a query that ends with DISTRIBUTE BY or CLUSTER BY columns of its result."""
     sort: tuple[tuple[str, bool], ...] = ()
     names = {column.column_id: column.name for column in query.output}
     if isinstance(query, Sort) and not query.is_global:
@@ -133,7 +133,7 @@ def _distributed_by(query: LogicalPlan) -> BucketSpec | None:
 
 
 def _check(clause: BucketSpec, schema: Schema) -> None:
-    """Bucket and sort columns are there, once each, and of types that can be hashed."""
+    """Check that bucket and sort columns exist, once each, and have types that can be hashed."""
     for names in (clause.columns, tuple(name for name, _ in clause.sort_columns)):
         for name in names:
             if name not in schema.names:
@@ -152,7 +152,7 @@ def _other(binder: CommandBinder, text: str) -> Table:
 
 
 def _aligned(clause: BucketSpec, schema: Schema, other: Table) -> BucketSpec:
-    """`clause` with as many buckets as `other`; BindError where rows of equal keys would not be in equal buckets."""
+    """Give `clause` as many buckets as `other`; BindError if rows of equal keys would not be in equal buckets."""
     if other.buckets is None:
         raise BindError(
             f"{COPARTITION}: {other.qualified_name} is not partitioned by a key",

@@ -1,4 +1,4 @@
-"""The columns of tables and views: as they are listed, and as queries yield them."""
+"""Columns of tables and views: as they are listed, and as queries yield them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sharkpy.values.types import NULL, STRING, Field, is_interval
 
 
 def column_fields(binder: CommandBinder, others: Sequence[Field]) -> tuple[list[Field], list[Constraint]]:
-    """(name type [constraint …] [COMMENT 'text'] | constraint, …): columns named unlike `others`, and constraints.
+    """Read (name type [constraint …] [COMMENT 'text'] | constraint, …): columns named unlike `others`, and constraints.
 
     The parentheses may be missing.
     """
@@ -53,7 +53,7 @@ def _column(
 
 
 def check_column(binder: CommandBinder, known: Sequence[Field], field: Field, token: Token | None) -> None:
-    """Column names differ, and intervals and VOID are not stored."""
+    """Check a column: names differ, and intervals and VOID are not stored."""
     if any(field.name == other.name for other in known):
         raise binder.error(f'the column "{field.name}" is defined twice', token, sqlstate="42701")
     if is_interval(field.dtype):
@@ -61,7 +61,7 @@ def check_column(binder: CommandBinder, known: Sequence[Field], field: Field, to
 
 
 def output_fields(binder: CommandBinder, query: LogicalPlan) -> list[Field]:
-    """The schema that a query gives the table or view made of it."""
+    """Schema that a query gives the table or view made from it."""
     fields: list[Field] = []
     for column in query.output:
         field = Field(column.name, STRING if column.dtype == NULL else column.dtype)
@@ -71,7 +71,7 @@ def output_fields(binder: CommandBinder, query: LogicalPlan) -> list[Field]:
 
 
 def without_void(binder: CommandBinder, query: LogicalPlan) -> LogicalPlan:
-    """The query with columns of bare NULLs as STRING, which can be stored."""
+    """Cast columns of bare NULLs in the query to STRING, which can be stored."""
     if all(column.dtype != NULL for column in query.output):
         return query
     items: list[Alias | ColumnRef] = [

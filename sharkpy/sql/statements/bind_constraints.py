@@ -22,14 +22,14 @@ from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import NULL, DataType, Field
 
 ENFORCED = ("NOT NULL", "CHECK", "DEFAULT")
-"""Kinds that may be enabled; the others are only told: Hive 3 takes them DISABLE NOVALIDATE alone."""
+"""Kinds that may be enabled; others are declarations, which Hive 3 takes DISABLE NOVALIDATE alone."""
 _KEYS = {"PRIMARY KEY": "pk", "UNIQUE": "uk", "FOREIGN KEY": "fk"}
 _STATES = ("ENABLE", "ENABLED", "DISABLE", "DISABLED", "ENFORCED", "NOT ENFORCED", "VALIDATE", "NOVALIDATE")
 _ENDS = (*_STATES, "RELY", "NORELY", "COMMENT", "CONSTRAINT")
 
 
 def starts_constraint(binder: CommandBinder) -> bool:
-    """Whether a constraint of the table, not a column, comes next in a list of columns."""
+    """True if a constraint of the table, not a column, comes next in a list of columns."""
     reader = binder.reader
     if reader.peek("CONSTRAINT") or reader.peek("PRIMARY", "KEY") or reader.peek("FOREIGN", "KEY"):
         return True
@@ -38,7 +38,9 @@ def starts_constraint(binder: CommandBinder) -> bool:
 
 
 def table_constraint(binder: CommandBinder, fields: Sequence[Field]) -> Constraint:
-    """[CONSTRAINT name] PRIMARY KEY | UNIQUE (…) | FOREIGN KEY (…) REFERENCES t (…) | CHECK (…), with its state."""
+    """Read [CONSTRAINT name] PRIMARY KEY | UNIQUE (…) | FOREIGN KEY (…) REFERENCES t (…) | CHECK (…), with
+    its state.
+    """
     reader = binder.reader
     name = reader.name("a name of the constraint") if reader.match("CONSTRAINT") else None
     if reader.match("CHECK"):
@@ -57,7 +59,9 @@ def table_constraint(binder: CommandBinder, fields: Sequence[Field]) -> Constrai
 
 
 def column_constraint(binder: CommandBinder, field: Field, fields: Sequence[Field]) -> Constraint | None:
-    """The constraint behind a column's type, if there is one. A CHECK may name the columns of `fields` and its own."""
+    """Read the constraint behind a column's type, if there is one. A CHECK may name the columns of `fields` and its
+    own.
+    """
     reader = binder.reader
     name = reader.name("a name of the constraint") if reader.match("CONSTRAINT") else None
     columns, token = (field.name,), reader.current
@@ -83,7 +87,7 @@ def column_constraint(binder: CommandBinder, field: Field, fields: Sequence[Fiel
 
 
 def with_state(binder: CommandBinder, made: Constraint) -> Constraint:
-    """`made` with what follows: [NOT] ENFORCED, ENABLE | DISABLE, [NO]VALIDATE, [NO]RELY."""
+    """Read the state of a constraint: [NOT] ENFORCED, ENABLE | DISABLE, [NO]VALIDATE, [NO]RELY."""
     reader = binder.reader
     while True:
         token = reader.current
@@ -104,7 +108,7 @@ def with_state(binder: CommandBinder, made: Constraint) -> Constraint:
 
 
 def check_names(binder: CommandBinder, constraints: Sequence[Constraint], token: Token | None) -> None:
-    """At most one PRIMARY KEY, at most one NOT NULL and DEFAULT of a column, names that differ."""
+    """Check for at most one PRIMARY KEY, at most one NOT NULL and DEFAULT of a column, and distinct names."""
     seen: set[object] = set()
     for one in constraints:
         single: object = one.kind if one.kind == "PRIMARY KEY" else (one.kind, one.columns)
@@ -118,7 +122,7 @@ def check_names(binder: CommandBinder, constraints: Sequence[Constraint], token:
 
 
 def default_of(context: Context, table: Table, field: Field) -> Expr:
-    """What a column has in rows that say nothing of it."""
+    """Value of a column in rows that do not give one."""
     for one in table.constraints:
         if one.kind == "DEFAULT" and one.is_enabled and one.columns == (field.name,):
             return default_value(context, one, field.dtype)
@@ -132,7 +136,7 @@ def default_value(
     binder: CommandBinder | None = None,
     token: Token | None = None,
 ) -> Expr:
-    """The value of a DEFAULT, cast to its column's type; it names no column."""
+    """Value of a DEFAULT, cast to its column's type; it names no column."""
     inner = dataclasses.replace(context, text=constraint.text)
     tree = parse_query(f"SELECT {constraint.text}", tokenize(f"SELECT {constraint.text}"))
     expr = ExprBinder(inner, Scope(()), VALUES).bind(tree.expressions[0])
@@ -145,7 +149,7 @@ def default_value(
 def check_condition(
     binder: CommandBinder, constraint: Constraint, fields: Sequence[Field], token: Token | None
 ) -> None:
-    """BindError where the condition is none over these columns."""
+    """BindError if the condition is not valid over these columns."""
     columns = [ScopeColumn(None, None, field.name, binder.context.column(field.name, field.dtype)) for field in fields]
     try:
         _condition(binder.context, constraint, Scope(columns))
@@ -154,9 +158,9 @@ def check_condition(
 
 
 def enforced(context: Context, table: Table, query: LogicalPlan) -> LogicalPlan:
-    """`query`, whose columns are named as the table's, with an error at the first row that a constraint forbids.
+    """Add constraints to `query`, whose columns are named as the table's: the first forbidden row is an error.
 
-    Of a row's columns that it does not yield, the values of a PARTITION clause, nothing is asked.
+    Columns that the query does not yield, the values of a PARTITION clause, are not checked.
     """
     scope = Scope([ScopeColumn(None, None, column.name, column) for column in query.output])
     given = {column.name for column in query.output}
@@ -204,7 +208,7 @@ def _columns(binder: CommandBinder, fields: Sequence[Field]) -> tuple[str, ...]:
 
 
 def _with_parent(binder: CommandBinder, made: Constraint) -> Constraint:
-    """table (column, …), after REFERENCES: they have to be there."""
+    """Read table (column, …), after REFERENCES; they have to exist."""
     token = binder.reader.current
     parent = binder.base_table("REFERENCES")
     columns = _columns(binder, parent.schema.fields)
@@ -214,7 +218,7 @@ def _with_parent(binder: CommandBinder, made: Constraint) -> Constraint:
 
 
 def _in_parentheses(binder: CommandBinder) -> str:
-    """The text between a parenthesis and its end."""
+    """Text between a parenthesis and its end."""
     reader = binder.reader
     reader.expect("(")
     first, depth = reader.take(), 0
@@ -228,7 +232,7 @@ def _in_parentheses(binder: CommandBinder) -> str:
 
 
 def _default_text(binder: CommandBinder) -> str:
-    """A value as far as it reaches: up to a comma, the end of the list, or a word that comes behind values."""
+    """Text of a value, up to a comma, the end of the list, or a word that comes behind values."""
     reader = binder.reader
     first, depth = reader.current, 0
     last: Token | None = None

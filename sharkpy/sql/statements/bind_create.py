@@ -121,7 +121,7 @@ def _partitioned(
     query: LogicalPlan | None,
     partitions: list[Field] | list[str],
 ) -> tuple[list[Field], LogicalPlan | None, tuple[str, ...]]:
-    """All fields and the query's columns with those of Hive partitions last, and the names of these."""
+    """All fields and the query's columns, those of Hive partitions last, and the names of these."""
     reader = binder.reader
     if not partitions:
         return fields, query, ()
@@ -155,7 +155,7 @@ def _is_query_ahead(binder: CommandBinder) -> bool:
 
 
 def cached_by_name(binder: CommandBinder, name: str, properties: Properties) -> Properties:
-    """A table named *_cached is cached unless its properties say otherwise, as in Shark."""
+    """Properties of a new table: one named *_cached is cached unless they say otherwise, as in Shark."""
     if not name.endswith("_cached") or not binder.context.conf.value(CACHE_CHECK_NAME):
         return properties
     return properties if "shark.cache" in dict(properties) else (*properties, ("shark.cache", "MEMORY"))

@@ -17,12 +17,12 @@ from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import Field
 
 Cell = tuple[int, int]
-"""Row and column."""
+"""Row and column of a value."""
 _BEFORE, _BEHIND = (TokenType.L_PAREN, TokenType.COMMA), (TokenType.R_PAREN, TokenType.COMMA)
 
 
 def without_defaults(tokens: list[Token]) -> tuple[list[Token], frozenset[Cell]]:
-    """`tokens` with NULL for each DEFAULT that is a value of VALUES, and the cells where they stand."""
+    """Replace each DEFAULT among VALUES by NULL; returns the tokens and the cells where they stood."""
     if not tokens or tokens[0].token_type != TokenType.VALUES:
         return tokens, frozenset()
     found, cells = list(tokens), set[Cell]()
@@ -50,7 +50,7 @@ def _is_default(tokens: Sequence[Token], index: int) -> bool:
 def with_defaults(
     binder: CommandBinder, query: LogicalPlan, cells: Collection[Cell], table: Table, fields: Sequence[Field]
 ) -> LogicalPlan:
-    """`query` with the defaults of `fields`, its columns, in `cells`; a column without a default has NULL."""
+    """Fill the defaults of `fields`, the columns of `query`, into `cells`; a column without a default has NULL."""
     if not cells or not isinstance(query, Values) or len(query.columns) != len(fields):
         return query
     context = binder.context

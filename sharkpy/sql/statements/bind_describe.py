@@ -45,7 +45,7 @@ def bind_describe(binder: CommandBinder) -> Command:
 
 
 def _table_and_column(binder: CommandBinder) -> tuple[Table, tuple[str, ...]]:
-    """[database.]table, and in the old spelling with .column.field… behind it."""
+    """Read [database.]table, and in the old spelling .column.field… behind it."""
     reader, catalog = binder.reader, binder.context.catalog
     start = reader.position
     first = reader.name("a table name")
@@ -67,7 +67,7 @@ def _table_and_column(binder: CommandBinder) -> tuple[Table, tuple[str, ...]]:
 
 
 def _path(binder: CommandBinder) -> tuple[str, ...]:
-    """column.field…; what is in arrays and maps is called $elem$, $key$ and $value$."""
+    """Read column.field…; the parts of arrays and maps are called $elem$, $key$ and $value$."""
     reader = binder.reader
     parts = [_part(binder)]
     while reader.match("."):
@@ -93,7 +93,7 @@ _INNER = ("$elem$", "$key$", "$value$")
 
 
 def type_at(dtype: DataType, name: str) -> DataType | None:
-    """The type of a part of a nested one; None where it has no such part."""
+    """Type of a part of a nested type; None if it has no such part."""
     match dtype:
         case ArrayType(element) if name == "$elem$":
             return element

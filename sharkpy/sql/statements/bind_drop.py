@@ -55,7 +55,7 @@ def bind_truncate(binder: CommandBinder) -> TruncateTable:
 
 
 def bind_repair(binder: CommandBinder) -> RepairTable:
-    """MSCK [REPAIR] TABLE t [ADD | DROP | SYNC PARTITIONS]; without REPAIR nothing is changed, only told."""
+    """MSCK [REPAIR] TABLE t [ADD | DROP | SYNC PARTITIONS]; without REPAIR differences are only reported."""
     reader = binder.reader
     reader.expect("MSCK")
     is_repair = reader.match("REPAIR")

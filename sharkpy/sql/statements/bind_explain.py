@@ -1,4 +1,4 @@
-"""EXPLAIN: its forms, and the statement that it is about."""
+"""EXPLAIN: its forms, and the explained statement."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def bind_explain(
 
 
 def _tree(reader: TokenReader, start: int, statement: Statement) -> str:
-    """The tree of the query of a statement; UnsupportedError where it has none, or perhaps several."""
+    """Tree of the query of a statement; UnsupportedError if it has none, or perhaps several."""
     tokens = [] if isinstance(statement, GenerateTable) else reader.tokens[start:]
     index = find_insert(tokens)
     for place, token in enumerate(tokens[index or 0 :], index or 0):
@@ -61,7 +61,7 @@ def _tree(reader: TokenReader, start: int, statement: Statement) -> str:
 
 
 class _ViewRecorder:
-    """A catalog that remembers the views it was asked for."""
+    """Catalog that records the views it was asked for."""
 
     def __init__(self, catalog: CatalogReader) -> None:
         self._catalog = catalog

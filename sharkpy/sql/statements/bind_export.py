@@ -25,7 +25,7 @@ def bind_export(binder: CommandBinder) -> ExportTable:
 def bind_import(binder: CommandBinder) -> ImportTable:
     """IMPORT [[EXTERNAL] TABLE table [PARTITION (column = value, …)]] FROM 'path' [LOCATION 'path'].
 
-    What the columns are is in the files: the values are those of `partition`, as they are written.
+    The columns are described in the exported files: `partition` has the values as written.
     """
     reader = binder.reader
     reader.expect("IMPORT")

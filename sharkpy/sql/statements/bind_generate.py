@@ -1,4 +1,4 @@
-"""GENERATE: a function of whole tables, its arguments, and the table that its result becomes."""
+"""GENERATE: a function of whole tables, its arguments, and the table of its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONSTANTS = ("TRUE", "FALSE", "NULL", "CURRENT_DATE", "CURRENT_TIMESTAMP")
 
 
 def bind_generate(binder: CommandBinder) -> GenerateTable:
-    """GENERATE function(argument, …) [AS [TABLE] name]: an argument is a table, (a query) or a constant."""
+    """Bind GENERATE function(argument, …) [AS [TABLE] name]: an argument is a table, (a query) or a constant."""
     reader = binder.reader
     reader.expect("GENERATE")
     start = reader.position
@@ -36,7 +36,7 @@ def bind_generate(binder: CommandBinder) -> GenerateTable:
 
 
 def _function(binder: CommandBinder) -> tuple[str, bool]:
-    """What the registry knows it by: a built-in one's name, or the key of a user's; and whether it is one of rows."""
+    """Registry's name of the function, built-in or a user's; and whether it is called for each row."""
     token = binder.reader.current
     database, short = binder.reader.qualified_name("a function")
     name = short if database is None else f"{database}.{short}"
@@ -65,9 +65,9 @@ def _arguments(binder: CommandBinder) -> list[GenerateArgument]:
 
 
 def _called_on_rows(binder: CommandBinder, function: list[Token]) -> GenerateArgument:
-    """SELECT function(columns of the table, constants) FROM the table: the query that calls a table function of rows.
+    """Query that calls a table function of rows: SELECT function(columns of the table, constants) FROM the table.
 
-    The columns stand where the table is among the arguments.
+    The columns stand in place of the table among the arguments.
     """
     reader = binder.reader
     first, start = function[0], reader.position
@@ -121,7 +121,7 @@ def _value(binder: CommandBinder) -> LogicalPlan | Expr:
 
 
 def _value_tokens(binder: CommandBinder) -> tuple[list[Token], bool]:
-    """The next argument, and whether it is a query: of a table that of all its rows."""
+    """Tokens of the next argument, and whether it is a query; a table becomes the query of all its rows."""
     reader = binder.reader
     first = reader.current
     if _is_table(binder):
@@ -149,7 +149,7 @@ _KINDS = {
 
 
 def _tokens(place: Token | None, *words: str) -> list[Token]:
-    """Words of a query that are not written, at the place of a token that is."""
+    """Make tokens of words that were not written, at the place of a written token."""
     return [_at(place, _KINDS.get(word, TokenType.VAR), word) for word in words]
 
 
@@ -163,7 +163,7 @@ def _at(place: Token | None, kind: TokenType, text: str) -> Token:
 
 
 def _is_table(binder: CommandBinder) -> bool:
-    """Whether the argument is [database.]name and nothing else."""
+    """True if the argument is [database.]name and nothing else."""
     reader = binder.reader
     token = reader.current
     if token is None or reader.word() in _CONSTANTS:
@@ -176,7 +176,7 @@ def _is_table(binder: CommandBinder) -> bool:
 
 
 def _is_query(tokens: list[Token]) -> bool:
-    """Whether what is behind an opening parenthesis, or behind several, begins a query."""
+    """True if a query begins behind one or several opening parentheses."""
     first = next((token for token in tokens if token.token_type != TokenType.L_PAREN), None)
     return first is not None and first.token_type != TokenType.STRING and first.text.upper() in QUERY_WORDS
 

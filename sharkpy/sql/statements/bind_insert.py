@@ -1,4 +1,4 @@
-"""INSERT: its target, and the query's columns made those of the target."""
+"""INSERT: its target, and the query with the target's columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sharkpy.values.types import Field, Schema
 
 @dataclass(frozen=True, slots=True)
 class TableTarget:
-    """INTO | OVERWRITE [TABLE] table [PARTITION (…) [IF NOT EXISTS]] [(columns)]."""
+    """Table as target: INTO | OVERWRITE [TABLE] table [PARTITION (…) [IF NOT EXISTS]] [(columns)]."""
 
     table: Table
     overwrite: bool
@@ -37,7 +37,7 @@ class TableTarget:
 
     @property
     def fields(self) -> Sequence[Field]:
-        """The columns that the query gives, in its order."""
+        """Columns that the query yields, in its order."""
         expected = _expected(self.table, self.partition)
         return expected.fields if self.names is None else [expected[name] for name in self.names]
 
@@ -49,7 +49,7 @@ class TableTarget:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryTarget:
-    """OVERWRITE [LOCAL] DIRECTORY 'path' [ROW FORMAT …] [STORED AS …]."""
+    """Folder as target: OVERWRITE [LOCAL] DIRECTORY 'path' [ROW FORMAT …] [STORED AS …]."""
 
     path: str
     storage: StorageFormat
@@ -59,7 +59,7 @@ class DirectoryTarget:
 
 
 def bind_insert(binder: CommandBinder, with_tokens: Sequence[Token] = ()) -> Insert | InsertDirectory:
-    """INSERT target query; `with_tokens`: a WITH before it."""
+    """Bind INSERT target query; `with_tokens` are those of a WITH before it."""
     reader = binder.reader
     target = insert_target(binder)
     if reader.current is None:
@@ -82,7 +82,7 @@ def _query(binder: CommandBinder, target: TableTarget | DirectoryTarget, with_to
 
 
 def insert_target(binder: CommandBinder) -> TableTarget | DirectoryTarget:
-    """INSERT and what follows it, up to the query."""
+    """Read INSERT and its target, up to the query."""
     reader = binder.reader
     reader.expect("INSERT")
     overwrite = reader.expect_any("INTO", "OVERWRITE") == "OVERWRITE"
@@ -98,7 +98,9 @@ def insert_target(binder: CommandBinder) -> TableTarget | DirectoryTarget:
 
 
 def _directory(binder: CommandBinder) -> DirectoryTarget:
-    """Text with Hive's default delimiters, unless another format is given. All folders are local here."""
+    """Read the target folder: text with Hive's default delimiters, unless another format is given. All folders are
+    local here.
+    """
     reader = binder.reader
     reader.match("LOCAL")
     reader.expect("DIRECTORY")
@@ -121,7 +123,7 @@ def _if_not_exists(binder: CommandBinder, overwrite: bool, partition: PartitionS
 
 
 def _partition(binder: CommandBinder, table: Table) -> PartitionSpec:
-    """What follows the table's name; without a PARTITION clause all partition columns are dynamic."""
+    """Read the clauses behind the table's name; without a PARTITION clause all partition columns are dynamic."""
     reader = binder.reader
     token = reader.current
     if reader.peek("PARTITION"):
@@ -140,7 +142,7 @@ def _partition(binder: CommandBinder, table: Table) -> PartitionSpec:
 
 
 def _expected(table: Table, partition: PartitionSpec) -> Schema:
-    """The table's columns that the query gives."""
+    """Columns of the table that the query yields."""
     static = {name for name, value in partition if value is not None}
     return Schema(tuple(field for field in table.schema if field.name not in static))
 
@@ -174,9 +176,8 @@ def insertable(
     token: Token | None,
     schema: Schema,
 ) -> LogicalPlan:
-    """`query` as the columns of `schema` in order, cast to their types; those not in `names` have their defaults.
-
-    With the constraints that are enabled.
+    """Cast `query` to the columns of `schema` in order; those not in `names` have their defaults. Enabled constraints
+    are added.
     """
     expected = list(names) if names is not None else list(schema.names)
     if len(query.output) != len(expected):

@@ -1,4 +1,6 @@
-"""Many VALUES of plain literals as columns: a tree and a bound expression a value would cost far more than the rows."""
+"""Long VALUES of plain literals as columns: a tree and a bound expression for each value would cost far more than the
+rows.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,12 @@ _BEHIND_SIGN = (TokenType.NUMBER,)
 _BEHIND_CELL = (TokenType.COMMA, TokenType.R_PAREN)
 _BEHIND_ROW = (TokenType.COMMA,)
 Cell = tuple[TokenType, str]
-"""A literal: a number may have a minus before it."""
+"""Literal of a row: a number may have a minus before it."""
 
 
 def literal_rows(context: Context, tokens: Sequence[Token]) -> Given | None:
-    """VALUES (…), (…) as the rows that `bind_values` would make of it.
-
-    None where these are few, some are no plain literals, or anything is wrong with them: it then says what.
+    """Read VALUES (…), (…) to the rows that `bind_values` would make. None if they are few, some are no plain literals,
+    or something is wrong with them: then `bind_values` reports it.
     """
     if len(tokens) < LEAST_TOKENS or tokens[0].token_type != TokenType.VALUES:
         return None
@@ -52,7 +53,7 @@ def literal_rows(context: Context, tokens: Sequence[Token]) -> Given | None:
 
 
 def _rows(tokens: Sequence[Token]) -> list[list[Cell]] | None:
-    """The cells between parentheses; None where there is anything but literals."""
+    """Cells between parentheses; None if there is anything but literals."""
     rows: list[list[Cell]] = []
     row: list[Cell] = []
     sign = ""
@@ -75,7 +76,7 @@ def _rows(tokens: Sequence[Token]) -> list[list[Cell]] | None:
 
 
 def _column(cells: Sequence[Cell]) -> tuple[DataType, list[PythonValue]] | None:
-    """The type that the values have in common, and the values; None where one takes more than a literal of it."""
+    """Common type of the values, and the values; None if a value needs more than a literal of that type."""
     distinct = dict.fromkeys(cells)
     unified = unify(with_minimal_literals([_literal(*cell) for cell in distinct]))
     if unified is None:
@@ -105,7 +106,7 @@ def _literal(kind: TokenType, text: str) -> Literal:
 
 @dataclass(frozen=True, slots=True)
 class ArrowRows:
-    """The `RowReader` of Arrow tables."""
+    """`RowReader` of Arrow tables."""
 
     def __call__(self, tables: Iterable[object], _number: int) -> Iterator[pa.RecordBatch]:
         for table in tables:

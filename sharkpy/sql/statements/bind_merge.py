@@ -36,10 +36,10 @@ from sharkpy.values.types import BOOLEAN
 
 @dataclass(slots=True)
 class Clauses:
-    """What the WHEN clauses say. A condition is None where AND is not given."""
+    """WHEN clauses of a MERGE. A condition is None if AND is not given."""
 
     matched: list[tuple[Expr | None, Values | None]] = field(default_factory=list)
-    """In their order; without values the row is deleted."""
+    """Matched clauses in their order; without values the row is deleted."""
     not_matched: tuple[Expr | None, Values] | None = None
 
 
@@ -63,7 +63,7 @@ def bind_merge(binder: CommandBinder) -> ChangeRows:
 
 
 def _source(binder: CommandBinder) -> Relation:
-    """USING table | (query) [AS] alias."""
+    """Read USING table | (query) [AS] alias."""
     reader = binder.reader
     using = reader.current
     reader.expect("USING")
@@ -74,7 +74,7 @@ def _source(binder: CommandBinder) -> Relation:
 
 
 def _clause(binder: CommandBinder, target: Target, source: Relation, clauses: Clauses) -> None:
-    """What follows WHEN. Of two WHEN MATCHED the first has an AND, and one updates while the other deletes."""
+    """Read a WHEN clause. Of two WHEN MATCHED the first has an AND, and one updates while the other deletes."""
     reader, token = binder.reader, binder.reader.current
     if clauses.not_matched is not None:
         raise binder.error("WHEN NOT MATCHED is the last clause, and there is one", token)
@@ -101,7 +101,7 @@ def _clause(binder: CommandBinder, target: Target, source: Relation, clauses: Cl
 
 
 def _inserted(binder: CommandBinder, target: Target, source: Relation) -> Values:
-    """INSERT [(columns)] VALUES (…): a value for each column, of the source's columns."""
+    """Read INSERT [(columns)] VALUES (…): a value for each column, over the source's columns."""
     reader, table = binder.reader, target.table
     reader.expect("INSERT")
     names = _names(binder, target) if reader.peek("(") else list(table.schema.names)
@@ -143,7 +143,7 @@ def _names(binder: CommandBinder, target: Target) -> Sequence[str]:
 def _changed(
     binder: CommandBinder, target: Target, source: Relation, condition: Expr, clauses: Clauses
 ) -> tuple[LogicalPlan | None, LogicalPlan | None]:
-    """The rows that stay, and the partitions that are written anew. A target row may have one match."""
+    """Rows that stay, and the partitions that are rewritten. A target row may have one match."""
     if not clauses.matched:
         return None, None
     context = binder.context

@@ -21,7 +21,7 @@ from sharkpy.sql.statements.command_binder import CommandBinder, find_insert
 
 
 def bind_multi_insert(context: Context, text: str, tokens: list[Token], first: int) -> MultiInsert:
-    """[WITH …] FROM source, which ends where the INSERT at `first` begins, and one or more INSERTs."""
+    """Bind [WITH …] FROM source, which ends with the INSERT at `first`, and one or more INSERTs."""
     source = parse_source(text, tokens[:first])
     branches = [_branch(context, text, branch) for branch in _branches(tokens[first:])]
     if with_ := source.args.get("with_"):
@@ -38,7 +38,7 @@ def bind_multi_insert(context: Context, text: str, tokens: list[Token], first: i
 
 
 def _branches(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The tokens of each INSERT with its SELECT."""
+    """Tokens of each INSERT with its SELECT."""
     branches: list[list[Token]] = []
     rest = list(tokens)
     while rest:

@@ -17,7 +17,7 @@ _COMPARISONS = {"=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=
 
 
 def column_names(binder: CommandBinder) -> list[str] | None:
-    """(name, …) without types, as in CREATE TABLE … PARTITIONED BY (ds) AS SELECT; None where types follow."""
+    """Read (name, …) without types, as in CREATE TABLE … PARTITIONED BY (ds) AS SELECT; None if types follow."""
     reader = binder.reader
     following = reader.tokens[reader.position + 2 : reader.position + 3]
     if not following or following[0].token_type not in (TokenType.COMMA, TokenType.R_PAREN):
@@ -32,7 +32,7 @@ def column_names(binder: CommandBinder) -> list[str] | None:
 
 
 def check_partition_fields(binder: CommandBinder, fields: Sequence[Field], token: Token | None) -> None:
-    """Values are written into folder names: only types that have a text."""
+    """Allow only types that have a text: values are written into folder names."""
     for field in fields:
         if is_nested(field.dtype) or field.dtype == BINARY:
             message = f'the partition column "{field.name}" cannot be {field.dtype}'
@@ -40,14 +40,14 @@ def check_partition_fields(binder: CommandBinder, fields: Sequence[Field], token
 
 
 def partitioned_table(binder: CommandBinder, table: Table, token: Token | None) -> Table:
-    """`table`, which must be partitioned: BindError 42809 where it is not."""
+    """Return `table` if it is partitioned; BindError 42809 if not."""
     if not table.is_partitioned:
         raise binder.error(f"{table.qualified_name} is not a partitioned table", token, sqlstate="42809")
     return table
 
 
 def full_spec(binder: CommandBinder, table: Table) -> PartitionSpec:
-    """PARTITION (…) with a value for each partition column."""
+    """Read PARTITION (…) with a value for each partition column."""
     token = binder.reader.current
     spec = values_spec(binder, table)
     if missing := [name for name in table.partition_columns if name not in dict(spec)]:
@@ -56,7 +56,7 @@ def full_spec(binder: CommandBinder, table: Table) -> PartitionSpec:
 
 
 def values_spec(binder: CommandBinder, table: Table) -> PartitionSpec:
-    """PARTITION (…) with values for some or all partition columns."""
+    """Read PARTITION (…) with values for some or all partition columns."""
     token = binder.reader.current
     spec = _spec(binder, table)
     if without := [name for name, value in spec if value is None]:
@@ -65,12 +65,12 @@ def values_spec(binder: CommandBinder, table: Table) -> PartitionSpec:
 
 
 def partial_spec(binder: CommandBinder, table: Table) -> PartitionSpec:
-    """PARTITION (ds='x', hr): some columns with values, others, which are all meant, without."""
+    """Read PARTITION (ds='x', hr): some columns with values; a column without one means all its values."""
     return _spec(binder, table)
 
 
 def insert_spec(binder: CommandBinder, table: Table) -> PartitionSpec:
-    """PARTITION (ds='x', hr), all columns of the table: those without a value come last and are dynamic."""
+    """Read PARTITION (ds='x', hr) with all partition columns: those without a value come last and are dynamic."""
     token = binder.reader.current
     spec = _spec(binder, table)
     if missing := [name for name in table.partition_columns if name not in dict(spec)]:
@@ -84,7 +84,7 @@ def insert_spec(binder: CommandBinder, table: Table) -> PartitionSpec:
 
 
 def partition_filter(binder: CommandBinder, table: Table) -> PartitionFilter:
-    """PARTITION (ds < 'x', hr = 1)."""
+    """Read PARTITION (ds < 'x', hr = 1) as a filter."""
     reader = binder.reader
     reader.expect("PARTITION")
     reader.expect("(")
@@ -102,7 +102,7 @@ def partition_filter(binder: CommandBinder, table: Table) -> PartitionFilter:
 
 
 def _spec(binder: CommandBinder, table: Table) -> PartitionSpec:
-    """In the table's order of columns."""
+    """Bring values into the table's order of columns."""
     reader = binder.reader
     partitioned_table(binder, table, reader.current)
     reader.expect("PARTITION")
@@ -131,7 +131,7 @@ def _column(binder: CommandBinder, table: Table) -> str:
 
 
 def _value(binder: CommandBinder) -> str:
-    """A literal's text; NULL is the default value."""
+    """Text of a literal; the default value stands for NULL."""
     reader = binder.reader
     if reader.match("NULL"):
         return DEFAULT_VALUE

@@ -1,4 +1,4 @@
-"""UPDATE and DELETE: the table's rows as they are afterwards."""
+"""UPDATE and DELETE, bound as the table's rows afterwards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Values = Mapping[str, Expr]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The table whose rows change, all of them as they are, and the names of its columns."""
+    """Table whose rows change, all its rows before the change, and the names of its columns."""
 
     table: Table
     rows: Scan
@@ -39,7 +39,7 @@ class Target:
 
 
 def bind_update(binder: CommandBinder) -> ChangeRows:
-    """UPDATE table SET column = value, … [WHERE condition]."""
+    """Bind UPDATE table SET column = value, … [WHERE condition]."""
     reader = binder.reader
     reader.expect("UPDATE")
     target = target_table(binder, "UPDATE", ("SET",))
@@ -51,7 +51,7 @@ def bind_update(binder: CommandBinder) -> ChangeRows:
 
 
 def bind_delete(binder: CommandBinder) -> ChangeRows:
-    """DELETE FROM table [WHERE condition]."""
+    """Bind DELETE FROM table [WHERE condition]."""
     reader = binder.reader
     reader.expect("DELETE", "FROM")
     target = target_table(binder, "DELETE", ("WHERE",))
@@ -61,7 +61,7 @@ def bind_delete(binder: CommandBinder) -> ChangeRows:
 
 
 def target_table(binder: CommandBinder, action: str, following: Sequence[str]) -> Target:
-    """table [[AS] alias], before one of the words `following`."""
+    """Read table [[AS] alias], before one of the words `following`."""
     reader = binder.reader
     token = reader.current
     table = binder.base_table(action)
@@ -77,7 +77,7 @@ def target_table(binder: CommandBinder, action: str, following: Sequence[str]) -
 
 
 def assignments(binder: CommandBinder, table: Table, scope: Scope, ends: Sequence[str]) -> Values:
-    """column = value, …: of columns that are in no folder name and decide no bucket."""
+    """Read column = value, …, for columns that are in no folder name and decide no bucket."""
     reader = binder.reader
     fixed = (*table.partition_columns, *(table.buckets.columns if table.buckets else ()))
     values: dict[str, Expr] = {}
@@ -99,7 +99,7 @@ def assignments(binder: CommandBinder, table: Table, scope: Scope, ends: Sequenc
 
 
 def new_value(binder: CommandBinder, table: Table, field: Field, scope: Scope, tokens: list[Token]) -> Expr:
-    """An expression, or DEFAULT, as a value of the column `field`."""
+    """Bind an expression, or DEFAULT, as a value of the column `field`."""
     if len(tokens) == 1 and tokens[0].text.upper() == "DEFAULT":
         return cast(default_of(binder.context, table, field), field.dtype)
     value = ExprBinder(binder.context, scope, SET).bind(expression(binder, tokens))
@@ -110,7 +110,7 @@ def new_value(binder: CommandBinder, table: Table, field: Field, scope: Scope, t
 
 
 def expression(binder: CommandBinder, tokens: list[Token]) -> exp.Expr:
-    """The tree of an expression in the statement; an error where there are no tokens."""
+    """Parse an expression in the statement; an error if there are no tokens."""
     if not tokens:
         raise binder.reader.error("an expression expected")
     return parse_expression(binder.reader.text, tokens)
@@ -121,14 +121,14 @@ def predicate(binder: CommandBinder, scope: Scope, tokens: list[Token]) -> Expr:
 
 
 def negated(condition: Expr) -> Expr:
-    """True where the condition is false or unknown."""
+    """Negate a condition: true if it is false or unknown."""
     return Call("not", (Call("coalesce", (condition, FALSE), BOOLEAN),), BOOLEAN)
 
 
 def with_values(
     binder: CommandBinder, target: Target, rows: LogicalPlan, changes: Sequence[tuple[Expr, Values]]
 ) -> Project:
-    """`rows` as rows of the table; of the conditions in `changes` the first that holds has its values taken."""
+    """Change `rows` of the table: the first condition in `changes` that holds for a row gives its values."""
     items: list[Alias | ColumnRef] = []
     for column in target.rows.output:
         cases = [(condition, values[column.name]) for condition, values in changes if column.name in values]
@@ -143,7 +143,7 @@ def with_values(
 
 
 def changed_partitions(binder: CommandBinder, target: Target, rows: LogicalPlan, changed: Expr) -> LogicalPlan | None:
-    """The texts of the partition columns of the rows that are changed, once each; None without such columns."""
+    """Texts of the partition columns of the changed rows, once each; None without such columns."""
     columns = [column for column in target.rows.output if column.name in target.table.partition_columns]
     if not columns:
         return None

@@ -27,7 +27,7 @@ _SET = re.compile(r"\s*set\b\s*(?P<rest>.*?)\s*;?\s*\Z", re.IGNORECASE | re.DOTA
 
 
 def bind_set(text: str) -> SetConf:
-    """SET key=value, or SET TIME ZONE zone, taken from the text itself: a value may be anything up to the end."""
+    """Bind SET key=value, or SET TIME ZONE zone, from the text itself: a value may be anything up to the end."""
     match = _SET.match(text)
     rest = match.group("rest") if match else ""
     if zone := _TIME_ZONE.fullmatch(rest):
@@ -66,7 +66,7 @@ def bind_use(binder: CommandBinder) -> UseDatabase:
 
 
 def bind_cache(binder: CommandBinder) -> Command:
-    """CACHE [LAZY] TABLE table, and CACHE TABLE name AS query: a temporary table of blocks alone."""
+    """Bind CACHE [LAZY] TABLE table, and CACHE TABLE name AS query: a temporary table of blocks alone."""
     reader = binder.reader
     reader.expect("CACHE")
     lazy = reader.match("LAZY")

@@ -1,4 +1,4 @@
-"""SHOW: what can be shown in a table, each with its binder."""
+"""SHOW: the listings in a table, each with its binder."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _views(binder: CommandBinder) -> Command:
 
 
 def _table_extended(binder: CommandBinder) -> Command:
-    """EXTENDED [(IN | FROM) database] LIKE 'pattern' [PARTITION (…)], which takes a table's name alone."""
+    """Bind EXTENDED [(IN | FROM) database] LIKE 'pattern' [PARTITION (…)], where PARTITION requires a table's name."""
     reader = binder.reader
     reader.expect("EXTENDED")
     database = _database(binder)
@@ -75,7 +75,7 @@ def _table_extended(binder: CommandBinder) -> Command:
 
 
 def _columns(binder: CommandBinder) -> Command:
-    """(IN | FROM) table [(IN | FROM) database] [LIKE 'pattern']."""
+    """Bind (IN | FROM) table [(IN | FROM) database] [LIKE 'pattern']."""
     reader = binder.reader
     reader.expect_any("IN", "FROM")
     database, name, token = binder.name()
@@ -86,7 +86,7 @@ def _columns(binder: CommandBinder) -> Command:
 
 
 def _partitions(binder: CommandBinder) -> Command:
-    """table [PARTITION (…)] [WHERE …] [ORDER BY …] [LIMIT n]: over partition columns."""
+    """Bind table [PARTITION (…)] [WHERE …] [ORDER BY …] [LIMIT n], over partition columns."""
     reader = binder.reader
     token = reader.current
     table = binder.table()
@@ -111,7 +111,7 @@ def _partitions(binder: CommandBinder) -> Command:
 
 
 def _is_leaf(node: Project) -> bool:
-    """Whether this is the SELECT without FROM that stands for the Hive partitions."""
+    """True for the SELECT without FROM that stands for the Hive partitions."""
     return not node.child.output and not any(isinstance(item, ColumnRef) for item in node.items)
 
 
@@ -160,7 +160,7 @@ def _functions(binder: CommandBinder) -> Command:
 
 
 def _empty(*columns: str) -> Callable[[CommandBinder], Command]:
-    """A listing without rows, whatever of it is asked for."""
+    """Bind a listing without rows, whatever words follow."""
 
     def bind(binder: CommandBinder) -> Command:
         binder.reader.position = len(binder.reader.tokens)
@@ -219,4 +219,4 @@ SHOWN: tuple[tuple[str, Callable[[CommandBinder], Command]], ...] = (
     ("INDEX", _empty(*_INDEXES)),
     ("RESOURCE PLANS", _empty("rp_name", "status", "query_parallelism")),
 )
-"""Those with `_empty` columns list what there is none of here: clients ask, and get Hive's columns."""
+"""Listings by their words. Those with `_empty` list what does not exist here: clients ask, and get Hive's columns."""

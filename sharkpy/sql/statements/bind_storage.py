@@ -1,4 +1,4 @@
-"""ROW FORMAT, STORED AS and USING: how a new table's files are read and written."""
+"""ROW FORMAT, STORED AS and USING: the format of a new table's files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Properties = tuple[tuple[str, str], ...]
 
 
 def row_format(reader: TokenReader) -> StorageFormat:
-    """What follows ROW FORMAT."""
+    """Read the format behind ROW FORMAT."""
     if reader.match("SERDE"):
         return _serde(reader)
     reader.expect("DELIMITED")
@@ -33,7 +33,7 @@ def row_format(reader: TokenReader) -> StorageFormat:
 
 
 def _delimiter(text: str) -> str:
-    """A delimiter may be written as the number of its character: '9' is a digit, '009' or '124' a code."""
+    """Read a delimiter, which may be the number of its character: '9' is a digit, '009' or '124' a code."""
     return chr(int(text)) if len(text) > 1 and text.isdigit() and int(text) < 256 else text
 
 
@@ -45,18 +45,18 @@ def _serde(reader: TokenReader) -> StorageFormat:
 
 
 def serde_properties(reader: TokenReader) -> Properties:
-    """WITH SERDEPROPERTIES (…), if it comes next."""
+    """Read WITH SERDEPROPERTIES (…), if it comes next."""
     return reader.properties() if reader.match("WITH", "SERDEPROPERTIES") else ()
 
 
 def with_serde(reader: TokenReader, storage: StorageFormat, name: str, properties: Properties) -> StorageFormat:
-    """`storage` with the SerDe that was just read; its files stay what they are."""
+    """Give `storage` the SerDe that was just read; its container stays."""
     found = hive_formats.with_serde(storage, name, properties)
     return _required(found, reader, reader.position - 1, f"the SerDe {name} for files that are {storage.name}")
 
 
 def stored_as(reader: TokenReader) -> StorageFormat:
-    """What follows STORED AS, SET FILEFORMAT or USING."""
+    """Read the format behind STORED AS, SET FILEFORMAT or USING."""
     if reader.match("INPUTFORMAT"):
         return _of_classes(reader)
     word = reader.word()
@@ -73,7 +73,7 @@ def stored_as(reader: TokenReader) -> StorageFormat:
 
 
 def _of_classes(reader: TokenReader) -> StorageFormat:
-    """'class' OUTPUTFORMAT 'class' [SERDE 'class'] [INPUTDRIVER 'class' OUTPUTDRIVER 'class']."""
+    """Read 'class' OUTPUTFORMAT 'class' [SERDE 'class'] [INPUTDRIVER 'class' OUTPUTDRIVER 'class']."""
     start = reader.position
     names: dict[bool, str] = {True: reader.string("the class of an input format")}
     reader.expect("OUTPUTFORMAT")
@@ -102,9 +102,8 @@ def _required(found: StorageFormat | None, reader: TokenReader, position: int, w
 
 
 def combined(reader: TokenReader, row: StorageFormat | None, file: StorageFormat | None) -> StorageFormat | None:
-    """ROW FORMAT with STORED AS: the files of the one with the SerDe of the other.
-
-    ROW FORMAT DELIMITED says nothing to files that have no delimiters.
+    """Combine ROW FORMAT with STORED AS: the files of STORED AS with the SerDe of ROW FORMAT. ROW FORMAT DELIMITED has
+    no effect on files without delimiters.
     """
     if row is None or file is None:
         return row or file

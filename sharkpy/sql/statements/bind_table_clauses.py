@@ -1,4 +1,4 @@
-"""What may stand behind the columns of CREATE TABLE, in any order: the clauses in a table, each with its reader."""
+"""Clauses behind the columns of CREATE TABLE, in any order: a table of them, each with its reader."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sharkpy.values.types import Field
 
 @dataclass(slots=True)
 class TableClauses:
-    """The clauses of a CREATE TABLE as they are read, each at most once."""
+    """Clauses of a CREATE TABLE as they are read, each at most once."""
 
     columns: Sequence[str]
-    """Those listed before the clauses."""
+    """Columns listed before the clauses."""
     row: StorageFormat | None = None
     file: StorageFormat | None = None
     location: str | None = None
@@ -30,7 +30,7 @@ class TableClauses:
     buckets: BucketSpec | None = None
     skew: SkewSpec | None = None
     partitions: list[Field] | list[str] | None = None
-    """PARTITIONED BY: fields, or the names of columns of the list or of the query."""
+    """Columns of PARTITIONED BY: fields, or the names of columns of the list or of the query."""
 
 
 _ENDS = ("AS", "SELECT", "WITH", "(", "LIKE", "FROM")
@@ -64,12 +64,12 @@ _OPTIONS = {
     "header": "skip.header.line.count",
     "compression": "compression",
 }
-"""Options of Spark's readers and writers by the properties of ours."""
+"""Options of Spark's readers and writers -> our properties."""
 _COMPRESSIONS = {"parquet": "parquet.compression", "orc": "orc.compress"}
 
 
 def _options(binder: CommandBinder, clauses: TableClauses) -> Properties:
-    """(key [=] value, …), as Spark names them; `path` is the table's location, and others stay as they are."""
+    """Read (key [=] value, …), as Spark names them; `path` is the table's location, and others stay as they are."""
     reader = binder.reader
     reader.expect("(")
     options: dict[str, str] = {}

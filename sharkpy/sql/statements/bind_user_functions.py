@@ -16,7 +16,7 @@ _RESOURCES = ("JAR", "FILE", "ARCHIVE")
 
 
 def bind_create_function(binder: CommandBinder, or_replace: bool, temporary: bool) -> CreateFunction:
-    """FUNCTION [IF NOT EXISTS] [database.]name AS 'class' [USING JAR | FILE | ARCHIVE 'path', …]."""
+    """Bind FUNCTION [IF NOT EXISTS] [database.]name AS 'class' [USING JAR | FILE | ARCHIVE 'path', …]."""
     reader = binder.reader
     reader.expect("FUNCTION")
     if_not_exists = reader.if_not_exists()
@@ -36,7 +36,7 @@ def bind_create_function(binder: CommandBinder, or_replace: bool, temporary: boo
 
 
 def bind_create_macro(binder: CommandBinder, temporary: bool) -> CreateMacro:
-    """TEMPORARY MACRO name(parameter type, …) expression."""
+    """Bind TEMPORARY MACRO name(parameter type, …) expression."""
     reader = binder.reader
     token = reader.current
     reader.expect("MACRO")
@@ -70,13 +70,13 @@ def bind_create_macro(binder: CommandBinder, temporary: bool) -> CreateMacro:
 
 
 def _check_macro(binder: CommandBinder, macro: Macro) -> None:
-    """It binds now, and does not call itself: later changes of what it calls show where it is called."""
+    """Check that a macro binds now, and does not call itself; later changes of its functions show at its calls."""
     check_calls(macro, binder.context)
     macro_expression(macro, binder.context)
 
 
 def bind_drop_function(binder: CommandBinder, temporary: bool) -> Command:
-    """[TEMPORARY] FUNCTION | MACRO [IF EXISTS] name."""
+    """Bind DROP [TEMPORARY] FUNCTION | MACRO [IF EXISTS] name."""
     reader = binder.reader
     is_macro = reader.expect_any("FUNCTION", "MACRO") == "MACRO"
     if_exists = reader.if_exists() or ignores_missing(binder.context.conf)
@@ -96,7 +96,7 @@ def bind_reload(binder: CommandBinder) -> ReloadFunctions:
 
 
 def _name(binder: CommandBinder, temporary: bool) -> tuple[str | None, str]:
-    """Database (None: a temporary one's) and name."""
+    """Read the database (None for a temporary function) and the name."""
     reader = binder.reader
     token = reader.current
     database, name = reader.qualified_name("a name for the function")

@@ -34,7 +34,7 @@ def bind_create_view(binder: CommandBinder, or_replace: bool, temporary: bool) -
 
 
 def view_of(binder: CommandBinder, view: CreateView, names: Sequence[tuple[str, str | None]] | None) -> CreateView:
-    """`view` with the rest of the statement as its query."""
+    """Give `view` the rest of the statement as its query."""
     reader = binder.reader
     start = reader.current
     if start is None:
@@ -57,7 +57,7 @@ def view_of(binder: CommandBinder, view: CreateView, names: Sequence[tuple[str, 
 
 
 def _view_columns(binder: CommandBinder) -> list[tuple[str, str | None]] | None:
-    """(name [COMMENT 'text'], …), if given."""
+    """Read (name [COMMENT 'text'], …), if given."""
     reader = binder.reader
     if not reader.match("("):
         return None

@@ -1,4 +1,4 @@
-"""Statements that are not queries: which words begin which, and what their binders share."""
+"""Binder of statements that are not queries: the words that begin them, and shared parts of their binders."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from sharkpy.sql.grammar.token_reader import TokenReader
 
 @dataclass(frozen=True, slots=True)
 class CommandBinder:
-    """A statement being read: its tokens and the context that its names are looked up in."""
+    """Statement being read: its tokens and the context that its names are looked up in."""
 
     context: Context
     reader: TokenReader
 
     def query(self, tokens: list[Token] | None = None) -> LogicalPlan:
-        """The rest of the statement (or `tokens`) as a bound query."""
+        """Bind the rest of the statement (or `tokens`) as a query."""
         tree = self.query_tree(tokens)
         return self.context.bind_query(tree, self.context, None)
 
     def query_of(self, text: str) -> LogicalPlan:
-        """A query that is not in the statement but made of it."""
+        """Bind a query that is not in the statement but derived from it."""
         context = replace(self.context, text=text)
         return context.bind_query(parse_query(text, tokenize(text)), context, None)
 
@@ -44,7 +44,7 @@ class CommandBinder:
         return parse_query(reader.text, tokens)
 
     def name(self) -> tuple[str, str, Token]:
-        """A table's database, name and first token."""
+        """Read a table's database, name and first token."""
         token = self.reader.current
         database, name = self.reader.qualified_name()
         if database is not None and self.reader.match("."):
@@ -53,7 +53,7 @@ class CommandBinder:
         return database or self.context.database, name, token
 
     def new_name(self) -> tuple[str, str]:
-        """The database and name of a table to be made; the database must exist."""
+        """Read the database and name of a new table; the database must exist."""
         database, name, token = self.name()
         with self.place_of(token):
             check_name(name)
@@ -61,7 +61,9 @@ class CommandBinder:
         return database, name
 
     def table(self) -> Table:
-        """A table or view that exists; the error of one that does not names it as it is written, for clients look."""
+        """Read an existing table or view; the error for a missing one has its name as written, as clients
+        look for it.
+        """
         start = self.reader.position
         database, name, token = self.name()
         written = "".join(part.text for part in self.reader.tokens[start : self.reader.position])
@@ -72,7 +74,7 @@ class CommandBinder:
                 raise TableNotFoundError(f"Table not found {written}", hint=error.hint) from None
 
     def base_table(self, action: str) -> Table:
-        """A table that exists and is no view."""
+        """Read an existing table that is no view."""
         token = self.reader.current
         table = self.table()
         if table.is_view:
@@ -99,7 +101,7 @@ class CommandBinder:
 
 
 class _Placed:
-    """Gives errors of the catalog, which have no place, the place of the token that caused them."""
+    """Context manager that places errors of the catalog, which have no place, at the token that caused them."""
 
     def __init__(self, text: str, token: Token) -> None:
         self.text, self.token = text, token
@@ -117,12 +119,12 @@ QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(", "TABLE", "MAP", "REDUCE"
 
 
 def find_insert(tokens: Sequence[Token]) -> int | None:
-    """The index of an INSERT outside of parentheses: `WITH … INSERT`, `FROM … INSERT`."""
+    """Index of an INSERT outside of parentheses: `WITH … INSERT`, `FROM … INSERT`."""
     return next((index for index, token in _outside(tokens) if token.token_type == TokenType.INSERT), None)
 
 
 def has_source(tokens: Sequence[Token]) -> bool:
-    """Whether what stands before an INSERT has a FROM, and not only WITH."""
+    """True if the tokens before an INSERT have a FROM, and not only WITH."""
     return any(token.token_type == TokenType.FROM for _, token in _outside(tokens))
 
 

@@ -1,4 +1,4 @@
-"""Statements of HiveQL that are known and not carried out: what begins each, and what to do instead."""
+"""Known statements of HiveQL that are not carried out: the words that begin each, and what to do instead."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ REFUSED: tuple[tuple[str, str | None], ...] = (
 
 
 def refused_statement(reader: TokenReader) -> UnsupportedError | None:
-    """The error for a statement that is known and not carried out; None for other words."""
+    """Error for a known statement that is not carried out; None for other words."""
     for words, hint in REFUSED:
         if reader.peek(*words.split()):
             error = reader.unsupported(f"the statement {words}")

@@ -1,4 +1,4 @@
-"""Puts the answer of a statement where the user wants it: on the terminal, in a pager, in a file."""
+"""Output of a statement's answer: on the terminal, in a pager, or in a file."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ DEFAULT_PAGER = "less -SRFX"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a statement's rows: `num_rows` None where it has none, or lines that are no rows."""
+    """Outcome of writing an answer; `num_rows` is None for statements without rows, or for lines that are no rows."""
 
     num_rows: int | None = None
     is_cut: bool = False
-    """There are more rows than were written."""
+    """True if there are more rows than were written."""
     pages: str = ""
-    """Text that is not written yet, for the pager."""
+    """Text for the pager that is not written yet."""
 
 
 class AnswerWriter:
-    """Writes answers as `options` say; files that `.output` names stay open for the answers that follow."""
+    """Writer of answers as `options` say; files that `.output` names stay open for later answers."""
 
     def __init__(self, options: ShellOptions) -> None:
         self._options = options
@@ -51,7 +51,7 @@ class AnswerWriter:
         return sys.stdout
 
     def redirect(self, path: Path | None) -> None:
-        """Answers go to this file from now on; to the terminal again where it is None."""
+        """Send answers to this file from now on; to the terminal again if it is None."""
         self.close()
         if path is not None and format_of(path, self._options.mode) in WRITERS:
             self._file = _opened(path)
@@ -122,7 +122,7 @@ class AnswerWriter:
 
 
 class _Limit:
-    """The first rows of `batches`; 0: all. `is_cut` once it is known that there were more."""
+    """First rows of `batches`; 0 means all. `is_cut` is set once it is known that there were more."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch], num_rows: int) -> None:
         self._batches = batches
@@ -142,17 +142,17 @@ class _Limit:
 
 
 def format_of(path: Path, mode: str) -> str:
-    """By the file's name where that tells, else the mode."""
+    """Format by the file's name if that tells, else by the mode."""
     return OF_SUFFIX.get(path.suffix.lower(), mode)
 
 
 def has_colors() -> bool:
-    """Whether the user has nothing against colours (no-color.org)."""
+    """True unless the user has turned colours off (no-color.org)."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def show_pages(text: str) -> None:
-    """Write `text`, through the user's pager where it is longer or wider than the terminal."""
+    """Write `text`, through the user's pager if it is longer or wider than the terminal."""
     size = shutil.get_terminal_size()
     lines = text.splitlines()
     command = shlex.split(os.environ.get("PAGER") or DEFAULT_PAGER)

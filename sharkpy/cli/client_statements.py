@@ -1,4 +1,4 @@
-"""Statements of Hive's shell that no session sees: `dfs …`, `!command` and `source file`, on this machine."""
+"""Statements of Hive's shell that run on this machine, without a session: `dfs …`, `!command` and `source file`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Say = Callable[[str], None]
 
 
 def statements_with_sources(text: str, depth: int = 0) -> Iterator[tuple[str, int]]:
-    """The statements of a script and, for each `source file`, those of the file; with the lines they start in.
+    """Statements of a script, with those of each file that it names by `source`, and the lines they start in.
 
-    ConfigurationError where a file cannot be read, or files read one another without end.
+    ConfigurationError if a file cannot be read, or files read one another without end.
     """
     for statement, line in split_statements(text):
         source = _SOURCE.fullmatch(statement)
@@ -41,7 +41,7 @@ def _content(path: str) -> str:
 
 
 def run_client_statement(statement: str, say: Say) -> bool:
-    """Whether `statement` is one for this machine; it is carried out then."""
+    """Run `statement` if it is one for this machine; False if not."""
     if dfs := _DFS.fullmatch(statement):
         from sharkpy.cli.local_files import run_dfs
 

@@ -1,4 +1,4 @@
-"""The shell's own commands: one row each. Names start with a dot (DuckDB's way) or a backslash (psql's).
+"""Commands of the shell itself, one row each. Names start with a dot (DuckDB's way) or a backslash (psql's).
 
 What starts with a dot may be written with "!" too, as in beeline.
 """
@@ -32,18 +32,20 @@ SWITCH = ("on", "off")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`run` gets the shell and what stands behind the name; `completes` names what that may be."""
+    """Command of the shell: `run` gets the shell and the text behind the name; `completes` names the kind
+    of that text.
+    """
 
     names: tuple[str, ...]
     arguments: str
     help: str
     run: Callable[[Shell, str], None]
     completes: str | tuple[str, ...] = ()
-    """"file", "table", "database", "function", or the words themselves"""
+    """"file", "table", "database", "function", or the words themselves."""
 
 
 def find_command(text: str) -> tuple[Command, str]:
-    """The command that `text` starts with, and the rest; ConfigurationError where there is none."""
+    """Find the command that `text` starts with, and the rest; ConfigurationError if there is none."""
     name, _, argument = text.strip().rstrip(";").rstrip().partition(" ")
     wanted = "." + name[1:] if name.startswith("!") and name != "!" else name
     for command in COMMANDS:
@@ -58,7 +60,7 @@ def find_command(text: str) -> tuple[Command, str]:
 
 
 def is_command(text: str) -> bool:
-    """Whether `text` is for the shell itself, not SQL."""
+    """True if `text` is a command of the shell, not SQL."""
     return text.lstrip().startswith(PREFIXES)
 
 
@@ -258,7 +260,7 @@ def _path(argument: str) -> Path | None:
 
 
 def _switched(argument: str, is_on: bool) -> bool:
-    """`on` or `off`; without a word the other one of what is."""
+    """New state of a switch: `on` or `off`; without a word the opposite of the present one."""
     return not is_on if not argument else _one_of("switch", argument, SWITCH) == "on"
 
 
@@ -321,4 +323,4 @@ COMMANDS: tuple[Command, ...] = (
     Command((".help", "\\?", "\\h"), "[command]", "this list", _help),
     Command((".exit", ".quit", "\\q", ".q"), "", "leave", _quit),
 )
-"""In the order of the help."""
+"""Commands in the order of the help."""

@@ -37,7 +37,9 @@ _NAMED = re.compile(r"\b(?:FROM|JOIN|INTO|TABLE|,)\s+([\w.`]+)(?:\s+(?:AS\s+)?(\
 
 
 class SharkCompleter(Completer):
-    """Tables after FROM and its like; elsewhere columns of the statement's tables, functions and keywords."""
+    """Completer: tables after FROM and its like; elsewhere columns of the statement's tables, functions and
+    keywords.
+    """
 
     def __init__(self, names: Names) -> None:
         self._names = names

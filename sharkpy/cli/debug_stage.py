@@ -22,7 +22,7 @@ FIRST_ROWS = 10
 
 
 def run_debug_stage(options: argparse.Namespace) -> int:
-    """The exit code: 1 where the task fails."""
+    """Run `sharkpy debug-stage`; returns the exit code: 1 if the task fails."""
     if options.record is not None:
         return _record(options)
     stages = recorded_stages(options.folder)
@@ -111,5 +111,5 @@ def _first(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _stop() -> None:
-    """In the debugger, beside the task's `program` and `data`."""
+    """Stop in the debugger, beside the task's `program` and `data`."""
     pdb.Pdb().set_trace(sys._getframe(1))

@@ -1,4 +1,4 @@
-"""`sharkpy doctor`: what this machine offers, and what to do about what is missing."""
+"""`sharkpy doctor`: abilities of this machine, and remedies for missing parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIBRARIES = ("duckdb", "pyarrow", "numpy", "numba", "datasketches", "pyspark", "
 
 
 def run_doctor(warehouse: str | None) -> int:
-    """Print one line a check; 1 where something that queries need is missing."""
+    """Print one line a check; returns 1 if a part is missing that queries need."""
     folder = _warehouse(warehouse)
     checks: tuple[Check, ...] = (
         ("python", lambda: (sys.version_info >= (3, 11), f"{sys.version.split()[0]} at {sys.executable}")),

@@ -1,4 +1,4 @@
-"""An error as people read it: one line, the place in the statement, a hint."""
+"""Text of an error for people: one line, the place in the statement, a hint."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sharkpy.base.errors import SharkError
 
 
 def error_text(error: BaseException, statement: str = "", first_line: int = 1) -> str:
-    """Lines without a final newline; `first_line` is where the statement starts in its script."""
+    """Text of an error, without a final newline; `first_line` is where the statement starts in its script."""
     if not isinstance(error, SharkError):
         from sharkpy.execution.tasks.failure import as_shark_error
 

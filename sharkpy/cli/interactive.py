@@ -1,4 +1,4 @@
-"""The interactive shell."""
+"""Interactive shell on a terminal."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _EXPLAIN = {"on": "EXPLAIN\n", "analyze": "EXPLAIN ANALYZE\n"}
 
 
 def state_dir() -> Path:
-    """The user's folder for the history."""
+    """Folder for the user's history."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "sharkpy"
 
 
 class Shell:
-    """Reads statements, runs each in a thread, writes answers; errors never end it."""
+    """Interactive shell: reads statements, runs each in a thread, writes answers; errors never end it."""
 
     def __init__(self, session: ShellSession, names: Names, output_format: str = "table") -> None:
         self.session = session
@@ -80,7 +80,7 @@ class Shell:
         sys.stdout.flush()
 
     def handle(self, text: str) -> None:
-        """Run what was typed: a command of the shell or statements."""
+        """Run a typed text: a command of the shell, or statements."""
         if text.strip().rstrip(";").strip().lower() in QUIT:
             self.is_over = True
         elif is_command(text):
@@ -89,7 +89,7 @@ class Shell:
             self.run_sql(text)
 
     def run_script(self, text: str) -> bool:
-        """Statements, and commands each on a line of its own, up to the first error."""
+        """Run statements, and commands each on a line of its own, up to the first error."""
         for number, piece in pieces(text):
             done = self._run_command(piece) if is_command(piece) else self.run_sql(piece, number)
             if not done or self.is_over:
@@ -136,11 +136,11 @@ class Shell:
         return True
 
     def wait_for(self, work: Callable[[], T]) -> T:
-        """What `work` returns, done in a thread: Ctrl-C cancels it and never breaks into a call to a server."""
+        """Run `work` in a thread and return its result: Ctrl-C cancels it and never breaks into a call to a server."""
         return run_with_progress(work, self.session.cancel, self._board)
 
     def rows_of(self, statement: str) -> list[Row]:
-        """All rows of a statement."""
+        """Rows of a statement, all of them."""
 
         def fetch() -> list[Row]:
             with self.session.sql(statement) as result:
@@ -193,7 +193,7 @@ class Shell:
 
 
 def pieces(script: str) -> list[tuple[int, str]]:
-    """A script cut into commands of the shell and runs of SQL, each with the 1-based line it starts in."""
+    """Cut a script into commands of the shell and runs of SQL, each with the 1-based line it starts in."""
     found: list[tuple[int, str]] = []
     sql: list[str] = []
     start = 1
@@ -216,7 +216,7 @@ def _is_between_statements(lines: list[str]) -> bool:
 
 
 def is_complete(text: str) -> bool:
-    """Whether Enter runs what was typed."""
+    """True if Enter runs the typed text."""
     stripped = text.strip()
     return not stripped or is_command(stripped) or stripped.lower() in QUIT or stripped.endswith(";")
 

@@ -1,4 +1,4 @@
-"""`dfs -ls path` and its like: Hadoop's file commands on the files of this machine, with Hadoop's answers."""
+"""`dfs -ls path` and its like: Hadoop's file commands on the files of this machine, with Hadoop's output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Run = Callable[[frozenset[str], Sequence[str], Say], None]
 
 
 def run_dfs(text: str, say: Say) -> None:
-    """`text` is what stands behind dfs. SourceError where a file is missing or cannot be reached."""
+    """Run a dfs command; `text` is the part behind dfs. SourceError if a file is missing or cannot be reached."""
     try:
         words = shlex.split(text)
     except ValueError:
@@ -40,7 +40,7 @@ def run_dfs(text: str, say: Say) -> None:
 
 
 def _found(paths: Sequence[str], *, least: int = 1) -> list[Path]:
-    """The files that the paths, with their wildcards, mean."""
+    """Files that the paths, with their wildcards, mean."""
     found: list[Path] = []
     for path in paths:
         place = local_path(path)
@@ -54,7 +54,7 @@ def _found(paths: Sequence[str], *, least: int = 1) -> list[Path]:
 
 
 def _named(paths: Sequence[str]) -> list[Path]:
-    """Paths that need not be there."""
+    """Paths that may be missing."""
     if not paths:
         raise ConfigurationError("a path is needed", sqlstate="42601")
     return [Path(local_path(path)) for path in paths]
@@ -146,7 +146,7 @@ def _touch(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # 
 
 
 def _sources(paths: Sequence[str]) -> Iterator[tuple[Path, Path]]:
-    """Each source with its target: below the last path where that is a folder."""
+    """Pairs of source and target; the target is below the last path if that is a folder."""
     if len(paths) < 2:
         raise ConfigurationError("a source and a target are needed", sqlstate="42601")
     (target,) = _named(paths[-1:])
@@ -194,7 +194,7 @@ def _count(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # 
 
 
 def _merge(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001
-    """The files of folders, in the order of their names, as one."""
+    """Merge the files of folders into one, in the order of their names."""
     if len(paths) < 2:
         raise ConfigurationError("a source and a target are needed", sqlstate="42601")
     (target,) = _named(paths[-1:])
@@ -216,7 +216,7 @@ def _mode(options: frozenset[str], paths: Sequence[str], say: Say) -> None:
 
 
 def _test(options: frozenset[str], paths: Sequence[str], say: Say) -> None:  # noqa: ARG001
-    """An error where the answer is no."""
+    """Test a path; an error if the answer is no."""
     checks: dict[str, Callable[[Path], bool]] = {
         "-e": Path.exists,
         "-d": Path.is_dir,

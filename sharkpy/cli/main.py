@@ -1,4 +1,4 @@
-"""The command `sharkpy`."""
+"""Entry point of the command `sharkpy`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _COMMANDS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 1 with the error on standard error, 2 for a wrong command line."""
+    """Run the command line; returns the exit code: 0, 1 with the error on standard error, 2 for a wrong
+    command line.
+    """
     options = _parser().parse_args(arguments)
     try:
         match options.command:
@@ -80,7 +82,7 @@ def _run_shell(options: argparse.Namespace) -> int:
 
 
 def _script(options: argparse.Namespace) -> str | None:
-    """The statements to run; None: interactive."""
+    """Statements to run; None for the interactive shell."""
     if options.execute is not None:
         return ";\n".join(options.execute)
     if options.file == "-" or (options.file is None and not sys.stdin.isatty()):
@@ -95,7 +97,7 @@ def _script(options: argparse.Namespace) -> str | None:
 
 
 def session_settings(options: argparse.Namespace) -> dict[str, str]:
-    """What `--set` and `--metastore` gave."""
+    """Settings given by `--set` and `--metastore`."""
     settings = dict(map(_setting, options.set))
     if options.metastore is None:
         return settings
@@ -157,7 +159,7 @@ def _add_debug_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run() -> NoReturn:
-    """As `main`, and end the process at once: the session is closed, and tearing down takes a tenth of a second."""
+    """Run `main` and end the process at once: the session is closed, and tearing down takes a tenth of a second."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
     try:

@@ -1,4 +1,4 @@
-"""The session that the command line asks for: of this process, or on a server with `-u`."""
+"""Session for the command line: in this process, or on a server with `-u`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PASSWORD_VARIABLE = "SHARKPY_PASSWORD"
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """How a server is reached; what a URL says is overruled."""
+    """Add the options that describe a server; they overrule the URL."""
     parser.add_argument(
         "-u", "--url", metavar="URL", help="work on a server: hive2://[user@]host[:port][/database][;…]"
     )
@@ -36,7 +36,7 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
 
 
 def open_session(options: argparse.Namespace, settings: Mapping[str, str]) -> tuple[ShellSession, Names]:
-    """The session, and the names that there are in it."""
+    """Open the session, and a source of its names for completion."""
     if options.url is None:
         from sharkpy.cli.shell_session import LocalNames
         from sharkpy.session.shark_context import connect
@@ -58,7 +58,7 @@ def open_session(options: argparse.Namespace, settings: Mapping[str, str]) -> tu
 
 
 def _with_login(url: ServerUrl, options: argparse.Namespace) -> ServerUrl:
-    """`url` with user, password and certificates from where they are given."""
+    """Add user, password and certificates to `url`, each from the option that gives it."""
     password = url.password
     if options.login_password_file is not None:
         password = _password_in(options.login_password_file)

@@ -1,4 +1,4 @@
-"""Draws a plan's lines as a tree, in colours where the terminal has them."""
+"""Drawing of a plan's lines as a tree, in colours if the terminal has them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INDENT = 2
 
 
 def draw_plan(lines: Sequence[str], *, is_colored: bool) -> list[str]:
-    """`lines` of EXPLAIN with guides for its indentation; lines around the tree stay as they are."""
+    """Draw `lines` of EXPLAIN with guides for their indentation; lines around the tree stay as they are."""
     drawn: list[str] = []
     start, tree = 0, list[str]()
     for line in [*lines, ""]:
@@ -30,7 +30,7 @@ def draw_plan(lines: Sequence[str], *, is_colored: bool) -> list[str]:
 
 
 def _is_after(line: str, start: int) -> bool:
-    """Whether a line with figures is expected and this is none: what was decided stands below the tree."""
+    """True for a line below the tree, such as a decision: it has no column of figures."""
     return start > 0 and bool(line[:start].strip()) and line[start - 1 : start] != " "
 
 
@@ -52,7 +52,7 @@ def _drawn_tree(tree: Sequence[str], start: int, *, is_colored: bool) -> list[st
 
 
 def _depth(text: str) -> tuple[int, bool]:
-    """(how deep, whether it is a note on the operator above it)"""
+    """Depth of a line, and whether it is a note on the operator above it."""
     stripped = text.lstrip()
     return (len(text) - len(stripped)) // _INDENT, stripped.startswith("·")
 
@@ -68,7 +68,7 @@ def _guides(depths: Sequence[tuple[int, bool]], place: int) -> str:
 
 
 def _goes_on(depths: Sequence[tuple[int, bool]], place: int, level: int) -> bool:
-    """Whether an operator of this level follows under the same parent."""
+    """True if an operator of this level follows under the same parent."""
     for depth, is_note in depths[place + 1 :]:
         if is_note:
             continue

@@ -1,4 +1,4 @@
-"""Runs a piece of work in a thread while the terminal shows how far it has come."""
+"""Progress line on the terminal, while a thread does a piece of work."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ T = TypeVar("T")
 SHOW_AFTER_SECONDS = 1.0
 REFRESH_SECONDS = 0.1
 CANCEL_SECONDS = 0.5
-"""Between one call of `cancel` and the next."""
+"""Seconds between one call of `cancel` and the next."""
 END_SECONDS = 5.0
-"""How long a cancelled statement is waited for when the process is told to end."""
+"""Seconds to wait for a cancelled statement when the process is told to end."""
 
 
 @dataclass(slots=True)
 class ProgressBoard:
-    """The latest figures of the running query, and the line on `stream` that shows them.
+    """Board with the latest figures of the running query, and the line on `stream` that shows them.
 
-    `update` is called from the engine's threads, `hide` by whoever is about to write the answer.
+    `update` is called from the engine's threads, `hide` before the answer is written.
     """
 
     stream: TextIO | None = None
-    """Standard error as it is when the board is made, if None."""
+    """Stream of the line; None means standard error as it is when the board is made."""
     latest: Progress | None = None
     _rows_of_stage: dict[int, int] = field(default_factory=dict)
     _is_shown: bool = False
@@ -47,11 +47,11 @@ class ProgressBoard:
 
     @property
     def rows_read(self) -> int:
-        """Rows that the statement's stages have read, all together."""
+        """Total rows that the statement's stages have read."""
         return sum(list(self._rows_of_stage.values()))
 
     def start(self) -> None:
-        """A statement begins."""
+        """Begin a statement."""
         self.latest = None
         self._rows_of_stage = {}
         self._is_hidden = False
@@ -78,7 +78,7 @@ class ProgressBoard:
                 self._is_shown = False
 
     def write_above(self, text: str) -> None:
-        """Write a line that stays, where the progress line is; that comes again below it."""
+        """Write a lasting line in place of the progress line, which comes again below it."""
         stream = self.stream or sys.stderr
         with self._lock:
             stream.write(f"\r\x1b[2K{text}\n" if self._is_shown else f"{text}\n")
@@ -105,13 +105,12 @@ class _Outcome(Generic[T]):
     value: list[T] = field(default_factory=list)
     error: BaseException | None = None
     done: threading.Event = field(default_factory=threading.Event)
-    """Thread.join is not to be trusted once a KeyboardInterrupt has come through it."""
+    """Set when the work ends: Thread.join is not to be trusted once a KeyboardInterrupt has come through it."""
 
 
 def run_with_progress(work: Callable[[], T], cancel: Callable[[], None], board: ProgressBoard) -> T:
-    """What `work` returns or raises.
-
-    Ctrl-C calls `cancel` again and again until the work ends: the first time there may be no statement yet.
+    """Run `work` and return or raise its outcome. Ctrl-C calls `cancel` again and again until the work ends: the first
+    time there may be no statement yet.
     """
     outcome: _Outcome[T] = _Outcome()
 

@@ -1,4 +1,4 @@
-"""Runs a script's statements one after the other and writes their answers."""
+"""Execution of a script's statements one after the other, with their answers written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run_script(session: ShellSession, text: str, output_format: str, *, timing: bool = False) -> int:
-    """The exit code: 1 at the first error, which ends the script; answers go to standard output alone."""
+    """Run a script; returns the exit code, 1 at the first error, which ends it. Standard output has answers alone."""
     from sharkpy.cli.client_statements import run_client_statement, statements_with_sources
 
     board = ProgressBoard()
@@ -59,7 +59,7 @@ def _say(text: str) -> None:
 
 
 def footer(count: int | None, seconds: float, rows_read: int = 0) -> str:
-    """The line below an answer; `count` None: it had no rows."""
+    """Line below an answer; `count` is None for a statement without rows."""
     took = f"in {seconds:.2f} s"
     if rows_read:
         took += f" ({rows_read:,} rows read, {short_count(int(rows_read / max(seconds, 0.001)))} rows/s)"

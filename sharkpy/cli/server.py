@@ -62,9 +62,8 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _quiet_py4j() -> None:
-    """Keep Py4J's stack traces out of the log: of each connection that ends it tells, in part by the root logger.
-
-    What that meant for a statement is the statement's error, and a JVM that was lost has a line of its own.
+    """Keep Py4J's stack traces out of the log: it logs every connection that ends, in part by the root logger. A
+    statement that fails has its own error, and a lost JVM a line of its own.
     """
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: "/py4j/" not in record.pathname)
@@ -88,7 +87,7 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
         received: list[int] = []
 
         def end(number: int, _: Any) -> None:
-            """The first signal drains; the next one makes haste."""
+            """Drain at the first signal; stop at once at the next."""
             if received:
                 server.hurry()
             received.append(number)

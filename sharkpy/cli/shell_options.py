@@ -1,4 +1,4 @@
-"""What a user has chosen in the shell: all that dot commands change."""
+"""Options of a user in the shell: everything that dot commands change."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ DEFAULT_MAX_ROWS = 1_000
 
 @dataclass(slots=True)
 class ShellOptions:
-    """`output` takes all answers, `once` the next one; the terminal where both are None."""
+    """Options of the shell. `output` takes all answers, `once` the next one; both None means the terminal."""
 
     mode: str = "table"
     null_text: str = NULL_TEXT
     max_rows: int = DEFAULT_MAX_ROWS
-    """Rows of an answer that the terminal shows; 0: all."""
+    """Rows of an answer that the terminal shows; 0 means all."""
     width: int = 0
-    """Cells that a table may take on the terminal; 0: as many as it has; -1: as many as the table needs."""
+    """Cells that a table may take on the terminal; 0 means as many as it has, -1 as many as the table needs."""
     timer: bool = True
     pager: bool = True
     explain: str = "off"
-    """off, on: plans instead of answers, analyze: with what running them took"""
+    """off; on: plans instead of answers; analyze: plans with the figures of running them."""
     output: Path | None = None
     once: Path | None = None

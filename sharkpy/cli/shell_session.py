@@ -1,4 +1,4 @@
-"""What the shell asks of a session, be it of this process or on a server."""
+"""Interface of the shell's session, in this process or on a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ShellSession(Protocol):
-    """`sql` is called by one thread at a time, `cancel` by another."""
+    """Session of the shell. `sql` is called by one thread at a time, `cancel` by another."""
 
     @property
     def master(self) -> str: ...
@@ -25,7 +25,7 @@ class ShellSession(Protocol):
     def sql(self, text: str) -> Result: ...
 
     def substituted(self, text: str) -> str:
-        """`text` with the values of variables, as far as they are known on this side."""
+        """Replace the variables in `text` by their values, as far as they are known on this side."""
 
     def cancel(self) -> None: ...
 
@@ -35,7 +35,7 @@ class ShellSession(Protocol):
 
 
 class Names(Protocol):
-    """What there is to be completed; a session that cannot tell gives nothing."""
+    """Names for completion; a session that cannot tell gives none."""
 
     def databases(self) -> Iterable[str]: ...
 

@@ -1,6 +1,6 @@
 """`sharkpy warmup`: a training run that lets later sessions start faster.
 
-The JVM writes down the classes that it has loaded; numba's compiled kernels are kept beside the package.
+The JVM saves the classes that it has loaded; numba's compiled kernels are kept beside the package.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _TRAINING = (
            count_if(is_even), count(gaps) FROM training_text""",
 )
 _AS_TASKS = {"shark.placement.driver": "false", "shark.join.broadcast.threshold": "1"}
-"""Small as the table is, its stages run as RDD tasks, with shuffles."""
+"""Settings under which stages run as RDD tasks with shuffles, small as the table is."""
 
 
 def run_warmup(settings: Mapping[str, str]) -> int:
-    """Train the caches of the Java that sessions use; 0, or an error."""
+    """Train the caches of the Java that sessions use; returns 0, or raises an error."""
     java = find_java(settings.get("shark.java.home") or None)
     cache = class_cache(java, pyspark_home())
     cache.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -57,7 +57,7 @@ def run_warmup(settings: Mapping[str, str]) -> int:
 
 
 def train(cache: ClassCache, settings: Mapping[str, str]) -> int:
-    """Run statements on a JVM that writes the cache at its end; its bytes."""
+    """Run statements on a JVM that writes the cache at its end; returns the cache's bytes."""
     from sharkpy.session.shark_context import connect
 
     with tempfile.TemporaryDirectory(dir=cache.path.parent, prefix="training-") as folder:
@@ -77,14 +77,14 @@ def train(cache: ClassCache, settings: Mapping[str, str]) -> int:
 
 
 def _drop_others(kept: ClassCache) -> None:
-    """Caches of a Java or a pyspark of before are of no use."""
+    """Delete caches of an earlier Java or pyspark."""
     for path in [*cache_dir().glob("java*.jsa"), *cache_dir().glob("java*.aot")]:
         if path != kept.path:
             ClassCache(path, path.suffix == ".aot").drop()
 
 
 def cache_state(java_home: str | None = None) -> str:
-    """What `sharkpy doctor` says of it."""
+    """State of the cache, as `sharkpy doctor` prints it."""
     try:
         cache = class_cache(find_java(java_home), pyspark_home())
     except SharkError as error:

@@ -1,4 +1,4 @@
-"""Row sets of the protocol as Arrow batches, and the types they have."""
+"""Row sets of the protocol as Arrow batches, and their types."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _TYPES: dict[int, DataType] = {
     _T.TIMESTAMP_TYPE: TIMESTAMP,
     _T.NULL_TYPE: NULL,
 }
-"""Others come as text on the wire, without the types inside them, and stay text."""
+"""Types by the protocol's number. Others come as text, without the types inside them, and stay text."""
 _COLUMN_KINDS = ("boolVal", "byteVal", "i16Val", "i32Val", "i64Val", "doubleVal", "stringVal", "binaryVal")
 
 
 def schema_of(table: Any) -> Schema:
-    """The schema that a TTableSchema states."""
+    """Schema of a TTableSchema."""
     return Schema(tuple(Field(column.columnName, _dtype(column.typeDesc)) for column in table.columns))
 
 
@@ -66,7 +66,7 @@ def _dtype(description: Any) -> DataType:
 
 
 def batch_of(row_set: Any, schema: Schema) -> pa.RecordBatch:
-    """The rows of a TRowSet in columns (protocol V6 and later)."""
+    """Arrow batch of a TRowSet in columns (protocol V6 and later)."""
     arrays = [_array(column, field.dtype) for column, field in zip(row_set.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, names=list(schema.names))
 
@@ -90,14 +90,14 @@ def _plain(values: Sequence[Any], mask: np.ndarray[Any, Any] | None, target: pa.
 
 
 def _parsed(texts: Sequence[str], mask: np.ndarray[Any, Any] | None, target: pa.DataType) -> pa.Array[Any]:
-    """Dates, timestamps and decimals, which are texts on the wire."""
+    """Parse dates, timestamps and decimals, which are texts on the wire."""
     if pa.types.is_binary(target):
         return pa.array([text.encode() for text in texts], target, mask=mask)
     return pa.array(list(texts), pa.string(), mask=mask).cast(target)
 
 
 def _null_mask(bits: bytes, count: int) -> np.ndarray[Any, Any] | None:
-    """True where a row is NULL; None where none is. The bitmap may be shorter than the rows."""
+    """True for each NULL row; None if no row is NULL. The bitmap may be shorter than the rows."""
     if not any(bits):
         return None
     flags = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[:count].astype(bool)

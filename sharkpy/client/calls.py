@@ -22,13 +22,13 @@ _PREFIX = re.compile(
     r"^(?:Error (?:running query|while compiling statement): )?(?:FAILED: )?"
     r"(?:(?:\[[\w.]+\] )?[\w.$]+(?:Exception|Error)(?: \[Error \d+\])?:? )*"
 )
-"""What servers put before the fact: Java's and Hive's names for its kind."""
+"""Prefix that servers put before a message: Java's and Hive's names of the error's kind."""
 _HINT = re.compile(r"; (did you mean .*)")
 CANCELLED = "57014"
 
 
 class Calls:
-    """`call(name, request)` for any thread; they take turns."""
+    """Calls of the service, for any thread; threads take turns."""
 
     def __init__(self, url: ServerUrl) -> None:
         self._url = url
@@ -37,7 +37,7 @@ class Calls:
         self._client = TCLIService.Client(TBinaryProtocolAccelerated(self._channel))
 
     def call(self, name: str, request: Any) -> Any:
-        """The answer, its status being good."""
+        """Call a method of the service and return its answer; an error if its status is not good."""
         with self._lock:
             method: Callable[[Any], Any] = getattr(self._client, name)
             try:
@@ -61,7 +61,7 @@ def check_status(status: Any) -> None:
 
 
 def error_of(message: str, sqlstate: str | None) -> SharkError:
-    """An error with its place and hint taken out of the text that the server made of it."""
+    """Error of an answer, with place and hint taken out of the server's text."""
     lines = message.strip().splitlines()
     text = _STATE.sub("", _PREFIX.sub("", lines[0] if lines else ""))
     hint = None

@@ -1,4 +1,4 @@
-"""The byte channel to a server: TCP or TLS, then SASL PLAIN frames, bare Thrift, or HTTP."""
+"""Byte channel to a server: TCP or TLS, then SASL PLAIN frames, bare Thrift, or HTTP."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ MAX_FRAME_BYTES = (1 << 30) - 1
 
 
 class LoginError(ExecutionError):
-    """The server does not let this user in."""
+    """Error for a user whom the server does not let in."""
 
     sqlstate = "28000"
 
 
 def open_channel(url: ServerUrl) -> Any:
-    """An open Thrift transport; LoginError, or ExecutionError where nobody answers."""
+    """Open a Thrift transport; LoginError, or ExecutionError if the server does not answer."""
     try:
         if url.transport == "http":
             channel = TBufferedTransport(_HttpTransport(url))
@@ -57,7 +57,7 @@ def open_channel(url: ServerUrl) -> Any:
 
 
 def reason(error: BaseException) -> str:
-    """The cause in the system's words, where thrift has wrapped it."""
+    """Cause of an error in the system's words, even if thrift has wrapped it."""
     inner = getattr(error, "inner", None)
     text = getattr(inner or error, "strerror", None) or str(inner or error)
     return text or type(error).__name__
@@ -80,7 +80,7 @@ def _tls_context(url: ServerUrl) -> ssl.SSLContext:
 
 
 def _log_in(wire: Any, url: ServerUrl) -> None:
-    """SASL PLAIN: the user and the password go in one message, the answer in one or two."""
+    """Log in by SASL PLAIN: user and password go in one message, the answer comes in one or two."""
     credentials = f"\0{url.user or _NOBODY}\0{url.password or _NOBODY}".encode()
     for status, payload in ((_START, b"PLAIN"), (_OK, credentials)):
         wire.write(struct.pack(">bI", status, len(payload)) + payload)
@@ -97,7 +97,7 @@ def _log_in(wire: Any, url: ServerUrl) -> None:
 
 
 class _HttpTransport(THttpClient):  # type: ignore[misc]
-    """One POST a call. An answer that is no Thrift becomes an error that says what it was."""
+    """Transport of one POST a call. An answer that is not Thrift becomes an error with its text."""
 
     def __init__(self, url: ServerUrl) -> None:
         scheme, context = ("https", _tls_context(url)) if url.is_tls else ("http", None)

@@ -1,4 +1,4 @@
-"""One statement on the server: started, polled until it is over, its rows fetched."""
+"""Statement on the server: started, polled until it is over, its rows fetched."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _State = ttypes.TOperationState
 _ENDED = (_State.FINISHED_STATE, _State.CANCELED_STATE, _State.CLOSED_STATE, _State.ERROR_STATE, _State.TIMEDOUT_STATE)
 _POLL_SECONDS = (0.001, 0.1)
-"""The first and the longest pause between polls: servers that answer at once are not to be flooded."""
+"""First and longest pause between polls, so that servers that answer at once are not flooded."""
 _ROWS = re.compile(r"\brows read: *([\d,]+)", re.IGNORECASE)
 _WAITING = re.compile(r"\bwaiting: *(\d+)", re.IGNORECASE)
 _STAGE_NUMBER = re.compile(r"^Stage-\d+ (?=\S)")
@@ -31,7 +31,9 @@ LOG_LINES = 1_000
 
 
 class Operation:
-    """`wait` until it is over, then `batches`. `cancel` is for other threads: it has a connection of its own."""
+    """Operation of a statement: `wait` until it is over, then `batches`. `cancel` is for other threads, over a
+    connection of its own.
+    """
 
     def __init__(self, calls: Calls, handle: Any, cancel_calls: Callable[[], Calls], fetch_rows: int) -> None:
         self._calls = calls
@@ -43,7 +45,7 @@ class Operation:
         self.has_rows = bool(handle.hasResultSet)
 
     def wait(self, listener: ProgressListener, log: Callable[[str], None] | None) -> None:
-        """Until the server is done, or has first rows to give; the statement's error is raised."""
+        """Wait until the server is done, or has first rows to fetch; the statement's error is raised."""
         pause, longest = _POLL_SECONDS
         request = ttypes.TGetOperationStatusReq(operationHandle=self._handle, getProgressUpdate=True)
         while True:
@@ -61,7 +63,7 @@ class Operation:
         self._raise_unless_finished(answer)
 
     def _of_its_stage(self, progress: Progress) -> Progress:
-        """With the rows of the stage alone: the server tells those of the statement."""
+        """Progress with the rows of the current stage alone: the server counts those of the statement."""
         if progress.stages_done != self._stages_done:
             self._stages_done, self._rows_before = progress.stages_done, self._rows_read
         self._rows_read = max(self._rows_read, progress.rows_read)
@@ -80,11 +82,11 @@ class Operation:
         raise error_of(answer.errorMessage or "the statement failed", answer.sqlState)
 
     def schema(self) -> Any:
-        """The TTableSchema of the rows."""
+        """TTableSchema of the rows."""
         return self._calls.call("GetResultSetMetadata", ttypes.TGetResultSetMetadataReq(self._handle)).schema
 
     def batches(self, schema: Schema) -> Iterator[pa.RecordBatch]:
-        """The rows, in as many fetches as it takes; the last one is empty."""
+        """Fetch the rows, in as many calls as it takes; the last batch is empty."""
         request = ttypes.TFetchResultsReq(self._handle, ttypes.TFetchOrientation.FETCH_NEXT, self._fetch_rows)
         while True:
             results = self._calls.call("FetchResults", request).results
@@ -94,7 +96,7 @@ class Operation:
             yield batch
 
     def fetch_log(self, log: Callable[[str], None]) -> None:
-        """Hand on the lines of the operation's log that are new; servers may have none."""
+        """Hand on the new lines of the operation's log; servers may have none."""
         request = ttypes.TFetchResultsReq(self._handle, ttypes.TFetchOrientation.FETCH_NEXT, LOG_LINES, fetchType=1)
         with contextlib.suppress(SharkError):
             results = self._calls.call("FetchResults", request).results
@@ -103,7 +105,7 @@ class Operation:
                     log(line)
 
     def cancel(self) -> None:
-        """Ask the server to end it; nothing where it is over."""
+        """Ask the server to end the operation; no effect if it is over."""
         if self._is_closed:
             return
         with contextlib.suppress(SharkError):
@@ -121,7 +123,7 @@ class Operation:
 
 
 def progress_of(update: Any) -> Progress | None:
-    """The figures of a TProgressUpdateResp, whose rows are stages; None where there is none."""
+    """Progress of a TProgressUpdateResp, whose rows are stages; None if it has none."""
     if update is None:
         return None
     if waiting := _WAITING.search(update.footerSummary or ""):

@@ -1,4 +1,4 @@
-"""Where a server is and how it is spoken to, from the URLs that JDBC tools use.
+"""Address of a server and parameters of its connection, from the URLs of JDBC tools.
 
 [jdbc:]hive2://[user[:password]@]host[:port][/database][;variable=value…][?setting=value;…][#hivevar=value;…]
 """
@@ -36,7 +36,7 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class ServerUrl:
-    """What a URL says; `password` is in no text that is made of this object."""
+    """Parts of a server's URL; no text of this object shows `password`."""
 
     host: str
     port: int = DEFAULT_PORT
@@ -44,11 +44,11 @@ class ServerUrl:
     user: str = ""
     password: str = field(default="", repr=False)
     transport: str = "sasl"
-    """sasl, nosasl or http"""
+    """sasl, nosasl or http."""
     http_path: str = DEFAULT_HTTP_PATH
     is_tls: bool = False
     tls_ca: Path | None = None
-    """Certificates in PEM that the server's is checked with; None: those of this machine."""
+    """Certificates in PEM to check the server's with; None for those of this machine."""
     fetch_rows: int = DEFAULT_FETCH_ROWS
     settings: Mapping[str, str] = field(default_factory=dict)
     hivevars: Mapping[str, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class ServerUrl:
 
 
 def parse_url(text: str) -> ServerUrl:
-    """ConfigurationError where `text` is no such URL, UnsupportedError for what it asks and this client lacks."""
+    """Parse a URL; ConfigurationError if it is malformed, UnsupportedError for features that this client lacks."""
     match = _URL.fullmatch(text.strip())
     if match is None:
         raise ConfigurationError("this is not the URL of a server", hint=_HINT, sqlstate="08001")

@@ -1,4 +1,4 @@
-"""A session on a server: statements go there, rows come back as Arrow batches in a Result."""
+"""Session on a server: statements go there, rows come back as Arrow batches in a Result."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _PLAN = re.compile(r"\s*explain\b", re.IGNORECASE)
 
 
 def connect_to(url: ServerUrl, settings: Mapping[str, str] | None = None) -> RemoteSession:
-    """A session at `url`; LoginError, or ExecutionError where there is no server."""
+    """Open a session at `url`; LoginError, or ExecutionError if there is no server."""
     return RemoteSession(replace(url, settings={**url.settings, **(settings or {})}))
 
 
 class RemoteSession:
-    """What the shell needs of a session, on a server. `sql` is for one thread at a time, `cancel` for any."""
+    """Session of the shell on a server. `sql` is for one thread at a time, `cancel` for any."""
 
     def __init__(self, url: ServerUrl) -> None:
         self._url = url
@@ -45,7 +45,7 @@ class RemoteSession:
         self._is_stopped = False
         self.current_database = url.database
         self.log: Callable[[str], None] | None = None
-        """Takes the lines of the server's log of each statement, if any."""
+        """Receiver of the lines of the server's log of each statement, if any."""
         try:
             self._session = self._open()
         except BaseException:
@@ -82,7 +82,7 @@ class RemoteSession:
         return str(self._url)
 
     def sql(self, text: str) -> Result:
-        """Run a statement, or several separated by ";": all of them, with the answer of the last."""
+        """Run one statement, or several separated by ";"; returns the answer of the last."""
         from sharkpy.sql.grammar.split_statements import split_statements
 
         statements = split_statements(text)
@@ -117,7 +117,7 @@ class RemoteSession:
         )
 
     def metadata(self, call: str, request: Any) -> Iterator[tuple[Schema, pa.RecordBatch]]:
-        """The rows of a metadata call such as GetTables; `request` gets the session."""
+        """Rows of a metadata call such as GetTables; `request` gets the session."""
         request.sessionHandle = self._session
         handle = self._calls.call(call, request).operationHandle
         operation = Operation(self._calls, handle, lambda: Calls(self._url), self._url.fetch_rows)
@@ -129,11 +129,11 @@ class RemoteSession:
             operation.close()
 
     def substituted(self, text: str) -> str:
-        """The server knows the variables."""
+        """Leave variables in `text`: the server knows them."""
         return text
 
     def cancel(self) -> None:
-        """End the statement that runs now; its thread gets CancelledError."""
+        """End the running statement; its thread gets CancelledError."""
         with self._lock:
             operation = self._operation
         if operation is not None:

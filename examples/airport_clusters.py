@@ -17,7 +17,7 @@ TRAFFIC = """
 
 
 def main(context: sharkpy.SharkContext) -> list[tuple[object, ...]]:
-    """Prints the clusters; (number of airports, mean of the logarithms of flights, airports) of each."""
+    """Print the clusters; returns (number of airports, mean of the logarithms of flights, airports) of each."""
     if not context.sql("SHOW TABLES LIKE 'flights'").fetchall():
         context.save_as_table(read_csv(package_folder(), "flights"), "flights", cache=True)
 

@@ -22,7 +22,7 @@ FLIGHTS = """
 
 
 def main(context: sharkpy.SharkContext) -> float:
-    """Prints what was found; the share of flights of the last three months that it tells right."""
+    """Print the findings; returns the share of flights of the last three months that are predicted right."""
     if not context.sql("SHOW TABLES LIKE 'flights'").fetchall():
         context.save_as_table(read_csv(package_folder(), "flights"), "flights", cache=True)
 

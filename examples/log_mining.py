@@ -24,7 +24,7 @@ LOG = r"""
 
 
 def main(context: sharkpy.SharkContext) -> dict[str, int]:
-    """Prints what is found; how many lines there are of each kind."""
+    """Print the findings; returns the number of lines of each kind."""
     if not context.sql("SHOW TABLES LIKE 'flights'").fetchall():
         context.save_as_table(read_csv(package_folder(), "flights"), "flights", cache=True)
     context.sql(f"CREATE OR REPLACE VIEW log AS {LOG}")

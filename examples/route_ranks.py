@@ -1,4 +1,4 @@
-"""Which airports matter most to who flies from New York? PageRank over the routes.
+"""Which airports matter most to travellers from New York? PageRank over the routes.
 
     python examples/route_ranks.py
 
@@ -18,7 +18,7 @@ ROUTES = """
 
 
 def main(context: sharkpy.SharkContext) -> list[tuple[object, ...]]:
-    """Prints the ten airports of highest rank; all of them as (code, name, rank)."""
+    """Print the ten airports of highest rank; returns all of them as (code, name, rank)."""
     for name in ("flights", "airports"):
         if not context.sql(f"SHOW TABLES LIKE '{name}'").fetchall():
             context.save_as_table(read_csv(package_folder(), name), name, cache=True)

@@ -2,7 +2,7 @@
 
     python examples/tumours.py
 
-The data is that of the breast cancer set which comes with scikit-learn (569 tumours, 30 measures).
+The data is the breast cancer set that comes with scikit-learn (569 tumours, 30 measures).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MEASURES = ("mean_radius", "mean_texture", "mean_smoothness", "worst_area", "wor
 
 
 def main(context: sharkpy.SharkContext) -> float:
-    """Prints how good the model is; the share of tumours that it tells right."""
+    """Print how good the model is; returns the share of tumours that it predicts right."""
     frame = load_breast_cancer(as_frame=True).frame
     frame.columns = [name.replace(" ", "_") for name in frame.columns]
     context.save_as_table(frame, "measured", mode="overwrite")

@@ -1,4 +1,4 @@
-"""`connect` and the connections of PEP 249."""
+"""Connections of PEP 249, and `connect`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def connect(
     database: str | None = None,
     **conf: object,
 ) -> Connection:
-    """A connection over a warehouse folder, in this process (default: as `sharkpy.connect`).
+    """Open a connection over a warehouse folder, in this process (default: as `sharkpy.connect`).
 
     Connections of the same warehouse and master share one engine, which ends with the last of them; settings, current
     database and temporary tables are each connection's own. Settings are keyword arguments, as in `sharkpy.connect`.
@@ -38,11 +38,11 @@ def connect(
 
 
 class Connection:
-    """A session: its settings, its current database, its temporary tables.
+    """Connection over a session with its own settings, current database and temporary tables.
 
     1. Threads may share a connection, each with its own cursors.
     2. Each statement takes effect, whole, when it ends: `commit` does nothing, `rollback` is an error.
-    3. `close` ends the session, what runs in it included.
+    3. `close` ends the session and its running statements.
     """
 
     Warning = exceptions.Warning
@@ -58,7 +58,7 @@ class Connection:
     autocommit = True
 
     def __init__(self, session: SharkContext) -> None:
-        """Made by `connect`."""
+        """Take the parts of a connection; called by `connect`."""
         self._session: SharkContext | None = session
         self._end = weakref.finalize(self, close_later, session)
 
@@ -70,7 +70,7 @@ class Connection:
 
     @property
     def session(self) -> SharkContext:
-        """The session behind it. InterfaceError once it is closed."""
+        """Session of the connection; InterfaceError once it is closed."""
         if self._session is None:
             raise InterfaceError("this connection is closed")
         return self._session
@@ -84,15 +84,15 @@ class Connection:
         return Cursor(self)
 
     def execute(self, operation: str, parameters: Parameters | None = None) -> Cursor:
-        """A new cursor that has run `operation`."""
+        """Run `operation` in a new cursor, and return the cursor."""
         return self.cursor().execute(operation, parameters)
 
     def cancel(self) -> None:
-        """End all that runs in this connection; who waits for it gets OperationalError."""
+        """End all running statements of this connection; threads that wait for them get OperationalError."""
         self.session.cancel()
 
     def commit(self) -> None:
-        """Nothing: every statement is there, whole, once it has ended."""
+        """Do nothing: every statement takes effect, whole, when it ends."""
         _ = self.session
 
     def rollback(self) -> None:
@@ -100,7 +100,7 @@ class Connection:
         raise NotSupportedError("rollback: a statement's effect stays")
 
     def close(self) -> None:
-        """Idempotent."""
+        """Close the connection. Idempotent."""
         session, self._session = self._session, None
         if session is not None:
             self._end.detach()

@@ -1,4 +1,4 @@
-"""The cursors of PEP 249, over the engine's results."""
+"""Cursors of PEP 249, over the engine's results."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ ColumnDescription = tuple[str, DataType, None, int | None, int | None, int | Non
 
 
 class Cursor:
-    """One statement at a time and its rows.
+    """Cursor over the rows of one statement at a time.
 
-    1. A query's rows are made while they are fetched; `rowcount` is that of INSERT … VALUES, else -1: not known.
+    1. A query's rows are made while they are fetched; `rowcount` is known for INSERT … VALUES, else it is -1.
     2. A cursor is for one thread, but for `cancel`.
     3. Rows are fetched either one by one or as Arrow batches, not both.
-    4. The next `execute` and `close` end what runs.
+    4. The next `execute` and `close` end the running statement.
     """
 
     lastrowid = None
 
     def __init__(self, connection: Connection) -> None:
-        """Made by `Connection.cursor`."""
+        """Take the cursor's connection; called by `Connection.cursor`."""
         self.connection = connection
         self.arraysize = 1
         self.rowcount = -1
@@ -59,7 +59,7 @@ class Cursor:
     ) -> Self:
         """Run one statement. `?` takes a sequence of parameters, `:name` a mapping.
 
-        `listener` hears how far it is, from any thread; it must not wait.
+        `listener` is called with the progress, from any thread; it must not wait.
         """
         self._begin()
         with translated():
@@ -89,21 +89,23 @@ class Cursor:
         return self
 
     def cancel(self) -> None:
-        """End what this cursor runs, from any thread; who waits for it gets OperationalError, SQLSTATE 57014."""
+        """End the cursor's statement, from any thread; a thread that waits for it gets OperationalError, SQLSTATE
+        57014.
+        """
         prepared = self._prepared
         if prepared is not None:
             prepared.cancel()
 
     def close(self) -> None:
-        """Idempotent."""
+        """Close the cursor. Idempotent."""
         self._is_closed = True
         self._end_result()
 
     def setinputsizes(self, sizes: Sequence[object]) -> None:
-        """Nothing: parameters have the types of their values."""
+        """Do nothing: parameters have the types of their values."""
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """Nothing: values are never cut."""
+        """Do nothing: values are never cut."""
 
     # Rows
 
@@ -116,7 +118,7 @@ class Cursor:
 
     @property
     def result(self) -> Result:
-        """The engine's result that rows are fetched from. ProgrammingError where there is none."""
+        """Engine's result that rows are fetched from; ProgrammingError if there is none."""
         self._check_open()
         if self._result is None or not self._result.columns:
             raise ProgrammingError("there are no rows: execute a query first")
@@ -128,7 +130,7 @@ class Cursor:
             return result.fetchone()
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
-        """At most `size` rows (default: `arraysize`); an empty list when all were fetched."""
+        """Fetch at most `size` rows (default: `arraysize`); an empty list when all were fetched."""
         result = self.result
         with translated(self._text.place):
             return result.fetchmany(self.arraysize if size is None else size)
@@ -150,13 +152,13 @@ class Cursor:
     # Columns
 
     def fetch_arrow_table(self) -> pa.Table:
-        """All rows not fetched yet."""
+        """Fetch all remaining rows as one table."""
         result = self.result
         with translated(self._text.place):
             return result.to_arrow()
 
     def fetch_arrow_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows not fetched yet, batch by batch as they are made."""
+        """Fetch the remaining rows batch by batch, as they are made."""
         batches = self.result.batches()
         while True:
             with translated(self._text.place):
@@ -166,13 +168,13 @@ class Cursor:
             yield batch
 
     def fetch_df(self) -> pandas.DataFrame:
-        """All rows not fetched yet; needs the package pandas."""
+        """Fetch all remaining rows as a data frame; needs the package pandas."""
         result = self.result
         with translated(self._text.place):
             return result.to_pandas()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The Arrow PyCapsule stream of the rows not fetched yet."""
+        """Arrow PyCapsule stream of the remaining rows."""
         result = self.result
         with translated(self._text.place):
             return result.__arrow_c_stream__(requested_schema)

@@ -1,4 +1,4 @@
-"""The engines of this process: one for each warehouse and master, from its first connection to its last."""
+"""Engines of this process: one for each warehouse and master, from its first connection to its last."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ OF_THE_ENGINE = (
     *("spark.", "shark.store.", "shark.scan.cache.", "shark.java.", "shark.jvm.", "shark.temp."),
     *("shark.driver.memory", "shark.task.memory", "shark.query.max.concurrent", "shark.query.queue."),
 )
-"""Keys, by how they begin, that hold for all connections: the first one sets them."""
+"""Prefixes of settings that hold for all connections: the first connection sets them."""
 
 _Key = tuple[str, str]
 
 
 @dataclass(slots=True)
 class _Engine:
-    """`owner` is the session that the engine ends with; no statement runs in it."""
+    """Engine shared by connections; it ends with the session `owner`, in which no statement runs."""
 
     owner: SharkContext
     conf: dict[str, object]
@@ -35,9 +35,9 @@ _engines: dict[_Key, _Engine] = {}
 
 
 def open_session(warehouse: str | os.PathLike[str] | None, master: str, conf: dict[str, object]) -> SharkContext:
-    """A session of its own on the engine of that warehouse and master, which starts where there is none.
+    """Open a session on the engine of that warehouse and master, which starts if there is none.
 
-    ConfigurationError where `conf` has another value for a setting of the engine than that has.
+    ConfigurationError if `conf` has another value for a setting of the engine.
     """
     folder = Path(warehouse) if warehouse is not None else default_warehouse(Conf())
     key = (str(folder.expanduser().absolute()), master)
@@ -61,7 +61,7 @@ def open_session(warehouse: str | os.PathLike[str] | None, master: str, conf: di
 
 
 def close_session(session: SharkContext) -> None:
-    """The end of `session`, and of its engine where that has no other. Idempotent."""
+    """End `session`, and its engine if that has no other session. Idempotent."""
     with _lock:
         session.stop()
         for key, engine in list(_engines.items()):
@@ -71,7 +71,7 @@ def close_session(session: SharkContext) -> None:
 
 
 def close_later(session: SharkContext) -> None:
-    """As `close_session`, where any lock may be held: the garbage collector has found that nobody uses it."""
+    """End a session that the garbage collector has found unused: as `close_session`, where any lock may be held."""
     try:
         threading.Thread(target=close_session, args=(session,), name="sharkpy-close").start()
     except RuntimeError:  # at the interpreter's end, which starts no thread
@@ -79,7 +79,7 @@ def close_later(session: SharkContext) -> None:
 
 
 def _end_if_unused(key: _Key, engine: _Engine) -> None:
-    """Under the lock, until all is freed: an engine that starts meanwhile would take over the Spark of this one."""
+    """End an unused engine, under the lock until all is freed: a new engine would take over the Spark of this one."""
     if not engine.sessions:
         del _engines[key]
         engine.owner.stop()

@@ -1,4 +1,4 @@
-"""The exceptions of PEP 249, and which of them each error of the engine becomes."""
+"""Exceptions of PEP 249, and the one that each error of the engine becomes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from sharkpy.base import errors
 from sharkpy.base.errors import SharkError
 
 Place = Callable[[int, int], tuple[int, int]]
-"""From line and column of the text that ran to those of the text that was given."""
+"""Maps line and column of the text that ran to those of the given text."""
 
 
 class Warning(Exception):  # noqa: A001 - the name is PEP 249's
-    """Never raised: there are no warnings that a program has to handle."""
+    """Warning of PEP 249, never raised: there are no warnings that a program has to handle."""
 
 
 class Error(Exception):
-    """Base of all errors here. `sqlstate`, `hint`, `line` and `column` are those of the engine's error."""
+    """Base of all errors of the module. `sqlstate`, `hint`, `line` and `column` are those of the engine's error."""
 
     def __init__(self, message: str, cause: SharkError | None = None) -> None:
         super().__init__(message)
@@ -30,35 +30,35 @@ class Error(Exception):
 
 
 class InterfaceError(Error):
-    """The connection or cursor is closed, or was used in a way that PEP 249 does not know."""
+    """Error of use: the connection or cursor is closed, or was used in a way that PEP 249 does not know."""
 
 
 class DatabaseError(Error):
-    """Base of what the engine says."""
+    """Base of the engine's errors."""
 
 
 class DataError(DatabaseError):
-    """A value that does not fit: out of range, not a date, too many digits."""
+    """Error of a value that does not fit: out of range, not a date, too many digits."""
 
 
 class OperationalError(DatabaseError):
-    """Not the statement's fault: resources, files, configuration, a cancelled query."""
+    """Error that is not the statement's fault: resources, files, configuration, a cancelled query."""
 
 
 class IntegrityError(DatabaseError):
-    """SQLSTATE class 23. Tables have no keys, so that only functions of the engine raise it."""
+    """Error of SQLSTATE class 23. Tables have no keys, so that only functions of the engine raise it."""
 
 
 class InternalError(DatabaseError):
-    """A broken invariant of the engine."""
+    """Error of a broken invariant of the engine."""
 
 
 class ProgrammingError(DatabaseError):
-    """The statement does not parse, names what is not there, or has the wrong number of parameters."""
+    """Error of a statement that does not parse, names a missing object, or has the wrong number of parameters."""
 
 
 class NotSupportedError(DatabaseError):
-    """A construct that the engine does not carry out; the message names it."""
+    """Error of a construct that the engine does not carry out; the message names it."""
 
 
 _BY_SQLSTATE_CLASS: dict[str, type[Error]] = {
@@ -79,7 +79,7 @@ _BY_KIND: tuple[tuple[type[SharkError], type[Error]], ...] = (
 
 
 def error_of(error: SharkError) -> Error:
-    """By the class of its SQLSTATE where that says more than the kind of error."""
+    """Exception for an engine's error: by the class of its SQLSTATE if that tells more than the kind of error."""
     kind = _BY_SQLSTATE_CLASS.get(error.sqlstate[:2])
     kind = kind or next(mine for theirs, mine in _BY_KIND if isinstance(error, theirs))
     return kind(str(error), error)
@@ -87,7 +87,7 @@ def error_of(error: SharkError) -> Error:
 
 @contextlib.contextmanager
 def translated(place: Place | None = None) -> Iterator[None]:
-    """Errors of the engine inside come out as those above; `place` finds their place in the text that was given."""
+    """Translate errors of the engine to those of this module; `place` finds their place in the given text."""
     from sharkpy.execution.tasks.failure import as_shark_error
 
     try:

@@ -1,4 +1,4 @@
-"""INSERT INTO … VALUES (…) with many sets of parameters as one statement, which files are written for once."""
+"""INSERT INTO … VALUES (…) with many sets of parameters as one statement, which writes its files once."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InsertRows:
-    """The template is `head`, which has no placeholders, VALUES, and one `row` in parentheses."""
+    """Template of such an INSERT: `head` without placeholders, VALUES, and one `row` in parentheses."""
 
     template: str
     head: str
     row: str
     places: tuple[Placeholder, ...]
-    """Those of `row`."""
+    """Placeholders of `row`."""
 
     def text(self, sets: Sequence[Parameters]) -> BoundText:
-        """One statement with a row for each of `sets`; what is wrong with a row is placed at VALUES."""
+        """One statement with a row for each of `sets`; errors of a row are placed at VALUES."""
         rows = (put_in(self.row, self.places, values_of(self.places, one)).text for one in sets)
         return self.with_source("VALUES " + ",".join(rows))
 
     def with_source(self, source: str) -> BoundText:
-        """The statement with `source`, which stands for all behind the head."""
+        """Statement with `source` in place of all behind the head."""
         length = len(self.head)
         return BoundText(self.head + source, self.template, ((0, 0), (length, length), (length + 1, length)))
 
     @property
     def is_plain(self) -> bool:
-        """Whether the row is placeholders alone."""
+        """True if the row is placeholders alone."""
         pieces, end = [], 0
         for one in self.places:
             pieces.append(self.row[end : one.start])
@@ -44,7 +44,7 @@ class InsertRows:
 
 
 def find_insert(template: str) -> InsertRows | None:
-    """None where `template` is something else, such as INSERT OVERWRITE, or has no row that ends it."""
+    """Find the template of an INSERT; None for other statements, such as INSERT OVERWRITE, or if no row ends it."""
     tokens = tokenize(template)
     words = [token.text.upper() for token in tokens]
     if words[:2] != ["INSERT", "INTO"] or "VALUES" not in words:
@@ -61,7 +61,7 @@ def find_insert(template: str) -> InsertRows | None:
 
 
 def num_inserted(statement: str) -> int:
-    """The rows of an INSERT … VALUES (…), (…), -1 for any other statement."""
+    """Number of rows of an INSERT … VALUES (…), (…); -1 for any other statement."""
     if statement.lstrip()[:6].upper() != "INSERT":
         return -1
     tokens = tokenize(statement)
@@ -74,7 +74,7 @@ def num_inserted(statement: str) -> int:
 
 
 def _closed_at(tokens: Sequence[Token]) -> Iterator[int]:
-    """Where tokens stand after which no parenthesis is open."""
+    """Indexes of the tokens after which no parenthesis is open."""
     depth = 0
     for index, token in enumerate(tokens):
         depth += (token.token_type.name == "L_PAREN") - (token.token_type.name == "R_PAREN")

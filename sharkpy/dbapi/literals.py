@@ -12,15 +12,15 @@ from sharkpy.dbapi.exceptions import DataError, NotSupportedError, ProgrammingEr
 from sharkpy.values.types import MAX_PRECISION
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r"})
-"""A quote is escaped with a backslash: in HiveQL 'a''b' is two strings side by side."""
+"""Escapes of characters. A quote is escaped with a backslash: in HiveQL 'a''b' is two strings side by side."""
 _NAMED_FLOATS = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
 def literal(value: object) -> str:
-    """The text of `value`, in one line. A negative number begins with its sign.
+    """Literal of `value`, in one line. A negative number begins with its sign.
 
-    A list, tuple or set is the right side of IN, in parentheses. DataError where no value of HiveQL is equal,
-    NotSupportedError where no type of HiveQL fits.
+    A list, tuple or set is the right side of IN, in parentheses. DataError if no value of HiveQL is equal,
+    NotSupportedError if no type of HiveQL fits.
     """
     value = plain(value)
     if value is None:
@@ -32,7 +32,7 @@ def literal(value: object) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Values of NumPy and pandas as Python's own: their scalars, arrays and series, and None for what is missing."""
+    """Convert values of NumPy and pandas to Python's own: scalars, arrays and series; missing values to None."""
     kind = type(value)
     root = kind.__module__.split(".")[0]
     if root not in ("numpy", "pandas"):
@@ -46,7 +46,7 @@ def plain(value: Any) -> Any:
 
 
 def list_items(values: Any) -> str:
-    """The literals of IN's right side without parentheses."""
+    """Literals of IN's right side without parentheses."""
     if not values:
         raise ProgrammingError("an empty list of values: IN takes at least one")
     return ", ".join(map(literal, values))
@@ -104,4 +104,4 @@ _WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     (datetime.timedelta, _interval),
     ((list, tuple, set, frozenset), lambda values: f"({list_items(values)})"),
 )
-"""bool before int and datetime before date: each is a kind of the other."""
+"""Writers by type. bool stands before int and datetime before date: each is a subclass of the other."""

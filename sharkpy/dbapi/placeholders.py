@@ -1,7 +1,6 @@
-"""Parameters put into a statement's text: `?` by place, `:name` by name.
+"""Placeholders of parameters in a statement's text: `?` by place, `:name` by name.
 
-The engine's own tokenizer finds the placeholders, so that what it takes for a string, a quoted name, a comment or a
-hint holds none.
+The engine's own tokenizer finds the placeholders, so that strings, quoted names, comments and hints hold none.
 """
 
 from __future__ import annotations
@@ -26,7 +25,9 @@ _LISTS = (list, tuple, set, frozenset)
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """Characters `start` to `end` of a template; `name` None: by place. `is_enclosed`: alone in parentheses."""
+    """Placeholder at the characters `start` to `end` of a template; `name` is None if it goes by place. `is_enclosed`:
+    alone in parentheses.
+    """
 
     start: int
     end: int
@@ -34,7 +35,7 @@ class Placeholder:
     is_enclosed: bool
 
     def text(self, value: object) -> str:
-        """Set off by spaces: `5-?` and `a?` stay what they are."""
+        """Text for a literal in this place, set off by spaces: `5-?` and `a?` stay what they are."""
         value = plain(value)
         if self.is_enclosed and isinstance(value, _LISTS):
             return f" {list_items(value)} "
@@ -43,7 +44,7 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True)
 class BoundText:
-    """A template with literals in it; `starts` has, for each piece, where it begins there and in the template."""
+    """Template with literals in it; `starts` has, for each piece, where it begins there and in the template."""
 
     text: str
     template: str
@@ -59,7 +60,7 @@ class BoundText:
         return place(self.template, min(there + offset - here, after - 1))
 
     def behind(self, prefix: str) -> BoundText:
-        """The same with words in front that are not in the template."""
+        """The same text with words in front that are not in the template."""
         length = len(prefix)
         return BoundText(
             prefix + self.text, self.template, ((0, 0), *((at + length, there) for at, there in self.starts))
@@ -67,7 +68,7 @@ class BoundText:
 
 
 def placeholders(template: str, *, named: bool, tokens: Sequence[Token] | None = None) -> list[Placeholder]:
-    """Those of `template` by their order. ParseError where a quote or comment does not end."""
+    """Placeholders of `template` in their order; ParseError if a quote or comment does not end."""
     if ("?" not in template) if not named else (":" not in template):
         return []
     known = tokenize(template) if tokens is None else tokens
@@ -84,7 +85,7 @@ def _by_place(template: str, tokens: Sequence[Token]) -> Iterator[Placeholder]:
 
 
 def _named(template: str, tokens: Sequence[Token]) -> Iterator[Placeholder]:
-    """`:name` where the colon follows no name: `struct<a:int>` is a type."""
+    """Placeholders `:name` whose colon follows no name: `struct<a:int>` is a type."""
     for index, (colon, name) in enumerate(itertools.pairwise(tokens)):
         if colon.token_type.name != "COLON" or name.start != colon.end + 1:
             continue
@@ -95,21 +96,21 @@ def _named(template: str, tokens: Sequence[Token]) -> Iterator[Placeholder]:
 
 
 def is_enclosed_at(tokens: Sequence[Token], first: int, last: int) -> bool:
-    """Whether the tokens from `first` to `last` stand alone in parentheses."""
+    """True if the tokens from `first` to `last` stand alone in parentheses."""
     if not first or last + 1 >= len(tokens):
         return False
     return tokens[first - 1].token_type.name == "L_PAREN" and tokens[last + 1].token_type.name == "R_PAREN"
 
 
 def bind_parameters(template: str, parameters: Parameters | None) -> BoundText:
-    """`template` with its parameters in it. ProgrammingError where their number or names do not fit."""
+    """Put the parameters into `template`; ProgrammingError if their number or names do not fit."""
     named = isinstance(parameters, Mapping)
     found = placeholders(template, named=named)
     return put_in(template, found, values_of(found, () if parameters is None else parameters))
 
 
 def values_of(found: Sequence[Placeholder], parameters: Parameters) -> list[object]:
-    """The value of each placeholder."""
+    """Value of each placeholder."""
     if isinstance(parameters, Mapping):
         missing = [one.name for one in found if one.name not in parameters]
         if missing:

@@ -1,4 +1,6 @@
-"""Many rows of parameters on their way into a table: a temporary one takes them, which costs less than their text."""
+"""Rows of many parameter sets on their way into a table: a temporary table takes them, which costs less than their
+text.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,8 @@ _TYPES: dict[type, DataType] = {
 
 @contextlib.contextmanager
 def staged_rows(session: SharkContext, insert: InsertRows, sets: Sequence[Parameters]) -> Iterator[BoundText | None]:
-    """`insert` as a query over a temporary table that is there inside. None where text has to do.
-
-    That is for few rows, rows that are more than placeholders, and columns whose values are not of one type.
+    """Statement that inserts from a temporary table, which exists inside the context. None if text has to do: for few
+    rows, rows that are more than placeholders, and columns whose values are not of one type.
     """
     if len(sets) < LEAST_ROWS or not insert.is_plain:
         yield None
@@ -80,7 +81,7 @@ def _declared(types: dict[str, DataType]) -> str:
 
 
 def _column_type(values: Sequence[object]) -> DataType | None:
-    """The type that all values have, NULL where there are none; None where they differ or have none."""
+    """Common type of all values: NULL if there are none; None if they differ or have no type."""
     kinds = {type(value) for value in values if value is not None}
     if not kinds:
         return NULL
@@ -100,7 +101,7 @@ def _decimal_type(values: Sequence[Any]) -> DataType | None:
 
 
 def _arrow_table(types: dict[str, DataType], columns: Mapping[str, Sequence[object]]) -> pa.Table | None:
-    """None where a value does not fit: its literal tells why."""
+    """Arrow table of the rows; None if a value does not fit: its literal tells why."""
     import pyarrow as pa
 
     if any(getattr(value, "tzinfo", None) for column in columns.values() for value in column):

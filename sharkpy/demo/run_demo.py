@@ -1,4 +1,4 @@
-"""`sharkpy demo`: load, cache, ask, and show what each step took."""
+"""`sharkpy demo`: load, cache and query tables, and show the time of each step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sharkpy.session.shark_context import SharkContext
 
 BLOCK_ROWS = 25_000
-"""Small blocks, so that pruning has something to do on 336,776 rows."""
+"""Rows of a block, few so that pruning has something to do on 336,776 rows."""
 
 
 def default_folder() -> Path:
@@ -31,7 +31,7 @@ def default_folder() -> Path:
 
 
 def run_demo(warehouse: str | None, master: str) -> int:
-    """The exit code."""
+    """Run the demo; returns the exit code."""
     from sharkpy.session.shark_context import connect
 
     started = time.perf_counter()
@@ -88,7 +88,7 @@ def _show(session: SharkContext, step: Step) -> None:
 
 
 def _pruning(session: SharkContext, sql: str) -> str:
-    """How many blocks of the query's tables pruning leaves."""
+    """Number of blocks that pruning leaves of the query's tables."""
     from sharkpy.physical.operators import BlockScan
     from sharkpy.plan.logical import LogicalPlan
     from sharkpy.sql.grammar.split_statements import split_statements

@@ -1,4 +1,4 @@
-"""The statements of the tour, in order."""
+"""Statements of the tour, in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sharkpy.base import settings
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to look at, and the HiveQL that shows it."""
+    """Step of the tour: a remark on what to look at, and the HiveQL that shows it."""
 
     title: str
     sql: str
@@ -100,7 +100,7 @@ RDD_SETTINGS = (
     (settings.SINGLE_TASK_BYTES, "0"),
     (settings.REPLICATED_ROWS, "0"),
 )
-"""Tables of this size would be read by one task otherwise."""
+"""Settings for RDD stages: one task would read tables of this size otherwise."""
 
 RDD_STEPS = (
     Step(

@@ -15,7 +15,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """The magic is gone, and with it the session that it made, if it made one."""
+    """Unload the magic, and end the session that it made, if it made one."""
     magics = shell.magics_manager.registry.pop("SharkMagics", None)
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("sharkql", None)

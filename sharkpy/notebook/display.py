@@ -1,4 +1,4 @@
-"""What a notebook shows: the progress of a statement while it runs, then its first rows."""
+"""Display of a notebook's cell: the progress of a statement while it runs, then its first rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The first rows of a statement; `is_more`: there were others."""
+    """First rows of a statement; `is_more` tells that there were others."""
 
     schema: Schema
     batches: Sequence[pa.RecordBatch]
@@ -51,7 +51,7 @@ class Answer:
 
 @dataclass(slots=True)
 class DisplayBoard(ProgressBoard):
-    """The line of progress as an output of the cell that is updated in place, and emptied at the end."""
+    """Progress line as an output of the cell that is updated in place, and emptied at the end."""
 
     _handle: DisplayHandle | None = field(default=None, init=False)
 

@@ -1,4 +1,6 @@
-"""`{expression}` and `:name` in a statement: the values of Python expressions and variables, bound as literals."""
+"""Parameters `{expression}` and `:name` of a statement: values of Python expressions and variables, bound
+as literals.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def bind_expressions(template: str, namespace: Mapping[str, Any]) -> BoundText:
-    """`template` with the literals of its values. What an expression raises comes out as it is.
+    """Put the literals of values into `template`. Exceptions of an expression come out unchanged.
 
-    UsageError where a name or expression is not there, dbapi errors where a value has no literal.
+    UsageError if a name or expression is missing, dbapi errors if a value has no literal.
     """
     if "{" not in template and ":" not in template:
         return BoundText(template, template)
@@ -31,7 +33,7 @@ def bind_expressions(template: str, namespace: Mapping[str, Any]) -> BoundText:
 
 
 def _expressions(template: str, tokens: Sequence[Token]) -> Iterator[Placeholder]:
-    """`{…}` outside of strings, quoted names and comments, up to the brace that makes it a Python expression."""
+    """Find `{…}` outside of strings, quoted names and comments, up to the brace that makes it a Python expression."""
     end = 0
     for index, token in enumerate(tokens):
         if token.start < end or template[token.start] != "{" or template[token.start - 1 : token.start] == "$":

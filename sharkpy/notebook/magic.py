@@ -1,4 +1,4 @@
-"""The magic `%sharkql`."""
+"""IPython magic `%sharkql`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SHOWN_ROWS = 20
 
 
 class StatementError(SharkError):
-    """An error of the engine that IPython shows as one line and the place in the statement, without a traceback."""
+    """Error of the engine that IPython shows as one line and the place in the statement, without a traceback."""
 
     text = ""
 
@@ -58,14 +58,14 @@ def _readable_errors(statement: str, first_line: int) -> Iterator[None]:
 
 
 def _as_shark_error(error: dbapi.Error) -> SharkError:
-    """What a value without a literal raises."""
+    """Error of the engine for a value without a literal."""
     cause = error.__cause__
     return cause if isinstance(cause, SharkError) else BindError(error.message)
 
 
 @dataclass(slots=True)
 class _Run:
-    """One statement, run by a thread of its own so that the notebook's hears the interrupt."""
+    """Run of one statement, in a thread of its own so that the notebook's thread gets the interrupt."""
 
     session: SharkContext
     text: BoundText
@@ -80,7 +80,7 @@ class _Run:
             self.prepared.cancel()
 
     def answer(self) -> Answer:
-        """The first `most_rows` rows; all where that is None. Errors have their place in the template."""
+        """First `most_rows` rows; all if that is None. Errors have their place in the template."""
         try:
             self.prepared = self.session.prepare(self.text.text, listener=self.board.update)
             if self.is_cancelled:
@@ -107,7 +107,7 @@ class _Run:
 
 @magics_class
 class SharkMagics(Magics):
-    """`ctx` of the user's namespace is the session; `--connect` makes one."""
+    """Magics of a notebook. The session is `ctx` of the user's namespace; `--connect` makes one."""
 
     shell: InteractiveShell
 
@@ -186,7 +186,7 @@ class SharkMagics(Magics):
                 raise KeyboardInterrupt from None
 
     def _board(self) -> ProgressBoard:
-        """On a terminal the shell's line, else an output of the cell."""
+        """Progress display: on a terminal the shell's line, else an output of the cell."""
         return ProgressBoard() if isinstance(self.shell, TerminalInteractiveShell) else DisplayBoard()
 
     def _store(self, name: str, answer: Answer) -> None:

@@ -1,4 +1,4 @@
-"""The options in front of a magic's statement."""
+"""Options in front of a magic's statement."""
 
 from __future__ import annotations
 
@@ -30,15 +30,17 @@ class Options:
     limit: int | None = None
     explain: bool = False
     connect: str | None = None
-    """A warehouse; empty: the default one."""
+    """Warehouse; empty for the default one."""
     master: str = "local[*]"
     settings: dict[str, str] = field(default_factory=dict)
     statement: str = ""
-    """What follows the options."""
+    """Text behind the options."""
 
 
 def parse_options(line: str) -> Options:
-    """UsageError where an option is unknown or lacks its value. `-- text` is a comment of HiveQL, not an option."""
+    """Parse the options; UsageError if one is unknown or lacks its value. `-- text` is a comment of HiveQL, not an
+    option.
+    """
     options = Options()
     while match := _OPTION.match(line):
         name = _NAMES.get(match.group(1))

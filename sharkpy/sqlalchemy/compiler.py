@@ -1,4 +1,4 @@
-"""SQLAlchemy's statements in HiveQL."""
+"""Compilers of SQLAlchemy's statements to HiveQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sharkpy.dbapi.literals import literal
 
 
 class SharkIdentifierPreparer(IdentifierPreparer):
-    """Every name in backticks: any name may be a word of HiveQL."""
+    """Preparer that puts every name in backticks: any name may be a word of HiveQL."""
 
     def __init__(self, dialect: Any) -> None:
         super().__init__(dialect, initial_quote="`")
@@ -25,7 +25,7 @@ class SharkIdentifierPreparer(IdentifierPreparer):
 
 class SharkCompiler(SQLCompiler):
     def render_literal_value(self, value: Any, type_: TypeEngine[Any]) -> str:
-        """As the same value is bound."""
+        """Render a value as it is bound."""
         if value is None:
             return super().render_literal_value(value, type_)
         process = type_._cached_bind_processor(self.dialect)
@@ -48,8 +48,9 @@ class SharkCompiler(SQLCompiler):
 
 
 class SharkDDLCompiler(DDLCompiler):
-    """Tables: columns and their comments, PARTITIONED BY for those made with `sharkpy_partition=True`, then
-    `sharkpy_stored_as`, `sharkpy_location` and `sharkpy_properties` of the Table."""
+    """Compiler of CREATE TABLE: columns and their comments, PARTITIONED BY for those made with
+    `sharkpy_partition=True`, then `sharkpy_stored_as`, `sharkpy_location` and `sharkpy_properties` of the Table.
+    """
 
     def visit_create_column(self, create: Any, first_pk: bool = False, **kw: Any) -> str | None:
         if create.element.dialect_options["sharkpy"]["partition"]:
@@ -69,7 +70,7 @@ class SharkDDLCompiler(DDLCompiler):
         return f"{self.preparer.format_column(column)} {dtype}{self._comment(column.comment)}"
 
     def create_table_constraints(self, table: Table, *_: Any, **__: Any) -> str:
-        """None: keys are declarations, and CHECK is refused."""
+        """Refuse CHECK, and leave out keys, which are declarations."""
         for constraint in table.constraints:
             if isinstance(constraint, CheckConstraint) and constraint._should_create_for_compiler(self):
                 self.process(constraint)
@@ -99,7 +100,7 @@ class SharkDDLCompiler(DDLCompiler):
             yield f"TBLPROPERTIES ({', '.join(pairs)})"
 
     def visit_create_index(self, create: Any, *_: Any, **__: Any) -> str:  # noqa: ARG002
-        """Nothing, which the dialect does not run."""
+        """Compile CREATE INDEX to nothing, which the dialect does not run."""
         return ""
 
     def visit_drop_index(self, drop: Any, **kw: Any) -> str:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""The dialect: URLs, connections, and reflection straight from the catalog."""
+"""SQLAlchemy dialect: URLs, connections, and reflection straight from the catalog."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ class SharkDialect(DefaultDialect):
     # Transactions and errors
 
     def do_rollback(self, dbapi_connection: Any) -> None:
-        """Nothing to take back: SQLAlchemy calls it for connections that go back to the pool too."""
+        """Do nothing: SQLAlchemy also calls this for connections that go back to the pool."""
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        """CREATE INDEX compiles to nothing."""
+        """Run a statement, unless it is empty as a compiled CREATE INDEX is."""
         if statement:
             super().do_execute(cursor, statement, parameters, context)  # type: ignore[no-untyped-call]
 
@@ -84,7 +84,7 @@ class SharkDialect(DefaultDialect):
         return ["AUTOCOMMIT"]
 
     def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
-        """There is one."""
+        """Do nothing: there is one isolation level."""
 
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:  # noqa: ARG002
         error: Error = e
@@ -190,7 +190,7 @@ class SharkDialect(DefaultDialect):
         return {"name": None, "constrained_columns": []}
 
     def _nothing(self, connection: Connection, table_name: str, schema: str | None = None, **_: Any) -> list[Any]:
-        """What no table has."""
+        """Reflection of objects that no table has: an empty list."""
         _table(connection, table_name, schema)
         return []
 
@@ -221,7 +221,7 @@ def _table(connection: Connection, name: str, schema: str | None) -> Table:
 
 
 def _names(connection: Connection, schema: str | None, kinds: Collection[TableKind]) -> list[str]:
-    """Of a database that is not there: none."""
+    """Names in a database; none if it is missing."""
     session = _session(connection)
     database = schema or session.current_database
     if session.catalog.find_database(database) is None:

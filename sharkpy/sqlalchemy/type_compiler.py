@@ -1,4 +1,4 @@
-"""SQLAlchemy's types in HiveQL."""
+"""Compiler of SQLAlchemy's types to HiveQL."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sqlalchemy.sql.compiler import GenericTypeCompiler
 from sharkpy.sqlalchemy.types import ARRAY, MAP, STRUCT
 
 _FLOAT_BITS = 24
-"""A FLOAT's digits in base 2: what asks for more is a DOUBLE."""
+"""Binary digits of a FLOAT: a type that asks for more is a DOUBLE."""
 _ANY_DECIMAL = "DECIMAL(38,10)"
-"""DECIMAL alone would have no digits behind the point."""
+"""DECIMAL of no given precision: DECIMAL alone would have no digits behind the point."""
 
 
 class SharkTypeCompiler(GenericTypeCompiler):

@@ -21,7 +21,7 @@ class TINYINT(sqltypes.Integer):
 
 
 class ARRAY(TypeEngine[list[Any]]):
-    """ARRAY<element>; its Python value is a list."""
+    """Type ARRAY<element>; its Python value is a list."""
 
     __visit_name__ = "ARRAY"
 
@@ -30,7 +30,7 @@ class ARRAY(TypeEngine[list[Any]]):
 
 
 class MAP(TypeEngine[dict[Any, Any]]):
-    """MAP<key,value>; its Python value is a dict."""
+    """Type MAP<key,value>; its Python value is a dict."""
 
     __visit_name__ = "MAP"
 
@@ -42,7 +42,7 @@ class MAP(TypeEngine[dict[Any, Any]]):
 
 
 class STRUCT(TypeEngine[dict[str, Any]]):
-    """STRUCT<name:type,…>; its Python value is a dict."""
+    """Type STRUCT<name:type,…>; its Python value is a dict."""
 
     __visit_name__ = "STRUCT"
 
@@ -66,7 +66,7 @@ _SIMPLE: dict[DataType, Callable[[], TypeEngine[Any]]] = {
     types.INTERVAL_YEAR_MONTH: sqltypes.INTEGER,
     types.INTERVAL_DAY_TIME: sqltypes.BIGINT,
 }
-"""Intervals occur in views; their Python values are numbers."""
+"""Classes of types without parameters. Intervals occur in views; their Python values are numbers."""
 
 
 def to_sqlalchemy(dtype: DataType) -> TypeEngine[Any]:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 PAGES, VISITS, BATCH = 6_000_000, 5_000_000, 500_000
 FIRST_DAY, LAST_DAY = np.datetime64("1970-01-01"), np.datetime64("2012-12-31")
 RANK_EXPONENT = 1.72
-"""Gives the shares of pages that queries 1A to 1C select: about 0.04 %, 2 % and all."""
+"""Exponent of ranks, which gives the shares of pages that queries 1A to 1C select: about 0.04 %, 2 % and all."""
 
 
 def write_bigdata(folder: Path, scale: float) -> None:

@@ -1,4 +1,4 @@
-"""Whether two answers are the same bag of rows, floats within a tolerance."""
+"""Comparison of two answers as bags of rows, floats within a tolerance."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 MANY_ROWS = 50_000
-"""Rows from which answers are compared column by column, sorted by what is not a float."""
+"""Rows from which answers are compared column by column, sorted by columns that are no floats."""
 RELATIVE, ABSOLUTE = 1e-5, 1e-4
-"""An average of decimals has six digits of scale in one engine and is a double in another; sums have any order."""
+"""Tolerances. An average of decimals has six digits of scale in one engine and is a double in another; sums have any
+order.
+"""
 
 
 def difference(one: pa.Table, other: pa.Table) -> str | None:
-    """What is different, or None."""
+    """Difference between two answers, or None."""
     if one.num_rows != other.num_rows:
         return f"{one.num_rows} rows against {other.num_rows}"
     if one.num_columns != other.num_columns:
@@ -31,7 +33,9 @@ def difference(one: pa.Table, other: pa.Table) -> str | None:
 
 
 def _sorted(table: pa.Table) -> pa.Table:
-    """Numbers but integers as doubles, the rest as text; rows by text and integers first, then by doubles."""
+    """Sort rows by text and integers first, then by doubles; numbers other than integers become doubles,
+    the rest text.
+    """
     columns = []
     for column in table.columns:
         is_integer = pa.types.is_integer(column.type)

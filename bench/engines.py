@@ -1,4 +1,4 @@
-"""The engines that are compared: load tables, run HiveQL, say how many bytes the tables take."""
+"""Compared engines: load tables, run HiveQL, tell the bytes that the tables take."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ CORES = 2
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """`memory`, such as "10g": the limit of sharkpy's store, and all that the others may use; empty: no limit.
+    """Options of an engine. `memory`, such as "10g", is the limit of sharkpy's store, and of all memory of the others;
+    empty means no limit.
 
     Under a limit DuckDB's tables are in a database file and Spark's may go to disk, as sharkpy's blocks may.
     `conf` has settings of sharkpy; `folder` is on a disk with room for tables and spilled data.
@@ -33,7 +34,7 @@ class EngineOptions:
 
 
 class BenchEngine(Protocol):
-    """1. `start`  2. `load` per table  3. `run` per query  4. `stop`."""
+    """Engine under measurement. Call order: 1. `start` 2. `load` per table 3. `run` per query 4. `stop`."""
 
     def start(self) -> None: ...
     def load(self, table: str, folder: Path) -> None: ...
@@ -44,7 +45,7 @@ class BenchEngine(Protocol):
 
 
 class SharkpyBench:
-    """sharkpy; with `driver_placement` off every stage is an RDD job."""
+    """sharkpy; without `driver_placement` every stage is an RDD job."""
 
     def __init__(self, options: EngineOptions, *, driver_placement: bool = True) -> None:
         self._is_rdd = not driver_placement

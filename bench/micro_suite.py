@@ -1,4 +1,4 @@
-"""Small figures: what a pruned query, an RDD job and a start cost."""
+"""Small figures: the cost of a pruned query, of an RDD job and of a start."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ROWS, BLOCKS = 2_000_000, 100
 ROW_NAMES = ("measure", "case")
 RDD_SETTINGS = ("shark.placement.driver=false", "shark.task.single.max.rows=0", "shark.task.single.max.bytes=0")
 JVM_WARM_UP = 150
-"""Jobs after which the JVM has compiled what a job runs through."""
+"""Number of jobs after which the JVM has compiled the code of a job."""
 
 
 def run_micro(runs: int) -> tuple[str, dict[str, Any]]:
-    """Markdown and figures: medians in ms."""
+    """Run the suite; returns Markdown and figures, medians in ms."""
     repeats = max(runs, 20)
     figures = {**_queries(repeats), "shell start": _median(_start_shell, 5)}
     lines = ["## micro", "", f"{machine()}. Medians in ms.", "", "| what | ms | at most |", "|---|---:|---:|"]

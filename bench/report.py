@@ -32,7 +32,7 @@ def machine() -> str:
 def suite_report(
     suite: str, scale: float, figures: dict[str, Any], differences: list[str], conditions: str = ""
 ) -> str:
-    """Markdown: medians by query, geometric means, ratios to the first engine, loads and bytes."""
+    """Report of a suite as Markdown: medians by query, geometric means, ratios to the first engine, loads and bytes."""
     engines = list(figures)
     names = list(dict.fromkeys(name for engine in engines for name in figures[engine]["queries"]))
     versions = {key: value for engine in engines for key, value in figures[engine]["versions"].items()}
@@ -89,7 +89,7 @@ def _ratios(engines: list[str], means: list[float]) -> str:
 
 
 def _rates(rates: tuple[Rate, ...], figures: dict[str, Any], names: list[str]) -> list[str]:
-    """Million rows a second and core, where the suite asks for them."""
+    """Million rows a second and core, for suites that ask for it."""
     if not rates:
         return []
     engines = list(figures)

@@ -1,4 +1,4 @@
-"""Figures of row sets: Arrow's columns as the bytes of HiveServer2's answers, beside thrift's compiled codec.
+"""Figures of row sets: Arrow's columns encoded to the bytes of HiveServer2's answers, beside thrift's compiled codec.
 
 `python -m bench.row_set_figures` prints them.
 """
@@ -61,7 +61,7 @@ def _figures(name: str, dtype: t.DataType, column: pa.Array[Any]) -> dict[str, s
 
 
 def _with_codec(column: pa.Array[Any], dtype: t.DataType) -> bytes:
-    """What a server does that makes Python's values of the column."""
+    """Encode as a server does that makes Python's values of the column."""
     member, kind = _MEMBERS.get(dtype, ("stringVal", ttypes.TStringColumn))
     values = column.to_numpy() if dtype == t.FLOAT else column.to_pylist()
     if dtype == t.FLOAT:
@@ -75,7 +75,7 @@ def _with_codec(column: pa.Array[Any], dtype: t.DataType) -> bytes:
 
 
 def _nanoseconds(work: Callable[[], object]) -> float:
-    """Per row, the best of some runs."""
+    """Nanoseconds per row, the best of some runs."""
     times = []
     for _ in range(REPEATS):
         started = time.perf_counter()

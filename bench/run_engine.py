@@ -1,4 +1,4 @@
-"""Runs a suite on one engine, in its own process: `-m bench.run_engine SUITE ENGINE SCALE RUNS QUERIES OUT OPTIONS`.
+"""Run of a suite on one engine, in its own process: `-m bench.run_engine SUITE ENGINE SCALE RUNS QUERIES OUT OPTIONS`.
 
 OUT is a folder: figures in figures.json, the answer of each query as an Arrow file. OPTIONS: EngineOptions as JSON.
 """
@@ -56,7 +56,7 @@ def _run(
 
 
 def _measure(engine: BenchEngine, sql: str, runs: int, answer_path: Path) -> dict[str, object]:
-    """Milliseconds: the first run, and the warm ones after it."""
+    """Milliseconds of the first run, and of the warm ones after it."""
     times = []
     try:
         for _ in range(runs + 1):

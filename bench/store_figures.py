@@ -1,6 +1,6 @@
 """Figures of the memory store alone: decoding by encoding, encoding of TPC-H's lineitem, pruning of a million blocks.
 
-`python -m bench.store_figures [lineitem.parquet]` prints them; without a file the data are made at scale 1.
+`python -m bench.store_figures [lineitem.parquet]` prints them; without a file the data is made at scale 1.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REPEATS = 7
 
 @dataclass(frozen=True, slots=True)
 class DecodeCase:
-    """A column to decode: the encoding is forced, so that the figure is that of its name."""
+    """Column to decode, in a forced encoding, so that the figure is that of its name."""
 
     label: str
     encoding: str
@@ -72,7 +72,7 @@ CASES: tuple[DecodeCase, ...] = (
 
 
 def best_seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """The least of several times, after one run that is not counted."""
+    """Least of several times, after one run that is not counted."""
     work()
     times = []
     for _ in range(repeats):
@@ -83,7 +83,7 @@ def best_seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
 
 
 def decode_rates() -> Iterator[Row]:
-    """Values a second into the logical type, and into the form that is scanned."""
+    """Values a second decoded into the logical type, and into the form that is scanned."""
     rng = np.random.default_rng(1)
     for case in CASES:
         schema = t.Schema((t.Field("x", case.dtype),))
@@ -103,7 +103,7 @@ def decode_rates() -> Iterator[Row]:
 
 
 def encode_rate(lineitem: str) -> Iterator[Row]:
-    """All columns of lineitem, on one thread, without the time to read the file."""
+    """Rate of encoding all columns of lineitem, on one thread, without the time to read the file."""
     schema: t.Schema | None = None
     seconds = size = rows = raw = 0.0
     for table in _blocks(lineitem):
@@ -191,14 +191,14 @@ def pruning() -> Iterator[Row]:
 
 
 def profile_rate() -> Iterator[Row]:
-    """What loading sees of a column of integers."""
+    """Rate at which loading profiles a column of integers."""
     values = pa.array(np.random.default_rng(3).integers(0, 250_000, ROWS))
     seconds = best_seconds(lambda: encodings.encode(ColumnProfile(values, t.BIGINT)))
     yield {"measure": "profile and encode", "case": "bigint", "million_values_per_second": round(ROWS / seconds / 1e6)}
 
 
 def run(lineitem: str | None = None) -> list[dict[str, str | int | float]]:
-    """All measures; `lineitem` is TPC-H's table as Parquet, made at scale 1 where it is not given."""
+    """Run all measures; `lineitem` is TPC-H's table as Parquet, made at scale 1 if it is not given."""
     rows = [*decode_rates(), *profile_rate(), *pruning()]
     if lineitem is not None:
         return [*rows, *encode_rate(lineitem)]

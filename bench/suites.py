@@ -1,4 +1,4 @@
-"""The benchmarks: their tables, data and queries."""
+"""Benchmarks: their tables, data and queries."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ CACHE = ROOT.parent / "build" / "bench"
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Rows of `tables` a second and core, reported for the queries whose names start with `prefix`.
+    """Rate in rows of `tables` a second and core, for the queries whose names start with `prefix`.
 
-    `shark` is the million rows that the original Shark came to (AMPLab's Big Data Benchmark, 2014, in memory).
+    `shark` is the million rows that the original Shark reached (AMPLab's Big Data Benchmark, 2014, in memory).
     """
 
     prefix: str
@@ -28,7 +28,9 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """`tables` in the order of loading; each has a folder of Parquet files under the suite's data folder."""
+    """Benchmark suite. `tables` is in the order of loading; each has a folder of Parquet files under the suite's data
+    folder.
+    """
 
     name: str
     tables: tuple[str, ...]
@@ -36,7 +38,7 @@ class Suite:
     rates: tuple[Rate, ...] = ()
 
     def data(self, scale: float) -> Path:
-        """The folder of the data at `scale`, made if it is not there."""
+        """Folder of the data at `scale`, made if it is missing."""
         folder = CACHE / f"{self.name}-{scale:g}"
         done = folder / ".done"
         if not done.exists():
@@ -47,7 +49,7 @@ class Suite:
         return folder
 
     def queries(self, wanted: str | None = None) -> dict[str, str]:
-        """Text by name ("1", "2A"), in order."""
+        """Text of queries by name ("1", "2A"), in order."""
         found = {}
         for path in sorted((ROOT / "queries" / self.name).glob("q*.sql")):
             name = path.stem.removeprefix("q").lstrip("0")

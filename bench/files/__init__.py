@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 NAMES: tuple[str, ...] = ("text", "parquet")
-"""Modules here, each with `measure(runs: int) -> list[Figure]`; its docstring says what is compared with what."""
+"""Modules of the package, each with `measure(runs: int) -> list[Figure]`; its docstring describes the comparison."""

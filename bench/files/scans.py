@@ -1,4 +1,4 @@
-"""What the scans of files share: queries over TPC-H lineitem, timed after a first run, with answers compared."""
+"""Shared parts of the scans of files: queries over TPC-H lineitem, timed after a first run, with answers compared."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ QUERIES = {
 
 
 def lineitem() -> Path:
-    """The folder of lineitem as Parquet."""
+    """Folder of lineitem as Parquet."""
     return SUITES["tpch"].data(SCALE) / "lineitem"
 
 
 def columns() -> str:
-    """Its columns for CREATE TABLE."""
+    """Columns of lineitem for CREATE TABLE."""
     schema = pq.read_schema(next(lineitem().glob("*.parquet")))
     return ", ".join(f"{field.name} {from_arrow(field.type)}" for field in schema)
 
@@ -58,7 +58,7 @@ def timed(run: Callable[[str], pa.Table], runs: int) -> tuple[dict[str, float], 
 
 
 def check_equal(ours: Mapping[str, list[Any]], theirs: Mapping[str, list[Any]], peer: str) -> None:
-    """Raise where answers differ in ten digits."""
+    """Raise if answers differ within ten digits."""
     for name, rows in ours.items():
         if [_comparable(row) for row in rows] != [_comparable(row) for row in theirs[name]]:
             raise AssertionError(f"{name}: {rows} and by {peer} {theirs[name]}")

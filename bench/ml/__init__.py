@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 LIBRARIES = ("sharkpy", "pyspark", "scikit-learn", "scipy", "numpy")
-"""Whose versions are noted."""
+"""Libraries whose versions are noted."""
 NAMES: tuple[str, ...] = ("logistic_regression", "kmeans", "page_rank")
-"""Modules here, each with `measure(runs: int, scale: float) -> list[Figure]`; its docstring says what is compared."""
+"""Modules of the package, each with `measure(runs: int, scale: float) -> list[Figure]`; its docstring describes the
+comparison.
+"""

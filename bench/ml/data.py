@@ -1,4 +1,6 @@
-"""Seeded data: features of ten clusters with a label, and a graph whose vertices are known unevenly well."""
+"""Seeded data: features of ten clusters with a label, and a graph whose vertices have very different
+numbers of edges.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,13 @@ LABEL = "label"
 
 
 def features(scale: float) -> Path:
-    """A folder of Parquet files: ten doubles a row, of one of ten clusters, and a label of two classes."""
+    """Make a folder of Parquet files: ten doubles a row, of one of ten clusters, and a label of two classes."""
     rows = max(int(ROWS * scale), 10 * CLUSTERS)
     return _made(f"ml-features-{scale:g}", partial(_features_part, rows))
 
 
 def graph(scale: float) -> Path:
-    """A folder of Parquet files: edges (source, target); low numbers are targets more often than high ones."""
+    """Make a folder of Parquet files: edges (source, target); low numbers are targets more often than high ones."""
     return _made(f"ml-graph-{scale:g}", partial(_graph_part, num_vertices(scale), max(int(EDGES * scale), 100)))
 
 
@@ -40,7 +42,7 @@ def num_vertices(scale: float) -> int:
 
 
 def _made(name: str, part: Callable[[int], pa.Table]) -> Path:
-    """The folder `name` with a file a part, made by as many processes as there are cores where it is not there yet."""
+    """Make the folder `name` with a file a part, by as many processes as there are cores, unless it exists."""
     folder = CACHE / name
     done = folder / ".done"
     if not done.exists():
@@ -81,7 +83,7 @@ def _graph_part(vertices: int, edges: int, number: int) -> pa.Table:
 
 
 def read_features(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """X (rows, features), columns contiguous, and y."""
+    """Arrays of the features: X (rows, features), columns contiguous, and y."""
     table = pq.read_table(folder)
     X = np.empty((table.num_rows, FEATURES), order="F")
     for place, name in enumerate(COLUMNS):

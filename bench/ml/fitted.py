@@ -1,4 +1,4 @@
-"""A model fitted from SQL over a cached table: what its iterations take, in this process and as RDD tasks."""
+"""Time of a model's iterations, fitted from SQL over a cached table, in this process and as RDD tasks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Model = Callable[..., Any]
 def measured(
     model: Model, label: str | None, few: int, many: int, runs: int, scale: float
 ) -> tuple[dict[str, float], Any]:
-    """`iteration`, `first` and `later`, `as_tasks` in seconds; and the model fitted until it converged.
+    """Measure `iteration`, `first` and `later`, `as_tasks` in seconds; and the model fitted until it converged.
 
     `first` is from the text of the query to the end of the first pass; each run makes the features anew, and the one
     with the median of them counts.
@@ -46,7 +46,7 @@ def measured(
 
 
 def of_floats(model: Model, label: str | None, few: int, many: int, runs: int, scale: float) -> float:
-    """Seconds of an iteration over FLOAT columns: half of the memory, sums in float64 as before."""
+    """Seconds of an iteration over FLOAT columns: half the memory, sums in float64 as before."""
     with session() as context:
         cached_table(context, "doubles", data.features(scale), _COLUMNS)
         made = f"CREATE TABLE points TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY') AS SELECT {_FLOATS} FROM doubles"

@@ -37,7 +37,7 @@ def measure(runs: int, scale: float = 1.0) -> list[Figure]:
 
 
 def _centres() -> np.ndarray:
-    """The same for all who take them: none is one of the data's own, and all are among the data."""
+    """Start centres, the same for all sides: none is a row of the data, and all are among the data."""
     return np.random.default_rng(data.SEED + 1).normal(0.0, 2.0, (data.CLUSTERS, data.FEATURES))
 
 

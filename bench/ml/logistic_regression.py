@@ -1,5 +1,5 @@
 """Logistic regression by L-BFGS over 10 M rows of 10 features from a cached table: pyspark.ml over a cached DataFrame,
-scikit-learn over the same arrays with two threads; the same objective, iterations that none of them ends early.
+scikit-learn over the same arrays with two threads; the same objective, and iterations that no side ends early.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bench.ml.sides import Side, compared, farthest, run_side, seconds_an_iterat
 from bench.pde import Figure
 
 PENALTY = 1e-4
-"""The weight of half the squared norm of the coefficients beside the mean loss."""
+"""Weight of half the squared norm of the coefficients beside the mean loss."""
 FEW, MANY = 2, 8
 MOST_OFF = 1e-6
 
@@ -33,7 +33,7 @@ def measure(runs: int, scale: float = 1.0) -> list[Figure]:
 
 
 def _regularisation(rows: int) -> float:
-    """scikit-learn's C for PENALTY: it weighs the summed loss."""
+    """C of scikit-learn for PENALTY: it weighs the summed loss."""
     return 1.0 / (PENALTY * rows)
 
 

@@ -1,5 +1,5 @@
-"""PageRank, 1 M vertices and 10 M edges of a cached table, an iteration beside the same program on plain PySpark RDDs,
-whose edges are grouped, partitioned as the ranks are, and kept in memory.
+"""PageRank, 1 M vertices and 10 M edges of a cached table. An iteration is compared with one of the same program on
+plain PySpark RDDs, whose edges are grouped, partitioned as the ranks are, and kept in memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bench.pde import Figure
 DAMPING = 0.85
 FEW, MANY = 2, 7
 ITERATIONS = 2
-"""Of the plain program, which takes long."""
+"""Iterations of the plain program, which takes long."""
 MOST_OFF = 1e-9
 _SMALL_VERTICES, _SMALL_EDGES = 1_000, 8_000
 
@@ -81,7 +81,7 @@ def _ours(runs: int, scale: float) -> dict[str, Any]:
 
 
 def _off_dense(context: Any) -> float:
-    """The largest difference to ranks by linear algebra, of a small graph where some vertices have no edges."""
+    """Largest difference to ranks by linear algebra, of a small graph in which some vertices have no edges."""
     from sharkpy.ml import PageRank
 
     rng = np.random.default_rng(data.SEED)
@@ -101,7 +101,7 @@ def _off_dense(context: Any) -> float:
 
 
 def _plain(runs: int, scale: float) -> dict[str, Any]:
-    """The program of the RDD paper (Zaharia et al., 2012), with links grouped by their source."""
+    """Program of the RDD paper (Zaharia et al., 2012), with links grouped by their source."""
     del runs
     spark = spark_session()
     parts, count = 2 * CORES, data.num_vertices(scale)

@@ -1,4 +1,4 @@
-"""What measurements share: peers in processes of their own, times of an iteration, memory, sessions."""
+"""Shared parts of measurements: peers in processes of their own, times of an iteration, memory, sessions."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from bench.suites import CACHE, ROOT
 LEAST_FASTER, MOST_SCIKIT, MOST_FIRST = 5.0, 1.5, 4.0
 _LEAST_SECONDS, _MOST_RUNS = 3.0, 25
 Fit = Callable[[int], int]
-"""Fits with at most so many iterations, and says how many there were."""
+"""Fits with at most so many iterations, and returns how many there were."""
 Side = Callable[[int, float], dict[str, Any]]
-"""Of runs and scale: seconds and answers of one of those that are compared, as JSON takes them."""
+"""Measures one of the compared sides, given runs and scale; returns seconds and answers, as JSON takes them."""
 
 
 def run_side(module: str, side: str, runs: int, scale: float) -> dict[str, Any]:
-    """What `SIDES[side](runs, scale)` of a module here gives, from a process of its own with two threads."""
+    """Result of `SIDES[side](runs, scale)` of a module of the package, from a process of its own with two threads."""
     print(f"  {side}", file=sys.stderr)
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(CORES))
     environment = {**os.environ, **threads, "PYTHONPATH": str(ROOT.parent), "PYSPARK_PYTHON": sys.executable}
@@ -54,7 +54,7 @@ def main(module: str, side: str, runs: int, scale: float) -> None:
 
 
 def peak_megabytes() -> float:
-    """The most that this process has had in memory, and its children that live; what they share counts for each."""
+    """Peak memory of this process, plus that of its live children; shared memory counts for each."""
     total = 0
     for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
         with contextlib.suppress(OSError):
@@ -64,7 +64,8 @@ def peak_megabytes() -> float:
 
 
 def seconds_an_iteration(fit: Fit, few: int, many: int, runs: int) -> float:
-    """What each iteration beyond the first few adds to a fit, of medians over `runs`: starts and ends cancel out.
+    """Seconds that each iteration beyond the first few adds to a fit, from medians over `runs`: starts and ends cancel
+    out.
 
     Short fits are repeated more often.
     """
@@ -88,7 +89,7 @@ def _timed(fit: Fit, iterations: int) -> tuple[float, int]:
 
 @dataclass(slots=True)
 class TimedBlocks:
-    """FeatureBlocks that note when each pass ended: `passes` has kernels' names and seconds since `start`."""
+    """FeatureBlocks that note the end of each pass: `passes` has kernels' names and seconds since `start`."""
 
     blocks: Any
     start: float
@@ -103,7 +104,7 @@ class TimedBlocks:
         return found
 
     def first_and_later(self) -> tuple[float, float]:
-        """Seconds until the first pass of an iteration had ended, and the median between two such ends later on.
+        """Seconds until the end of the first pass of an iteration, and the median between two such ends later on.
 
         The kernel that ran most often is the iteration's.
         """
@@ -124,7 +125,7 @@ def session() -> Iterator[Any]:
 
 
 def cached_table(context: Any, name: str, folder: Path, columns: str) -> None:
-    """The Parquet files of `folder` as a table in memory."""
+    """Load the Parquet files of `folder` as a table in memory."""
     context.sql(f"CREATE EXTERNAL TABLE {name} ({columns}) STORED AS PARQUET LOCATION '{folder}'").close()
     context.sql(f"CACHE TABLE {name}").close()
 
@@ -151,7 +152,7 @@ def spark_session() -> Any:
 
 
 def compared(ours: dict[str, Any], spark: dict[str, Any], scikit: dict[str, Any]) -> list[Figure]:
-    """The figures that the fitted models have in common: seconds of an iteration, the first one, memory."""
+    """Figures that the fitted models have in common: seconds of an iteration, the first one, memory."""
     faster, ratio = spark["iteration"] / ours["iteration"], ours["iteration"] / scikit["iteration"]
     first = ours["first"] / ours["later"]
     return [
@@ -196,7 +197,7 @@ def _ms(seconds: float) -> str:
 
 
 def farthest(found: Sequence[float], wanted: Sequence[float]) -> float:
-    """The largest difference of numbers that belong together."""
+    """Largest difference of corresponding numbers."""
     return float(np.abs(np.asarray(found) - np.asarray(wanted)).max())
 
 

@@ -1,4 +1,4 @@
-"""Measurements of what changes while a plan runs: one file each, in the table below."""
+"""Measurements of decisions at run time: one file each, in the table below."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured value against its aim: `wanted` as text ("at least 3"), `met` whether it holds."""
+    """One measured value against its aim: `wanted` as text ("at least 3"), and whether it is `met`."""
 
     what: str
     value: str
@@ -16,4 +16,4 @@ class Figure:
 
 
 NAMES: tuple[str, ...] = ("skew", "skewed_distinct", "copartition", "sessions", "rebuild", "join_choice", "top_n")
-"""Modules here, each with `measure(runs: int) -> list[Figure]`; its docstring says what is compared with what."""
+"""Modules of the package, each with `measure(runs: int) -> list[Figure]`; its docstring describes the comparison."""

@@ -44,7 +44,9 @@ def measure(runs: int) -> list[Figure]:
 
 
 def _load(context: sharkpy.SharkContext) -> float:
-    """The plain tables from files, then those in buckets from the plain ones; the seconds of the latter."""
+    """Load the plain tables from files, then those in buckets from the plain ones; returns the seconds of
+    the latter.
+    """
     data = SUITES["tpch"].data(1)
     for table in ("lineitem", "orders"):
         schema = pq.read_schema(next((data / table).glob("*.parquet")))
@@ -79,7 +81,7 @@ def _figures(context: sharkpy.SharkContext, runs: int) -> list[Figure]:
 
 
 def _timed(context: sharkpy.SharkContext, sql: str, runs: int) -> tuple[float, int, list[Any]]:
-    """The median seconds of warm runs, the bytes that were moved to the join's tasks, and the answer."""
+    """Median seconds of warm runs, the bytes that were moved to the join's tasks, and the answer."""
     context.sql(sql).fetchall()
     seconds = []
     for _ in range(runs):

@@ -1,6 +1,6 @@
 """TPC-H lineitem ⋈ supplier, every stage an RDD job, where a condition that no estimate sees through keeps 0.01 % of
-the suppliers: the join chosen when its small side has been measured, against the plan that its estimates make
-(both sides shuffled). The broadcast limit lies between what is estimated of the side and what it is.
+the suppliers: the join chosen when its small side has been measured, against the plan that its estimates make (both
+sides shuffled). The broadcast limit lies between the estimated and the real size of the side.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bench.suites import CACHE, SUITES
 from sharkpy.values.types import from_arrow
 
 OPAQUE = "pmod(s_suppkey * 7919, 10000) = 3"
-"""What keeps one supplier in 10,000; a Python function could stand here as well."""
+"""Condition that keeps one supplier in 10,000; a Python function could stand here as well."""
 QUERY = f"""
 SELECT s_name, count(*), sum(l_extendedprice * (1 - l_discount)), max(l_shipdate)
 FROM lineitem JOIN supplier ON l_suppkey = s_suppkey
@@ -59,7 +59,7 @@ def measure(runs: int) -> list[Figure]:
 
 
 def load(context: sharkpy.SharkContext, table: str) -> None:
-    """A TPC-H table at scale 1 in memory."""
+    """Load a TPC-H table at scale 1 into memory."""
     data = SUITES["tpch"].data(1)
     schema = pq.read_schema(next((data / table).glob("*.parquet")))
     columns = ", ".join(f"`{field.name}` {from_arrow(field.type)}" for field in schema)
@@ -71,7 +71,7 @@ def load(context: sharkpy.SharkContext, table: str) -> None:
 
 
 def _timed(context: sharkpy.SharkContext, runs: int) -> tuple[float, list[Any], list[str]]:
-    """The median seconds of warm runs, the answer, and the rules that decided."""
+    """Median seconds of warm runs, the answer, and the rules that decided."""
     context.sql(QUERY).fetchall()
     seconds = []
     for _ in range(runs):

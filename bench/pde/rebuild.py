@@ -1,5 +1,5 @@
-"""Half of the blocks of TPC-H lineitem made again, while a query runs over them, against loading or making all: from
-files, the table in memory with durable copies; and by the query that made it, in memory alone, as RDD jobs.
+"""Half of the blocks of TPC-H lineitem made again while a query runs over them, compared with loading or making all:
+from files, the table in memory with durable copies; and by the query that made it, in memory alone, as RDD jobs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sharkpy.values.types import from_arrow
 
 MOST = 0.6
 BLOCKS = 500_000
-"""Rows of a block: twelve of them, so that half are several for each core."""
+"""Rows of a block: twelve blocks in all, so that half of them are several for each core."""
 QUERY = "SELECT l_returnflag, count(*), sum(l_extendedprice), max(l_comment) FROM {} GROUP BY l_returnflag ORDER BY 1"
 MADE = "CREATE TABLE made TBLPROPERTIES ('shark.cache'='MEMORY_ONLY') AS SELECT * FROM kept WHERE l_orderkey > 0"
 
@@ -51,7 +51,7 @@ def _create(context: sharkpy.SharkContext) -> None:
 
 
 def _fresh(context: sharkpy.SharkContext, runs: int) -> Any:
-    """Before each of `runs` nothing of the table is in memory or on disk; once before to warm up."""
+    """Run `runs` times with nothing of the table in memory or on disk; once before to warm up."""
     for number in range(runs + 1):
         context.table_cache.forget(context.catalog.table("default", "kept"))
         if number == 0:

@@ -1,9 +1,9 @@
-"""16 sessions on one engine, each running short and long queries in turn: what the short ones wait for.
+"""16 sessions on one engine, each running short and long queries in turn: the time that short queries wait.
 
-TPC-H at scale 1 in memory. A session draws a short query (a point, a pruned range, a small aggregate) four times out
-of five, else a long one, with no pause between two. Each short query is compared with its own median alone, on the
-same engine before the others come. Sessions come in one after the other; what counts is what starts once all are
-there. What the first second is like where all 16 come at once, each with a first statement, is a figure of its own.
+TPC-H at scale 1 in memory. A session draws a short query (a point, a pruned range, a small aggregate) four times out of
+five, else a long one, with no pause between two. Each short query is compared with its own median alone, on the same
+engine before the others come. Sessions come in one after the other; only queries that start once all are there count.
+The first second in which all 16 come at once, each with a first statement, is a figure of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SESSIONS = 16
 SECONDS = 20.0
 RAMP_SECONDS = 2.0
-"""Sessions come in evenly over this time, which is not measured."""
+"""Time over which sessions come in evenly; it is not measured."""
 SHORT_SHARE = 0.8
 SHORT = (
     "SELECT * FROM orders WHERE o_orderkey = {key}",
@@ -102,7 +102,9 @@ def _time(session: SharkContext, sql: str) -> float:
 
 
 def run_sessions(context: SharkContext, long: list[str], seconds: float, ramp: float) -> list[Seen]:
-    """What each of the sessions saw in `seconds`, running side by side, once all had come in over `ramp` seconds."""
+    """Run the sessions side by side for `seconds`, after all have come in over `ramp` seconds; returns the times that
+    each saw.
+    """
     seen = [Seen() for _ in range(SESSIONS)]
     start = time.monotonic() + ramp
     end = start + seconds

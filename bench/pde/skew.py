@@ -1,9 +1,10 @@
 """A join of events with Zipf(1.5)-distributed keys, on two task slots, with and without `shark.skew`.
 
 `details` has a row for each key, and more for the keys that are hot (by Zipf's law with exponent 2.5): so the hottest
-key makes most of the work. Both ways buckets are packed by measured bytes, which alone even out what a heavy key
-adds to a bucket but not the rows it makes. What is timed is the join, neither side broadcast, under an aggregate; the
-tables are in memory. CPU seconds are what the tasks' processes computed: other load of the machine does not show.
+key makes most of the work. In both cases buckets are packed by measured bytes. Packing alone evens out the rows that a
+heavy key adds to a bucket, but not the rows that it makes. The timed query is the join, neither side broadcast, under
+an aggregate; the tables are in memory. CPU seconds are those of the tasks' processes: other load of the machine does
+not show.
 """
 
 from __future__ import annotations
@@ -84,13 +85,13 @@ def _load(context: Any, folder: Path) -> None:
 
 
 def _zipf(random: np.random.Generator, exponent: float, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Ranks from 0, those beyond the keys drawn again."""
+    """Ranks from 0, by Zipf's law; ranks beyond the keys are drawn again."""
     drawn = random.zipf(exponent, 2 * count)
     return drawn[drawn <= KEYS][:count] - 1
 
 
 def _timed(context: Any, is_on: bool, runs: int) -> tuple[float, list[float], list[tuple[object, ...]]]:
-    """The median of the seconds, the reduce tasks' own of the median run, and the answer; the first run warms up."""
+    """Median of the seconds, the reduce tasks' own of the median run, and the answer; the first run warms up."""
     context.sql(f"SET shark.skew={str(is_on).lower()}").fetchall()
     context.sql(QUERY).fetchall()
     found: list[tuple[float, list[float]]] = []
@@ -110,7 +111,7 @@ def _evenness(tasks: list[float]) -> float:
 
 
 def _slot(tasks: list[float]) -> float:
-    """The load of the busier one of two slots, each taking the next task when it is free."""
+    """Load of the busier of two slots, each taking the next task when it is free."""
     slots = [0.0, 0.0]
     for seconds in tasks:
         slots[slots.index(min(slots))] += seconds
@@ -122,7 +123,7 @@ def _listed(tasks: list[float]) -> str:
 
 
 def _collecting() -> Figure:
-    """What collectors cost a task that moves a million rows to 200 buckets in four windows."""
+    """Cost of collectors in a task that moves a million rows to 200 buckets in four windows."""
     rows = 250_000
     random = np.random.default_rng(3)
     hashes = random.integers(0, 1 << 63, rows).astype(np.uint64)

@@ -1,8 +1,9 @@
-"""count(DISTINCT …) of events of which nine in ten are of one group, on two task slots, with and without `shark.skew`.
+"""count(DISTINCT …) over events, nine in ten of which are in one group, on two task slots, with and without
+`shark.skew`.
 
 Without it all rows of a group are moved to one task. `kind` has few values and `visitor` nearly as many as there are
-rows: equal rows of the first meet in the map stage already, of the second only behind the exchange. The table is in
-memory. Tasks are compared by the rows that they read and by the CPU seconds of their processes.
+rows: equal values of `kind` meet in the map stage already, equal values of `visitor` only behind the exchange. The
+table is in memory. Tasks are compared by the rows that they read and by the CPU seconds of their processes.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _compared(context: Any, name: str, query: str, runs: int) -> list[Figure]:
 
 
 def _timed(context: Any, query: str, is_on: bool, runs: int) -> tuple[float, StageProfile, list[tuple[object, ...]]]:
-    """The median of the seconds, the stage behind the first exchange, and the answer; the first run warms up."""
+    """Median of the seconds, the stage behind the first exchange, and the answer; the first run warms up."""
     context.sql(f"SET shark.skew={str(is_on).lower()}").fetchall()
     seconds = []
     for _ in range(runs + 1):

@@ -1,4 +1,6 @@
-"""ORDER BY ... LIMIT 10 over TPC-H lineitem in the order of its ship date: blocks in order of promise against all."""
+"""ORDER BY ... LIMIT 10 over TPC-H lineitem in the order of its ship date: blocks in order of promise, compared with
+all blocks.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def _figures(context: sharkpy.SharkContext, place: str, runs: int) -> list[Figur
 
 
 def _timed(context: sharkpy.SharkContext, runs: int) -> tuple[float, list[Any], dict[str, int]]:
-    """The median seconds of warm runs, the answer, and the figures of the decision on blocks."""
+    """Median seconds of warm runs, the answer, and the figures of the decision on blocks."""
     context.sql(QUERY).fetchall()
     seconds = []
     for _ in range(runs):

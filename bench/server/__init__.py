@@ -1,6 +1,6 @@
-"""Measurements of the HiveServer2, beside Spark's own: one file each, in the table below."""
+"""Measurements of HiveServer2, beside Spark's own: one file each, in the table below."""
 
 from __future__ import annotations
 
 NAMES: tuple[str, ...] = ("latency", "fetch", "connections", "sessions", "ready")
-"""Modules here, each with `measure(runs: int) -> list[Figure]`; its docstring says what is compared with what."""
+"""Modules of the package, each with `measure(runs: int) -> list[Figure]`; its docstring describes the comparison."""

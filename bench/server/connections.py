@@ -1,7 +1,7 @@
 """100 connections that ask short queries of TPC-H at scale 1 in memory, at once; and one beside one long query.
 
 The clients are four processes with compiled codecs. Every text is new: its numbers are drawn, the same for both
-servers. What a short query takes beside a long one is compared with the median of its kind alone.
+servers. The time of a short query beside a long one is compared with the median of its kind alone.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from bench.suites import SUITES
 
 PROCESSES, CONNECTIONS = 4, 100
 QUERIES = {"sharkpy": 5_000, "spark": 500}
-"""Of the slower server fewer: what counts is how many it answers in a second."""
+"""Number of queries, fewer on the slower server: the figure is the number answered in a second."""
 WARM_UP = 100
 TIMES_FASTER, TIMES_SLOWER = 5, 5
 ALONE_RUNS = 100
 BESIDE_SECONDS = 15.0
 RAMP_SECONDS = 3.0
-"""What begins in this time beside the long query is not counted."""
+"""Time beside the long query in which starting queries are not counted."""
 
 
 def measure(runs: int) -> list[Figure]:  # noqa: ARG001 - their number is fixed
@@ -58,7 +58,7 @@ def _many(server: Server, rates: dict[str, float]) -> list[Figure]:
 
 
 def _dealt(generator: random.Random, queries: int) -> list[list[list[Query]]]:
-    """To all connections of all processes."""
+    """Deal the queries to all connections of all processes."""
     of_one, of_process = range(queries // CONNECTIONS), range(CONNECTIONS // PROCESSES)
     return [[[_drawn(generator) for _ in of_one] for _ in of_process] for _ in range(PROCESSES)]
 

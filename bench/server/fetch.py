@@ -1,7 +1,7 @@
-"""A million rows (bigint, string, double) of a table in memory, fetched with PyHive and with impyla as they come.
+"""A million rows (bigint, string, double) of a table in memory, fetched with unchanged PyHive and impyla.
 
-Both servers answer the same client code with its default fetch sizes. How long the client alone takes is measured on
-recorded answers, which another process sends as fast as they are asked for.
+Both servers answer the same client code with its default fetch sizes. The time of the client alone is measured on
+recorded answers, which another process sends as fast as they are requested.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _write(table: Path) -> None:
 
 
 def _fetch_seconds(client: str, port: int, runs: int) -> float:
-    """The median, from the statement to its last row; the first run warms up."""
+    """Median seconds from the statement to its last row; the first run warms up."""
     return statistics.median([_run(client, port) for _ in range(runs + 1)][1:])
 
 

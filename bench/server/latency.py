@@ -1,4 +1,4 @@
-"""`SELECT 1` with PyHive, over SASL: on an open connection, and with the making of the connection and its end."""
+"""Latency of `SELECT 1` with PyHive, over SASL: on an open connection, and with opening and closing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client that is no limit to a server: thrift's compiled codec on plain sockets, many connections in a process.
+"""Client that does not limit a server: thrift's compiled codec on plain sockets, many connections in a process.
 
 `python -m bench.server.raw_client PORT` reads lists of queries, one a connection, as JSON from its first line; once all
 are connected it says "ready", and begins at its second line. Its answer: [query's number, start, seconds] of each query
@@ -38,12 +38,12 @@ class RawClient:
         self._session = _checked(self._calls.OpenSession(request)).sessionHandle
 
     def execute(self, sql: str) -> Any:
-        """The handle of the operation."""
+        """Run a statement; returns the handle of the operation."""
         request = ttypes.TExecuteStatementReq(sessionHandle=self._session, statement=sql)
         return _checked(self._calls.ExecuteStatement(request)).operationHandle
 
     def query(self, sql: str) -> int:
-        """The number of rows, fetched as DB-API clients do: up to an empty answer."""
+        """Run a query; returns the number of rows, fetched as DB-API clients do: up to an empty answer."""
         operation, rows = self.execute(sql), 0
         request = ttypes.TFetchResultsReq(operation, ttypes.TFetchOrientation.FETCH_NEXT, _FETCH_ROWS)
         while found := _num_rows(_checked(self._calls.FetchResults(request)).results):
@@ -71,20 +71,20 @@ def _num_rows(row_set: Any) -> int:
 
 @dataclass(slots=True)
 class Answers:
-    """[number of the query's kind, start, seconds], and what went wrong."""
+    """[number of the query's kind, start, seconds] of each answer, and the errors."""
 
     runs: list[tuple[int, float, float]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
 
 Query = tuple[int, str]
-"""The number of its kind, and its text."""
+"""Number of a query's kind, and its text."""
 
 
 def run_clients(port: int, processes: Sequence[Sequence[Sequence[Query]]], seconds: float = 0.0) -> Answers:
-    """What clients in so many processes see: of each process the connections, of each connection the queries.
+    """Run clients in several processes: of each process the connections, of each connection the queries.
 
-    All begin together; within `seconds`, where given, each connection asks its queries again and again.
+    All begin together; for `seconds`, if given, each connection repeats its queries.
     """
     clients = [_start(port, connections, seconds) for connections in processes]
     for client in clients:

@@ -1,4 +1,6 @@
-"""From starting Python to the first answer of an RDD job: without the class cache of `sharkpy warmup`, and with it."""
+"""Time from starting Python to the first answer of an RDD job, without the class cache of `sharkpy warmup`
+and with it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server's answers on one SASL connection, kept, and given to a client again: what the client alone takes.
+"""Recorded answers of a server on one SASL connection, replayed to a client, to measure the client alone.
 
 Clients call one after another and never look at the call's number, so the n-th frame answers the n-th request.
 """
@@ -18,7 +18,7 @@ _COMPLETE = _NEGOTIATION.pack(5, 0)
 
 
 def recorded(port: int, use: Callable[[int], object]) -> list[bytes]:
-    """The frames that the server at `port` answers to what `use(port)` does on its one connection."""
+    """Record the frames that the server at `port` answers to the calls of `use(port)` on its one connection."""
     frames: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
         proxy = threading.Thread(target=_record, args=(listening, port, frames))
@@ -44,7 +44,7 @@ def _record(listening: socket.socket, port: int, frames: list[bytes]) -> None:
 
 @contextmanager
 def replayed(frames: list[bytes]) -> Iterator[int]:
-    """The port of a process that answers each connection with `frames`."""
+    """Start a process that answers each connection with `frames`; returns its port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         process = multiprocessing.get_context("fork").Process(target=_replay, args=(listening, frames), daemon=True)
         process.start()
@@ -70,7 +70,7 @@ def _replay(listening: socket.socket, frames: list[bytes]) -> None:
 
 
 def _message(source: socket.socket, head: struct.Struct) -> tuple[bytes, bytes]:
-    """Head and body, whose length the head ends with; nothing at the end of the stream."""
+    """Read a head and a body, whose length the head ends with; nothing at the end of the stream."""
     begin = _exactly(source, head.size)
     return (begin, _exactly(source, head.unpack(begin)[-1])) if begin else (b"", b"")
 

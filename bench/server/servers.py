@@ -1,4 +1,4 @@
-"""The two servers that are compared, each in a process of its own, over the same Parquet files."""
+"""Two compared servers, each in a process of its own, over the same Parquet files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Server:
         connection.close()
 
     def cache(self, tables: Sequence[Path]) -> None:
-        """Each folder of Parquet files becomes a table of its name, in memory."""
+        """Load each folder of Parquet files as a table of its name into memory."""
         for folder in tables:
             self.run(_made(folder, is_hive=self.name == "sharkpy"), f"CACHE TABLE {folder.name}")
 
@@ -58,7 +58,7 @@ def _made(folder: Path, *, is_hive: bool) -> str:
 
 @contextmanager
 def sharkpy_server(auth: Auth = "NONE") -> Iterator[Server]:
-    """Started as a user starts it; NONE and NOSASL are served by one port."""
+    """Start sharkpy's server as a user does; NONE and NOSASL are served by one port."""
     with tempfile.TemporaryDirectory(prefix="server-", dir=CACHE) as folder, Path(folder, "log").open("wb") as log:
         command = [sys.executable, "-m", "sharkpy.cli.main", "server", "--port", "0", "--location-folder", "/"]
         options = ["--master", f"local[{CORES}]", "--warehouse", f"{folder}/warehouse", "--log-level", "error"]

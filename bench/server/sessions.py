@@ -1,4 +1,4 @@
-"""Memory of the server's processes after 10,000 sessions, opened and closed, against that after some hundred.
+"""Memory of the server's processes after 10,000 sessions, opened and closed, compared with that after some hundred.
 
 Each has a connection of its own, asks two queries and leaves the second one open; every third vanishes without a word.
 """
@@ -53,7 +53,7 @@ def _open_and_close(server: Server, sessions: int) -> None:
 
 
 def _memory(server: Server) -> float:
-    """Megabytes, once what the last clients left is gone."""
+    """Megabytes of memory, once the remains of the last clients are gone."""
     time.sleep(2)
     process = psutil.Process(server.process_id)
     return float(sum(one.memory_info().rss for one in [process, *process.children(recursive=True)])) / 1e6

@@ -1,6 +1,5 @@
-"""Run as a program with a folder: Spark, with Hive's support, runs the statements of a JSON file there.
-
-`statements.json` has texts; rows of those that give some go to `answers.json`, as texts of JSON, sorted.
+"""Program that runs the statements of a folder's `statements.json` on Spark with Hive's support. Rows of statements
+that return some go to `answers.json`, as texts of JSON, sorted.
 """
 
 from __future__ import annotations

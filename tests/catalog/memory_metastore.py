@@ -1,4 +1,4 @@
-"""A metastore in memory, for tests of what is asked of one."""
+"""Metastore in memory, for tests of the calls that it gets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXT_CLASSES = {
 
 
 def table_body(name: str, columns: str = "a int", keys: str = "", **more: object) -> Body:
-    """As Hive would have it: a table of text in the folder /wh/name."""
+    """Struct of a table of text in the folder /wh/name, as Hive has it."""
 
     def fields(text: str) -> list[Body]:
         pairs = (part.strip().split(" ", 1) for part in text.split(";") if part)
@@ -40,7 +40,9 @@ def table_body(name: str, columns: str = "a int", keys: str = "", **more: object
 
 
 class MemoryMetastore:
-    """A `MetastoreClient`. Calls named in `fails` raise ExecutionError; `calls` are those that changed something."""
+    """`MetastoreClient` in memory. Calls named in `fails` raise ExecutionError; `calls` records the calls that change
+    something.
+    """
 
     def __init__(self) -> None:
         self.databases: dict[str, Body] = {"default": {"name": "default", "locationUri": "file:/wh", "parameters": {}}}

@@ -1,4 +1,4 @@
-"""The catalog over a metastore: what is found, what is changed, and what is changed back."""
+"""Catalog over a metastore: look-ups, changes, and changes undone."""
 
 from __future__ import annotations
 

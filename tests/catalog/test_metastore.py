@@ -1,4 +1,4 @@
-"""A warehouse that Spark's Hive support made is read and written here, and then read by Spark again."""
+"""A warehouse made by Spark's Hive support is read and written here, and then read by Spark again."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Place:
     folder: Path
 
     def spark(self, *statements: str) -> list[list[str]]:
-        """Rows of each statement as Spark gives them, in a process of its own."""
+        """Rows of each statement on Spark, in a process of its own."""
         texts = [text.replace("{folder}", str(self.folder)) for text in statements]
         (self.folder / "statements.json").write_text(json.dumps(texts))
         job = Path(__file__).parent / "hive_support_job.py"
@@ -215,7 +215,7 @@ def test_an_address_that_nobody_listens_at_is_one_error(spark_engine: Engine, tm
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    """A metastore's server in a process of its own."""
+    """Address of a metastore's server in a process of its own."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -57,7 +57,7 @@ class TerminalShell:
         os.write(self._master, text.encode())
 
     def until(self, text: str, seconds: float = 30.0) -> str:
-        """What appeared since the last call, up to and with `text`; without escape sequences."""
+        """Text that appeared since the last call, up to and with `text`; without escape sequences."""
         deadline = time.monotonic() + seconds
         while True:
             shown = _ESCAPES.sub("", self._raw.decode(errors="replace"))
@@ -70,14 +70,14 @@ class TerminalShell:
                 raise AssertionError(f"no {text!r} in {shown[self._read_to :]!r}")
 
     def ended(self, seconds: float = 15.0) -> int:
-        """The exit code."""
+        """Wait for the end; returns the exit code."""
         deadline = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < deadline:
             self._receive(0.1)
         return self.process.wait(1)
 
     def _receive(self, seconds: float) -> bool:
-        """Take what is there; False where the other side is gone."""
+        """Take the available output; False if the other side is gone."""
         ready, _, _ = select.select([self._master], [], [], seconds)
         if not ready:
             return True

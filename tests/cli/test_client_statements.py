@@ -1,4 +1,4 @@
-"""dfs, ! and source: what Hive's shell does on its own machine."""
+"""dfs, ! and source: statements that Hive's shell runs on its own machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shell's own commands, each on a session without a terminal."""
+"""Commands of the shell itself, each on a session without a terminal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
 
 @pytest.fixture
 def say(context: sharkpy.SharkContext, capsys: pytest.CaptureFixture[str]) -> Say:
-    """What the shell answers to each line that it is given."""
+    """Run lines in the shell; returns its output for each."""
     shell = Shell(context, LocalNames(context), "csv")
 
     def answer(*lines: str) -> str:

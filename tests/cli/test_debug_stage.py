@@ -1,4 +1,4 @@
-"""Stages on record, run again alone: each gives what it gave, and what it failed with."""
+"""Recorded stages, run again alone: each repeats its rows or its failure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ RDD = {
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StageFacts]]:
-    """The stages of one query with a broadcast and of one with shuffles, and of a failing one; the session is over."""
+    """Record the stages of one query with a broadcast and of one with shuffles, and of a failing one; the session is
+    over.
+    """
     folder = tmp_path_factory.mktemp("debug")
     records = folder / "records"
     with sharkpy.connect("local[2]", folder / "warehouse", **RDD) as context:

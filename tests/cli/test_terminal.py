@@ -1,4 +1,4 @@
-"""The interactive shell as people use it: on a terminal, with keys."""
+"""Interactive shell as people use it: on a terminal, with keys."""
 
 from __future__ import annotations
 

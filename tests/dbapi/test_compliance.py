@@ -1,4 +1,4 @@
-"""What PEP 249 asks of a module, its connections and its cursors."""
+"""Requirements of PEP 249 on a module, its connections and its cursors."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from sharkpy.dbapi.exceptions import error_of, translated
 
 
 def all_errors() -> list[type[errors.SharkError]]:
-    """Those of the engine; a server's, where one was imported, are not met in process."""
+    """All errors of the engine; those of a server, if imported, do not occur in process."""
     found = (one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.SharkError))
     return sorted(found, key=lambda one: one.__name__)
 

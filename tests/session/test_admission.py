@@ -1,4 +1,4 @@
-"""Turns: how many queries run at once, who waits for whom, and what ends the waiting."""
+"""Turns of queries: how many run at once, the order of waiting, and the ends of a wait."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def occupy(context: sharkpy.SharkContext) -> tuple[sharkpy.SharkContext, threading.Thread]:
-    """A session whose query has the only turn, until it is cancelled."""
+    """Session whose query has the only turn, until it is cancelled."""
     session = context.new_session()
     thread = in_background(session.sql(ENDLESS).fetchall)
     until(lambda: context._parts.admission.num_running == 1)
@@ -148,7 +148,7 @@ def test_a_result_that_is_not_read_on_gives_its_turn_away(context: sharkpy.Shark
 
 
 def turns(weights: dict[str, int], per_pool: int) -> list[str]:
-    """The order in which queries of equal length get the only turn, when all have come before the first is done."""
+    """Order in which queries of equal length get the only turn, if all come before the first is done."""
     admission = Admission(Conf({"shark.query.max.concurrent": "1", "shark.query.short.max.rows": "0"}), lambda: 1)
     order: list[str] = []
     gate = threading.Event()

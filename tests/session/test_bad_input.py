@@ -1,4 +1,4 @@
-"""What users get wrong and what breaks beneath: one clear error with its SQLSTATE, and nothing half-done."""
+"""Mistakes of users and failures below the engine: one clear error with its SQLSTATE, and nothing half-done."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_corrupt_parquet(context: sharkpy.SharkContext, tmp_path: Path) -> None:
 
 
 def test_damaged_page_of_parquet(context: sharkpy.SharkContext, tmp_path: Path) -> None:
-    """The footer is whole, the data is not."""
+    """The footer of the Parquet file is whole, the data is not."""
     path = tmp_path / "part-0.parquet"
     pq.write_table(pa.table({"a": pa.array(range(10_000), pa.int32())}), path, compression="snappy")
     data = bytearray(path.read_bytes())

@@ -33,7 +33,9 @@ def connect(folder: Path, **settings: object) -> sharkpy.SharkContext:
 
 
 def make(context: sharkpy.SharkContext, mode: str = "MEMORY") -> None:
-    """a: 1000 rows over 500 keys and NULL, b: 500 rows, keys that a has not among them."""
+    """Make the tables a (1000 rows over 500 keys and NULL) and b (500 rows, with keys that a does not have
+    among them).
+    """
     context.sql("CREATE TABLE src AS SELECT id FROM (SELECT posexplode(split(space(999), ' ')) AS (id, s)) t")
     cached = f"'shark.cache'='{mode}'"
     context.sql(
@@ -54,13 +56,13 @@ def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
 
 
 def moved(context: sharkpy.SharkContext, sql: str) -> int:
-    """The exchanges of a plan in RDD stages."""
+    """Exchanges of a plan in RDD stages."""
     plan = plan_steps(context, bind_text(context, sql), placement="rdd")[1]
     return sum(isinstance(node, Exchange) and node.exchange_id is not None for node in plan.walk())
 
 
 def is_in_buckets(context: sharkpy.SharkContext, name: str) -> bool:
-    """Whether each block's rows are of its bucket, and of no other."""
+    """True if the rows of each block are of its bucket, and of no other."""
     table = context.catalog.table("default", name)
     version = context.table_cache.version(table)
     assert version is not None
@@ -97,7 +99,7 @@ def test_inserts_keep_the_buckets(context: sharkpy.SharkContext) -> None:
 
 @pytest.mark.parametrize("is_foreign", [False, True])
 def test_files_of_others_are_put_in_buckets(context: sharkpy.SharkContext, tmp_path: Path, is_foreign: bool) -> None:
-    """Also such as have the names of files of a bucket, with rows of others."""
+    """Files with the names of a bucket's files, but with rows of others, are read into the right buckets, too."""
     (source,) = Path(context.catalog.table("default", "src").location or "").rglob("*.parquet")
     context.sql("CREATE TABLE pairs AS SELECT id - 3 AS k, id AS v FROM src")
     (pairs,) = Path(context.catalog.table("default", "pairs").location or "").rglob("*.parquet")

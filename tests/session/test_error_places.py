@@ -1,4 +1,4 @@
-"""Errors that a statement meets while it runs name the place of what they are about."""
+"""Errors that a statement meets while it runs name the place of their subject in the text."""
 
 from __future__ import annotations
 

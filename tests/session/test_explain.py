@@ -1,4 +1,4 @@
-"""EXPLAIN in its forms: what the tree of a query that has run shows of each operator."""
+"""Forms of EXPLAIN, and the figures of each operator in the tree of a query that has run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lines_of(context: sharkpy.SharkContext, text: str) -> list[str]:
 
 
 def rows_of(lines: list[str], operator: str) -> str:
-    """The first column of the operator's line."""
+    """First column of the operator's line."""
     found = [line for line in lines if re.match(rf"[\s\d,.\-A-Za-z]*  {operator}", line)]
     assert len(found) == 1, "\n".join(lines)
     return found[0].split()[0]

@@ -36,7 +36,7 @@ def small_counts_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened_blocks(session: sharkpy.SharkContext, query: str) -> tuple[list[tuple[object, ...]], int]:
-    """The query's rows, and the blocks that its decision says were opened."""
+    """Rows of the query, and the number of blocks opened according to its decision."""
     result = session.sql(query)
     rows = result.fetchall()
     (decision,) = [one for one in result.profile.decisions if one.rule == "first_rows"]

@@ -38,7 +38,7 @@ def test_files_of_text_are_loaded_into_tables_without_a_format(context: sharkpy.
 
 
 def test_malformed_rows_and_fields_are_shown(context: sharkpy.SharkContext, tmp_path: Path) -> None:
-    """1 line without a match, 1 field that is no number; 1 line that is too short, 2 such fields."""
+    """Refused rows: 1 line without a match, 1 field that is no number; 1 line that is too short, 2 such fields."""
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "f").write_text("a=1\nb=x\nnothing\n")
     (tmp_path / "t").mkdir()
@@ -65,7 +65,7 @@ def test_nested_types_to_the_last_separator(context: sharkpy.SharkContext) -> No
 
 
 def test_more_separators_and_escapes(context: sharkpy.SharkContext) -> None:
-    """All of them escaped at once would take more bytes than UTF-8 leaves unused."""
+    """Escaping all separators at once would take more bytes than UTF-8 leaves unused."""
     dtype, value = "STRING", r"'\u0001\u000b\u000e\\\n,'"
     for _ in range(9):
         dtype, value = f"ARRAY<{dtype}>", f"array({value})"
@@ -78,7 +78,7 @@ def test_more_separators_and_escapes(context: sharkpy.SharkContext) -> None:
 
 @pytest.mark.parametrize("word", ["SEQUENCEFILE", "RCFILE", "AVRO"])
 def test_blocks_of_other_formats_are_made_again(word: str, context: sharkpy.SharkContext) -> None:
-    """After an INSERT, and from nothing."""
+    """Blocks are made again after an INSERT, and from nothing."""
     name = f"cached_{word.lower()}"
     context.sql(f"CREATE TABLE {name} (k INT, v STRING) STORED AS {word} TBLPROPERTIES ('shark.cache'='MEMORY')")
     context.sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, NULL)")

@@ -1,4 +1,4 @@
-"""What a join's build side turns out to be prunes the blocks of its probe side: in the driver, and as RDD tasks."""
+"""Keys of a join's build side prune the blocks of its probe side: in the driver, and as RDD tasks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(session: sharkpy.SharkContext, query: str, **conf: object) -> tuple[list
 
 
 def rows_of_facts(result: sharkpy.Result) -> int:
-    """The most rows that a stage which scanned facts was given from blocks and exchanges."""
+    """Largest number of rows that a stage over facts got from blocks and exchanges."""
     stages = [one for one in result.profile.stages if one.fragment and "default.facts" in one.fragment.explain()]
     return max(stage.rows_in for stage in stages)
 

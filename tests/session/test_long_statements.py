@@ -1,4 +1,4 @@
-"""Long and deeply nested statements run, or end in one clear error: never in a crash of ours or of what is below."""
+"""Long and deeply nested statements run, or end in one clear error, never in a crash of the engine or of a library."""
 
 from __future__ import annotations
 

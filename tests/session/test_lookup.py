@@ -1,4 +1,4 @@
-"""Rows by key, against what a query gives, and which blocks are looked at."""
+"""Rows by key, compared with a query's, and the blocks that a look-up opens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans kept by a session: used again for the same text, and never when what they rest on has changed."""
+"""Plans kept by a session: reused for the same text, and never after a change of anything they depend on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def session(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
 
 @pytest.fixture
 def bound(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts that were bound, views among them."""
+    """Bound texts, views among them."""
     texts: list[str] = []
     original = prepared_statement.bind
 

@@ -1,4 +1,4 @@
-"""Scripts of queries in a session: its files, its rights, and what EXPLAIN and records say of them."""
+"""Scripts of queries in a session: its files, its rights, and their lines in EXPLAIN and records."""
 
 from __future__ import annotations
 

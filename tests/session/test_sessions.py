@@ -1,4 +1,4 @@
-"""Several sessions on one engine: what is their own, what they share, their limits and their ends."""
+"""Several sessions on one engine: their own and their shared parts, their limits and their ends."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 CACHED = "cached"
-"""Not a setting: the harness caches each table when it was made."""
+"""Pseudo-setting: the harness caches each table when it was made."""
 
 ENCODINGS = (
     *("", "plain", "narrow", "bit_packed", "delta", "dictionary"),
@@ -39,7 +39,7 @@ class Configuration:
         return dict(self.values)[CACHED] == "true"
 
     def in_blocks_of(self, num_rows: int) -> Configuration:
-        """As this one, for tables of `num_rows`: the block rows become the number of blocks of a table."""
+        """Adapt the configuration to tables of `num_rows`: the block rows become the number of blocks of a table."""
         blocks = int(dict(self.values)["shark.block.rows"])
         rows = str(max(1, num_rows // blocks + 1)) if blocks < num_rows else str(blocks)
         return Configuration(tuple((key, rows if key == "shark.block.rows" else value) for key, value in self.values))
@@ -60,12 +60,12 @@ SKEWED = Configuration(
         *(("shark.join.replicate.max.rows", "0"), ("shark.block.rows", "1000000"), (CACHED, "true")),
     )
 )
-"""Every join is shuffled and every key is dealt over several tasks."""
+"""Settings under which every join is shuffled and every key is dealt over several tasks."""
 
 
 @functools.cache
 def all_pairs() -> list[Configuration]:
-    """A small set of configurations in which each two values of two settings meet (greedy, deterministic)."""
+    """Small set of configurations in which every two values of two settings meet (greedy, deterministic)."""
     sizes = [len(values) for _, values in CHOICES]
     missing = set(_pairs(sizes))
     found: list[Configuration] = []

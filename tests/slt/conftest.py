@@ -1,4 +1,4 @@
-"""Collects .slt files: each is one test per engine or configuration that it runs on.
+"""Collection of .slt files: each is one test per engine or configuration that it runs on.
 
 By default a file runs on sharkpy, under two forced configurations (one in the driver, one as RDD tasks) and on DuckDB,
 some files on Spark SQL too; with --slt-all every file runs under every configuration and on every oracle.
@@ -17,15 +17,15 @@ from tests.slt.engines import DuckEngine, Engine, SharkEngine, SparkEngine
 from tests.slt.runner import run_file
 
 BROAD = "broad"
-"""Files in this folder take types and functions one by one: in `make test` they run on sharkpy and DuckDB alone."""
+"""Folder of files that take types and functions one by one: in `make test` they run on sharkpy and DuckDB alone."""
 ORACLE_SAMPLE = 8
-"""One file in so many runs on Spark SQL in `make test`."""
+"""One file in this many runs on Spark SQL in `make test`."""
 
 
 SKEWED_FILES = ("skewed_keys", "semi_anti", "outer", "skewed_distinct")
 """Files that `make test` runs with every key dealt over several tasks."""
 MANY_ROWS = 10_000
-"""Rows of the tables of many_rows.slt: a block for every row or two would say nothing more."""
+"""Rows of the tables of many_rows.slt: blocks of a row or two would not test more."""
 
 
 class SltItem(pytest.Item):

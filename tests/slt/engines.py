@@ -1,4 +1,4 @@
-"""What .slt files run on: sharkpy, and the oracles Spark SQL and DuckDB."""
+"""Engines that run .slt files: sharkpy, and the oracles Spark SQL and DuckDB."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import pyarrow as pa
 
 
 class Engine(Protocol):
-    """1. `open`  2. `run` per statement  3. `close`. Each file starts with an empty database."""
+    """Engine of .slt files. Call order: 1. `open` 2. `run` per statement 3. `close`. Each file starts with an empty
+    database.
+    """
 
     name: str
 
@@ -29,7 +31,7 @@ _CREATED = re.compile(
 
 @functools.cache
 def _anchor() -> Any:
-    """A session whose Spark the later ones of this process share: a JVM takes seconds to start."""
+    """Session whose Spark the later ones of this process share: a JVM takes seconds to start."""
     import atexit
 
     import sharkpy

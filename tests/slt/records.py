@@ -1,4 +1,4 @@
-"""The .slt format: records of SQL with what they must give.
+"""The .slt format: records of SQL with their expected answers.
 
     # comment                          include shared/emp.slt
     statement ok                       statement error 42S02 regex of the message
@@ -25,7 +25,7 @@ SORT_MODES = ("nosort", "rowsort", "valuesort")
 
 @dataclass(frozen=True)
 class Record:
-    """`kind` is ok, error, query, include or comment; `line` is where the record starts."""
+    """Record of a file: `kind` is ok, error, query, include or comment; `line` is where the record starts."""
 
     kind: str
     line: int
@@ -93,7 +93,7 @@ def _parse_record(lines: list[str], number: int, path: Path) -> Record:
 
 
 def load(path: Path) -> list[Record]:
-    """The records of a file with its includes in place."""
+    """Records of a file with its includes in place."""
     found: list[Record] = []
     for record in parse(path):
         found += load(ROOT / record.argument) if record.kind == "include" else [record]

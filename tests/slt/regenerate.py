@@ -1,7 +1,7 @@
 """python -m tests.slt.regenerate [files]: fill in the expected rows from Spark SQL; read the diff afterwards.
 
-Records that Spark does not run keep what they have. A query that DuckDB answers otherwise, or not at all, is marked
-`skipif duckdb`.
+Records that Spark does not run keep their rows. A query that DuckDB answers otherwise, or not at all, is marked `skipif
+duckdb`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.slt.rows import arrange, difference, text_rows, type_letters
 
 
 def regenerate(path: Path) -> list[str]:
-    """Rewrites the file; returns what Spark did not accept."""
+    """Rewrite the file; returns the statements that Spark did not accept."""
     problems: list[str] = []
     spark = SparkEngine()
     records = _visit(path, spark, lambda record: _fill(record, spark, path, problems))

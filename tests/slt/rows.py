@@ -63,7 +63,7 @@ def arrange(rows: list[tuple[str, ...]], sort: str) -> list[tuple[str, ...]]:
 
 
 def _sort_key(cell: str) -> tuple[int, float, str]:
-    """Numbers by value, as far as they count as equal; all else as text: " 7 " is not 7."""
+    """Sort key of a value: numbers by value, as far as they count as equal; all else as text: " 7 " is not 7."""
     try:
         number = math.nan if cell != cell.strip() else float(cell)
     except ValueError:
@@ -74,7 +74,7 @@ def _sort_key(cell: str) -> tuple[int, float, str]:
 
 
 def difference(actual: list[tuple[str, ...]], expected: list[tuple[str, ...]]) -> str | None:
-    """What is different, or None."""
+    """Difference between two answers, or None."""
     for index, (row, wanted) in enumerate(zip(actual, expected, strict=False)):
         if len(row) != len(wanted) or not all(map(_same, row, wanted)):
             return f"row {index + 1} is {row}, expected {wanted}"

@@ -1,4 +1,4 @@
-"""Runs the records of a file on an engine."""
+"""Runner of a file's records on an engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SltFailure(AssertionError):
 
 
 def run_file(path: Path, engine: Engine) -> None:
-    """Every record that runs on the engine; all failures of queries are told together."""
+    """Run every record meant for the engine; all failures of queries are reported together."""
     engine.open()
     failures: list[str] = []
     try:

@@ -15,7 +15,7 @@ OPERATORS = frozenset(
     )
 )
 # fmt: on
-"""Rows that SQL writes as operators."""
+"""Functions that SQL writes as operators."""
 
 
 def test_every_function_is_called() -> None:

@@ -1,4 +1,4 @@
-"""A catalog of a few tables in memory, for tests of the binder."""
+"""Catalog of a few tables in memory, for tests of the binder."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TEST = {
 
 
 class MemoryCatalog:
-    """The read side of the catalog over a dictionary."""
+    """Read side of the catalog over a dictionary."""
 
     def __init__(self) -> None:
         self._ids = itertools.count(1)
@@ -49,7 +49,7 @@ class MemoryCatalog:
         self._put(database, name, kind, Schema(tuple(_fields(columns))), None)
 
     def add_view(self, database: str, name: str, text: str) -> None:
-        """A view, bound as CREATE VIEW binds it."""
+        """Add a view, bound as CREATE VIEW binds it."""
         view = bind(f"create view {name} as {text}", self, Conf(), database)
         assert isinstance(view, CreateView)
         self._put(database, name, TableKind.VIEW, view.schema, view.text)

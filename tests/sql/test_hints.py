@@ -1,4 +1,4 @@
-"""What people of other systems write, and slips: each error says what to write instead."""
+"""Hints for the syntax of other systems and for slips: each error says what to write instead."""
 
 from __future__ import annotations
 

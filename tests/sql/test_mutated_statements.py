@@ -14,7 +14,7 @@ from tests.sql.memory_catalog import make_catalog
 
 _CATALOG = make_catalog()
 _MUTANTS = 80
-"""Of each statement."""
+"""Mutants of each statement."""
 
 _VALID = """
 select t.a, b as x, count(*) c from t where a in (1, 2) and b like 'x%' group by t.a, b having count(*) > 1 order by c

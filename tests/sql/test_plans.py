@@ -24,7 +24,7 @@ def _catalog() -> MemoryCatalog:
 
 
 def _blocks(text: str) -> list[tuple[str, str]]:
-    """(query, plan) pairs: a query ends with `;`, its plan with an empty line."""
+    """(query, plan) pairs of a file: a query ends with `;`, its plan with an empty line."""
     blocks = []
     for block in text.strip().split("\n\n"):
         query, _, plan = block.strip().partition(";\n")
@@ -33,7 +33,7 @@ def _blocks(text: str) -> list[tuple[str, str]]:
 
 
 def _with_subqueries(plan: LogicalPlan) -> str:
-    """The plan, and below it those of the subqueries in its expressions with the outer columns they use."""
+    """The plan, and below it the plans of the subqueries in its expressions, with the outer columns they use."""
     lines = [plan.explain()]
     for node in plan.walk():
         for expr in node.expressions:

@@ -1,4 +1,4 @@
-"""Which types a column may get: by Hive's rules."""
+"""Types that a column may get, by Hive's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Literals, implicit casts and what the binder folds, as the label and type of one select item."""
+"""Literals, implicit casts and the binder's folding, as the label and type of one select item."""
 
 from __future__ import annotations
 

@@ -1,1 +1,3 @@
-"""Tables and their metadata: an embedded transactional store under the warehouse folder."""
+"""Databases, tables, Hive partitions and functions of a warehouse: an embedded transactional catalog, or a Hive
+metastore.
+"""

@@ -1,1 +1,1 @@
-"""The shell: command line, interactive session, output formats, doctor."""
+"""Shell and command line: interactive session, output formats, doctor, warmup."""

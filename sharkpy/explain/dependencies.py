@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sharkpy.base.settings import user_name
+from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_partition import partition_name
 from sharkpy.catalog.model import Table
 from sharkpy.execution.queries.plan_query import plan_steps

@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from sharkpy.base.errors import TableExistsError, UnsupportedError
-from sharkpy.base.settings import BLOCK_ROWS, user_name
+from sharkpy.base.settings import BLOCK_ROWS
+from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.store import TEMPORARY_KINDS, new_table_id

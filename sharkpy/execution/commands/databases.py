@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy.base.settings import user_name
+from sharkpy.base.users import user_name
 from sharkpy.catalog.names import DEFAULT_DATABASE
 from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.engine_session import EngineSession

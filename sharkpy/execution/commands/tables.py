@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
-from sharkpy.base.settings import user_name
+from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_formats import with_storage_properties
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from sharkpy.base.errors import BindError, FunctionNotFoundError, TypeMismatchError, UnsupportedError, did_you_mean
-from sharkpy.base.settings import TIME_ZONE, groups_of, user_name
+from sharkpy.base.settings import TIME_ZONE
 from sharkpy.base.time_zone import zone_name
+from sharkpy.base.users import groups_of, user_name
 from sharkpy.plan.expr import AggregateCall, Call, Expr, Literal, PythonValue
 from sharkpy.sql.expressions.bind_json import bind_from_json, bind_schema_of_json
 from sharkpy.sql.expressions.bind_macro import bind_macro

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.base.settings import user_name
+from sharkpy.base.users import user_name
 from sharkpy.base.version import __version__
 from sharkpy.thrift.wire.bindings import ttypes
 

@@ -1,0 +1,30 @@
+"""Settings of HiveQL's meaning: time zones, positions, quoting, samples."""
+
+from __future__ import annotations
+
+from sharkpy.base.settings.setting import Setting
+from sharkpy.base.time_zone import LOCAL, check_zone
+
+TIME_ZONE = Setting(
+    "shark.session.timezone",
+    LOCAL,
+    "Zone of the clock and of what turns numbers to times and back; LOCAL: the process's. Also SET TIME ZONE.",
+    synonyms=("hive.local.time.zone", "spark.sql.session.timezone"),
+    check=check_zone,
+)
+INTEGER_SECONDS = Setting(
+    "hive.int.timestamp.conversion.in.seconds",
+    False,
+    "CAST of an integer AS TIMESTAMP counts seconds, not milliseconds.",
+)
+SAMPLE_SEED = Setting("hive.sample.seednumber", 0, "Which rows TABLESAMPLE of a share or of random buckets takes.")
+GROUP_POSITIONS = Setting("hive.groupby.position.alias", True, "GROUP BY 1 means the first item of the select list.")
+ORDER_POSITIONS = Setting("hive.orderby.position.alias", True, "ORDER BY 1 means the first item of the select list.")
+LEGACY_GROUPING_ID = Setting(
+    "shark.grouping.id.legacy",
+    False,
+    "GROUPING__ID as before Hive 2.3: a bit for each column that is grouped by, the first column's the lowest.",
+)
+QUOTED_IDENTIFIERS = Setting(
+    "hive.support.quoted.identifiers", "column", "none: a name in backquotes in a select list is a regular expression."
+)

@@ -1,0 +1,42 @@
+"""Settings of INSERT and MERGE: Hive partitions by value, and rows that match twice."""
+
+from __future__ import annotations
+
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.settings.setting import Setting
+
+_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+def _check_default_partition(text: str) -> str:
+    if text != _DEFAULT_PARTITION:
+        raise UnsupportedError(
+            f'another hive.exec.default.partition.name than "{_DEFAULT_PARTITION}" is not supported',
+            hint="the names of Hive partitions say which of them is that of NULL, also to other sessions",
+        )
+    return text
+
+
+DYNAMIC_PARTITION = Setting(
+    "hive.exec.dynamic.partition", True, "Whether an INSERT may leave partition columns without a value."
+)
+DYNAMIC_PARTITION_MODE = Setting(
+    "hive.exec.dynamic.partition.mode",
+    "nonstrict",
+    "strict: an INSERT gives at least one partition column a value.",
+)
+DEFAULT_PARTITION_NAME = Setting(
+    "hive.exec.default.partition.name",
+    _DEFAULT_PARTITION,
+    "What stands for NULL and empty strings in the names of Hive partitions; no other name is supported.",
+    check=_check_default_partition,
+)
+MAX_DYNAMIC_PARTITIONS = Setting(
+    "hive.exec.max.dynamic.partitions", 1000, "The most Hive partitions that one INSERT may write."
+)
+MAX_TASK_PARTITIONS = Setting(
+    "hive.exec.max.dynamic.partitions.pernode", 1000, "The most Hive partitions that one task of an INSERT may write."
+)
+MERGE_CHECK = Setting(
+    "hive.merge.cardinality.check", True, "Whether a row that several rows of a MERGE's source match is an error."
+)

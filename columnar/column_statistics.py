@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.columnar import kernels, parts
-from sharkpy.columnar.domain import Domain, DomainValue, from_domain
+from sharkpy.columnar.domain import Domain, DomainValue
 from sharkpy.columnar.profile import DISTINCT_LIMIT, ColumnProfile
 from sharkpy.values import types as t
 
@@ -48,18 +48,6 @@ class ColumnStatistics:
     @property
     def num_valid(self) -> int:
         return self.num_rows - self.null_count
-
-    def min_value(self) -> object:
-        """The least value as Python's; None where not exactly known."""
-        return self._value(self.low)
-
-    def _value(self, bound: DomainValue | None) -> object:
-        if bound is None or not self.exact or self.has_nan:
-            return None
-        try:
-            return from_domain(bound, self.dtype)
-        except OverflowError:
-            return None
 
 
 @dataclass(frozen=True, slots=True)

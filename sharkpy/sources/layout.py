@@ -89,13 +89,8 @@ def list_partition_files(location: str, newest: int | None, partition: str) -> l
     return [replace(file, partition=partition) for file in found]
 
 
-def new_staging(location: str) -> str:
-    """A new folder beside the data, invisible to readers; its name tells which process it belongs to."""
-    return make_staging(staging_path(local_path(location)))
-
-
 def make_staging(staging: str) -> str:
-    """The folder of a name from `staging_path`."""
+    """Make the folder of a path from `staging_path`."""
     try:
         Path(staging).mkdir(parents=True)
     except OSError as error:
@@ -116,7 +111,7 @@ def staged_subfolder(staging_dir: str, name: str) -> str:
 
 
 def staging_path(folder: str) -> str:
-    """A name for one in `folder`."""
+    """Path of a new staging folder in `folder`: readers do not see it, and its name says whose process it is."""
     return str(Path(folder, _staging_name()))
 
 

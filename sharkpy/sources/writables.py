@@ -34,13 +34,6 @@ def write_vlong(value: int) -> bytes:
     return bytes([base - size]) + magnitude.to_bytes(size, "big")
 
 
-def vlong_size(data: BytesLike, place: int) -> int:
-    first = data[place]
-    if first < 128 or first >= 144:
-        return 1
-    return 1 + ((136 - first) if first < 136 else (144 - first))
-
-
 def read_text(data: BytesLike, place: int) -> tuple[str, int]:
     """IndexError where the data ends before it."""
     size, start = read_vlong(data, place)

@@ -8,7 +8,6 @@ import pytest
 
 from sharkpy.columnar.block import Block, encode_block
 from sharkpy.columnar.encoded_column import DictionaryForm, NarrowForm
-from sharkpy.columnar.warm_up import warm_up
 from sharkpy.values import types as t
 from tests.columnar.columns import TYPES, column
 
@@ -69,7 +68,3 @@ def test_blocks_with_different_dictionaries_make_one_table(connection: duckdb.Du
         ("b", 100),
         ("c", 150),
     ]
-
-
-def test_warm_up() -> None:
-    warm_up()

@@ -70,7 +70,6 @@ def test_long_texts_are_cut_to_bounds() -> None:
     array = pa.array(["b" * 1000, "c" * 1000])
     stats = statistics(array, t.STRING)
     assert not stats.exact
-    assert stats.min_value() is None
     assert len(stats.low) <= 256
     assert stats.low <= b"b" * 1000
     assert stats.high >= b"c" * 1000
@@ -82,10 +81,9 @@ def test_long_texts_are_cut_to_bounds() -> None:
 def test_min_of_floats_ignores_nan_and_tells_of_it() -> None:
     stats = statistics(pa.array([float("nan"), 2.0, 1.0]), t.DOUBLE)
     assert (stats.low, stats.high, stats.has_nan, stats.distinct) == (1.0, 2.0, True, (1.0, 2.0))
-    assert stats.min_value() is None
     assert statistics(pa.array([float("nan")]), t.DOUBLE).low is None
 
 
 def test_minimum_is_arrows() -> None:
     array = column(t.TIMESTAMP, 1000, "some", "wide", 4)
-    assert statistics(array, t.TIMESTAMP).min_value() == pc.min(array).as_py()
+    assert from_domain(statistics(array, t.TIMESTAMP).low, t.TIMESTAMP) == pc.min(array).as_py()

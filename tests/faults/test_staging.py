@@ -20,6 +20,7 @@ from sharkpy.physical.stage import FileSink, StageProgram
 from sharkpy.sources import layout
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
+from tests.sources.staging_folder import new_staging
 
 _COLUMNS = Schema((Field("c0", parse_type("bigint")),))
 INSERTS = {
@@ -33,7 +34,7 @@ INSERTS = {
 def test_a_task_that_writes_on_leaves_nothing(tmp_path: Path) -> None:
     """Its files come and go as those of a task do: under a name of their own first."""
     for number in range(200):
-        staging = layout.new_staging(str(tmp_path / "t"))
+        staging = new_staging(tmp_path / "t")
         is_started = threading.Event()
 
         def write(staging: str = staging, is_started: threading.Event = is_started) -> None:
@@ -57,7 +58,7 @@ def test_a_task_that_writes_on_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("partitions", [(), ("p", "q")])
 def test_a_task_makes_no_folder_anew(tmp_path: Path, partitions: tuple[str, ...]) -> None:
-    staging = layout.new_staging(str(tmp_path / "t"))
+    staging = new_staging(tmp_path / "t")
     sink = FileSink(_COLUMNS, "parquet", (), staging, partition_columns=partitions, max_partitions=9)
     texts = "".join(f", 'x' AS {name}" for name in partitions)
     program = StageProgram(f"SELECT range AS c0{texts} FROM range(10)", (), _COLUMNS, sink)

@@ -16,6 +16,7 @@ from sharkpy.sources import layout
 from sharkpy.sources.registry import source
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema, arrow_schema
+from tests.sources.staging_folder import new_staging
 
 
 def contents(location: Path) -> list[str]:
@@ -23,7 +24,7 @@ def contents(location: Path) -> list[str]:
 
 
 def add(location: Path, text: str, *, overwrite: bool = False) -> str | None:
-    staging = layout.new_staging(str(location))
+    staging = new_staging(location)
     if text:
         Path(staging, "part-0").write_text(text)
     return layout.publish(staging, str(location), overwrite)
@@ -103,7 +104,7 @@ def test_publish_stopped_at_any_step_shows_old_or_new(
         place = tmp_path / str(stop_at)
         place.mkdir()
         (place / "plain").write_text("old")
-        staging = layout.new_staging(str(place))
+        staging = new_staging(place)
         Path(staging, "part-0").write_text("new")
         calls = [0]
         with monkeypatch.context() as patch:
@@ -135,10 +136,10 @@ def _stopping(function: Any, calls: list[int], stop_at: int, error: type[BaseExc
 
 def test_staging_of_a_dead_process_is_swept(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
-    process = context.Process(target=layout.new_staging, args=(str(tmp_path),))
+    process = context.Process(target=new_staging, args=(str(tmp_path),))
     process.start()
     process.join()
-    alive = layout.new_staging(str(tmp_path))
+    alive = new_staging(tmp_path)
     assert len(os.listdir(tmp_path)) == 2
     add(tmp_path, "a")
     assert sorted(os.listdir(tmp_path)) == sorted([os.path.basename(alive), "delta_0000001"])

@@ -9,6 +9,7 @@ import pytest
 from sharkpy.base.errors import SourceError
 from sharkpy.sources import layout
 from sharkpy.sources.plain_files import PlainFiles
+from tests.sources.staging_folder import new_staging
 
 
 def _files(folder: Path) -> dict[str, str]:
@@ -20,7 +21,7 @@ def _listed(folder: Path) -> list[layout.DataFile]:
 
 
 def _write(folder: Path, text: str, overwrite: bool) -> PlainFiles:
-    staging = layout.new_staging(str(folder))
+    staging = new_staging(folder)
     Path(staging, "part-00000.txt").write_text(text)
     files = PlainFiles(staging, str(folder), overwrite)
     files.place()
@@ -62,7 +63,7 @@ def test_taking_back_gives_what_was_there(tmp_path: Path, overwrite: bool) -> No
 def test_what_others_are_about_to_add_stays_with_the_folder(tmp_path: Path, is_kept: bool) -> None:
     folder = tmp_path / "t"
     _write(folder, "a", False)
-    staging = layout.new_staging(str(folder))
+    staging = new_staging(folder)
     Path(staging, "later.txt").write_text("c")
     files = _write(folder, "b", True)
     if not is_kept:
@@ -86,7 +87,7 @@ def test_a_link_to_a_folder_stays_one(tmp_path: Path) -> None:
 
 
 def test_a_file_in_the_way_is_one_error(tmp_path: Path) -> None:
-    staging = layout.new_staging(str(tmp_path))
+    staging = new_staging(tmp_path)
     Path(tmp_path, "t").write_text("")
     with pytest.raises(SourceError):
         PlainFiles(staging, str(tmp_path / "t"), False).place()

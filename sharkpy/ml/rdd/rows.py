@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import cache
 from itertools import repeat
-from typing import Any, ClassVar, SupportsIndex, TypeVar, cast, overload
+from typing import Any, ClassVar, SupportsIndex, cast, overload
 
 import pyarrow as pa
 
@@ -38,7 +38,6 @@ from sharkpy.values.types import (
     is_string,
 )
 
-T = TypeVar("T")
 _CLASS = "Row_"
 """What the names of row classes begin with; the schema follows."""
 

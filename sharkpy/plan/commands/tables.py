@@ -56,7 +56,6 @@ class DropTable(Command):
     """DROP TABLE and DROP VIEW; `table` None: it does not exist and IF EXISTS (or Hive's default) allows that."""
 
     table: Table | None
-    purge: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from sharkpy.sql.grammar.call_syntax import CALL_SYNTAX
 from sharkpy.sql.grammar.literal_parser import LiteralParser
 from sharkpy.sql.grammar.script_parser import SCRIPT_WORDS
 
-NUMBER_SUFFIXES = ("L", "S", "Y", "D", "F", "BD")
 _FOREIGN_RANGES = (
     TokenType.AT_GT,
     TokenType.GLOB,

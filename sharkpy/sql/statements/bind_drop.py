@@ -27,14 +27,15 @@ def bind_drop(binder: CommandBinder) -> Command:
     table = binder.optional_table() if if_exists or ignores_missing(binder.context.conf) else binder.table()
     if table is not None and table.is_view != is_view and table.kind is not TableKind.TEMPORARY_VIEW:
         if if_exists:
-            return DropTable(None, reader.match("PURGE"))
+            reader.match("PURGE")
+            return DropTable(None)
         kind, word = ("view", "VIEW") if table.is_view else ("table", "TABLE")
         message = f"{table.qualified_name} is a {kind}"
         raise binder.error(message, token, hint=f"use DROP {word}", sqlstate="42809")
-    is_purged = reader.match("PURGE")
+    reader.match("PURGE")  # files are deleted at once either way: there is no trash
     if reader.match("FOR", "METADATA"):
         raise reader.unsupported("DROP … FOR METADATA REPLICATION")
-    return DropTable(table, is_purged)
+    return DropTable(table)
 
 
 def bind_truncate(binder: CommandBinder) -> TruncateTable:

@@ -6,34 +6,27 @@ the number of cores either. Spark's workers have one from the start: it sets OMP
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import re
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
-_LIBRARY = re.compile(r"/\S*(?:openblas|mkl_rt)\S*\.so\S*$", re.MULTILINE)
-_NAMES = (
-    ("scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_"),
-    ("scipy_openblas_get_num_threads", "scipy_openblas_set_num_threads"),
-    ("openblas_get_num_threads64_", "openblas_set_num_threads64_"),
-    ("openblas_get_num_threads", "openblas_set_num_threads"),
-    ("MKL_Get_Max_Threads", "MKL_Set_Num_Threads"),
-)
-"""How builds of OpenBLAS, NumPy's and SciPy's own among them, and MKL call what tells and sets their threads."""
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController, threadpool_limits
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class _Limit:
-    """How many hold BLAS to one thread now, and what it had before."""
+    """Number of those who hold BLAS to one thread now, and the limit that the first of them set."""
 
     holders: int = 0
-    before: tuple[int, ...] = ()
+    set_limit: threadpool_limits | None = None
 
 
 _lock = threading.Lock()
@@ -42,41 +35,40 @@ _limit = _Limit()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """For the whole process, until the last one who asked for it is done."""
+    """Hold BLAS to one thread in the whole process, until the last one who asked for it is done.
+
+    A limit of threadpoolctl alone would end with whoever set it first: others may still be at work then.
+    """
     import numpy as np  # noqa: F401 - loads its BLAS
 
-    libraries = _libraries(len(sys.modules))
     with _lock:
+        if not _limit.holders:
+            controller = _controller(len(sys.modules))
+            _limit.set_limit = _in_own_thread(lambda: controller.limit(limits=1, user_api="blas"))
         _limit.holders += 1
-        if _limit.holders == 1:
-            _limit.before = tuple(get() for get, _ in libraries)
-            for _, limit in libraries:
-                limit(1)
     try:
         yield
     finally:
         with _lock:
             _limit.holders -= 1
-            if not _limit.holders:
-                for (_, limit), before in zip(libraries, _limit.before, strict=False):
-                    limit(before)
+            if not _limit.holders and _limit.set_limit is not None:
+                _in_own_thread(_limit.set_limit.restore_original_limits)
+                _limit.set_limit = None
+
+
+def _in_own_thread(work: Callable[[], T]) -> T:
+    """Run `work` in a thread that ends with it.
+
+    threadpoolctl ignores changes of OpenBLAS's threads while another thread that made one is alive, and holders end
+    in any order.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work).result()
 
 
 @functools.lru_cache(1)
-def _libraries(num_modules: int) -> tuple[tuple[Any, Any], ...]:  # noqa: ARG001 - libraries come with modules
-    """(what tells, what sets) of each BLAS that the process has loaded by now."""
-    try:
-        found = set(_LIBRARY.findall(Path("/proc/self/maps").read_text()))
-    except OSError:
-        return ()
-    return tuple(calls for path in sorted(found) if (calls := _calls(path)) is not None)
+def _controller(num_modules: int) -> ThreadpoolController:  # noqa: ARG001 - libraries come with modules
+    """Controller of the BLAS libraries that the process has loaded by now."""
+    from threadpoolctl import ThreadpoolController
 
-
-@functools.cache
-def _calls(path: str) -> tuple[Any, Any] | None:
-    with suppress(OSError):
-        library = ctypes.CDLL(path)
-        for get, limit in _NAMES:
-            if hasattr(library, get) and hasattr(library, limit):
-                return getattr(library, get), getattr(library, limit)
-    return None
+    return ThreadpoolController()

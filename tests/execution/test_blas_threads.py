@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
-from sharkpy.execution.blas_threads import _libraries, one_blas_thread
+from sharkpy.execution.blas_threads import one_blas_thread
 
 
 def numbers() -> list[int]:
-    return [get() for get, _ in _libraries(len(sys.modules))]
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
 
 def test_one_thread_until_the_last_is_done() -> None:
@@ -27,7 +27,7 @@ def test_one_thread_until_the_last_is_done() -> None:
             entered.set()
             leave.wait()
 
-    thread = threading.Thread(target=hold)
+    thread = threading.Thread(target=hold, daemon=True)
     with one_blas_thread():
         assert set(numbers()) == {1}
         thread.start()
@@ -35,4 +35,11 @@ def test_one_thread_until_the_last_is_done() -> None:
     assert set(numbers()) == {1}
     leave.set()
     thread.join()
+    assert numbers() == before
+
+
+def test_a_failing_holder_lets_go() -> None:
+    before = numbers()
+    with pytest.raises(ValueError, match="stop"), one_blas_thread():
+        raise ValueError("stop")
     assert numbers() == before

@@ -16,8 +16,10 @@ from sharkpy.columnar import block_file, encodings
 from sharkpy.columnar.column_statistics import BlockStatistics, ColumnStatistics, column_statistics
 from sharkpy.columnar.encoded_column import DictionaryForm, EncodedColumn, ScanForm
 from sharkpy.columnar.profile import ColumnProfile
-from sharkpy.values.types import DataType, Schema, to_arrow
+from sharkpy.values.types import DataType, Schema, is_string, to_arrow
 
+_CODED = ("dictionary", "constant", "run_length")
+"""Encodings that give strings as codes."""
 # Offsets of strings are 32-bit.
 _MAX_COLUMN_BYTES = (1 << 31) - 1
 
@@ -183,9 +185,10 @@ class Block:
 
     def _values(self, name: str) -> pa.Array[Any]:
         column = self._column(name)
-        if column.encoding in ("dictionary", "constant"):
+        if column.encoding in _CODED and is_string(column.dtype):
             form = encodings.scan_form(column)
-            return form.array if isinstance(form, DictionaryForm) else encodings.decode(column)
+            if isinstance(form, DictionaryForm):
+                return form.array
         return encodings.decode(column)
 
     def _column(self, name: str) -> EncodedColumn:

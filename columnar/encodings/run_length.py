@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from sharkpy.columnar import parts
 from sharkpy.columnar.domain import Domain
-from sharkpy.columnar.encoded_column import Codec, Decoded, EncodedColumn, ScanForm
+from sharkpy.columnar.encoded_column import Codec, Decoded, DictionaryForm, EncodedColumn, ScanForm
 from sharkpy.columnar.encodings import plain
 from sharkpy.columnar.profile import ColumnProfile, build_dictionary
 from sharkpy.values import types as t
 
 _NAME = "run_length"
-# Runs are repeated before DuckDB sees them: they have to be few.
+# Runs are repeated before DuckDB sees them, as values or as codes: they have to be few.
 _WEIGHT = 4.0
 
 
@@ -60,14 +60,28 @@ def _encode(profile: ColumnProfile) -> EncodedColumn | None:
 
 def _decode(column: EncodedColumn) -> pa.Array[Any]:
     values = plain.CODEC.decode(column.children["values"])
-    lengths = parts.numpy(column.parts["lengths"])
-    runs = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
-    indices = pa.Array.from_buffers(pa.uint32(), column.num_rows, [parts.validity_of(column), parts.buffer_of(runs)])
-    return values.take(indices)
+    return values.take(_repeated(np.arange(len(values), dtype=np.uint32), column))
+
+
+def _repeated(per_run: parts.Array, column: EncodedColumn) -> pa.Array[Any]:
+    """One number a row, with the column's nulls, of one a run."""
+    rows = np.repeat(per_run, parts.numpy(column.parts["lengths"]))
+    kind = pa.from_numpy_dtype(rows.dtype)
+    return pa.Array.from_buffers(kind, column.num_rows, [parts.validity_of(column), parts.buffer_of(rows)])
 
 
 def _scan_form(column: EncodedColumn) -> ScanForm:
-    return Decoded(_decode(column))
+    """Strings as codes of the runs' distinct values; numbers are as quick to scan when they are repeated.
+
+    Arrow's run-end encoded arrays cannot be taken from and have no nulls of their own, and DuckDB groups by codes
+    several times faster than by runs.
+    """
+    if not t.is_string(column.dtype):
+        return Decoded(_decode(column))
+    coded = plain.CODEC.decode(column.children["values"]).dictionary_encode()
+    kind = np.min_scalar_type(len(coded.dictionary) - 1)
+    codes = np.asarray(coded.indices).astype(kind)
+    return DictionaryForm(pa.DictionaryArray.from_arrays(_repeated(codes, column), coded.dictionary))
 
 
 CODEC = Codec(_NAME, _estimate, _encode, _decode, _scan_form)

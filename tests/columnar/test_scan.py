@@ -45,6 +45,22 @@ def test_scan_forms_in_sql(connection: duckdb.DuckDBPyConnection) -> None:
     assert narrow == connection.sql(query.format("k", "whole")).fetchall()
 
 
+def test_strings_in_runs_are_scanned_as_codes(connection: duckdb.DuckDBPyConnection) -> None:
+    texts = [None if index % 1000 == 7 else f"day {index // 500 % 12}" for index in range(30_000)]
+    given = pa.table({"s": pa.array(texts)})
+    encoded = encode_block(given, t.Schema((t.Field("s", t.STRING),)), force_encoding="run_length")
+    block = Block.from_buffer(encoded.content)
+    form = block.scan_form("s")
+    assert isinstance(form, DictionaryForm)
+    assert form.array.type.index_type == pa.uint8()
+    dictionary = form.array.dictionary.to_pylist()
+    assert sorted(filter(None, dictionary)) == sorted(f"day {number}" for number in range(12))
+    connection.register("given", given)
+    connection.register("stored", block.read(["s"]))
+    query = "SELECT s, count(*) FROM {} WHERE s IS NULL OR s > 'day 3' GROUP BY s ORDER BY s"
+    assert connection.sql(query.format("stored")).fetchall() == connection.sql(query.format("given")).fetchall()
+
+
 @pytest.mark.parametrize("dtype", [dtype for dtype in TYPES if dtype != t.NULL], ids=str)
 def test_every_type_reaches_duckdb(connection: duckdb.DuckDBPyConnection, dtype: t.DataType) -> None:
     schema = t.Schema((t.Field("x", dtype),))

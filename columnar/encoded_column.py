@@ -44,6 +44,12 @@ class EncodedColumn:
     def size_bytes(self) -> int:
         return sum(len(part) * (part.type.bit_width // 8) for _, part in self.flat_parts())
 
+    @property
+    def validity(self) -> pa.Buffer | None:
+        """Bitmap of the valid values; None where all are."""
+        bits = self.parts.get("validity")
+        return None if bits is None else bits.buffers()[1]
+
     def param(self, name: str) -> int:
         return int(self.params[name])
 

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.columnar import kernels
-from sharkpy.columnar.encoded_column import EncodedColumn
 from sharkpy.values import types as t
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -73,11 +72,6 @@ def validity_part(array: pa.Array[Any]) -> dict[str, pa.Array[Any]]:
         flags = np.unpackbits(bits, bitorder="little")[valid.offset : valid.offset + len(valid)]
         bits = np.packbits(flags, bitorder="little")
     return {"validity": part(bits[: (len(array) + 7) // 8])}
-
-
-def validity_of(column: EncodedColumn) -> pa.Buffer | None:
-    bits = column.parts.get("validity")
-    return None if bits is None else bits.buffers()[1]
 
 
 def integers_of(array: pa.Array[Any], dtype: t.DataType) -> Array | None:

@@ -67,7 +67,7 @@ def _decode(column: EncodedColumn) -> pa.Array[Any]:
     out = parts.integer_output(column.num_rows, column.dtype)
     base, factor = column.param("base"), column.param("factor")
     unpack_codes(column.parts["words"], column.param("width"), base, factor, out)
-    return parts.integers_to_arrow(out, column.dtype, parts.validity_of(column))
+    return parts.integers_to_arrow(out, column.dtype, column.validity)
 
 
 def _scan_form(column: EncodedColumn) -> ScanForm:
@@ -78,7 +78,7 @@ def _scan_form(column: EncodedColumn) -> ScanForm:
     codes = np.empty(column.num_rows, name)
     unpack_codes(column.parts["words"], width, 0, 1, codes)
     arrow_type = {"u1": pa.uint8(), "u2": pa.uint16(), "u4": pa.uint32()}[name]
-    array = pa.Array.from_buffers(arrow_type, column.num_rows, [parts.validity_of(column), parts.buffer_of(codes)])
+    array = pa.Array.from_buffers(arrow_type, column.num_rows, [column.validity, parts.buffer_of(codes)])
     return NarrowForm(array, column.param("base"), column.param("factor"), column.dtype)
 
 

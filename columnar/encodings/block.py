@@ -70,7 +70,7 @@ def _decode(column: EncodedColumn) -> pa.Array[Any]:
         return plain.from_stream(column.parts["stream"])
     offsets = np.empty(column.num_rows + 1, np.int32)
     kernels.lengths_to_offsets(parts.numpy(column.parts["lengths"]), offsets)
-    buffers = [parts.validity_of(column), parts.buffer_of(offsets), parts.buffer_of(_decompress(column))]
+    buffers = [column.validity, parts.buffer_of(offsets), parts.buffer_of(_decompress(column))]
     return pa.Array.from_buffers(t.to_arrow(column.dtype), column.num_rows, buffers)
 
 

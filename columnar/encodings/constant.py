@@ -47,7 +47,7 @@ def _encode(profile: ColumnProfile) -> EncodedColumn | None:
 def _coded(column: EncodedColumn) -> pa.DictionaryArray[Any, Any]:
     value = plain.CODEC.decode(column.children["value"])
     codes = np.zeros(column.num_rows, np.uint8)
-    indices = pa.Array.from_buffers(pa.uint8(), column.num_rows, [parts.validity_of(column), parts.buffer_of(codes)])
+    indices = pa.Array.from_buffers(pa.uint8(), column.num_rows, [column.validity, parts.buffer_of(codes)])
     return pa.DictionaryArray.from_arrays(indices, value)
 
 

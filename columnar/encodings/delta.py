@@ -55,7 +55,7 @@ def _decode(column: EncodedColumn) -> pa.Array[Any]:
     bit_packed.unpack_codes(column.parts["words"], width, 0, 1, codes)
     out = parts.integer_output(column.num_rows, column.dtype)
     kernels.running_sum(codes, column.param("first"), column.param("base"), out)
-    return parts.integers_to_arrow(out, column.dtype, parts.validity_of(column))
+    return parts.integers_to_arrow(out, column.dtype, column.validity)
 
 
 def _scan_form(column: EncodedColumn) -> ScanForm:

@@ -59,7 +59,7 @@ def _logical(values: pa.Array[Any], dtype: t.DataType) -> pa.Array[Any]:
 
 def _dictionary_array(column: EncodedColumn) -> pa.DictionaryArray[Any, Any]:
     codes = column.parts["codes"]
-    indices = pa.Array.from_buffers(codes.type, column.num_rows, [parts.validity_of(column), codes.buffers()[1]])
+    indices = pa.Array.from_buffers(codes.type, column.num_rows, [column.validity, codes.buffers()[1]])
     return pa.DictionaryArray.from_arrays(indices, plain.CODEC.decode(column.children["values"]))
 
 

@@ -35,12 +35,12 @@ def _encode(profile: ColumnProfile) -> EncodedColumn | None:
 def _decode(column: EncodedColumn) -> pa.Array[Any]:
     out = parts.integer_output(column.num_rows, column.dtype)
     kernels.widen(parts.numpy(column.parts["codes"]), column.param("base"), column.param("factor"), out)
-    return parts.integers_to_arrow(out, column.dtype, parts.validity_of(column))
+    return parts.integers_to_arrow(out, column.dtype, column.validity)
 
 
 def _scan_form(column: EncodedColumn) -> ScanForm:
     codes = column.parts["codes"]
-    array = pa.Array.from_buffers(codes.type, column.num_rows, [parts.validity_of(column), codes.buffers()[1]])
+    array = pa.Array.from_buffers(codes.type, column.num_rows, [column.validity, codes.buffers()[1]])
     return NarrowForm(array, column.param("base"), column.param("factor"), column.dtype)
 
 

@@ -82,7 +82,7 @@ def _decode(column: EncodedColumn) -> pa.Array[Any]:
     arrow_type = t.to_arrow(column.dtype)
     names = ("offsets", "data") if "offsets" in column.parts else ("values",)
     buffers = [parts.buffer(column.parts[name], 1) for name in names]
-    return pa.Array.from_buffers(arrow_type, column.num_rows, [parts.validity_of(column), *buffers])
+    return pa.Array.from_buffers(arrow_type, column.num_rows, [column.validity, *buffers])
 
 
 def _scan_form(column: EncodedColumn) -> ScanForm:

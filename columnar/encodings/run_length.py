@@ -67,7 +67,7 @@ def _repeated(per_run: parts.Array, column: EncodedColumn) -> pa.Array[Any]:
     """One number a row, with the column's nulls, of one a run."""
     rows = np.repeat(per_run, parts.numpy(column.parts["lengths"]))
     kind = pa.from_numpy_dtype(rows.dtype)
-    return pa.Array.from_buffers(kind, column.num_rows, [parts.validity_of(column), parts.buffer_of(rows)])
+    return pa.Array.from_buffers(kind, column.num_rows, [column.validity, parts.buffer_of(rows)])
 
 
 def _scan_form(column: EncodedColumn) -> ScanForm:

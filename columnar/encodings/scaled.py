@@ -73,7 +73,7 @@ def _decode(column: EncodedColumn) -> pa.Array[Any]:
     whole = parts.numpy(_INTEGER_CODECS[child.encoding].decode(child))
     out = np.empty(column.num_rows, np.float64)
     kernels.unscale_floats(whole, 10.0 ** column.param("digits"), out)
-    return pa.Array.from_buffers(pa.float64(), column.num_rows, [parts.validity_of(column), parts.buffer_of(out)])
+    return pa.Array.from_buffers(pa.float64(), column.num_rows, [column.validity, parts.buffer_of(out)])
 
 
 def _scan_form(column: EncodedColumn) -> ScanForm:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import ExecutionError, ResourceError, SourceError, UnsupportedError
 from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
-
-if TYPE_CHECKING:
-    from sharkpy.sources.split import Split
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -25,9 +21,9 @@ def io_error(error: OSError, path: str) -> ExecutionError:
     return SourceError(f'"{place}" cannot be read or written: {reason}')
 
 
-def no_places(split: Split) -> UnsupportedError:
-    """For formats whose rows have no place of their own in the file."""
-    return UnsupportedError(f'the virtual column {BLOCK_OFFSET.upper()} of the {split.format} file "{split.path}"')
+def no_places(path: str, format_name: str) -> UnsupportedError:
+    """Refusal of the virtual column of places for a format whose rows have none of their own in the file."""
+    return UnsupportedError(f'the virtual column {BLOCK_OFFSET.upper()} of the {format_name} file "{path}"')
 
 
 def format_error(path: str, format_name: str, error: Exception) -> ExecutionError:

@@ -69,7 +69,7 @@ def _read_placed(
     """As `_read_unplaced`, with BLOCK__OFFSET__INSIDE__FILE; UnsupportedError where the format has no such places."""
     reader = source(split.format)
     if not isinstance(reader, PlacedSource):
-        raise no_places(split)
+        raise no_places(split.path, split.format)
     written = form_from_text(split.form)[1]
     there = schema.select(names) if written is None else _written_columns(written, schema, names)
     for batch, places in reader.read_placed(split, written or schema, there.names, metrics):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base import settings
 from sharkpy.base.errors import ExecutionError, SharkError
+from sharkpy.cli.given_settings import session_settings
 from sharkpy.execution.stages.stage_record import StageFacts, recorded_stages
 from sharkpy.execution.workers.shipping import misfits
 
@@ -37,7 +38,6 @@ def run_debug_stage(options: argparse.Namespace) -> int:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from sharkpy.cli.main import session_settings
     from sharkpy.cli.run_statements import run_script
     from sharkpy.session.shark_context import connect
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from sharkpy.base.errors import ConfigurationError, SharkError
-from sharkpy.base.settings import HIVE, METASTORE, METASTORE_URIS
 from sharkpy.base.version import __version__
+from sharkpy.cli.given_settings import session_settings
 from sharkpy.cli.open_session import add_server_options
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "html", "parquet", "arrow")
@@ -94,23 +94,6 @@ def _script(options: argparse.Namespace) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigurationError(f'cannot read "{options.file}": {reason}', sqlstate="58030") from None
-
-
-def session_settings(options: argparse.Namespace) -> dict[str, str]:
-    """Settings given by `--set` and `--metastore`."""
-    settings = dict(map(_setting, options.set))
-    if options.metastore is None:
-        return settings
-    if options.metastore.startswith("thrift://"):
-        return settings | {METASTORE.key: HIVE, METASTORE_URIS.key: options.metastore}
-    return settings | {METASTORE.key: options.metastore}
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigurationError(f'"{text}" is not a setting', hint="write --set key=value", sqlstate="22023")
-    return key.strip(), value.strip()
 
 
 _METASTORE_HELP = "where tables are known: embedded (in the warehouse), hive, or a Hive metastore's thrift://host:port"

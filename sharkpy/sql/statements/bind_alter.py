@@ -7,18 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sharkpy.base.errors import TableExistsError
-from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.model import TableKind
 from sharkpy.plan.commands import (
     AlterTable,
     Command,
     CreateView,
-    PartitionSpec,
     RenamePartition,
     RenameTable,
     RepairTable,
     SetTableProperties,
 )
 from sharkpy.sql.grammar.token_reader import TokenReader
+from sharkpy.sql.statements.alter_target import Target
 from sharkpy.sql.statements.bind_alter_columns import add_columns, change_column, partition_column, replace_columns
 from sharkpy.sql.statements.bind_alter_partitions import add_partitions, drop_partitions, exchange_partition
 from sharkpy.sql.statements.bind_alter_storage import (
@@ -45,21 +45,6 @@ from sharkpy.sql.statements.bind_partition import full_spec, partitioned_table, 
 from sharkpy.sql.statements.bind_view import view_of
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import Schema
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Target of a clause: a table, or the Hive partition named by PARTITION (…) before the clause."""
-
-    table: Table
-    partition: PartitionSpec | None = None
-
-    def full_partition(self, binder: CommandBinder) -> PartitionSpec:
-        """Values of all partition columns."""
-        spec = self.partition or ()
-        if missing := [name for name in self.table.partition_columns if name not in dict(spec)]:
-            raise binder.error(f'PARTITION lacks the partition column "{missing[0]}"', None)
-        return spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.catalog.model import Constraint, Table
 from sharkpy.plan.commands import AlterPartition, AlterTable, Command
+from sharkpy.sql.statements.alter_target import Target
 from sharkpy.sql.statements.bind_columns import check_column, column_fields
 from sharkpy.sql.statements.bind_constraints import check_condition, check_names, column_constraint
 from sharkpy.sql.statements.bind_partition import check_partition_fields
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.type_changes import can_become
 from sharkpy.values.types import Field, Schema
-
-if TYPE_CHECKING:
-    from sharkpy.sql.statements.bind_alter import Target
 
 _STRICT = "hive.metastore.disallow.incompatible.col.type.changes"
 

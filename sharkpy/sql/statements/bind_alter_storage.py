@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError
 from sharkpy.plan.commands import AlterPartition, AlterTable, Command, Insert, TouchTable
 from sharkpy.sql.statements import bind_storage
+from sharkpy.sql.statements.alter_target import Target
 from sharkpy.sql.statements.bind_buckets import bucket_spec, clustered_by, num_buckets, skewed_by
 from sharkpy.sql.statements.bind_partition import partitioned_table, values_spec
 from sharkpy.sql.statements.command_binder import CommandBinder
-
-if TYPE_CHECKING:
-    from sharkpy.sql.statements.bind_alter import Target
 
 
 def set_location(binder: CommandBinder, target: Target) -> Command:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
 from sharkpy.catalog.model import Table
 from sharkpy.plan.commands import AnalyzeTable, Command, UpdateStatistics
+from sharkpy.sql.statements.alter_target import Target
 from sharkpy.sql.statements.bind_partition import partial_spec
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import BINARY, BOOLEAN, DataType, is_nested, is_string
-
-if TYPE_CHECKING:
-    from sharkpy.sql.statements.bind_alter import Target
 
 
 def _is_ordered(dtype: DataType) -> bool:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from sharkpy.dbapi.exceptions import ProgrammingError
 from sharkpy.dbapi.literals import list_items, literal, plain
-from sharkpy.sql.grammar.parser import place, tokenize
+from sharkpy.sql.grammar.parser import tokenize
+from sharkpy.sql.grammar.syntax_error import place
 
 if TYPE_CHECKING:
     from sharkpy.sql.grammar.parser import Token

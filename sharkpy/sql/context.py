@@ -19,7 +19,7 @@ from sharkpy.catalog.model import Database, Table
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.query_table import QueryTable
-from sharkpy.sql.grammar.parser import place
+from sharkpy.sql.grammar.syntax_error import place
 from sharkpy.values.types import DataType
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from sharkpy.sql.deep_stack import with_deep_stack
 from sharkpy.sql.grammar import dialect
 from sharkpy.sql.grammar.dialect import SyntaxProblem
 from sharkpy.sql.grammar.split_statements import split_statements
+from sharkpy.sql.grammar.syntax_error import place, syntax_error
 from sharkpy.sql.grammar.syntax_hints import hint_at
 
-__all__ = ["Token", "parse", "parse_query", "parse_source", "place", "split_statements", "syntax_error", "tokenize"]
+__all__ = ["Token", "parse", "parse_query", "parse_source", "split_statements", "tokenize"]
 
 _CLOSED = re.compile(r"""--[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|[^'"`/-]+|.""", re.DOTALL)
 _REQUIRED = re.compile(r"Required keyword: '(\w+)' missing for <class '[\w.]*\.(\w+)'>")
@@ -137,21 +138,6 @@ def _with_qualified_calls(tree: exp.Expr) -> exp.Expr:
             call.update_positions(database if isinstance(database, exp.Identifier) else database.this)
             dot.replace(call)
     return tree
-
-
-def place(text: str, offset: int) -> tuple[int, int]:
-    """Find the 1-based line and column of a character of `text`."""
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
-
-
-def syntax_error(text: str, message: str, token: Token | None) -> ParseError:
-    """Make a ParseError at `token`; None is the end of the text."""
-    if token is None:
-        line, column = place(text, len(text.rstrip()))
-        return ParseError(f"syntax error at the end: {message}", line=line, column=column)
-    line, column = place(text, token.start)
-    written = text[token.start : token.end + 1]
-    return ParseError(f'syntax error near "{written}": {message}', line=line, column=column)
 
 
 def _translate(text: str, tokens: list[Token], problem: SyntaxProblem) -> SharkError:

@@ -9,6 +9,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.sql.grammar.strict_parser import StrictParser
+from sharkpy.sql.grammar.token_reader import TokenReader
+from sharkpy.sql.queries.script_clause import script_clause
 
 SCRIPT_WORDS = ("USING", "ROW", "RECORDWRITER")
 """Words that follow a script's values, and never the parentheses of the function transform."""
@@ -33,9 +35,6 @@ class ScriptParser(StrictParser):
         return super()._parse_projections()
 
     def _parse_script(self, parse_values: Callable[[], list[Any]]) -> Any:
-        from sharkpy.sql.grammar.token_reader import TokenReader
-        from sharkpy.sql.queries.script_clause import script_clause
-
         start = self._prev
         values = parse_values()
         if not values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import ParseError, UnsupportedError
-from sharkpy.sql.grammar.parser import place, syntax_error
+from sharkpy.sql.grammar.syntax_error import place, syntax_error
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import DataType
 

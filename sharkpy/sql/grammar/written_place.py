@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from sharkpy.base.errors import SharkError
-from sharkpy.sql.grammar.parser import place, tokenize
+from sharkpy.sql.grammar.parser import tokenize
+from sharkpy.sql.grammar.syntax_error import place
 
 _QUOTED = re.compile(r'"([^"]+)"|\b(?:not found|found) (\S+)')
 

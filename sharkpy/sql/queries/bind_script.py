@@ -14,7 +14,7 @@ from sharkpy.plan.logical import LogicalPlan, Step
 from sharkpy.plan.steps.script import DELIMITED_JSON, Script
 from sharkpy.sql.context import Context
 from sharkpy.sql.grammar import script_parser
-from sharkpy.sql.grammar.parser import place
+from sharkpy.sql.grammar.syntax_error import place
 from sharkpy.sql.queries.script_clause import ScriptClause
 from sharkpy.sql.scope import Scope
 from sharkpy.values.types import STRING

@@ -71,7 +71,7 @@ def _encode_column(array: pa.Array[Any], dtype: DataType, force: str) -> tuple[E
 
 
 def logical_array(column: pa.ChunkedArray[Any] | pa.Array[Any], dtype: DataType, name: str) -> pa.Array[Any]:
-    """One array of the logical type, or a dictionary of its strings."""
+    """Array of a column in its logical type, in one piece; strings may stay a dictionary."""
     target = to_arrow(dtype)
     if _is_coded(column, target):
         return column.unify_dictionaries().combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -48,7 +48,7 @@ class StoredColumn:
 
 @dataclass(frozen=True, slots=True)
 class BlockContent:
-    """What a file says of its block; nothing of the columns' parts has been verified."""
+    """Description of a block in its file; nothing of the columns' parts has been verified."""
 
     num_rows: int
     columns: dict[str, StoredColumn]
@@ -136,7 +136,7 @@ def _struct(column: EncodedColumn, sink: _Pieces) -> pa.StructArray:
 
 
 def _sealed(runs: list[bytearray | pa.Buffer], size: int) -> tuple[pa.Buffer, ...]:
-    """With the trailer before Arrow's footer. Messages are in the first run, the footer is in the last."""
+    """Seal a file with the trailer before Arrow's footer: messages are in the first run, the footer is in the last."""
     first, last = runs[0], runs[-1]
     assert isinstance(first, bytearray)
     assert isinstance(last, bytearray)
@@ -151,7 +151,7 @@ def _sealed(runs: list[bytearray | pa.Buffer], size: int) -> tuple[pa.Buffer, ..
 
 
 def _body_start(data: memoryview) -> int:
-    """Where the parts' bytes begin: after the schema's and the batch's messages."""
+    """Offset of the parts' bytes: after the schema's and the batch's messages."""
     place = 8
     for _ in range(2):
         if data[place : place + 4] != _CONTINUATION:

@@ -86,7 +86,7 @@ class BlockOrder:
         return float(self.bounds.may_eq(middle)[chosen].mean())  # type: ignore[arg-type]
 
     def needed(self, chosen: Array, count: int, *, or_tie: bool) -> Mask | None:
-        """Of the blocks `chosen`, all of whose rows count: those that may have one of the first `count` rows.
+        """Mask of the blocks that may have one of the first `count` rows, of blocks `chosen`, all of whose rows count.
 
         None where the statistics leave all of them.
         """
@@ -107,7 +107,7 @@ class BlockOrder:
         return found[chosen]
 
     def _worst_value(self, blocks: Array) -> DomainValue:
-        """What no valid value of `blocks` comes after."""
+        """Bound that no valid value of `blocks` comes after."""
         if self.column.whole_bounds is not None:
             pairs = [self.column.whole_bounds[int(index)] for index in blocks]
             return max(high for _, high in pairs) if self.ascending else min(low for low, _ in pairs)

@@ -90,7 +90,7 @@ class BlockWriter:
             store_folder.write_file(handle.durable_path, content, sync=True)
 
     def replace(self, handle: BlockHandle, content: memoryview) -> None:
-        """What is in memory, or was moved out of it."""
+        """Replace a block's file in memory, or the one that was moved out of it."""
         target = str(Path(self.local_dir, handle.block_id + store_folder.SUFFIX))
         if target != handle.durable_path:
             store_folder.remove(target)

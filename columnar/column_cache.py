@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 256 << 20
 _ENTRY_BYTES = 512
-"""What an entry is counted for besides its buffers: one whose bytes all lie in the block is not free either."""
+"""Bytes that an entry counts for besides its buffers: one whose bytes all lie in the block is not free either."""
 
 
 class ColumnCache:

@@ -1,4 +1,4 @@
-"""What is known of one column of one block, and of all columns of one block."""
+"""Statistics of one column of a block, and of all columns of a block."""
 
 from __future__ import annotations
 

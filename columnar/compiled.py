@@ -22,7 +22,7 @@ def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def compiled_sums(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """As `compiled`; sums are taken in the order that suits the processor, so only alike ones give the same bits."""
+    """Compile with sums in the order that suits the processor: only alike processors give the same bits."""
     return _on_first_use(function, functools.partial(machine_code, fastmath={"reassoc", "contract", "nsz"}))
 
 

@@ -91,7 +91,7 @@ ScanForm = Decoded | DictionaryForm | NarrowForm
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """One way to encode columns.
+    """Codec: a way to encode columns.
 
     1. `estimate` gives the cost in bytes, weighed by how dear the codec is to scan; None where it does not apply.
     2. `encode` is called on the cheapest, or on a forced one; None where it does not apply after all.

@@ -1,4 +1,4 @@
-"""Who uses a table's folder of durable blocks: its users share a lock, and one who is alone may tidy up."""
+"""Users of a table's folder of durable blocks: they share a lock, and one that is alone may tidy up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the driver and the tasks pass around instead of data: the handle of a block."""
+"""Handle of a block, which the driver and the tasks pass around instead of data."""
 
 from __future__ import annotations
 

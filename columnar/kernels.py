@@ -228,7 +228,7 @@ def hash_numbers(codes: Array, base: int, factor: int, index_bits: int, least: A
 
 @compiled
 def hash_strings(offsets: Array, data: Array, index_bits: int, least: Array) -> None:
-    """As `hash_numbers`, of byte strings: string i is data[offsets[i]:offsets[i + 1]]."""
+    """Hash byte strings as `hash_numbers` does numbers: string i is data[offsets[i]:offsets[i + 1]]."""
     index_shift, rest_shift = np.uint64(64 - index_bits), np.uint64(index_bits)
     for i in range(len(offsets) - 1):
         position, end = np.int64(offsets[i]), np.int64(offsets[i + 1])

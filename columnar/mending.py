@@ -1,4 +1,4 @@
-"""Whole copies of a block, for those that were lost or damaged."""
+"""Mending: whole copies of blocks in the place of lost or damaged ones."""
 
 from __future__ import annotations
 

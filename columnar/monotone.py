@@ -182,7 +182,7 @@ def _float_to_integer(target: t.DataType) -> Monotone:
 
 
 def _rescale(source: t.DataType, target: t.DataType) -> Monotone:
-    """Between integers and decimals, through their unscaled values."""
+    """Conversion between integers and decimals, through their unscaled values."""
     digits = getattr(target, "scale", 0) - getattr(source, "scale", 0)
     bits = _INTEGER_BITS.get(target, 64)
 

@@ -17,14 +17,14 @@ _LABEL_HINT = 'na="drop" leaves out such rows'
 
 @dataclass(frozen=True, slots=True)
 class NotFinite:
-    """How many values of each column are missing (NaN, which NULL has become) and infinite."""
+    """Numbers of each column's values that are missing (NaN, which NULL has become) and infinite."""
 
     missing: npt.NDArray[np.int64]
     infinite: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, matrix: npt.NDArray[Any]) -> NotFinite:
-        """Of the columns of a matrix of floats; where all is finite the cost is one sum."""
+        """Count over the columns of a matrix of floats; where all is finite the cost is one sum."""
         counts = np.zeros((2, matrix.shape[1]), np.int64)
         with np.errstate(over="ignore", invalid="ignore"):
             sums = matrix.sum(axis=0)

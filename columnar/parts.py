@@ -1,4 +1,4 @@
-"""Between Arrow arrays, NumPy arrays and the parts of encoded columns, without copies where none is needed."""
+"""Conversions between Arrow arrays, NumPy arrays and parts of encoded columns, without copies where none is needed."""
 
 from __future__ import annotations
 

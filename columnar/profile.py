@@ -1,4 +1,4 @@
-"""What loading sees of one column of one block, computed once and shared by statistics, chooser and codecs."""
+"""Profile of one column of a block that is loaded, computed once for statistics, chooser and codecs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which blocks a predicate may select rows from, over the statistics of all blocks at once.
+"""Pruning: the blocks that a predicate may select rows from, over the statistics of all blocks at once.
 
 Three-valued logic without a third mask: a predicate is evaluated to (may be true for some row, may be false
 for some row); NULL is neither, so NOT swaps the two and a block is kept where "true" is possible.

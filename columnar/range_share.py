@@ -1,4 +1,4 @@
-"""What share of a column's rows lies in a range: block by block, so that the blocks' bounds are its histogram."""
+"""Share of a column's rows in a range, block by block: the blocks' bounds are its histogram."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class DistinctSets:
     values: tuple[DomainValue, ...]
 
     def refine(self, per_value: Array, default: Mask) -> Mask:
-        """For blocks that have a set: whether any of its values is marked; for the others `default`."""
+        """Mask of the blocks whose set has a marked value; `default` for those without a set."""
         num_sets = len(self.offsets) - 1
         if num_sets == 0:
             return default
@@ -68,7 +68,7 @@ class ColumnTable:
     sketched: Mask
     """Blocks whose sketches are merged in `registers`."""
     registers: Array | None
-    """Of blocks that have been left out too: they make estimates greater, and sketches of each would take memory."""
+    """Merged sketches, of left-out blocks too: those make estimates greater, and one a block would take memory."""
 
 
 class StatisticsTable:
@@ -172,7 +172,7 @@ def _extreme_of(column: ColumnTable, live: Mask, least: bool) -> DomainValue:
 
 
 def _overlap(column: ColumnTable, live: Mask) -> float:
-    """How many blocks' ranges cover a value on average."""
+    """Average number of blocks whose ranges cover a value."""
     if not isinstance(column.bounds, NumberBounds):
         return float(live.sum())
     low, high = column.bounds.low[live].astype(np.float64), column.bounds.high[live].astype(np.float64)
@@ -181,7 +181,7 @@ def _overlap(column: ColumnTable, live: Mask) -> float:
 
 
 def column_table(dtype: t.DataType, blocks: Sequence[ColumnStatistics]) -> ColumnTable:
-    """One column's statistics, block by block, as arrays."""
+    """Statistics of one column, block by block, as arrays."""
     nulls = np.array([stats.null_count for stats in blocks], np.int64)
     valid = np.array([stats.num_valid for stats in blocks], np.int64)
     has_nan = np.array([stats.has_nan for stats in blocks], np.bool_)

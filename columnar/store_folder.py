@@ -189,7 +189,7 @@ def make_claim(folder: str, prefix: str) -> None:
 
 
 def drop_claim(folder: str, prefix: str) -> None:
-    """Who writes such a block from now on removes it again; who removes them after this call finds all others."""
+    """Withdraw a claim: writers remove such blocks again from now on, and a removal after this call finds the rest."""
     remove(str(Path(folder, prefix + _CLAIM)))
 
 

@@ -45,7 +45,7 @@ class BlockOrigin:
 
 
 Origins = tuple[BlockOrigin, ...]
-"""What a block holds, in this order; none where it has no source. Blocks of equal origins share their rows."""
+"""Sources of a block's rows, in this order; none where it has no source. Blocks of equal origins share their rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ def _bucket_order(block: BlockHandle) -> int:
 
 
 def _manifest_text(version: TableVersion, directory: str) -> str:
-    """One line of checksum, one line of JSON."""
+    """Text of a manifest: a line of checksum, a line of JSON."""
     blocks = []
     for block, origins in zip(version.blocks, version.origins, strict=True):
         if block.durable_path is None:

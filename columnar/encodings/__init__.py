@@ -1,4 +1,4 @@
-"""How columns are stored: a literal table of codecs, and the choice among them.
+"""Encodings of columns: a literal table of codecs, and the choice among them.
 
 To add one: a file with a `CODEC`, and a row here; the round-trip test runs over the table.
 """

@@ -53,7 +53,7 @@ def split_bytes(array: pa.Array[Any]) -> tuple[np.ndarray[tuple[int], np.dtype[n
 
 
 def to_stream(array: pa.Array[Any], compression: str | None) -> pa.Buffer:
-    """One column as an Arrow IPC stream."""
+    """Arrow IPC stream of one column."""
     codec = pa.Codec("zstd", 1) if compression else None
     batch = pa.record_batch([array], names=["value"])
     sink = pa.BufferOutputStream()

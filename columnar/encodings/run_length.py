@@ -64,7 +64,7 @@ def _decode(column: EncodedColumn) -> pa.Array[Any]:
 
 
 def _repeated(per_run: parts.Array, column: EncodedColumn) -> pa.Array[Any]:
-    """One number a row, with the column's nulls, of one a run."""
+    """Array of one number a row, with the column's nulls, of one number a run."""
     rows = np.repeat(per_run, parts.numpy(column.parts["lengths"]))
     kind = pa.from_numpy_dtype(rows.dtype)
     return pa.Array.from_buffers(kind, column.num_rows, [column.validity, parts.buffer_of(rows)])

@@ -1,4 +1,4 @@
-"""Ending a statement from outside: what long work looks at between two pieces of it.
+"""Cancellation of a statement from outside: a flag that long work looks at between two pieces of it.
 
 A thread works for the statement that `active` put there. Loops that may take long call `check_cancelled`; work that
 cannot look by itself (a DuckDB query, a Spark job) registers with `on_cancel` what ends it.
@@ -22,7 +22,7 @@ _POLL_SECONDS = 0.05
 
 
 class Cancellation:
-    """One statement's end from outside. Any thread may `cancel`; the first error given is what the statement raises."""
+    """End of one statement from outside. Any thread may `cancel`; the statement raises the first error given."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -109,7 +109,7 @@ def checked(items: Iterable[T]) -> Iterator[T]:
 
 
 def submit(executor: Executor, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-    """As `executor.submit`; the other thread works for this thread's statement."""
+    """Submit a call to an executor, whose thread works for this thread's statement."""
     context = contextvars.copy_context()
     return executor.submit(lambda: context.run(function, *args, **kwargs))
 

@@ -104,7 +104,7 @@ class ConfigurationError(SharkError):
 
 
 class NotAllowedError(SharkError):
-    """What the statement asks for is not for this session to do."""
+    """Refusal of a statement that this session has no right to run."""
 
     sqlstate = "42501"
 
@@ -187,7 +187,7 @@ class CancelledError(ExecutionError):
 
 
 class StatementTimeoutError(CancelledError):
-    """It took longer than it was allowed to."""
+    """End of a statement that took longer than it may."""
 
 
 class InternalError(SharkError):

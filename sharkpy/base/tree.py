@@ -1,4 +1,4 @@
-"""One generic immutable tree: expressions, logical plans and physical plans are all made of it."""
+"""Generic immutable tree, of which expressions, logical plans and physical plans are made."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ _DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "zstandard": next(codec.decompress for codec in CODECS if codec.name == "zstd"),
 }
 _OUTPUT_CODECS = {"deflate": "deflate", "gzip": "deflate", "bzip2": "bzip2"}
-"""What fastavro writes without further libraries."""
+"""Names of codecs -> those that Avro files say, of codecs that fastavro writes without further libraries."""
 
 
 def _plain(data: bytes, codec: str, path: str) -> bytes:

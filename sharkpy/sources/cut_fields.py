@@ -41,13 +41,13 @@ from sharkpy.values.types import (
 
 _Numbers = np.ndarray[Any, np.dtype[Any]]
 _SPARE_BYTES = 16
-"""That a copied field may be followed by, see `copy_fields`."""
+"""Bytes that copying may write behind a field, see `copy_fields`."""
 _NO_LIMIT = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class CutLines:
-    """Where the wanted fields of lines are: `data[starts[i, row]:ends[i, row]]`, or -1 where a line is too short."""
+    """Places of the wanted fields of lines: `data[starts[i, row]:ends[i, row]]`, or -1 where a line is too short."""
 
     data: _Numbers
     null: _Numbers

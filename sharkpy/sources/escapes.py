@@ -19,7 +19,7 @@ _MOST_HIDDEN = 11
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What `hide` did: `escape` is dropped from values (None: it did not occur), then `restores` undone.
+    """Substitutions that `hide` made: `escape` is dropped from values (None: it did not occur), then `restores` undone.
 
     `null` is the null text as it now appears in the data.
     """

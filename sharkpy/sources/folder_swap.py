@@ -1,4 +1,4 @@
-"""One folder in the place of another: readers of the name find the old one or the new one."""
+"""Swap of one folder for another: readers of the name find the old one or the new one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
-"""Of Linux's renameat2(2)."""
+"""Flag of Linux's renameat2(2)."""
 _NOT_THERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
 

@@ -102,7 +102,7 @@ def _lowered(value: dict[str, Json]) -> dict[str, Json]:
 
 
 def _as_text(value: Json, dtype: DataType) -> str | None:
-    """What Hive would find in a text file for this value; None for what has no such form."""
+    """Text that Hive would find in a text file for this value; None where there is no such text."""
     match value:
         case None:
             return None
@@ -133,7 +133,7 @@ def _without_null_keys(maps: list[dict[str, Json] | None], keys: Array, items: A
 
 
 def json_objects(batch: pa.RecordBatch, schema: Schema) -> list[bytes]:
-    """One object a row; NULL columns are written as null, names in lower case."""
+    """JSON text of each row, an object; NULL columns are null, names in lower case."""
     columns = [_python_values(column, field) for column, field in zip(batch.columns, schema, strict=True)]
     names = schema.names
     return [

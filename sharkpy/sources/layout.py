@@ -78,7 +78,7 @@ def list_data_files(location: str) -> list[DataFile]:
 
 
 def list_partition_files(location: str, newest: int | None, partition: str) -> list[DataFile]:
-    """As `list_data_files`, up to the generation `newest`; a Hive partition without a folder has no files."""
+    """Files of a Hive partition, up to the generation `newest`; none where it has no folder."""
     path = local_path(location)
     try:
         found = [file for entry in _visible(path, newest) for file in _files(str(Path(path, entry.name)))]
@@ -209,7 +209,7 @@ def _sync_many(paths: Sequence[str]) -> None:
 
 
 def remove_first_generations(location: str) -> None:
-    """What a CREATE TABLE AS has put in a new folder; then the folder, where it holds nothing else."""
+    """Remove the files of a CREATE TABLE AS from a new folder, and the folder where it holds nothing else."""
     for folder, names, _ in os.walk(location):
         if "base_0000001" in names:
             _remove(Path(folder, "base_0000001"))

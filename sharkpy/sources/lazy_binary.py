@@ -105,7 +105,7 @@ def encode(value: Any, dtype: DataType) -> bytes:
 
 
 def encode_content(value: Any, dtype: DataType) -> bytes:
-    """As `encode`, without the length before it."""
+    """Encode values without the length before them."""
     match dtype:
         case ArrayType(element):
             return _written_items(value, len(value), (element,))

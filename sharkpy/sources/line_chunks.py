@@ -1,4 +1,4 @@
-"""Whole lines of a split of a text file, as chunks of bytes."""
+"""Chunks of whole lines of a text file's split."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SEARCHED_BYTES = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class LineLayout:
-    """How a file is cut into lines: the byte that ends one, and the lines at its start and end that are no rows."""
+    """Layout of a file of lines: the byte that ends one, and the lines at its start and end that are no rows."""
 
     newline: bytes = b"\n"
     header_lines: int = 0
@@ -83,7 +83,7 @@ def line_chunks(split: Split, lines: LineLayout, chunk_bytes: int = CHUNK_BYTES)
 
 
 def placed_chunks(split: Split, lines: LineLayout) -> Iterator[tuple[int, bytes]]:
-    """As `line_chunks`, each with its place in the file; UnsupportedError where that is compressed."""
+    """Chunks of whole lines, each with its place in the file; UnsupportedError where that is compressed."""
     check_unchanged(split)
     if codec_of_path(split.path) is not None:
         raise UnsupportedError(f'the virtual column {BLOCK_OFFSET.upper()} of the compressed file "{split.path}"')
@@ -94,7 +94,7 @@ def placed_chunks(split: Split, lines: LineLayout) -> Iterator[tuple[int, bytes]
 
 
 def line_starts(data: bytes, newline: bytes) -> list[int]:
-    """Where the lines of `data` begin."""
+    """Offsets of the lines of `data`."""
     ends = re.finditer(rb"\r\n|\r|\n" if newline == b"\n" else re.escape(newline), data)
     starts = [0, *(end.end() for end in ends)]
     return starts[:-1] if starts[-1] == len(data) else starts
@@ -148,7 +148,7 @@ def _without_footer(chunks: Iterator[bytes], lines: LineLayout) -> Iterator[byte
 
 
 def _footer_start(data: bytes, lines: LineLayout) -> int:
-    """Where the last lines of `data` begin."""
+    """Offset of the last lines of `data`."""
     place = len(data) - len(lines.newline) if data.endswith(lines.newline) else len(data)
     for _ in range(lines.footer_lines):
         place = data.rfind(lines.newline, 0, max(place, 0))
@@ -158,7 +158,7 @@ def _footer_start(data: bytes, lines: LineLayout) -> int:
 
 
 def _bounds(file: DataFile, lines: LineLayout) -> tuple[int, int]:
-    """Where the rows of a plain file begin and end."""
+    """Offsets at which the rows of a plain file begin and end."""
     start, end = 0, file.size_bytes
     try:
         if lines.header_lines:

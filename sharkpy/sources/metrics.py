@@ -1,4 +1,4 @@
-"""What reading observed: counted while batches are made, merged by the caller."""
+"""Metrics of reading: counted while batches are made, merged by the caller."""
 
 from __future__ import annotations
 

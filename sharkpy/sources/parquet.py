@@ -207,7 +207,7 @@ def _open(
 
 
 def _group_sizes(metadata: pq.FileMetaData) -> list[tuple[list[int], int]]:
-    """For each row group the bytes of its columns (leaves), and its rows."""
+    """Bytes of the columns (leaves) of each row group, and its rows."""
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     return [([g.column(i).total_compressed_size for i in range(g.num_columns)], g.num_rows) for g in groups]
 

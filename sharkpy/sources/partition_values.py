@@ -28,7 +28,7 @@ def single_value(text: str | None, dtype: DataType) -> Array:
 
 
 def typed_values(names: Sequence[str], schema: Schema) -> list[tuple[object, ...]]:
-    """For each name the values of the partition columns `schema`."""
+    """Values of the partition columns `schema` by the name of each Hive partition."""
     texts = [partition_values(name) for name in names]
     columns = [value_array([text.get(f.name) for text in texts], f.dtype).to_pylist() for f in schema]
     return list(zip(*columns, strict=True))

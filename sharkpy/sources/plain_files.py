@@ -15,7 +15,7 @@ from sharkpy.sources.folder_swap import swap
 
 @dataclass(slots=True)
 class PlainFiles:
-    """What lies in `staging` becomes what is in `folder`, or more of it.
+    """Publication of the files in `staging` as the content of `folder`, or as more of it.
 
     1. More of it: each file is linked there under a name that is free. A reader may see some of them first.
     2. Instead of it: the two folders change names at once, where the system can do that. What was there before is
@@ -27,7 +27,7 @@ class PlainFiles:
     overwrite: bool
     linked: list[str] = field(default_factory=list)
     replaced: str | None = None
-    """Where the files are that were there before."""
+    """Folder of the files that were there before."""
 
     def place(self) -> None:
         try:
@@ -89,7 +89,7 @@ def _move_staged(source: str, target: str) -> None:
 
 
 def _link(path: Path, folder: Path) -> str:
-    """Its name is Hive's for a copy where the first one is taken: name_copy_1.ext."""
+    """Link a file into a folder; where its name is taken, under Hive's name for a copy: name_copy_1.ext."""
     stem, dot, ending = path.name.partition(".")
     number = 0
     while True:

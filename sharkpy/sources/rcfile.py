@@ -148,7 +148,7 @@ def _nulls(num_rows: int, schema: Schema, name: str) -> Array:
 
 
 def _read_header(data: mmap.mmap, path: str) -> RcHeader:
-    """Of version 1, or of the first RCFiles, which were sequence files with classes of their own."""
+    """Header of version 1, or of the first RCFiles, which were sequence files with classes of their own."""
     magic, version = data[:3], data[3] if len(data) > 3 else 0
     is_old = magic == _OLD_MAGIC and version == 6
     if not is_old and (magic != _MAGIC or version != _VERSION):

@@ -57,7 +57,7 @@ class Cells:
 
     @classmethod
     def of(cls, cells: Array) -> Cells:
-        """Of binary values without NULL."""
+        """Cells of binary values without NULL."""
         offsets = np.frombuffer(cells.buffers()[1], np.int32)[cells.offset : cells.offset + len(cells) + 1]
         data = cells.buffers()[2]
         content = b"" if data is None else bytes(memoryview(data)[int(offsets[0]) : int(offsets[-1])])

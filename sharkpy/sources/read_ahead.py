@@ -16,7 +16,7 @@ from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
 
 PIECE_BYTES = 4 << 20
-"""As much as `line_chunks` reads at once."""
+"""Bytes of a piece: as much as `line_chunks` reads at once."""
 
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")

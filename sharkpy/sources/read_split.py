@@ -27,7 +27,7 @@ _VIRTUAL = (FILE_NAME, BLOCK_OFFSET)
 def read_split(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """As `Source.read`; a value that its column's type does not have is NULL, as in Hive."""
+    """Read a split as its format does; a value that its column's type does not have is NULL, as in Hive."""
     virtual = frozenset(schema.names[-2:]).intersection(_VIRTUAL)
     if not split.partition and not virtual:
         yield from source(split.format).read(split, schema, names, metrics)
@@ -66,7 +66,7 @@ def _read_unplaced(
 def _read_placed(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
 ) -> Iterator[tuple[pa.RecordBatch, Array | None]]:
-    """As `_read_unplaced`, with BLOCK__OFFSET__INSIDE__FILE; UnsupportedError where the format has no such places."""
+    """Read with BLOCK__OFFSET__INSIDE__FILE; UnsupportedError where the format has no such places."""
     reader = source(split.format)
     if not isinstance(reader, PlacedSource):
         raise no_places(split.path, split.format)
@@ -117,7 +117,7 @@ def repeated(value: Array, num_rows: int) -> Array:
 
 
 def coded(value: Array, dtype: DataType, num_rows: int) -> Array:
-    """As `repeated`, a string as a dictionary of itself alone."""
+    """Array of one value for all rows, a string as a dictionary of itself alone."""
     if dtype != STRING or value.null_count or not num_rows:
         return repeated(value, num_rows)
     return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), num_rows), value)

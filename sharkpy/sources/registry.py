@@ -42,7 +42,7 @@ def source(format_name: str) -> Source:
 
 
 def file_suffix(format_name: str, properties: Properties) -> str:
-    """What the names of new files end with: that of its codec says how a text file is compressed."""
+    """Ending of the names of new files: that of its codec says how a text file is compressed."""
     suffix = _SUFFIXES.get(format_name, "")
     codec = dict(properties).get(OUTPUT_CODEC)
     return suffix + codec_of_class(codec).suffix if codec and source(format_name).splits_lines else suffix

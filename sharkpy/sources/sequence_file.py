@@ -152,7 +152,7 @@ def _rows(properties: Properties) -> RowFormat:
 
 
 def run_place(start: int, header_end: int) -> int:
-    """Where the run of records begins whose first one is at `start`: at its marker, or with the file."""
+    """Place of the run of records whose first one is at `start`: of its marker, or of the file's start."""
     return 0 if start == header_end else start - len(SYNC_ESCAPE) - SYNC_BYTES
 
 

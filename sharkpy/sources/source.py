@@ -1,4 +1,4 @@
-"""What a file format offers."""
+"""Protocol of file formats."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ class PlacedSource(Source, Protocol):
     def read_placed(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
     ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
-        """As `read`, with the place of each row."""
+        """Read batches with the place of each row."""
         ...

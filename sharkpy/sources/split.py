@@ -1,4 +1,4 @@
-"""A part of a file that one task reads."""
+"""Split: a part of a file that one task reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlainFile:
-    """What DuckDB can read of a file by itself: its rows, and the columns of the table's type with their bytes."""
+    """Content of a file that DuckDB can read by itself: rows, and columns of the table's type with their bytes."""
 
     num_rows: int
     column_bytes: tuple[tuple[str, int], ...]

@@ -88,7 +88,7 @@ class FieldReader:
 
 
 def _in_formats(text: Array, found: Array, formats: Sequence[str]) -> Array:
-    """What is NULL in `found` by the first of `formats` that reads its text."""
+    """Fill the NULLs of `found` by the first of `formats` that reads the text."""
     from sharkpy.udf.java_datetime import parse_time
 
     values = []
@@ -111,7 +111,7 @@ def _mask(array: Array) -> Array | None:
 
 
 def _first_of_duplicates(entries: Array) -> Array:
-    """Of entries with the same key, the first one counts."""
+    """Drop entries behind the first one of the same key."""
     keys = entries.keys
     if is_nested_arrow(keys.type) or len(keys) < 2:
         return entries

@@ -17,7 +17,7 @@ def valid_utf8(data: bytes) -> bytes:
 
 
 def valid_texts(raw: Array) -> Array:
-    """As `valid_utf8`, of each binary value."""
+    """Valid UTF-8 of each binary value, made as `valid_utf8` does."""
     try:
         pc.cast(raw, pa.string())
     except pa.ArrowInvalid:

@@ -375,7 +375,7 @@ _COMPARED: _CommonTable = {
     frozenset(("timestamp", "number")): DOUBLE,
     frozenset(("boolean", "number")): _number_of,
 }
-"""Where a comparison converts otherwise: a string is read as what it meets, a time is its seconds since 1970."""
+"""Conversions of comparisons alone: a string is read as the type that it meets, a time is its seconds since 1970."""
 
 
 def to_arrow(dtype: DataType) -> pa.DataType:

@@ -136,7 +136,7 @@ def _quoted(text: str) -> str:
 
 
 def _format_double(value: float) -> str:
-    """As Java's Double.toString: 1.0, 1.0E10, 1.0E-5, NaN, Infinity."""
+    """Text of a double as Java's Double.toString gives it: 1.0, 1.0E10, 1.0E-5, NaN, Infinity."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -11,7 +11,7 @@ from sharkpy.sources.kernels.vector_bytes import Bytes, Numbers, Word, copy_16, 
 def copy_fields(
     data: Bytes, starts: Numbers, ends: Numbers, null: Bytes, offsets: Numbers, valid: Bytes, out: Bytes
 ) -> tuple[Word, Word]:
-    """How many fields are NULL, and whether all bytes are ASCII.
+    """Copy fields side by side; the number of those that are NULL, and whether all bytes are ASCII.
 
     NULL are fields equal to `null` and those that start at -1: their bits in `valid`, all set before, are taken out.
     `out` has 16 bytes more than all fields have.

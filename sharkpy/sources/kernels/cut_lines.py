@@ -11,7 +11,7 @@ _ONE = np.uint64(1)
 
 @kernel
 def count_byte(data: Bytes, byte: np.uint8) -> Word:
-    """How often `byte` occurs."""
+    """Number of times that `byte` occurs."""
     found = 0
     whole = len(data) & ~63
     for base in range(0, whole, 64):

@@ -7,7 +7,7 @@ import numpy as np
 from sharkpy.sources.kernels.vector_bytes import Bytes, Numbers, Word, kernel, load_8
 
 MOST_DIGITS = 18
-"""That any number of so many digits has 64 bits."""
+"""Number of digits that always fit 64 bits."""
 EXACT_MANTISSA = {64: 1 << 53, 32: 1 << 24}
 EXACT_POWER = {64: 22, 32: 10}
 """By bits: up to which an integer, and a power of ten, is exact as a floating point number."""
@@ -71,7 +71,7 @@ def parse_decimals(
     valid: Bytes,
     odd: Numbers,
 ) -> tuple[Word, Word]:
-    """How many fields are NULL, and how many rows are `odd`: not in the plain form, or not between `low` and `high`.
+    """Parse decimals; the numbers of NULL fields and of `odd` rows: not in the plain form, or beyond `low` and `high`.
 
     `-?digits[.digits]` with at most `scale` digits behind the point, and none where `scale` is 0. `values` are times
     10**scale; `powers` are those of ten. `valid` has all bits set before.
@@ -119,7 +119,7 @@ def parse_reals(
     valid: Bytes,
     odd: Numbers,
 ) -> tuple[Word, Word]:
-    """As `parse_decimals`: `-?digits[.digits][E-?digits]` whose value is exact by one multiplication or division.
+    """Parse reals `-?digits[.digits][E-?digits]` where one multiplication or division is exact; else the row is `odd`.
 
     That is, digits below `most_mantissa` and a power of ten of at most `most_power` (W. D. Clinger, 1990).
     """

@@ -1,4 +1,4 @@
-"""What LLVM has for many bytes at once and numba does not offer. None of it checks bounds.
+"""LLVM's operations on many bytes at once that numba does not offer. None checks bounds.
 
 Compiled code that is kept on disk is made anew where the file of a kernel changes, not where this one does.
 """

@@ -23,10 +23,10 @@ from sharkpy.sources.utf8 import valid_texts, valid_utf8
 from sharkpy.values.types import Schema
 
 MUCH_BYTES = 1 << 22
-"""Of text in one process: numba takes as long to load as splitting some times as much."""
+"""Bytes of text in one process from which loops pay: numba takes as long to load as splitting some times as much."""
 _KERNELS = "sharkpy.sources.cut_fields"
 _MOST_BYTES = (1 << 31) - 1
-"""Of data whose places have 32 bits."""
+"""Bytes of data whose places have 32 bits."""
 _SPARE_LINE_ENDS = ((0xFE, NEWLINE), (0xFF, CARRIAGE_RETURN))
 """Bytes that UTF-8 never uses and `hide` uses last, for line ends inside rows."""
 

@@ -1,4 +1,4 @@
-"""What a row format offers to the containers of rows: text files and sequence files."""
+"""Protocol of row formats, for the containers of rows: text files and sequence files."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.cost import join_cost
 from sharkpy.optimizer.join_graph import JoinGraph, build_graph, flatten_island, is_island, join_step, step_condition
 from sharkpy.optimizer.subqueries.columns import keep_columns
 from sharkpy.optimizer.traversal import map_inputs
@@ -14,6 +13,10 @@ from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Union
 MAX_EXACT_RELATIONS = 10
 MAX_EXACT_PAIRS = 1500
 """Pairs of sets that the exact search may compare; beyond, the cheapest next join is taken each time."""
+_BUILD_FACTOR = 1.5
+"""A row put into a hash table against a row looked up in one."""
+_PAIR_FACTOR = 0.1
+"""A pair of rows compared where no equality leads to a hash table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,15 @@ def _components(leaves: list[Order], graph: JoinGraph) -> list[list[Order]]:
 def _joined(one: Order, other: Order, graph: JoinGraph) -> Order:
     rows, has_equality = join_step(graph, one.mask, one.rows, other.mask, other.rows)
     left, right = (one, other) if one.rows >= other.rows else (other, one)
-    cost = one.cost + other.cost + join_cost(left.rows, right.rows, rows, has_equality)
+    cost = one.cost + other.cost + _join_cost(left.rows, right.rows, rows, has_equality)
     return Order(one.mask | other.mask, cost, rows, (left, right))
+
+
+def _join_cost(probe_rows: float, build_rows: float, output_rows: float, has_equality: bool) -> float:
+    """Cost of one join in rows touched, the costs of its inputs not included: enough to compare two orders."""
+    if not has_equality:
+        return probe_rows + build_rows + _PAIR_FACTOR * probe_rows * build_rows + output_rows
+    return probe_rows + _BUILD_FACTOR * build_rows + output_rows
 
 
 def _neighbours(mask: int, graph: JoinGraph) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from thrift.Thrift import TApplicationException, TMessageType
@@ -11,13 +12,13 @@ from thrift.Thrift import TApplicationException, TMessageType
 from sharkpy.base.errors import ExecutionError
 from sharkpy.thrift.calls import CALLS, Calls, RawFetch, failed_status
 from sharkpy.thrift.open_sessions import OpenSessions
-from sharkpy.thrift.operation_page import PATH
+from sharkpy.thrift.pages import answer_page
 from sharkpy.thrift.status import success
 from sharkpy.thrift.wire.bindings import TGetQueryIdResp, arguments_of, result_of, ttypes
 from sharkpy.thrift.wire.protocol import Protocol
 
 if TYPE_CHECKING:
-    from sharkpy.thrift.transport.client import Client
+    from sharkpy.thrift.transport.client import Client, PageAnswer
 
 _STRUCT, _BOOL, _STOP = 12, 2, b"\0"
 
@@ -77,17 +78,8 @@ class CallDispatcher:
     def closed(self, client: Client) -> None:
         self._sessions.disconnected(client)
 
-    def page(self, path: str) -> tuple[int, str, bytes]:
-        if path == "/healthz":
-            is_up = not self._sessions.is_draining
-            return (200, "text/plain", b"ok\n") if is_up else (503, "text/plain", b"the server is stopping\n")
-        if path == "/metrics":
-            return self._sessions.metrics.page()
-        if path.startswith(PATH):
-            found = self._sessions.operation_page(path.removeprefix(PATH).removesuffix("/"))
-            if found is not None:
-                return 200, "text/html; charset=utf-8", found.encode()
-        return 404, "text/plain", b"there are /healthz and /metrics\n"
+    def page(self, path: str, log_in: Callable[[], str]) -> PageAnswer:
+        return answer_page(path, self._sessions, log_in)
 
 
 def _checked(request: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from sharkpy.thrift.operations import ENDED, STATE_NAMES, Operation
 
@@ -73,8 +72,9 @@ class Metrics:
         """Give its state too, as it is whenever the page is asked for."""
         self._registry.register(_Now(sessions))
 
-    def page(self) -> tuple[int, str, bytes]:
-        return 200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self._registry)
+    def exposition(self) -> bytes:
+        """Every figure, in Prometheus' text format."""
+        return generate_latest(self._registry)
 
 
 class _Now:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,8 +17,8 @@ from sharkpy.thrift.auth import NEEDS_LOGIN
 from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.handles import key_of, matches
 from sharkpy.thrift.metrics import Metrics
-from sharkpy.thrift.operation_page import PATH, operation_page
 from sharkpy.thrift.operations import Operation, too_many
+from sharkpy.thrift.pages.operation_page import OPERATIONS
 from sharkpy.thrift.sessions import ClientSession
 from sharkpy.thrift.wire.bindings import ttypes
 
@@ -257,15 +256,7 @@ class OpenSessions:
 
     @property
     def _pages(self) -> str:
-        return f"{self.address}{PATH}" if self.address else ""
-
-    def operation_page(self, key: str) -> str | None:
-        """The page of the operation with this `page_key`; None where there is none."""
-        for session in self.sessions():
-            for operation in session.operations():
-                if secrets.compare_digest(operation.page_key.encode(), key.encode()):
-                    return operation_page(session, operation)
-        return None
+        return f"{self.address}{OPERATIONS}" if self.address else ""
 
     def close_operation(self, operation: Operation) -> None:
         session = self._owners.pop(operation.identifier.guid, None)

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from http import HTTPStatus
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 from sharkpy.thrift.config import Limits, ServerConfig
 from sharkpy.thrift.transport import Client, Listener
+from sharkpy.thrift.transport.client import PageAnswer
 from sharkpy.thrift.wire.bindings import TCLIService, ttypes
 from sharkpy.thrift.wire.protocol import Protocol
 
@@ -86,8 +88,12 @@ class FakeDispatcher:
     def closed(self, client: Client) -> None:
         self.ended.append(client)
 
-    def page(self, path: str) -> tuple[int, str, bytes]:
-        return (200, "text/plain", b"ok") if path == "/healthz" else (404, "text/plain", b"no such page")
+    def page(self, path: str, log_in: Callable[[], str]) -> PageAnswer:
+        if path == "/name":
+            return PageAnswer(HTTPStatus.OK, "text/plain", log_in().encode())
+        if path == "/healthz":
+            return PageAnswer(HTTPStatus.OK, "text/plain", b"ok")
+        return PageAnswer(HTTPStatus.NOT_FOUND, "text/plain", b"no such page")
 
 
 Start = Callable[..., SimpleNamespace]

@@ -177,10 +177,27 @@ def test_a_body_that_is_no_message(connection: http.client.HTTPConnection) -> No
 def test_a_page_that_fails(
     server: Any, connection: http.client.HTTPConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server.dispatcher, "page", lambda path: 1 / 0)
+    monkeypatch.setattr(server.dispatcher, "page", lambda path, log_in: 1 / 0)
     connection.request("GET", "/metrics")
     response = connection.getresponse()
     assert (response.status, response.read()) == (500, b"the page could not be made\n")
+
+
+def test_a_page_asks_for_a_login_where_clients_do(start: Start) -> None:
+    def read(server: Any, headers: dict[str, str]) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection.request("GET", "/name", headers=headers)
+        response = connection.getresponse()
+        body = response.read()
+        assert (response.headers["WWW-Authenticate"] is None) == (response.status == 200)
+        connection.close()
+        return response.status, body
+
+    locked = start(auth="custom", custom_auth="operator:eq")
+    assert read(locked, basic("bob", "bob")) == (200, b"bob")
+    assert read(locked, basic("bob", "no"))[0] == read(locked, {})[0] == 401
+    assert locked.refusals == {"login": 2}
+    assert read(start(), {}) == (200, b"")
 
 
 def test_only_who_has_called_may_be_idle(start: Start) -> None:

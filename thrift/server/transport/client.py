@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Literal, Protocol
 
 TransportName = Literal["sasl", "nosasl", "http"]
@@ -23,6 +25,13 @@ class Client:
     """Counts from 1; requests of one HTTP connection share it."""
 
 
+@dataclass(frozen=True, slots=True)
+class PageAnswer:
+    status: HTTPStatus
+    content_type: str
+    body: bytes
+
+
 class Dispatcher(Protocol):
     """What answers calls; every method may be called from many threads at once."""
 
@@ -40,5 +49,9 @@ class Dispatcher(Protocol):
     def closed(self, client: Client) -> None:
         """The binary connection of `client` has ended; called once for each, never for HTTP."""
 
-    def page(self, path: str) -> tuple[int, str, bytes]:
-        """Status, content type and body for a GET of `path`, without its query."""
+    def page(self, path: str, log_in: Callable[[], str]) -> PageAnswer:
+        """Answer a GET of `path`, without its query.
+
+        `log_in` is called for pages that are not for everybody: it gives the reader's name, and raises where the reader
+        has to log in and did not.
+        """

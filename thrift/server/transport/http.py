@@ -20,7 +20,7 @@ from sharkpy.thrift.auth import NEEDS_LOGIN
 from sharkpy.thrift.auth.authenticator import AuthenticationError
 from sharkpy.thrift.transport.buffers import Frame, Reply
 from sharkpy.thrift.transport.call import answer
-from sharkpy.thrift.transport.client import Client
+from sharkpy.thrift.transport.client import Client, PageAnswer
 from sharkpy.thrift.transport.connection import Buffer, Connection, MessageTooLargeError, after
 from sharkpy.thrift.transport.service import Service
 from sharkpy.thrift.wire.protocol import exception_message
@@ -112,17 +112,19 @@ def _serve_one(connection: Connection, service: Service, request: _Request, dead
             raise RefusedError(HTTPStatus.NOT_FOUND, f"calls go to {called}")
         _serve_call(connection, service, request, deadline, keep=keep)
     elif request.method in ("GET", "HEAD") and not (is_ours and called != "/"):
-        status, content_type, body = _page(service, path)
+        page = _page(connection, service, request, path)
         shows_body = request.method == "GET"
-        _respond(connection, HTTPStatus(status), content_type, [body], keep=keep, shows_body=shows_body)
+        _respond(connection, page.status, page.content_type, [page.body], keep=keep, shows_body=shows_body)
     else:
         allowed = "POST" if is_ours else "GET, HEAD"
         raise RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, f"{path} takes {allowed}", Allow=allowed)
 
 
-def _page(service: Service, path: str) -> tuple[int, str, bytes]:
+def _page(connection: Connection, service: Service, request: _Request, path: str) -> PageAnswer:
     try:
-        return service.dispatcher.page(path)
+        return service.dispatcher.page(path, lambda: _log_in(connection, service, request))
+    except RefusedError:
+        raise
     except Exception:  # noqa: BLE001 - a page is no reason to lose the connection
         _log.exception("the page %s could not be made", path)
         raise RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the page could not be made") from None

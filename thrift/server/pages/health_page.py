@@ -1,0 +1,13 @@
+"""Whether the server takes new work, for those who share load among servers."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from sharkpy.thrift.pages.page_request import PageContent, PageRequest
+
+
+def health_page(request: PageRequest) -> PageContent:
+    if request.sessions.is_draining:
+        return PageContent(b"the server is stopping\n", HTTPStatus.SERVICE_UNAVAILABLE)
+    return PageContent(b"ok\n")

@@ -1,0 +1,50 @@
+"""HTML of the server's pages: text and tables alone, which load nothing and run nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from html import escape
+
+HTML = "text/html; charset=utf-8"
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222}"
+    "pre{background:#f4f4f4;padding:1em;white-space:pre-wrap;overflow-wrap:anywhere}"
+    "td,th{text-align:left;padding:.2em 1.5em .2em 0;border-bottom:1px solid #ddd}"
+    "progress{width:100%}"
+)
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'"
+
+
+def document(title: str, parts: Sequence[str], *, refresh_seconds: int = 0) -> bytes:
+    """Whole page with `title` as its heading; with `refresh_seconds` the browser asks again after them.
+
+    `parts` are HTML: what a client wrote goes through one of the functions below, or `escape`, first.
+    """
+    head = [
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">',
+        '<meta name="referrer" content="no-referrer">',
+        f'<meta http-equiv="refresh" content="{refresh_seconds}">' if refresh_seconds else "",
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{escape(title)}</h1>",
+    ]
+    return "".join((*head, *parts, "</body></html>\n")).encode()
+
+
+def section(title: str, content: str) -> str:
+    """Part of a page below a heading; `content` is HTML."""
+    return f"<h2>{escape(title)}</h2>{content}"
+
+
+def preformatted(text: str) -> str:
+    return f"<pre>{escape(text)}</pre>"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Cells of text; no line of headings where `head` is empty."""
+    lines = [("th", head)] * bool(head) + [("td", row) for row in rows]
+    cells = ("".join(f"<{tag}>{escape(text)}</{tag}>" for text in line) for tag, line in lines)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"

@@ -1,0 +1,30 @@
+"""Request for a page, and the content that answers it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sharkpy.thrift.open_sessions import OpenSessions
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """What a page is made of: the server's state, the `{name}` in its path, and the user who asks.
+
+    `user` is "" where the page needs no login, or nobody has to log in at this server.
+    """
+
+    sessions: OpenSessions
+    name: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """Body of a page, with the status that it is sent under."""
+
+    body: bytes
+    status: HTTPStatus = HTTPStatus.OK

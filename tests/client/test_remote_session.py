@@ -104,7 +104,7 @@ def test_progress_log_and_cancel(session: RemoteSession, served: Served) -> None
 def test_closing_a_result_ends_the_operation(plain: RemoteSession, served: Served) -> None:
     with plain.sql("SELECT n FROM numbers") as result:
         next(iter(result))
-    assert [one for one in served.server.sessions.operations() if one.is_running] == []
+    assert [one for one in served.server.parts.sessions.operations() if one.is_running] == []
 
 
 def test_passwords(locked: Served) -> None:

@@ -21,7 +21,7 @@ from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, Serve
 
 
 def refused(server: HiveServer, limit: str) -> float:
-    return server.sessions.metrics.figure("sharkpy_refused_total", limit=limit)
+    return server.parts.metrics.figure("sharkpy_refused_total", limit=limit)
 
 
 def test_connections(serve: Serve) -> None:
@@ -73,7 +73,7 @@ def test_operations_of_a_session(serve: Serve) -> None:
         )
         caller.close(first)
         assert caller.rows("SELECT 1") == [[1]]
-        assert len(server.sessions._owners) == 1
+        assert len(server.parts.sessions._owners) == 1
     assert refused(server, "operations_per_session") == 1
 
 
@@ -100,7 +100,7 @@ def test_seconds_of_a_query(serve: Serve) -> None:
         answer = caller.until_ended(caller.begin(LONG_QUERY, queryTimeout=100), 5)
         assert (answer.operationState, answer.sqlState) == (State.TIMEDOUT_STATE, "57014")
     assert refused(server, "query_seconds") == 1
-    assert server.sessions.metrics.figure("sharkpy_statement_seconds_count", state="timed_out") == 1
+    assert server.parts.metrics.figure("sharkpy_statement_seconds_count", state="timed_out") == 1
 
 
 @pytest.mark.parametrize(
@@ -150,14 +150,14 @@ def test_rows_of_an_idle_reader_are_few(serve: Serve) -> None:
         operation = caller.begin("SELECT a.n FROM numbers a CROSS JOIN numbers b")
         caller.until_ended(operation)
         time.sleep(0.5)
-        ahead = server.sessions.metrics.figure("sharkpy_rows_buffered")
+        ahead = server.parts.metrics.figure("sharkpy_rows_buffered")
         assert 0 < ahead < 200_000, "a batch more than the limit at most"
         own = (one.name for one in threading.enumerate() if one.ident not in others)
         busy = [name for name in own if name.startswith("sharkpy-operation")]
         assert len(busy) <= 2
         caller.close(operation)
-        assert server.sessions.metrics.figure("sharkpy_rows_buffered") == 0
-        assert server.sessions.metrics.figure("sharkpy_buffered_bytes") == 0
+        assert server.parts.metrics.figure("sharkpy_rows_buffered") == 0
+        assert server.parts.metrics.figure("sharkpy_buffered_bytes") == 0
 
 
 def test_zero_is_no_limit(serve: Serve) -> None:

@@ -78,8 +78,8 @@ def test_mixed_queries_of_many_clients(serve: Serve, clients: int, queries: int)
         *(lambda seed=seed: mixed_queries(server.port, seed, queries, errors) for seed in range(clients))  # type: ignore[misc]
     )
     assert not errors
-    wait_for(lambda: not server.sessions.sessions(), 5)
-    assert server.sessions.metrics.figure("sharkpy_statements_total") >= clients * queries
+    wait_for(lambda: not server.parts.sessions.sessions(), 5)
+    assert server.parts.metrics.figure("sharkpy_statements_total") >= clients * queries
     wait_for(lambda: not client_threads(), 5)
 
 
@@ -109,10 +109,10 @@ def test_a_storm_of_cancels(serve: Serve) -> None:
 
     together(*(lambda seed=seed: storm(seed) for seed in range(8)))  # type: ignore[misc]
     assert not errors
-    wait_for(lambda: not server.sessions.sessions(), 5)
+    wait_for(lambda: not server.parts.sessions.sessions(), 5)
     wait_until_idle()
-    assert not list(server.sessions.operations())
-    assert server.sessions._num_executing == 0
+    assert not list(server.parts.sessions.operations())
+    assert server.parts.guard._num_executing == 0
 
 
 def test_cancel_from_another_connection_while_all_wait(serve: Serve) -> None:
@@ -143,7 +143,7 @@ def test_a_client_that_stops_reading_is_given_up(serve: Serve, monkeypatch: pyte
         begin = time.monotonic()
         while time.monotonic() - begin < 0.8:
             assert quick.rows("SELECT 1") == [[1]]
-        wait_for(lambda: len(server.sessions.sessions()) == 1, 5)
+        wait_for(lambda: len(server.parts.sessions.sessions()) == 1, 5)
         assert columns_of(quick.fetch(quick.begin("SELECT 1"))) == [[1]]
     slow.transport.close()
     wait_for(lambda: not client_threads(), 5)
@@ -167,7 +167,7 @@ def test_a_client_killed_in_the_middle_of_its_rows(serve: Serve) -> None:
     assert client.stdout.readline() == "reading\n"
     os.kill(client.pid, signal.SIGKILL)
     client.communicate()
-    wait_for(lambda: not server.sessions.sessions(), 2)
+    wait_for(lambda: not server.parts.sessions.sessions(), 2)
     wait_until_idle()
     wait_for(lambda: not client_threads(), 2)
 
@@ -182,7 +182,7 @@ def test_memory_stays_where_it_is(serve: Serve) -> None:
                 operation = caller.begin("SELECT concat(s, space(200)) AS s FROM numbers")
                 assert caller.until_ended(operation).operationState == State.FINISHED_STATE
                 assert caller.fetch(operation, 10).status.statusCode == SUCCESS
-        wait_for(lambda: not server.sessions.sessions(), 5)
+        wait_for(lambda: not server.parts.sessions.sessions(), 5)
 
     leave_unread(10)
     before = psutil.Process().memory_info().rss

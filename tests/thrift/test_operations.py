@@ -16,7 +16,7 @@ import sharkpy
 from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, StatementTimeoutError
 from sharkpy.session.result import Result
 from sharkpy.thrift.config import Limits
-from sharkpy.thrift.operations import Operation, State
+from sharkpy.thrift.operation import Operation, State
 from sharkpy.values.types import BIGINT, Field, Schema
 from tests.thrift.caller import ERROR, SUCCESS, Caller, columns_of
 from tests.thrift.conftest import LONG_QUERY, NUMBERS, Serve

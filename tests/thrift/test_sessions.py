@@ -88,13 +88,13 @@ def test_configuration_of_a_new_session(server: HiveServer) -> None:
 def test_a_wrong_configuration_leaves_no_session(
     server: HiveServer, configuration: dict[str, str], sqlstate: str, text: str
 ) -> None:
-    before = len(server.sessions.context._parts.members())
+    before = len(server.parts.engine_session._parts.members())
     with Caller(server.port, configuration=configuration) as caller:
         status = caller.opened.status
         assert (status.statusCode, status.sqlState) == (ERROR, sqlstate)
         assert text in status.errorMessage
-        assert not server.sessions.sessions()
-        assert len(server.sessions.context._parts.members()) == before
+        assert not server.parts.sessions.sessions()
+        assert len(server.parts.engine_session._parts.members()) == before
 
 
 def test_acting_for_oneself_is_allowed(server: HiveServer) -> None:
@@ -153,7 +153,7 @@ def test_forged_and_stale_handles(server: HiveServer) -> None:
         assert caller.close_session().status.statusCode == INVALID
         assert caller.fetch(operation).status.statusCode == INVALID
         assert caller.execute("SELECT 1").status.statusCode == INVALID
-        assert not server.sessions._owners
+        assert not server.parts.sessions._owners
 
 
 def test_handles_of_another_user_are_no_good(locked: HiveServer) -> None:
@@ -181,9 +181,9 @@ def test_handles_of_another_user_are_no_good(locked: HiveServer) -> None:
 def test_a_session_ends_with_its_connection(server: HiveServer) -> None:
     with Caller(server.port) as caller:
         caller.rows("CREATE TEMPORARY VIEW passing AS SELECT 1 AS x")
-        assert len(server.sessions.sessions()) == 1
-    wait_for(lambda: not server.sessions.sessions(), 2)
-    assert not server.sessions._owners
+        assert len(server.parts.sessions.sessions()) == 1
+    wait_for(lambda: not server.parts.sessions.sessions(), 2)
+    assert not server.parts.sessions._owners
 
 
 def wait_for(condition: Any, seconds: float) -> None:
@@ -214,9 +214,9 @@ def test_what_runs_for_a_client_that_vanishes_ends(server: HiveServer, way: str)
     thread = threading.Thread(target=run)
     thread.start()
     time.sleep(0.7)
-    assert any(one.is_running for one in server.sessions.operations())
+    assert any(one.is_running for one in server.parts.sessions.operations())
     caller.transport._TBufferedTransport__trans.handle.shutdown(2)
-    wait_for(lambda: not server.sessions.sessions(), 1.0)
+    wait_for(lambda: not server.parts.sessions.sessions(), 1.0)
     wait_until_idle()
     thread.join(5)
     assert not thread.is_alive()
@@ -239,10 +239,10 @@ def test_over_http_what_a_client_that_vanishes_waits_for_ends(server: HiveServer
     thread = in_vain(caller)
     time.sleep(0.7)
     caller.transport._THttpClient__http.sock.shutdown(2)
-    wait_for(lambda: not any(server.sessions.operations()), 1.0)
+    wait_for(lambda: not any(server.parts.sessions.operations()), 1.0)
     wait_until_idle()
     thread.join(5)
-    assert server.sessions.metrics.figure("sharkpy_clients_vanished_total") == 1
+    assert server.parts.metrics.figure("sharkpy_clients_vanished_total") == 1
 
 
 @pytest.mark.spark
@@ -258,7 +258,7 @@ def test_the_tasks_of_a_client_that_vanishes_end(tmp_path: Path) -> None:
         thread = in_vain(caller)
         wait_for(spark_runs, 20)
         caller.transport._TBufferedTransport__trans.handle.shutdown(2)
-        wait_for(lambda: not one.sessions.sessions() and not spark_runs(), 2)
+        wait_for(lambda: not one.parts.sessions.sessions() and not spark_runs(), 2)
         thread.join(5)
 
 
@@ -280,11 +280,11 @@ def test_over_http_it_ends_by_idleness(serve: Serve) -> None:
             assert caller.rows("SELECT 1") == [[1]], "what is used is not idle"
         operation = caller.begin(LONG_QUERY)
         time.sleep(1.0)
-        assert server.sessions.sessions(), "what runs is not idle"
+        assert server.parts.sessions.sessions(), "what runs is not idle"
         caller.cancel(operation)
-        wait_for(lambda: not server.sessions.sessions(), 2)
+        wait_for(lambda: not server.parts.sessions.sessions(), 2)
         assert caller.execute("SELECT 1").status.statusCode == INVALID
-        assert server.sessions.metrics.figure("sharkpy_sessions_idle_total") == 1
+        assert server.parts.metrics.figure("sharkpy_sessions_idle_total") == 1
 
 
 def test_an_operation_that_nobody_fetches_is_closed(serve: Serve) -> None:
@@ -292,10 +292,10 @@ def test_an_operation_that_nobody_fetches_is_closed(serve: Serve) -> None:
     with Caller(server.port) as caller:
         operation = caller.begin("SELECT n FROM numbers")
         running = caller.begin(LONG_QUERY)
-        wait_for(lambda: len(list(server.sessions.operations())) == 1, 3)
+        wait_for(lambda: len(list(server.parts.sessions.operations())) == 1, 3)
         assert caller.fetch(operation).status.statusCode == INVALID
         assert caller.status(running).operationState == State.RUNNING_STATE
-        assert server.sessions.metrics.figure("sharkpy_operations_idle_total") == 1
+        assert server.parts.metrics.figure("sharkpy_operations_idle_total") == 1
         assert caller.rows("SELECT 1") == [[1]]
 
 
@@ -320,7 +320,7 @@ def test_sessions_leave_nothing_behind(server: HiveServer, number: int) -> None:
                 caller.begin("SELECT n FROM numbers LIMIT 5")
                 if turn % 2:
                     caller.close_session()
-        wait_for(lambda: not server.sessions.sessions(), 5)
+        wait_for(lambda: not server.parts.sessions.sessions(), 5)
 
     open_and_close(40)
     time.sleep(0.5)

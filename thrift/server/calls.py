@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sharkpy.base.errors import ExecutionError, UnsupportedError
 from sharkpy.thrift import metadata, row_sets
-from sharkpy.thrift.open_sessions import OpenSessions
-from sharkpy.thrift.operations import ENDED, LOG_SCHEMA, Operation, log_batch
-from sharkpy.thrift.sessions import ClientSession
+from sharkpy.thrift.client_session import ClientSession
+from sharkpy.thrift.operation import ENDED, LOG_SCHEMA, Operation, log_batch
+from sharkpy.thrift.server_parts import ServerParts
 from sharkpy.thrift.status import error_code, error_text, failure, invalid_handle, success
 from sharkpy.thrift.wire.bindings import TGetQueryIdResp, TSetClientInfoResp, ttypes
 
@@ -35,15 +35,17 @@ class RawFetch:
 
 
 class Calls:
-    def __init__(self, sessions: OpenSessions) -> None:
-        self._sessions = sessions
+    def __init__(self, parts: ServerParts) -> None:
+        self._sessions = parts.sessions
+        self._opener = parts.opener
+        self._runner = parts.runner
+        self._metrics = parts.metrics
+        self._limits = parts.config.limits
 
     # Sessions
 
     def open_session(self, request: Any, client: Client) -> Any:
-        session = self._sessions.open(
-            client, request.username, request.client_protocol or 0, request.configuration or {}
-        )
+        session = self._opener.open(client, request.username, request.client_protocol or 0, request.configuration or {})
         fetch_size = {"hive.server2.thrift.resultset.default.fetch.size": "1000"}
         return ttypes.TOpenSessionResp(success(), session.protocol, session.handle, fetch_size)
 
@@ -58,7 +60,7 @@ class Calls:
 
     def get_info(self, request: Any, client: Client) -> Any:
         session = self._session(request, client)
-        return ttypes.TGetInfoResp(success(), metadata.info(request.infoType, session.context))
+        return ttypes.TGetInfoResp(success(), metadata.info(request.infoType, session.engine_session))
 
     def refuse_token(self, request: Any, client: Client) -> Any:  # noqa: ARG002
         raise UnsupportedError("delegation tokens", hint="log in with a password")
@@ -67,7 +69,7 @@ class Calls:
 
     def execute(self, request: Any, client: Client) -> Any:
         session = self._session(request, client)
-        operation = self._sessions.execute(
+        operation = self._runner.execute(
             session,
             request.statement or "",
             request.confOverlay or {},
@@ -84,9 +86,9 @@ class Calls:
 
     def metadata(self, name: str, kind: int, request: Any, client: Client) -> Operation:
         session = self._session(request, client)
-        operation = self._sessions.new_operation(session, kind, name)
+        operation = self._runner.new_operation(session, kind, name)
         try:
-            operation.answer(*metadata.answer(name, request, session.context))
+            operation.answer(*metadata.answer(name, request, session.engine_session))
         except BaseException:
             self._sessions.close_operation(operation)
             raise
@@ -95,7 +97,7 @@ class Calls:
     def operation_status(self, request: Any, client: Client) -> Any:
         """Waits for the end, but not for long: a cancel on the same connection comes after this call."""
         _, operation = self._operation(request, client)
-        operation.wait(self._sessions.config.limits.poll_seconds)
+        operation.wait(self._limits.poll_seconds)
         answer = ttypes.TGetOperationStatusResp(
             status=success(),
             operationState=operation.state,
@@ -150,7 +152,7 @@ class Calls:
             return RawFetch(row_set, has_more=False)
         schema = operation.wait_for_schema()
         start, batches, has_more = operation.fetch(most, from_start=is_first)
-        self._sessions.metrics.count("rows_fetched", sum(batch.num_rows for batch in batches))
+        self._metrics.count("rows_fetched", sum(batch.num_rows for batch in batches))
         return RawFetch(row_sets.encode_row_set(batches, schema, start, session.protocol), has_more=has_more)
 
     def get_log(self, request: Any, client: Client) -> Any:

@@ -11,8 +11,8 @@ from thrift.Thrift import TApplicationException, TMessageType
 
 from sharkpy.base.errors import ExecutionError
 from sharkpy.thrift.calls import CALLS, Calls, RawFetch, failed_status
-from sharkpy.thrift.open_sessions import OpenSessions
 from sharkpy.thrift.pages import answer_page
+from sharkpy.thrift.server_parts import ServerParts
 from sharkpy.thrift.status import success
 from sharkpy.thrift.wire.bindings import TGetQueryIdResp, arguments_of, result_of, ttypes
 from sharkpy.thrift.wire.protocol import Protocol
@@ -37,9 +37,9 @@ def _field(kind: int, number: int) -> bytes:
 class CallDispatcher:
     """Answers every message: an error in a call is a status, an unknown call an exception of the protocol."""
 
-    def __init__(self, sessions: OpenSessions) -> None:
-        self._sessions = sessions
-        self._calls = Calls(sessions)
+    def __init__(self, parts: ServerParts) -> None:
+        self._parts = parts
+        self._calls = Calls(parts)
 
     def process(self, request: Any, reply: Any, client: Client) -> None:
         """As transport.client.Dispatcher says."""
@@ -48,7 +48,7 @@ class CallDispatcher:
         call = CALLS.get(name)
         start = time.perf_counter()
         if call is None:
-            self._sessions.metrics.call("unknown", 0.0)
+            self._parts.metrics.call("unknown", 0.0)
             incoming.skip(_STRUCT)
             incoming.readMessageEnd()
             outgoing.writeMessageBegin(name, TMessageType.EXCEPTION, number)
@@ -63,7 +63,7 @@ class CallDispatcher:
             answer = call(self._calls, _checked(arguments.req), client)
         except Exception as error:  # noqa: BLE001 - the client is told
             answer = _failed(name, error)
-        self._sessions.metrics.call(name, time.perf_counter() - start)
+        self._parts.metrics.call(name, time.perf_counter() - start)
         outgoing.writeMessageBegin(name, TMessageType.REPLY, number)
         if isinstance(answer, RawFetch):
             _write_fetch(outgoing, answer)
@@ -73,13 +73,14 @@ class CallDispatcher:
         reply.flush()
 
     def vanished(self, client: Client) -> None:
-        self._sessions.vanished(client)
+        self._parts.runner.end_for(client)
 
     def closed(self, client: Client) -> None:
-        self._sessions.disconnected(client)
+        for session in self._parts.sessions.of_connection(client):
+            self._parts.sessions.close_session(session)
 
     def page(self, path: str, log_in: Callable[[], str]) -> PageAnswer:
-        return answer_page(path, self._sessions, log_in)
+        return answer_page(path, self._parts, log_in)
 
 
 def _checked(request: Any) -> Any:

@@ -5,11 +5,22 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING, Self
 
+from sharkpy.base.errors import CancelledError
+from sharkpy.thrift.auth import NEEDS_LOGIN
 from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.dispatcher import CallDispatcher
+from sharkpy.thrift.idle_closer import IdleCloser
+from sharkpy.thrift.limit_guard import STOPPING, LimitGuard
+from sharkpy.thrift.metrics import Metrics
 from sharkpy.thrift.open_sessions import OpenSessions
+from sharkpy.thrift.operation_runner import OperationRunner
+from sharkpy.thrift.pages.operation_page import OPERATIONS
+from sharkpy.thrift.server_parts import ServerParts
+from sharkpy.thrift.session_opener import SessionOpener
+from sharkpy.thrift.state_metrics import StateCollector
 from sharkpy.thrift.transport import Listener
 
 if TYPE_CHECKING:
@@ -17,21 +28,23 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _EVERYWHERE = ("0.0.0.0", "::", "")
+_LOOK_SECONDS = 0.05
 _ANSWER_SECONDS = 5.0
 """For answers on their way, once nothing runs any more."""
 
 
 class HiveServer:
-    """Serves the tables of `context`, which stays the caller's.
+    """Serves the tables of `session`, which stays the caller's.
 
     `start` returns once clients can connect; `stop` begins nothing new, gives what runs `drain_seconds`, cancels the
     rest and closes all sessions. ConfigurationError where it cannot listen.
     """
 
-    def __init__(self, context: SharkContext, config: ServerConfig | None = None) -> None:
+    def __init__(self, session: SharkContext, config: ServerConfig | None = None) -> None:
         self.config = config or ServerConfig()
-        self.sessions = OpenSessions(context, self.config)
-        self._listener = Listener(self.config, CallDispatcher(self.sessions), self.sessions.metrics.refuse)
+        self.parts = _parts(session, self.config)
+        self._idle_closer = IdleCloser(self.config.limits, self.parts.metrics, self.parts.sessions)
+        self._listener = Listener(self.config, CallDispatcher(self.parts), self.parts.metrics.refuse)
         self._lock = threading.Lock()
         self._is_stopped = False
         self._hurry = threading.Event()
@@ -44,9 +57,9 @@ class HiveServer:
         try:
             self._listener.start()
         except BaseException:
-            self.sessions.close()
+            self._close()
             raise
-        self.sessions.address = _address(self.config, self.port)
+        self.parts.runner.pages_url = f"{_address(self.config, self.port)}{OPERATIONS}"
         log.info("listening on %s:%d", self.config.host, self.port)
         return self
 
@@ -61,17 +74,46 @@ class HiveServer:
                 return
             self._is_stopped = True
         seconds = self.config.limits.drain_seconds if drain else 0.0
-        left = self.sessions.drain(seconds, self._hurry.is_set)
+        left = self._drain(seconds)
         if left and drain:
             log.warning("%d operations were cancelled: they did not end in time", left)
         self._listener.stop(drain=drain, seconds=_ANSWER_SECONDS)
-        self.sessions.close()
+        self._close()
+
+    def _drain(self, seconds: float) -> int:
+        """Begin nothing new, and wait for what runs; how many operations had to be cancelled after that."""
+        self.parts.guard.is_draining = True
+        end = time.monotonic() + seconds
+        while left := [one for one in self.parts.sessions.operations() if one.is_awaited]:
+            if self._hurry.is_set() or time.monotonic() >= end:
+                break
+            time.sleep(_LOOK_SECONDS)
+        for operation in left:
+            operation.cancel(CancelledError(STOPPING, hint="connect again later", sqlstate="57P01"))
+        return len(left)
+
+    def _close(self) -> None:
+        """Cancel what runs and close all sessions."""
+        self.parts.guard.is_draining = True
+        self._idle_closer.close()
+        self.parts.sessions.close()
+        self.parts.runner.close()
 
     def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
         self.stop(drain=False)
+
+
+def _parts(session: SharkContext, config: ServerConfig) -> ServerParts:
+    metrics = Metrics()
+    guard = LimitGuard(config.limits, metrics)
+    sessions = OpenSessions(guard, knows_users=config.auth in NEEDS_LOGIN)
+    opener = SessionOpener(session, config, metrics, guard, sessions)
+    runner = OperationRunner(config.limits, metrics, guard, sessions)
+    metrics.register(StateCollector(session, sessions))
+    return ServerParts(session, config, metrics, guard, sessions, opener, runner)
 
 
 def _address(config: ServerConfig, port: int) -> str:

@@ -52,7 +52,7 @@ class Served:
     def wait_until_idle(self, seconds: float) -> None:
         """Until no operation runs, and nothing that it began goes on in this process."""
         end = time.monotonic() + seconds
-        while any(one.is_running for one in self.server.sessions.operations()) or _is_busy():
+        while any(one.is_running for one in self.server.parts.sessions.operations()) or _is_busy():
             assert time.monotonic() < end, "something still runs"
 
 

@@ -277,7 +277,7 @@ def test_passwords(locked: Served, auth: str) -> None:
         hive.connect("127.0.0.1", locked.port, username="ada", password="analytical", auth=auth)
     ) as connection:
         assert answer(connection.cursor(), "SELECT count(*) FROM every") == [(2,)]
-        assert [one.user for one in locked.server.sessions.sessions()] == ["ada"]
+        assert [one.user for one in locked.server.parts.sessions.sessions()] == ["ada"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sharkpy.thrift.pages.page_request import PageContent, PageRequest
 from sharkpy.thrift.transport.client import PageAnswer
 
 if TYPE_CHECKING:
-    from sharkpy.thrift.open_sessions import OpenSessions
+    from sharkpy.thrift.server_parts import ServerParts
 
 __all__ = ["PAGES", "Page", "answer_page"]
 
@@ -45,13 +45,13 @@ _NAME = "{name}"
 _NOT_FOUND = PageAnswer(HTTPStatus.NOT_FOUND, "text/plain", f"there are {', '.join(PAGES)}\n".encode())
 
 
-def answer_page(path: str, sessions: OpenSessions, log_in: Callable[[], str]) -> PageAnswer:
+def answer_page(path: str, parts: ServerParts, log_in: Callable[[], str]) -> PageAnswer:
     """Answer a reader who asks for a path. `log_in` gives the reader's name, or raises."""
     found = _find(path)
     if found is None:
         return _NOT_FOUND
     page, name = found
-    content = page.make(PageRequest(sessions, name, log_in() if page.needs_login else ""))
+    content = page.make(PageRequest(parts, name, log_in() if page.needs_login else ""))
     return _NOT_FOUND if content is None else PageAnswer(content.status, page.content_type, content.body)
 
 

@@ -8,6 +8,6 @@ from sharkpy.thrift.pages.page_request import PageContent, PageRequest
 
 
 def health_page(request: PageRequest) -> PageContent:
-    if request.sessions.is_draining:
+    if request.parts.guard.is_draining:
         return PageContent(b"the server is stopping\n", HTTPStatus.SERVICE_UNAVAILABLE)
     return PageContent(b"ok\n")

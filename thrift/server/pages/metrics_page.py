@@ -6,4 +6,4 @@ from sharkpy.thrift.pages.page_request import PageContent, PageRequest
 
 
 def metrics_page(request: PageRequest) -> PageContent:
-    return PageContent(request.sessions.metrics.exposition())
+    return PageContent(request.parts.metrics.exposition())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from sharkpy.thrift.operations import ENDED, STATE_NAMES, Operation
+from sharkpy.thrift.operation import ENDED, STATE_NAMES, Operation
 from sharkpy.thrift.pages.html import document, preformatted, section, table
 from sharkpy.thrift.pages.page_request import PageContent, PageRequest
 
 if TYPE_CHECKING:
+    from sharkpy.thrift.client_session import ClientSession
     from sharkpy.thrift.open_sessions import OpenSessions
-    from sharkpy.thrift.sessions import ClientSession
 
 OPERATIONS = "/operations/"
 _LOG_LINES = 500
@@ -19,7 +19,7 @@ _REFRESH_SECONDS = 2
 
 
 def operation_page(request: PageRequest) -> PageContent | None:
-    found = _find(request.sessions, request.name)
+    found = _find(request.parts.sessions, request.name)
     return None if found is None else PageContent(_document(*found))
 
 

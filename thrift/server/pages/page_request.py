@@ -7,17 +7,17 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sharkpy.thrift.open_sessions import OpenSessions
+    from sharkpy.thrift.server_parts import ServerParts
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """What a page is made of: the server's state, the `{name}` in its path, and the user who asks.
+    """What a page is made of: the server's parts, the `{name}` in its path, and the user who asks.
 
     `user` is "" where the page needs no login, or nobody has to log in at this server.
     """
 
-    sessions: OpenSessions
+    parts: ServerParts
     name: str
     user: str
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sharkpy.base.errors import ExecutionError, UnsupportedError
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.handles import key_of, matches, new_identifier
-from sharkpy.thrift.operations import ENDED, Operation, too_many
+from sharkpy.thrift.operation import ENDED, Operation, too_many
 from sharkpy.thrift.wire.bindings import ttypes
 
 if TYPE_CHECKING:
@@ -27,8 +27,10 @@ _PROXY_USER = "hive.server2.proxy.user"
 class ClientSession:
     """`connection`: the binary connection it came by, with which it ends; 0 over HTTP, where it ends when idle."""
 
-    def __init__(self, context: SharkContext, user: str, client_protocol: int, connection: int, limits: Limits) -> None:
-        self.context = context
+    def __init__(
+        self, engine_session: SharkContext, user: str, client_protocol: int, connection: int, limits: Limits
+    ) -> None:
+        self.engine_session = engine_session
         self.user = user
         self.connection = connection
         self.protocol = max(0, min(client_protocol, NEWEST_PROTOCOL))
@@ -51,17 +53,17 @@ class ClientSession:
         database = given.pop(_DATABASE, "")
         self._check_user(given.pop(_PROXY_USER, ""))
         for key, value in given.items():
-            self.context.restrictions.check_setting(key)
-            self.context.conf.set(key, value)
+            self.engine_session.restrictions.check_setting(key)
+            self.engine_session.conf.set(key, value)
         if database:
-            self.context.sql(f"USE `{database.replace('`', '``')}`").close()
+            self.engine_session.sql(f"USE `{database.replace('`', '``')}`").close()
 
     def under(self, overlay: Mapping[str, str]) -> SharkContext:
         """The session with settings for one statement alone."""
         given = {setting_name(key): value for key, value in overlay.items()}
         for key in given:
-            self.context.restrictions.check_setting(key)
-        return self.context.with_settings(given) if given else self.context
+            self.engine_session.restrictions.check_setting(key)
+        return self.engine_session.with_settings(given) if given else self.engine_session
 
     def _check_user(self, proxied: str) -> None:
         if proxied not in ("", self.user):
@@ -118,7 +120,7 @@ class ClientSession:
     def close(self) -> None:
         """End what runs, and the session with its temporary tables. Idempotent."""
         self.close_operations()
-        self.context.stop()
+        self.engine_session.stop()
 
 
 def setting_name(key: str) -> str:

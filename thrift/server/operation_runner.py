@@ -1,0 +1,131 @@
+"""Operations from their start on: statements prepared, run in threads or in the client's call, and ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import NotAllowedError, SharkError, StatementTimeoutError
+from sharkpy.thrift.client_session import ClientSession
+from sharkpy.thrift.config import Limits
+from sharkpy.thrift.limit_guard import LimitGuard
+from sharkpy.thrift.metrics import Metrics
+from sharkpy.thrift.open_sessions import OpenSessions
+from sharkpy.thrift.operation import Operation
+from sharkpy.thrift.wire.bindings import ttypes
+
+if TYPE_CHECKING:
+    from sharkpy.execution.stages.progress import Progress
+    from sharkpy.thrift.transport import Client
+
+_MOST_THREADS = 1_000
+_EXECUTE = ttypes.TOperationType.EXECUTE_STATEMENT
+_TOO_MANY = "53300"
+
+
+class OperationRunner:
+    """Threads for the operations of all sessions. `close` comes after that of the sessions."""
+
+    def __init__(self, limits: Limits, metrics: Metrics, guard: LimitGuard, sessions: OpenSessions) -> None:
+        self.pages_url = ""
+        """Where browsers find pages of operations, once the server listens."""
+        self._limits = limits
+        self._metrics = metrics
+        self._guard = guard
+        self._sessions = sessions
+        # As many threads again as operations that may run: for the rows of those that have begun.
+        threads = 2 * limits.concurrent_operations or _MOST_THREADS
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="sharkpy-operation")
+        self._awaited: dict[int, Operation] = {}
+        """Operations that clients wait for in their call, by connection."""
+
+    def execute(
+        self, session: ClientSession, text: str, overlay: Mapping[str, str], timeout: float, awaited_by: Client | None
+    ) -> Operation:
+        """The statement's operation: bound, and run if a client waits for it. Raises what is wrong with the statement.
+
+        `overlay`: settings for this statement alone.
+        """
+        try:
+            operation = self._prepared(session, text, overlay, timeout)
+        except BaseException:
+            self._metrics.count("statements_rejected")
+            raise
+        self._metrics.count("statements")
+        if awaited_by is None:
+            self._executor.submit(self._run, operation)
+            return operation
+        self._awaited[awaited_by.connection] = operation
+        try:
+            self._run(operation)
+        finally:
+            del self._awaited[awaited_by.connection]
+        return operation
+
+    def new_operation(
+        self, session: ClientSession, kind: int, text: str, ended: Callable[[Operation], None] = lambda _: None
+    ) -> Operation:
+        """An operation of `session` that does nothing yet."""
+        self._guard.check_open()
+        engine = session.engine_session.known_engine
+        parallelism = engine.parallelism if engine is not None else 1
+        operation = Operation(kind, text, self._limits, self._executor, parallelism, ended, self.pages_url)
+        try:
+            self._sessions.add_operation(session, operation)
+        except SharkError as error:
+            if error.sqlstate == _TOO_MANY:
+                self._metrics.refuse("operations_per_session")
+            raise
+        return operation
+
+    def end_for(self, client: Client) -> None:
+        """End what runs for a client whose connection has ended.
+
+        Over HTTP that is what its call waits for, since nobody will learn its handle.
+        """
+        awaited = self._awaited.get(client.connection)
+        if awaited is not None and awaited.cancel():
+            self._metrics.count("clients_vanished")
+        for session in self._sessions.of_connection(client):
+            ended = [operation.cancel() for operation in session.operations()]
+            if any(ended):
+                self._metrics.count("clients_vanished")
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def _prepared(self, session: ClientSession, text: str, overlay: Mapping[str, str], timeout: float) -> Operation:
+        """An operation that may run."""
+        operation = self.new_operation(session, _EXECUTE, text, self._count_end)
+        limit = self._limits.query_seconds
+        allowed = min((seconds for seconds in (timeout, limit) if seconds > 0), default=0.0)
+
+        def tell(progress: Progress) -> None:
+            operation.board.tell(progress)
+            operation.log.progress(progress)
+
+        try:
+            engine_session = session.under(overlay)
+            operation.prepare(lambda: engine_session.prepare(text, allowed, tell))
+            self._guard.begin_statement()
+        except BaseException as error:
+            operation.reject(error)
+            self._sessions.close_operation(operation)
+            raise
+        return operation
+
+    def _run(self, operation: Operation) -> None:
+        try:
+            operation.run()
+        finally:
+            self._guard.end_statement()
+
+    def _count_end(self, operation: Operation) -> None:
+        self._metrics.statement(operation)
+        if isinstance(operation.error, StatementTimeoutError):
+            self._metrics.refuse("query_seconds")
+        elif isinstance(operation.error, NotAllowedError):
+            self._metrics.refuse("restriction")
+        elif operation.error is not None and operation.error.sqlstate == _TOO_MANY:
+            self._metrics.refuse("queue")

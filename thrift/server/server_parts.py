@@ -1,0 +1,29 @@
+"""Parts of a server that its calls and pages work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sharkpy.thrift.config import ServerConfig
+from sharkpy.thrift.limit_guard import LimitGuard
+from sharkpy.thrift.metrics import Metrics
+from sharkpy.thrift.open_sessions import OpenSessions
+from sharkpy.thrift.operation_runner import OperationRunner
+from sharkpy.thrift.session_opener import SessionOpener
+
+if TYPE_CHECKING:
+    from sharkpy.session.shark_context import SharkContext
+
+
+@dataclass(frozen=True, slots=True)
+class ServerParts:
+    """One of each for a server. `engine_session` is the one that it was made for, and not the server's to end."""
+
+    engine_session: SharkContext
+    config: ServerConfig
+    metrics: Metrics
+    guard: LimitGuard
+    sessions: OpenSessions
+    opener: SessionOpener
+    runner: OperationRunner

@@ -1,0 +1,69 @@
+"""Opening of sessions: limits, the user's name, the client's configuration, and the restrictions on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import NotAllowedError
+from sharkpy.execution.restrictions import Restrictions
+from sharkpy.thrift.client_session import ClientSession
+from sharkpy.thrift.config import ServerConfig
+from sharkpy.thrift.limit_guard import LimitGuard
+from sharkpy.thrift.metrics import Metrics
+from sharkpy.thrift.open_sessions import OpenSessions
+
+if TYPE_CHECKING:
+    from sharkpy.session.shark_context import SharkContext
+    from sharkpy.thrift.transport import Client
+
+
+class SessionOpener:
+    """Opens sessions of the engine that `engine_session` belongs to."""
+
+    def __init__(
+        self,
+        engine_session: SharkContext,
+        config: ServerConfig,
+        metrics: Metrics,
+        guard: LimitGuard,
+        sessions: OpenSessions,
+    ) -> None:
+        self._engine_session = engine_session
+        self._limits = config.limits
+        self._restrictions = _restrictions(engine_session, config)
+        self._metrics = metrics
+        self._guard = guard
+        self._sessions = sessions
+
+    def open(self, client: Client, user: str | None, protocol: int, configuration: Mapping[str, str]) -> ClientSession:
+        """A session of the user who logged in, or else of `user`, whom the client names."""
+        name = client.user or user or "anonymous"
+        self._guard.check_session(name, self._sessions.sessions())
+        engine_session = self._engine_session.new_session(**{"shark.user": name})
+        engine_session.restrictions = self._restrictions
+        connection = 0 if client.transport == "http" else client.connection
+        session = ClientSession(engine_session, name, protocol, connection, self._limits)
+        try:
+            self._configure(session, configuration)
+            self._sessions.add(session)
+        except BaseException:
+            session.close()
+            raise
+        self._metrics.count("sessions_opened")
+        return session
+
+    def _configure(self, session: ClientSession, configuration: Mapping[str, str]) -> None:
+        try:
+            session.configure(configuration)
+        except NotAllowedError:
+            self._metrics.refuse("restriction")
+            raise
+
+
+def _restrictions(engine_session: SharkContext, config: ServerConfig) -> Restrictions:
+    """What sessions of people elsewhere may not do."""
+    catalog = engine_session.catalog
+    folders = (Path(catalog.warehouse_dir), *(folder.absolute() for folder in config.location_folders))
+    return Restrictions(folders, (Path(catalog.state_dir),), guards_settings=True, refuses_code=not config.allows_code)

@@ -36,8 +36,6 @@ class ClientSession:
         self.protocol = max(0, min(client_protocol, NEWEST_PROTOCOL))
         self.identifier = new_identifier()
         self.last_used = time.monotonic()
-        self.client_info: Mapping[str, str] = {}
-        """What the client's program says of itself."""
         self._limits = limits
         self._lock = threading.Lock()
         self._operations: dict[bytes, Operation] = {}

@@ -156,7 +156,9 @@ def fuzz_connections(server: Any, seed: int, count: int) -> None:
     forms = (
         lambda message: message,
         lambda message: b"\x01\0\0\0\x05PLAIN\x02\0\0\0\x06\0bob\0x" + struct.pack("!I", len(message)) + message,
-        lambda message: b"POST /cliservice HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(message), message),
+        lambda message: (
+            b"POST /cliservice HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (len(message), message)
+        ),
         lambda message: b"\x01" + message,
         lambda message: b"POST " + message,
         lambda message: b"\x16\x03\x01" + message,

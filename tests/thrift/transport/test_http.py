@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import base64
 import http.client
+import re
 import socket
 import struct
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Any
 
 import pytest
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TMessageType
 from thrift.transport.TTransport import TMemoryBuffer
+
+from sharkpy.thrift.transport.connection import Connection, after
+from sharkpy.thrift.transport.http_connection import HttpAnswer, HttpConnection
 
 from .conftest import Start
 
@@ -71,11 +76,49 @@ def test_a_body_in_chunks(server: Any, connection: http.client.HTTPConnection) -
 
 def test_a_client_that_waits_to_be_told_to_go_on(server: Any) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
-        head = f"POST /cliservice HTTP/1.1\r\nContent-Length: {len(OPEN_SESSION)}\r\nExpect: 100-continue\r\n\r\n"
-        sock.sendall(head.encode())
+        head = b"POST /cliservice HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n"
+        sock.sendall(head % len(OPEN_SESSION))
         assert sock.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
         sock.sendall(OPEN_SESSION)
         assert sock.recv(1000).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_client_that_waits_and_is_refused_sends_no_body(server: Any) -> None:
+    head = b"POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+    answer = raw(server, head)
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"connection: close" in answer.lower()
+    assert b"100 Continue" not in answer
+
+
+def test_requests_sent_ahead_are_answered_in_order(server: Any) -> None:
+    call = b"POST /cliservice HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (len(OPEN_SESSION), OPEN_SESSION)
+    page = b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
+    upgrade = b"GET /nothing HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    last = b"HEAD /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    answer = raw(server, page + call + upgrade + call + last)
+    assert re.findall(rb"HTTP/1\.1 (\d+)", answer) == [b"200", b"200", b"404", b"200", b"200"]
+    assert len(server.dispatcher.clients) == 2
+
+
+def test_a_request_byte_by_byte(server: Any) -> None:
+    call = b"POST /cliservice HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    call += b"".join(b"1;x=y\r\n%c\r\n" % byte for byte in OPEN_SESSION) + b"0\r\nTrailer: t\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in call:
+            sock.sendall(bytes([byte]))
+        answer = sock.recv(1000)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert header_of(answer.partition(b"\r\n\r\n")[2])[0] == "OpenSession"
+
+
+def test_a_reason_is_one_line() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        refused = HttpAnswer(HTTPStatus.FORBIDDEN, "text/plain", [b"x"], "no\r\nSet-Cookie: a=b \u2013 never")
+        assert not HttpConnection(Connection(here, "test:1", 1)).respond(refused, after(1))
+        assert there.recv(1000).startswith(b"HTTP/1.1 403 no Set-Cookie: a=b ? never\r\nContent-Type: ")
 
 
 @pytest.mark.parametrize(
@@ -147,23 +190,30 @@ def test_a_wrong_login_is_challenged(start: Start, authorization: str | None) ->
     [
         (b"NONSENSE\r\n\r\n", 400),
         (b"GET / HTTP/2.0\r\n\r\n", 400),
-        (b"POST /cliservice HTTP/1.1\r\nConnection: close\r\n\r\n", 411),
-        (b"POST /cliservice HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
-        (b"POST /cliservice HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", 400),
-        (b"POST /cliservice HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
-        (b"POST /cliservice HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 400),
-        (b"POST /cliservice HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
-        (b"POST /cliservice HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabcd", 400),
-        (b"POST /cliservice HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n", 413),
-        (b"POST /cliservice HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", 413),
-        (b"GET / HTTP/1.1\r\nA: " + b"x" * 40_000 + b"\r\n\r\n", 431),
-        (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 500 + b"\r\n", 431),
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nno header\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n : b\r\n\r\n", 400),
+        (b"POST /cliservice HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 411),
+        (b"POST /cliservice HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"POST /cliservice HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", 400),
+        (b"POST /cliservice HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (b"POST /cliservice HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 400),
+        (b"POST /cliservice HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"POST /cliservice HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabcd", 400),
+        (
+            b"POST /cliservice HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n"
+            + b"x" * (2 << 20),
+            413,
+        ),
+        (b"POST /cliservice HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n", 413),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nA: " + b"x" * 40_000 + b"\r\n\r\n", 431),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"A: b\r\n" * 500 + b"\r\n", 431),
     ],
 )
 def test_requests_that_are_none(server: Any, head: bytes, status: int) -> None:
     answer = raw(server, head)
     assert answer.startswith(f"HTTP/1.1 {status} ".encode())
-    assert b"Connection: close" in answer
+    assert b"\r\nconnection: close\r\n" in answer.lower()
     assert raw(server, b"GET /healthz HTTP/1.0\r\n\r\n").endswith(b"ok")
 
 
@@ -202,12 +252,12 @@ def test_a_page_asks_for_a_login_where_clients_do(start: Start) -> None:
 
 def test_only_who_has_called_may_be_idle(start: Start) -> None:
     server = start(login_seconds=0.3)
-    call = b"POST /cliservice HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(OPEN_SESSION), OPEN_SESSION)
+    call = b"POST /cliservice HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (len(OPEN_SESSION), OPEN_SESSION)
     with (
         socket.create_connection(("127.0.0.1", server.port), timeout=5) as looker,
         socket.create_connection(("127.0.0.1", server.port), timeout=5) as caller,
     ):
-        for sock, request in ((looker, b"GET /healthz HTTP/1.1\r\n\r\n"), (caller, call)):
+        for sock, request in ((looker, b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"), (caller, call)):
             sock.sendall(request)
             assert sock.recv(65536).startswith(b"HTTP/1.1 200 ")
         assert looker.recv(10) == b""

@@ -53,7 +53,7 @@ BEGINNINGS = {
     "nosasl": b"\x80\x01\0\x01\0\0\0\x07Get",
     "nosasl text": b"\x80\x01\0\x01\0\0\0\x0bOpenSession\0\0\0\x07\x0c\0\x01\x0b\0\x02\0\x10\0\0abc",
     "http": b"POST /cliserv",
-    "http body": b"POST /cliservice HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc",
+    "http body": b"POST /cliservice HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc",
 }
 
 

@@ -88,17 +88,6 @@ class Connection:
             missing -= len(part)
         return b"".join(parts)
 
-    def read_through(self, mark: bytes, limit: int, deadline: float) -> bytes | None:
-        """The bytes up to and with `mark`; None where it is not among the next `limit` bytes."""
-        held = self._ahead
-        while (place := held.find(mark, 0, limit)) < 0:
-            if len(held) >= limit:
-                return None
-            held += self._receive(deadline)
-        end = place + len(mark)
-        self._ahead = held[end:]
-        return held[:end]
-
     def send(self, buffers: Sequence[Buffer]) -> None:
         """Send all of `buffers`, large ones without copying them."""
         try:

@@ -45,7 +45,7 @@ def open_session(options: argparse.Namespace, settings: Mapping[str, str]) -> tu
         return opened, LocalNames(opened)
     from sharkpy.client import connect_to, parse_url
     from sharkpy.client.channel import LoginError
-    from sharkpy.client.names import RemoteNames
+    from sharkpy.client.remote_names import RemoteNames
 
     url = _with_login(parse_url(options.url), options)
     try:

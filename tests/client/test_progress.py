@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from sharkpy.base.errors import CancelledError, TableNotFoundError
-from sharkpy.client.calls import error_of
-from sharkpy.client.operation import Operation, progress_of
+from sharkpy.client.remote_calls import error_of
+from sharkpy.client.remote_operation import RemoteOperation, progress_of
 from sharkpy.execution.stages.progress import Progress
-from sharkpy.thrift.progress import StageBoard
+from sharkpy.thrift.stage_board import StageBoard
 from sharkpy.thrift.status import failure
 from sharkpy.thrift.wire.bindings import ttypes
 
@@ -23,7 +23,7 @@ def test_the_running_stage_and_all_rows() -> None:
 
 def test_rows_are_counted_for_their_stage() -> None:
     """The server tells rows of the statement, the shell's board adds up those of its stages."""
-    operation = Operation(None, SimpleNamespace(hasResultSet=True), lambda: None, 1)  # type: ignore[arg-type, return-value]
+    operation = RemoteOperation(None, SimpleNamespace(hasResultSet=True), lambda: None, 1)  # type: ignore[arg-type, return-value]
     told = [Progress("a stage", done, 0, 1, rows) for done, rows in ((0, 100), (0, 150), (1, 150), (1, 190))]
     assert [operation._of_its_stage(one).rows_read for one in told] == [100, 150, 0, 40]
 

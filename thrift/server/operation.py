@@ -15,9 +15,9 @@ import pyarrow as pa
 from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, SharkError, StatementTimeoutError
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.handles import new_identifier
-from sharkpy.thrift.logs import OperationLog
-from sharkpy.thrift.progress import StageBoard
+from sharkpy.thrift.operation_log import OperationLog
 from sharkpy.thrift.row_stream import RowStream
+from sharkpy.thrift.stage_board import StageBoard
 from sharkpy.thrift.status import as_shark_error, error_text
 from sharkpy.thrift.wire.bindings import ttypes
 from sharkpy.values.types import STRING, Field, Schema, arrow_schema

@@ -14,7 +14,7 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.thrift import metadata
-from sharkpy.thrift.metadata.info import FACTS, ODBC_KEYWORDS
+from sharkpy.thrift.metadata.get_info import FACTS, ODBC_KEYWORDS
 from sharkpy.thrift.wire.bindings import ttypes
 from sharkpy.values.types import BIGINT, DATE, STRING, DecimalType, Field, MapType, Schema
 

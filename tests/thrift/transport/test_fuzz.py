@@ -17,9 +17,9 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from sharkpy.thrift.transport import Client
 from sharkpy.thrift.transport.buffers import Frame, Reply, UnframedMessages
-from sharkpy.thrift.transport.call import answer
 from sharkpy.thrift.transport.connection import Connection, after
 from sharkpy.thrift.transport.first_byte import SPEAKERS
+from sharkpy.thrift.transport.message_answer import answer
 from sharkpy.thrift.wire.bindings import TCLIService, ttypes
 
 from .conftest import HANDLE, OPERATION, SUCCESS, Start

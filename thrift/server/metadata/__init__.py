@@ -12,17 +12,17 @@ import pyarrow as pa
 
 from sharkpy.execution.commands.result import table_of
 from sharkpy.thrift.metadata import (
-    catalogs,
-    columns,
-    cross_reference,
-    functions,
-    primary_keys,
-    schemas,
-    table_types,
-    tables,
-    type_info,
+    get_catalogs,
+    get_columns,
+    get_cross_reference,
+    get_functions,
+    get_primary_keys,
+    get_schemas,
+    get_table_types,
+    get_tables,
+    get_type_info,
 )
-from sharkpy.thrift.metadata.info import info
+from sharkpy.thrift.metadata.get_info import info
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ __all__ = ["CALLS", "answer", "info"]
 
 Row = tuple[str | int | bool | None, ...]
 CALLS: dict[str, tuple[Schema, Callable[[Any, SharkContext], Iterable[Row]]]] = {
-    "GetTypeInfo": (type_info.SCHEMA, type_info.rows),
-    "GetCatalogs": (catalogs.SCHEMA, catalogs.rows),
-    "GetSchemas": (schemas.SCHEMA, schemas.rows),
-    "GetTables": (tables.SCHEMA, tables.rows),
-    "GetTableTypes": (table_types.SCHEMA, table_types.rows),
-    "GetColumns": (columns.SCHEMA, columns.rows),
-    "GetFunctions": (functions.SCHEMA, functions.rows),
-    "GetPrimaryKeys": (primary_keys.SCHEMA, primary_keys.rows),
-    "GetCrossReference": (cross_reference.SCHEMA, cross_reference.rows),
+    "GetTypeInfo": (get_type_info.SCHEMA, get_type_info.rows),
+    "GetCatalogs": (get_catalogs.SCHEMA, get_catalogs.rows),
+    "GetSchemas": (get_schemas.SCHEMA, get_schemas.rows),
+    "GetTables": (get_tables.SCHEMA, get_tables.rows),
+    "GetTableTypes": (get_table_types.SCHEMA, get_table_types.rows),
+    "GetColumns": (get_columns.SCHEMA, get_columns.rows),
+    "GetFunctions": (get_functions.SCHEMA, get_functions.rows),
+    "GetPrimaryKeys": (get_primary_keys.SCHEMA, get_primary_keys.rows),
+    "GetCrossReference": (get_cross_reference.SCHEMA, get_cross_reference.rows),
 }
 """Each call's columns, and its rows for a request (the struct of that name) in a session."""
 

@@ -13,10 +13,10 @@ from thrift.Thrift import TApplicationException
 from sharkpy.thrift.auth import NEEDS_LOGIN
 from sharkpy.thrift.auth.authenticator import AuthenticationError
 from sharkpy.thrift.transport.buffers import Frame, Reply
-from sharkpy.thrift.transport.call import answer
 from sharkpy.thrift.transport.client import Client, PageAnswer
 from sharkpy.thrift.transport.connection import Buffer, Connection, after
 from sharkpy.thrift.transport.http_connection import HttpAnswer, HttpConnection, HttpRequest, RefusedError
+from sharkpy.thrift.transport.message_answer import answer
 from sharkpy.thrift.transport.service import Service
 from sharkpy.thrift.wire.protocol import exception_message
 

@@ -6,9 +6,9 @@ import math
 
 from sharkpy.thrift.auth import NEEDS_LOGIN
 from sharkpy.thrift.transport.buffers import Reply, UnframedMessages
-from sharkpy.thrift.transport.call import answer
 from sharkpy.thrift.transport.client import Client
 from sharkpy.thrift.transport.connection import Connection
+from sharkpy.thrift.transport.message_answer import answer
 from sharkpy.thrift.transport.service import Service
 from sharkpy.thrift.wire.protocol import exception_message
 

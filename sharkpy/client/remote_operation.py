@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.client.arrow_rows import batch_of
-from sharkpy.client.calls import CANCELLED, Calls, error_of
+from sharkpy.client.remote_calls import CANCELLED, RemoteCalls, error_of
 from sharkpy.execution.stages.progress import Progress, ProgressListener
 from sharkpy.thrift.wire.bindings import ttypes
 from sharkpy.values.types import Schema
@@ -30,12 +30,14 @@ _RUNNING, _DONE = ("RUNNING", "ACTIVE"), ("SUCCEEDED", "COMPLETE", "COMPLETED", 
 LOG_LINES = 1_000
 
 
-class Operation:
+class RemoteOperation:
     """Operation of a statement: `wait` until it is over, then `batches`. `cancel` is for other threads, over a
     connection of its own.
     """
 
-    def __init__(self, calls: Calls, handle: Any, cancel_calls: Callable[[], Calls], fetch_rows: int) -> None:
+    def __init__(
+        self, calls: RemoteCalls, handle: Any, cancel_calls: Callable[[], RemoteCalls], fetch_rows: int
+    ) -> None:
         self._calls = calls
         self._handle = handle
         self._cancel_calls = cancel_calls

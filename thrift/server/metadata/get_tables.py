@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.thrift.metadata.found_tables import found_tables
+from sharkpy.thrift.metadata.get_table_types import type_names
 from sharkpy.thrift.metadata.result_schema import columns, schema
-from sharkpy.thrift.metadata.table_types import type_names
 from sharkpy.values.types import STRING
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.execution.stages.progress import Progress
-from sharkpy.thrift.progress import StageBoard
+from sharkpy.thrift.stage_board import StageBoard
 from sharkpy.thrift.wire.bindings import ttypes
 
 STATUS = ttypes.TJobExecutionStatus

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sharkpy.base.errors import ExecutionError, ParseError, SharkError
 from sharkpy.client.arrow_rows import schema_of
-from sharkpy.client.calls import Calls
-from sharkpy.client.operation import Operation
+from sharkpy.client.remote_calls import RemoteCalls
+from sharkpy.client.remote_operation import RemoteOperation
 from sharkpy.client.server_url import ServerUrl
 from sharkpy.execution.stages.progress import Progress, ProgressListener
 from sharkpy.session.result import Result
@@ -38,9 +38,9 @@ class RemoteSession:
 
     def __init__(self, url: ServerUrl) -> None:
         self._url = url
-        self._calls = Calls(url)
+        self._calls = RemoteCalls(url)
         self._listeners: list[ProgressListener] = []
-        self._operation: Operation | None = None
+        self._operation: RemoteOperation | None = None
         self._lock = threading.Lock()
         self._is_stopped = False
         self.current_database = url.database
@@ -97,7 +97,7 @@ class RemoteSession:
             self._operation = None
         request = ttypes.TExecuteStatementReq(self._session, text, confOverlay={}, runAsync=True)
         handle = self._calls.call("ExecuteStatement", request).operationHandle
-        operation = Operation(self._calls, handle, lambda: Calls(self._url), self._url.fetch_rows)
+        operation = RemoteOperation(self._calls, handle, lambda: RemoteCalls(self._url), self._url.fetch_rows)
         with self._lock:
             self._operation = operation
         try:
@@ -120,7 +120,7 @@ class RemoteSession:
         """Rows of a metadata call such as GetTables; `request` gets the session."""
         request.sessionHandle = self._session
         handle = self._calls.call(call, request).operationHandle
-        operation = Operation(self._calls, handle, lambda: Calls(self._url), self._url.fetch_rows)
+        operation = RemoteOperation(self._calls, handle, lambda: RemoteCalls(self._url), self._url.fetch_rows)
         try:
             schema = schema_of(operation.schema())
             for batch in operation.batches(schema):

@@ -10,7 +10,7 @@ from sharkpy.base.errors import SharkError
 from sharkpy.thrift.wire.bindings import ttypes
 
 if TYPE_CHECKING:
-    from sharkpy.client.session import RemoteSession
+    from sharkpy.client.remote_session import RemoteSession
 
 KEPT_SECONDS = 10.0
 _ANY = "%"

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from sharkpy.execution.stages.progress import Progress
-from sharkpy.thrift.logs import MOST_LETTERS, MOST_LINES, OperationLog
-from sharkpy.thrift.progress import StageBoard
+from sharkpy.thrift.operation_log import MOST_LETTERS, MOST_LINES, OperationLog
+from sharkpy.thrift.stage_board import StageBoard
 
 
 def test_lines_are_read_once_and_from_the_start_again() -> None:
@@ -67,7 +67,7 @@ def superset_progress(lines: list[str]) -> int:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sharkpy.thrift.logs._PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr("sharkpy.thrift.operation_log._PROGRESS_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("hasty")

@@ -27,7 +27,7 @@ _HINT = re.compile(r"; (did you mean .*)")
 CANCELLED = "57014"
 
 
-class Calls:
+class RemoteCalls:
     """Calls of the service, for any thread; threads take turns."""
 
     def __init__(self, url: ServerUrl) -> None:

@@ -22,9 +22,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             FROM (SELECT posexplode(split(space(29999), ' ')) AS (pos, x)) one;
         CREATE DATABASE other; CREATE TABLE other.elsewhere AS SELECT 7 AS x
     """
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("client") / "w") as context:
-        context.sql(setup)
-        with serving(context, ServerConfig(port=0)) as one:
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("client") / "w") as session:
+        session.sql(setup)
+        with serving(session, ServerConfig(port=0)) as one:
             yield one
 
 
@@ -35,5 +35,5 @@ def locked(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
     path: Path = tmp_path_factory.mktemp("auth") / "passwords"
     set_password(path, "ada", "analytical")
-    with serving(served.context, ServerConfig(port=0, auth="password", password_file=path)) as one:
+    with serving(served.session, ServerConfig(port=0, auth="password", password_file=path)) as one:
         yield one

@@ -40,7 +40,7 @@ def plain(served: Served) -> Iterator[RemoteSession]:
 
 def test_every_type_is_as_in_process(session: RemoteSession, served: Served) -> None:
     query = f"SELECT {', '.join(NAMES)} FROM every"
-    remote, local = session.sql(query).to_arrow(), served.context.sql(query).to_arrow()
+    remote, local = session.sql(query).to_arrow(), served.session.sql(query).to_arrow()
     assert remote.schema.names == local.schema.names
     for name in NAMES[:-3]:
         assert remote[name].to_pylist() == local[name].to_pylist()
@@ -120,7 +120,7 @@ def test_passwords(locked: Served) -> None:
 @pytest.mark.parametrize("more", ["", ";auth=noSasl", ";transportMode=http"])
 def test_tls(served: Served, more: str) -> None:
     config = ServerConfig(port=0, tls_cert=TLS / "server.crt", tls_key=TLS / "server.key")
-    with serving(served.context, config) as one:
+    with serving(served.session, config) as one:
         address = f"hive2://localhost:{one.port}/;ssl=true{more}"
         with connect_to(parse_url(f"{address};sslTrustStore={TLS / 'server.crt'}")) as session:
             assert session.sql("SELECT 1 AS x").fetchall() == [(1,)]

@@ -26,9 +26,9 @@ Serve = Callable[..., HiveServer]
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("core") / "w") as context:
-        context.sql(MAKE_NUMBERS).close()
-        yield context
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("core") / "w") as session:
+        session.sql(MAKE_NUMBERS).close()
+        yield session
 
 
 @pytest.fixture

@@ -18,10 +18,11 @@ from sharkpy.thrift.config import Limits, ServerConfig
 from sharkpy.thrift.server import HiveServer
 from tests.thrift.caller import ERROR, SUCCESS, Caller, State, over_http, over_sasl
 from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, Serve
+from tests.thrift.figures import figure
 
 
 def refused(server: HiveServer, limit: str) -> float:
-    return server.parts.metrics.figure("sharkpy_refused_total", limit=limit)
+    return figure(server.parts.metrics, "sharkpy_refused_total", limit=limit)
 
 
 def test_connections(serve: Serve) -> None:
@@ -100,7 +101,7 @@ def test_seconds_of_a_query(serve: Serve) -> None:
         answer = caller.until_ended(caller.begin(LONG_QUERY, queryTimeout=100), 5)
         assert (answer.operationState, answer.sqlState) == (State.TIMEDOUT_STATE, "57014")
     assert refused(server, "query_seconds") == 1
-    assert server.parts.metrics.figure("sharkpy_statement_seconds_count", state="timed_out") == 1
+    assert figure(server.parts.metrics, "sharkpy_statement_seconds_count", state="timed_out") == 1
 
 
 @pytest.mark.parametrize(
@@ -109,9 +110,9 @@ def test_seconds_of_a_query(serve: Serve) -> None:
 )
 def test_the_queue_of_the_engine(tmp_path: Path, key: str, value: float, text: str) -> None:
     conf = {"shark.query.max.concurrent": 1, "shark.query.short.max.rows": 0, key: value}
-    with sharkpy.connect("local[2]", tmp_path / "w", **conf) as context:
-        context.sql(MAKE_NUMBERS).close()
-        with HiveServer(context, ServerConfig(port=0)) as server:
+    with sharkpy.connect("local[2]", tmp_path / "w", **conf) as session:
+        session.sql(MAKE_NUMBERS).close()
+        with HiveServer(session, ServerConfig(port=0)) as server:
             with Caller(server.port) as one, Caller(server.port) as other:
                 running = one.begin(LONG_QUERY)
                 time.sleep(0.5)
@@ -150,14 +151,14 @@ def test_rows_of_an_idle_reader_are_few(serve: Serve) -> None:
         operation = caller.begin("SELECT a.n FROM numbers a CROSS JOIN numbers b")
         caller.until_ended(operation)
         time.sleep(0.5)
-        ahead = server.parts.metrics.figure("sharkpy_rows_buffered")
+        ahead = figure(server.parts.metrics, "sharkpy_rows_buffered")
         assert 0 < ahead < 200_000, "a batch more than the limit at most"
         own = (one.name for one in threading.enumerate() if one.ident not in others)
         busy = [name for name in own if name.startswith("sharkpy-operation")]
         assert len(busy) <= 2
         caller.close(operation)
-        assert server.parts.metrics.figure("sharkpy_rows_buffered") == 0
-        assert server.parts.metrics.figure("sharkpy_buffered_bytes") == 0
+        assert figure(server.parts.metrics, "sharkpy_rows_buffered") == 0
+        assert figure(server.parts.metrics, "sharkpy_buffered_bytes") == 0
 
 
 def test_zero_is_no_limit(serve: Serve) -> None:

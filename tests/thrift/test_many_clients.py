@@ -22,6 +22,7 @@ from sharkpy.thrift.transport import connection
 from sharkpy.thrift.wire.bindings import TCLIService, ttypes
 from tests.thrift.caller import SUCCESS, Caller, State, columns_of, over_http
 from tests.thrift.conftest import LONG_QUERY, NUMBERS, Serve
+from tests.thrift.figures import figure
 from tests.thrift.test_operations import wait_until_idle
 from tests.thrift.test_sessions import wait_for
 
@@ -79,7 +80,7 @@ def test_mixed_queries_of_many_clients(serve: Serve, clients: int, queries: int)
     )
     assert not errors
     wait_for(lambda: not server.parts.sessions.sessions(), 5)
-    assert server.parts.metrics.figure("sharkpy_statements_total") >= clients * queries
+    assert figure(server.parts.metrics, "sharkpy_statements_total") >= clients * queries
     wait_for(lambda: not client_threads(), 5)
 
 

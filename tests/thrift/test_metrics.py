@@ -14,6 +14,7 @@ from sharkpy.thrift.server import HiveServer
 from sharkpy.thrift.transport.service import Refusal
 from tests.thrift.caller import Caller
 from tests.thrift.conftest import Serve
+from tests.thrift.figures import figure
 
 
 def page(server: HiveServer, path: str = "/metrics") -> str:
@@ -91,9 +92,9 @@ def test_figures_of_servers_are_apart() -> None:
     one, other = Metrics(), Metrics()
     one.count("statements", 3)
     one.refuse("queue")
-    assert one.figure("sharkpy_statements_total") == 3
-    assert other.figure("sharkpy_statements_total") == 0
-    assert other.figure("sharkpy_refused_total", limit="queue") == 0
+    assert figure(one, "sharkpy_statements_total") == 3
+    assert figure(other, "sharkpy_statements_total") == 0
+    assert figure(other, "sharkpy_refused_total", limit="queue") == 0
 
 
 def test_health(serve: Serve) -> None:

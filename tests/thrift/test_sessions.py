@@ -21,6 +21,7 @@ from sharkpy.thrift.server import HiveServer
 from sharkpy.thrift.wire.bindings import ttypes
 from tests.thrift.caller import ERROR, INVALID, SUCCESS, Caller, State, columns_of, over_http, over_sasl
 from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, NUMBERS, Serve
+from tests.thrift.figures import figure
 from tests.thrift.test_operations import wait_until_idle
 
 
@@ -242,17 +243,17 @@ def test_over_http_what_a_client_that_vanishes_waits_for_ends(server: HiveServer
     wait_for(lambda: not any(server.parts.sessions.operations()), 1.0)
     wait_until_idle()
     thread.join(5)
-    assert server.parts.metrics.figure("sharkpy_clients_vanished_total") == 1
+    assert figure(server.parts.metrics, "sharkpy_clients_vanished_total") == 1
 
 
 @pytest.mark.spark
 def test_the_tasks_of_a_client_that_vanishes_end(tmp_path: Path) -> None:
     conf = {"shark.placement.driver": False, "shark.jvm.memory": "1g"}
     with (
-        sharkpy.connect("local[2]", tmp_path / "w", **conf) as context,
-        HiveServer(context, ServerConfig(port=0)) as one,
+        sharkpy.connect("local[2]", tmp_path / "w", **conf) as session,
+        HiveServer(session, ServerConfig(port=0)) as one,
     ):
-        context.sql(MAKE_NUMBERS).close()
+        session.sql(MAKE_NUMBERS).close()
         caller = Caller(one.port)
         assert caller.rows("SELECT sum(n) FROM numbers") == [[NUMBERS * (NUMBERS - 1) // 2]]
         thread = in_vain(caller)
@@ -284,7 +285,7 @@ def test_over_http_it_ends_by_idleness(serve: Serve) -> None:
         caller.cancel(operation)
         wait_for(lambda: not server.parts.sessions.sessions(), 2)
         assert caller.execute("SELECT 1").status.statusCode == INVALID
-        assert server.parts.metrics.figure("sharkpy_sessions_idle_total") == 1
+        assert figure(server.parts.metrics, "sharkpy_sessions_idle_total") == 1
 
 
 def test_an_operation_that_nobody_fetches_is_closed(serve: Serve) -> None:
@@ -295,7 +296,7 @@ def test_an_operation_that_nobody_fetches_is_closed(serve: Serve) -> None:
         wait_for(lambda: len(list(server.parts.sessions.operations())) == 1, 3)
         assert caller.fetch(operation).status.statusCode == INVALID
         assert caller.status(running).operationState == State.RUNNING_STATE
-        assert server.parts.metrics.figure("sharkpy_operations_idle_total") == 1
+        assert figure(server.parts.metrics, "sharkpy_operations_idle_total") == 1
         assert caller.rows("SELECT 1") == [[1]]
 
 
@@ -369,4 +370,4 @@ def test_nothing_of_a_stopped_server_is_left(engine: sharkpy.SharkContext) -> No
         server.stop(drain=False)
         assert not threads()
         server.stop()
-    assert engine.sql("SELECT 1").fetchall() == [(1,)], "the context is the caller's"
+    assert engine.sql("SELECT 1").fetchall() == [(1,)], "the session is the caller's"

@@ -70,9 +70,9 @@ class Process:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("process")
-    with sharkpy.connect("local[2]", folder / "w") as context:
-        context.sql(MAKE_NUMBERS).close()
-        context.sql("CREATE TABLE made (n BIGINT)").close()
+    with sharkpy.connect("local[2]", folder / "w") as session:
+        session.sql(MAKE_NUMBERS).close()
+        session.sql("CREATE TABLE made (n BIGINT)").close()
     return folder
 
 
@@ -111,8 +111,8 @@ def test_a_running_insert_ends_whole_and_nothing_new_begins(server: Process, mad
     with socket.socket() as again:
         again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         again.bind(("127.0.0.1", server.port))
-    with sharkpy.connect("local[2]", made / "w") as context:
-        assert context.sql("SELECT count(*) FROM made").fetchone()[0] - before == NUMBERS  # type: ignore[index]
+    with sharkpy.connect("local[2]", made / "w") as session:
+        assert session.sql("SELECT count(*) FROM made").fetchone()[0] - before == NUMBERS  # type: ignore[index]
 
 
 def test_a_second_signal_makes_haste_and_clients_are_told(server: Process) -> None:

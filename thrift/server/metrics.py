@@ -57,10 +57,6 @@ class Metrics:
     def statement(self, operation: Operation) -> None:
         self._statements.labels(STATE_NAMES[operation.state]).observe(operation.seconds)
 
-    def figure(self, name: str, **labels: str) -> float:
-        """The value of one sample, by its whole name; 0 where there is none."""
-        return self._registry.get_sample_value(name, labels) or 0.0
-
     def register(self, collector: Collector) -> None:
         """Give the figures of `collector` too, as they are whenever someone reads."""
         self._registry.register(collector)

@@ -15,9 +15,9 @@ from tests.thrift.clients.served import SETUP, Served, serving
 
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("clients") / "w") as context:
-        context.sql(SETUP)
-        yield context
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("clients") / "w") as session:
+        session.sql(SETUP)
+        yield session
 
 
 @pytest.fixture(scope="session")

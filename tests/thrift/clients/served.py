@@ -43,7 +43,7 @@ LONG_STREAM = "SELECT a.n * b.n AS x FROM numbers a CROSS JOIN numbers b WHERE a
 @dataclass(frozen=True, slots=True)
 class Served:
     server: HiveServer
-    context: sharkpy.SharkContext
+    session: sharkpy.SharkContext
 
     @property
     def port(self) -> int:
@@ -63,6 +63,6 @@ def _is_busy() -> bool:
 
 
 @contextlib.contextmanager
-def serving(context: sharkpy.SharkContext, config: ServerConfig) -> Iterator[Served]:
-    with HiveServer(context, config) as server:
-        yield Served(server, context)
+def serving(session: sharkpy.SharkContext, config: ServerConfig) -> Iterator[Served]:
+    with HiveServer(session, config) as server:
+        yield Served(server, session)

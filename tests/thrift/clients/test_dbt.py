@@ -52,7 +52,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, served: Served) -> Iterato
     shutil.copytree(HERE / "dbt_project", folder)
     yield folder
     for schema in ("shop", "shop_dbt_test__audit"):
-        served.context.sql(f"DROP DATABASE IF EXISTS {schema} CASCADE")
+        served.session.sql(f"DROP DATABASE IF EXISTS {schema} CASCADE")
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def dbt(executable: Path, project: Path, served: Served) -> Dbt:
 
 
 def rows(served: Served, table: str) -> list[Any]:
-    return sorted((tuple(row) for row in served.context.sql(f"SELECT * FROM shop.{table}").fetchall()), key=repr)
+    return sorted((tuple(row) for row in served.session.sql(f"SELECT * FROM shop.{table}").fetchall()), key=repr)
 
 
 def test_a_project_is_seeded_built_tested_and_documented(dbt: Dbt, served: Served, project: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_project_is_seeded_built_tested_and_documented(dbt: Dbt, served: Serve
     assert len(rows(served, "spine")) == 9
     assert {len(row) for row in rows(served, "growing")} == {2}
 
-    served.context.sql("INSERT INTO shop.orders SELECT 5, 'bob', 1.5, DATE '2024-01-03'")
+    served.session.sql("INSERT INTO shop.orders SELECT 5, 'bob', 1.5, DATE '2024-01-03'")
     assert dbt("run") == dict.fromkeys(MODELS, "success")
     assert rows(served, "days") == [(1, "2024-01-02"), (2, "2024-01-01"), (2, "2024-01-03")]
     assert [row[1] for row in rows(served, "log_of_runs")] == [3, 3]

@@ -69,10 +69,10 @@ def oracle() -> Iterator[Oracle]:
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("oracle") / "w") as context:
-        context.sql(f"CREATE TABLE every ({TYPES}) PARTITIONED BY (ds STRING)")
-        context.sql("CREATE VIEW seen AS SELECT c, g FROM every")
-        yield context
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("oracle") / "w") as session:
+        session.sql(f"CREATE TABLE every ({TYPES}) PARTITIONED BY (ds STRING)")
+        session.sql("CREATE VIEW seen AS SELECT c, g FROM every")
+        yield session
 
 
 def ours(session: sharkpy.SharkContext, call: str) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:

@@ -15,14 +15,14 @@ from sharkpy.thrift.wire.bindings import ttypes
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        context.sql("""
+    with sharkpy.connect("local[2]", tmp_path / "w") as session:
+        session.sql("""
             CREATE TABLE parent (a INT, b INT, CONSTRAINT pk PRIMARY KEY (a, b) DISABLE NOVALIDATE);
             CREATE DATABASE d;
             CREATE TABLE d.child (x INT NOT NULL, y INT DEFAULT 7, z INT,
               CONSTRAINT fk FOREIGN KEY (x, y) REFERENCES default.parent (a, b) DISABLE NOVALIDATE)
         """)
-        yield context
+        yield session
 
 
 def ask(session: sharkpy.SharkContext, call: str, *columns: str, **arguments: Any) -> list[tuple[Any, ...]]:

@@ -37,9 +37,9 @@ SETUP = f"""
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("metadata") / "w") as context:
-        context.sql(SETUP)
-        yield context
+    with sharkpy.connect("local[2]", tmp_path_factory.mktemp("metadata") / "w") as session:
+        session.sql(SETUP)
+        yield session
 
 
 def ask(session: sharkpy.SharkContext, call: str, **arguments: Any) -> list[dict[str, Any]]:
@@ -162,10 +162,10 @@ def test_columns_by_pattern_and_of_temporary_views(session: sharkpy.SharkContext
 
 
 def test_a_broken_view_is_told_with_the_others(tmp_path: Path) -> None:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        context.sql("CREATE TABLE t (x INT); CREATE VIEW v AS SELECT x FROM t; DROP TABLE t")
-        assert [row["TABLE_NAME"] for row in ask(context, "GetTables")] == ["v"]
-        assert [row["COLUMN_NAME"] for row in ask(context, "GetColumns")] == ["x"]
+    with sharkpy.connect("local[2]", tmp_path / "w") as session:
+        session.sql("CREATE TABLE t (x INT); CREATE VIEW v AS SELECT x FROM t; DROP TABLE t")
+        assert [row["TABLE_NAME"] for row in ask(session, "GetTables")] == ["v"]
+        assert [row["COLUMN_NAME"] for row in ask(session, "GetColumns")] == ["x"]
 
 
 def test_type_info(session: sharkpy.SharkContext) -> None:
@@ -211,15 +211,15 @@ def test_names_that_drivers_look_at(session: sharkpy.SharkContext) -> None:
 def test_a_thousand_tables_take_no_time(tmp_path: Path) -> None:
     columns = tuple(Field(f"c{i}", dtype) for i, dtype in enumerate([BIGINT, STRING, DATE, DecimalType(9, 2)] * 3))
     schema = Schema((*columns, Field("m", MapType(STRING, BIGINT))))
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+    with sharkpy.connect("local[2]", tmp_path / "w") as session:
         for number in range(1000):
             table = Table(new_table_id(), "default", f"t{number}", TableKind.MANAGED, schema, location="/none")
-            context.catalog.create_table(table)
-        ask(context, "GetTables", tableName="nothing")
-        assert _seconds(lambda: metadata.answer("GetTables", ttypes.TGetTablesReq(schemaName="%"), context)) < 0.1
-        assert _seconds(lambda: metadata.answer("GetColumns", ttypes.TGetColumnsReq(tableName="t1%"), context)) < 0.1
-        assert len(ask(context, "GetTables")) == 1000
-        assert len(ask(context, "GetColumns")) == 13_000
+            session.catalog.create_table(table)
+        ask(session, "GetTables", tableName="nothing")
+        assert _seconds(lambda: metadata.answer("GetTables", ttypes.TGetTablesReq(schemaName="%"), session)) < 0.1
+        assert _seconds(lambda: metadata.answer("GetColumns", ttypes.TGetColumnsReq(tableName="t1%"), session)) < 0.1
+        assert len(ask(session, "GetTables")) == 1000
+        assert len(ask(session, "GetColumns")) == 13_000
 
 
 def _seconds(work: Callable[[], object]) -> float:

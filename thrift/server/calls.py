@@ -1,4 +1,4 @@
-"""HiveServer2's calls, each a row of a table: what it is asked, and what it answers."""
+"""Calls of HiveServer2, each a row of a table: a method from the request to the answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOG_ROWS = 10_000
 _FETCH_FIRST = ttypes.TFetchOrientation.FETCH_FIRST
 _FORWARD = (ttypes.TFetchOrientation.FETCH_NEXT, _FETCH_FIRST)
 _LOG = 1
-"""FetchResults' fetchType for the log."""
+"""The fetchType of FetchResults that stands for the log."""
 _Kind = ttypes.TOperationType
 
 
@@ -54,7 +54,7 @@ class Calls:
         return ttypes.TCloseSessionResp(success())
 
     def set_client_info(self, request: Any, client: Client) -> Any:
-        """Names of the client's program, which nobody here asks for."""
+        """Accept the names of the client's program, which nobody here asks for."""
         self._session(request, client)
         return TSetClientInfoResp(status=success())
 
@@ -95,7 +95,10 @@ class Calls:
         return operation
 
     def operation_status(self, request: Any, client: Client) -> Any:
-        """Waits for the end, but not for long: a cancel on the same connection comes after this call."""
+        """State of an operation.
+
+        Waits for its end, but not for long: a cancel on the same connection comes after this call.
+        """
         _, operation = self._operation(request, client)
         operation.wait(self._limits.poll_seconds)
         answer = ttypes.TGetOperationStatusResp(
@@ -175,7 +178,7 @@ class Calls:
 
 
 class InvalidHandleError(ExecutionError):
-    """A handle that is nobody's, forged, or closed."""
+    """Handle that is nobody's, forged, or closed."""
 
     sqlstate = "08003"
 

@@ -17,15 +17,18 @@ if TYPE_CHECKING:
     from sharkpy.session.shark_context import SharkContext
 
 NEWEST_PROTOCOL = 9
-"""V10: what the bindings know."""
+"""V10, the newest version of the protocol that the bindings know."""
 _PREFIXES = {"set:hiveconf:": "", "set:metaconf:": "", "set:system:": "", "set:hivevar:": "hivevar:"}
-"""How clients mark what they set, and how the session's settings name it."""
+"""Prefixes by which clients mark settings, and the names of these in the session."""
 _DATABASE = "use:database"
 _PROXY_USER = "hive.server2.proxy.user"
 
 
 class ClientSession:
-    """`connection`: the binary connection it came by, with which it ends; 0 over HTTP, where it ends when idle."""
+    """Session of a client, with its open operations.
+
+    `connection`: the binary connection it came by, with which it ends; 0 over HTTP, where it ends when idle.
+    """
 
     def __init__(
         self, engine_session: SharkContext, user: str, client_protocol: int, connection: int, limits: Limits
@@ -46,7 +49,7 @@ class ClientSession:
         return ttypes.TSessionHandle(sessionId=self.identifier)
 
     def configure(self, configuration: Mapping[str, str]) -> None:
-        """What the client sends with OpenSession: `use:database`, `set:hiveconf:key`, `set:hivevar:key`, or a key."""
+        """Apply an OpenSession's configuration: `use:database`, `set:hiveconf:key`, `set:hivevar:key`, or a key."""
         given = {setting_name(key): value for key, value in configuration.items()}
         database = given.pop(_DATABASE, "")
         self._check_user(given.pop(_PROXY_USER, ""))
@@ -76,7 +79,7 @@ class ClientSession:
             return list(self._operations.values())
 
     def add(self, operation: Operation) -> None:
-        """ResourceError 53300 where it has too many."""
+        """Keep an operation. ResourceError 53300 where the session has too many."""
         with self._lock:
             if self._is_closed:
                 raise ExecutionError("this session is closed", hint="connect again", sqlstate="08003")
@@ -95,18 +98,18 @@ class ClientSession:
         operation.close()
 
     def idle_operations(self, seconds: float) -> list[Operation]:
-        """Those whose rows nobody has fetched for so long."""
+        """Operations that have ended and whose rows nobody has fetched for so long."""
         now = time.monotonic()
         return [one for one in self.operations() if one.state in ENDED and now - one.last_used > seconds]
 
     def is_idle(self, seconds: float) -> bool:
-        """Nothing runs, and nobody has called for so long."""
+        """True where nothing runs, and nobody has called for so long."""
         operations = self.operations()
         last_used = max([self.last_used, *(one.last_used for one in operations)])
         return not any(one.is_running for one in operations) and time.monotonic() - last_used > seconds
 
     def close_operations(self) -> list[Operation]:
-        """End what runs, for good: those that there were."""
+        """End all operations for good, and give those that there were."""
         with self._lock:
             self._is_closed = True
             operations = list(self._operations.values())

@@ -1,4 +1,4 @@
-"""How a server listens, whom it lets in, and its limits: every one with a default."""
+"""Configuration of a server: where it listens, whom it lets in, and its limits, each with a default."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEVER_NONE = ("frame_bytes", "poll_seconds")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Who meets one gets an error that names it, and `/metrics` counts it.
+    """Limits of a server: a client that meets one gets an error that names it, and `/metrics` counts it.
 
     0 means none, but for `frame_bytes` and `poll_seconds`, which cannot be 0, and `drain_seconds`: do not wait.
     """
@@ -33,14 +33,14 @@ class Limits:
     concurrent_operations: int = 200
     """Statements that run or wait for their turn at once."""
     login_seconds: float = 20.0
-    """For a client to say who it is, and for its first call."""
+    """Seconds for a client to log in, and for its first call."""
     idle_session_seconds: float = 4 * 3600.0
     idle_operation_seconds: float = 3600.0
     query_seconds: float = 0.0
     poll_seconds: float = 0.5
-    """How long GetOperationStatus waits for news."""
+    """Seconds that GetOperationStatus waits for news."""
     drain_seconds: float = 30.0
-    """After SIGTERM: for what runs to end."""
+    """Seconds after SIGTERM for running statements to end."""
 
     def __post_init__(self) -> None:
         for limit in fields(self):
@@ -51,7 +51,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """`port` 0: a free one. ConfigurationError where it would let strangers in."""
+    """Configuration of a server; `port` 0 stands for a free one. ConfigurationError where it would let strangers in."""
 
     host: str = "127.0.0.1"
     port: int = 10_000
@@ -66,11 +66,11 @@ class ServerConfig:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     allows_unsafe: bool = False
-    """Listens beyond loopback without authentication."""
+    """Permission to listen beyond loopback without authentication."""
     location_folders: tuple[Path, ...] = ()
-    """Beside the warehouse, where LOCATION and LOAD DATA of sessions may point; "/" for everywhere."""
+    """Folders beside the warehouse where LOCATION and LOAD DATA of sessions may point; "/" for everywhere."""
     allows_code: bool = False
-    """Sessions may bring code: functions, JARs and scripts, which do what the engine's owner may do."""
+    """Permission for sessions to bring code: functions, JARs and scripts, which do what the engine's owner may do."""
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:

@@ -9,17 +9,17 @@ from sharkpy.thrift.wire.bindings import ttypes
 
 
 def new_identifier() -> Any:
-    """Random letters and digits: clients' libraries may take the bytes for text."""
+    """New identifier of random letters and digits: clients' libraries may take the bytes for text."""
     guid, secret = (secrets.token_urlsafe(12).encode() for _ in range(2))
     return ttypes.THandleIdentifier(guid=guid, secret=secret)
 
 
 def matches(known: Any, given: Any) -> bool:
-    """Whether a client's identifier is the one that it was given, compared in constant time."""
+    """True where a client's identifier is the one that it was given, compared in constant time."""
     return isinstance(given.secret, bytes) and secrets.compare_digest(known.secret, given.secret)
 
 
 def key_of(handle_identifier: Any) -> bytes:
-    """What identifiers are looked up by; b"" for what is none."""
+    """Key by which an identifier is looked up; b"" for what is none."""
     guid = getattr(handle_identifier, "guid", None)
     return guid if isinstance(guid, bytes) else b""

@@ -15,7 +15,7 @@ _LOOK_SECONDS = 5.0
 
 
 class IdleCloser:
-    """A thread that looks at all sessions from time to time, until `close`."""
+    """Thread that looks at all sessions from time to time, until `close`."""
 
     def __init__(self, limits: Limits, metrics: Metrics, sessions: OpenSessions) -> None:
         self._limits = limits

@@ -15,7 +15,7 @@ STOPPING = "the server is stopping"
 
 
 class LimitGuard:
-    """Raises where a limit is met, with an error that names it, and counts that in `metrics`.
+    """Checks of limits: where one is met they raise an error that names it, and count that in `metrics`.
 
     Once `is_draining`, no session and no operation may begin.
     """
@@ -32,7 +32,7 @@ class LimitGuard:
             self._refuse("draining", ExecutionError(STOPPING, hint="connect again later", sqlstate="57P01"))
 
     def check_session(self, user: str, others: Iterable[ClientSession]) -> None:
-        """One more session of `user` may begin beside `others`."""
+        """Check that one more session of `user` may begin beside `others`."""
         self.check_open()
         limits, users = self._limits, [session.user for session in others]
         if limits.sessions and len(users) >= limits.sessions:

@@ -45,7 +45,9 @@ _LONG_SECONDS = 1.0
 
 
 class Operation:
-    """1. States go PENDING, RUNNING, then one of `ENDED`; who waits for a change is woken.
+    """Operation of a session, in one state after another.
+
+    1. States go PENDING, RUNNING, then one of `ENDED`; who waits for a change is woken.
     2. FINISHED means that rows can be fetched, though a query may still be making more of them; should that fail, it
        becomes an error when the reader comes there, and CANCELED where it is cancelled meanwhile.
     3. `cancel` and `close` may come at any time, from any thread; `close` also frees its rows.
@@ -67,7 +69,7 @@ class Operation:
         self.text = text
         self.identifier = new_identifier()
         self.page_key = secrets.token_urlsafe(18)
-        """Who knows it may see the operation's page; it opens nothing else."""
+        """Secret in the address of the operation's page; it opens nothing else."""
         self._page = f"{pages}{self.page_key}/" if pages else ""
         self.log = OperationLog()
         self.board = StageBoard(parallelism)
@@ -99,19 +101,19 @@ class Operation:
 
     @property
     def is_running(self) -> bool:
-        """It has something to do, be it rows that nobody has fetched yet."""
+        """True while it has something to do, be it rows that nobody has fetched yet."""
         return self.state not in ENDED or (self._rows is not None and not self._rows.is_over)
 
     @property
     def is_awaited(self) -> bool:
-        """It is carried out now, or its rows are being fetched."""
+        """True while it is carried out, or its rows are being fetched."""
         is_fetched = self._rows is not None and not self._rows.is_exhausted
         is_used = time.monotonic() - self.last_used < _FETCHING_SECONDS
         return self.state not in ENDED or (self.state == State.FINISHED_STATE and is_fetched and is_used)
 
     @property
     def seconds(self) -> float:
-        """That it took, or takes until now."""
+        """Seconds that it took, or takes until now."""
         return time.monotonic() - self._began if self._seconds is None else self._seconds
 
     @property
@@ -172,7 +174,7 @@ class Operation:
             self._end(State.FINISHED_STATE)
 
     def reject(self, error: BaseException) -> None:
-        """It will not run."""
+        """End it with `error` before it runs."""
         self._fail(error)
 
     def cancel(self, error: SharkError | None = None) -> bool:
@@ -188,7 +190,7 @@ class Operation:
         self._free()
 
     def _free(self) -> None:
-        """Nothing of it runs or is held any more, once the threads that work for it have seen this."""
+        """Free all that it holds: nothing of it runs any more, once the threads that work for it have seen this."""
         with self._changed:
             rows, prepared = self._rows, self._prepared
         if prepared is not None:
@@ -200,7 +202,7 @@ class Operation:
     # Who waits for it
 
     def wait(self, seconds: float) -> None:
-        """Until its work has ended, or so long."""
+        """Wait until its work has ended, or so long."""
         with self._changed:
             self._changed.wait_for(lambda: self.state in ENDED, seconds)
 
@@ -288,7 +290,7 @@ class Operation:
 
 
 _STATES = ((StatementTimeoutError, State.TIMEDOUT_STATE), (CancelledError, State.CANCELED_STATE))
-"""The first kind of error that fits; others are errors."""
+"""States by kind of error, the first that fits; others are ERROR."""
 
 
 def log_batch(lines: list[str]) -> pa.RecordBatch:

@@ -15,7 +15,9 @@ from sharkpy.thrift.config import Limits
 
 
 class RowStream:
-    """1. `fill` makes rows until enough lie ready; it is called in a thread of `executor`, again as they are read.
+    """Rows of an operation, made ahead of their reader.
+
+    1. `fill` makes rows until enough lie ready; it is called in a thread of `executor`, again as they are read.
        Between two fills no thread is held.
     2. `take` waits for rows; what `fill` failed with is raised there, once the rows before it were taken.
     3. Several readers may take at once: each gets other rows, and the number of its first one.
@@ -53,12 +55,12 @@ class RowStream:
 
     @property
     def is_over(self) -> bool:
-        """Every row was made, or making them has failed."""
+        """True once every row was made, or making them has failed."""
         return self._is_over
 
     @property
     def is_exhausted(self) -> bool:
-        """Every row was taken."""
+        """True once every row was taken."""
         with self._changed:
             return self._is_over and not self._ready and self._error is None
 
@@ -93,7 +95,7 @@ class RowStream:
             self._free()
 
     def take(self, most: int, *, from_start: bool = False) -> tuple[int, list[pa.RecordBatch]]:
-        """The number of the first row, and at most `most` rows from there; none only at the end.
+        """Take rows: the number of the first one, and at most `most` rows from there; none only at the end.
 
         Raises what making them failed with.
         """

@@ -1,4 +1,4 @@
-"""The server: its sessions, its port, and how it ends."""
+"""HiveServer2 as a whole: its parts, its port, and its end."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ log = logging.getLogger(__name__)
 _EVERYWHERE = ("0.0.0.0", "::", "")
 _LOOK_SECONDS = 0.05
 _ANSWER_SECONDS = 5.0
-"""For answers on their way, once nothing runs any more."""
+"""Time for answers on their way, once nothing runs any more."""
 
 
 class HiveServer:
-    """Serves the tables of `session`, which stays the caller's.
+    """Server of the tables of `session`, which stays the caller's.
 
     `start` returns once clients can connect; `stop` begins nothing new, gives what runs `drain_seconds`, cancels the
     rest and closes all sessions. ConfigurationError where it cannot listen.
@@ -68,7 +68,10 @@ class HiveServer:
         self._hurry.set()
 
     def stop(self, *, drain: bool = True) -> None:
-        """Idempotent. While what runs ends, clients may still connect: they are told that the server stops."""
+        """End the server.
+
+        Idempotent. While what runs ends, clients may still connect: they are told that the server stops.
+        """
         with self._lock:
             if self._is_stopped:
                 return
@@ -81,7 +84,7 @@ class HiveServer:
         self._close()
 
     def _drain(self, seconds: float) -> int:
-        """Begin nothing new, and wait for what runs; how many operations had to be cancelled after that."""
+        """Begin nothing new, wait for what runs, and tell how many operations had to be cancelled after that."""
         self.parts.guard.is_draining = True
         end = time.monotonic() + seconds
         while left := [one for one in self.parts.sessions.operations() if one.is_awaited]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServerParts:
-    """One of each for a server. `engine_session` is the one that it was made for, and not the server's to end."""
+    """Parts of a server, one of each. `engine_session` is the one that it was made for, and not the server's to end."""
 
     engine_session: SharkContext
     config: ServerConfig

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SessionOpener:
-    """Opens sessions of the engine that `engine_session` belongs to."""
+    """Opener of sessions on the engine of `engine_session`."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class SessionOpener:
         self._sessions = sessions
 
     def open(self, client: Client, user: str | None, protocol: int, configuration: Mapping[str, str]) -> ClientSession:
-        """A session of the user who logged in, or else of `user`, whom the client names."""
+        """Open a session of the user who logged in, or else of `user`, whom the client names."""
         name = client.user or user or "anonymous"
         self._guard.check_session(name, self._sessions.sessions())
         engine_session = self._engine_session.new_session(**{"shark.user": name})
@@ -63,7 +63,7 @@ class SessionOpener:
 
 
 def _restrictions(engine_session: SharkContext, config: ServerConfig) -> Restrictions:
-    """What sessions of people elsewhere may not do."""
+    """Restrictions on the sessions of remote clients."""
     catalog = engine_session.catalog
     folders = (Path(catalog.warehouse_dir), *(folder.absolute() for folder in config.location_folders))
     return Restrictions(folders, (Path(catalog.state_dir),), guards_settings=True, refuses_code=not config.allows_code)

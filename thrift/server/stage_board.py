@@ -1,4 +1,4 @@
-"""How far an operation is, as Hive's clients draw it: a table of stages with nine columns."""
+"""Progress of an operation, as Hive's clients draw it: a table of stages with nine columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from sharkpy.execution.stages.progress import Progress
 from sharkpy.thrift.wire.bindings import ttypes
 
 _HEADER = ("STAGES", "ATTEMPT", "STATUS", "TOTAL", "COMPLETED", "RUNNING", "PENDING", "FAILED", "KILLED")
-"""Beeline's bar has a format for these nine: with any other number the query fails in the client."""
+"""Columns of the table.
+
+Beeline's bar has a format for these nine: with any other number the query fails in the client.
+"""
 _NAME_LENGTH = 28
 _Status = ttypes.TJobExecutionStatus
 
@@ -37,7 +40,7 @@ class StageBoard:
             return sum(stage.rows_read for stage in self._stages.values())
 
     def response(self, started: float, elapsed: float, *, is_over: bool) -> Any:
-        """NOT_AVAILABLE once it is over: else the bar is drawn into the result."""
+        """Progress for a client, NOT_AVAILABLE once the operation is over: else the bar is drawn into the result."""
         if is_over:
             return ttypes.TProgressUpdateResp([], [], 0.0, _Status.NOT_AVAILABLE, "", int(started * 1000))
         with self._lock:

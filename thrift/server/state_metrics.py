@@ -21,7 +21,7 @@ class StateCollector(Collector):
         self._sessions = sessions
 
     def describe(self) -> Iterator[Metric]:
-        """Names are not looked up when this is registered."""
+        """Give no names: they are not looked up when this is registered."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:

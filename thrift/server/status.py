@@ -1,4 +1,4 @@
-"""What a client is told of a call: success, or an error as one line with SQLSTATE and Hive's error code."""
+"""Status of a call for the client: success, or an error as one line with SQLSTATE and Hive's error code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CODES: tuple[tuple[type[SharkError], int, str], ...] = (
     (ExecutionError, 2, ""),
     (SharkError, 1, ""),
 )
-"""The first kind that fits: Hive's error code, and the name that its clients look for in the text."""
+"""Hive's error code of a kind of error, and the name that clients look for in the text; the first that fits."""
 
 
 def success() -> Any:
@@ -53,7 +53,10 @@ def invalid_handle(error: SharkError) -> Any:
 
 
 def failure(error: BaseException) -> Any:
-    """`infoMessages` stays empty: a line there that is not a Java stack's makes beeline fail."""
+    """Status of a call that failed.
+
+    `infoMessages` stays empty: a line there that is not a Java stack's makes beeline fail.
+    """
     error = as_shark_error(error)
     return ttypes.TStatus(
         statusCode=ttypes.TStatusCode.ERROR_STATUS,
@@ -64,7 +67,10 @@ def failure(error: BaseException) -> Any:
 
 
 def as_shark_error(error: BaseException) -> SharkError:
-    """What is no error of ours is a fault of the server: logged with its place, told by its first line."""
+    """Error for the client.
+
+    What is no SharkError is a fault of the server: logged with its place, told by its first line.
+    """
     if isinstance(error, SharkError):
         return error
     log.error("a call failed", exc_info=error)
@@ -76,7 +82,7 @@ def error_code(error: SharkError) -> int:
 
 
 def error_text(error: SharkError) -> str:
-    """One line, as Hive words it where clients read its words."""
+    """Text of an error in one line, as Hive words it where clients read its words."""
     _, code, name = next(row for row in _CODES if isinstance(error, row[0]))
     message = " ".join(error.message.split())
     place = f" (line {error.line}, column {error.column})" if error.line is not None else ""

@@ -1,4 +1,4 @@
-"""Who may log in: one file a way to find out, in one table; and what slows down those who guess."""
+"""Authentication: one file a way to check a name and a password, in one table; and delays for those who guess."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AUTHENTICATORS: dict[str, Callable[[ServerConfig], Authenticator]] = {
     "ldap": ldap_directory,
     "custom": custom_function,
 }
-"""By the name in `ServerConfig.auth`; each raises ConfigurationError for what cannot work."""
+"""Authenticators by the name in `ServerConfig.auth`; each raises ConfigurationError for what cannot work."""
 
 NEEDS_LOGIN = frozenset(AUTHENTICATORS) - {"none", "nosasl"}
 

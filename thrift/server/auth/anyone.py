@@ -7,7 +7,7 @@ from sharkpy.thrift.config import ServerConfig
 
 class Anyone:
     def authenticate(self, user: str, password: str) -> None:
-        """Lets everybody in."""
+        """Let everybody in."""
 
     def version(self) -> object:
         return None

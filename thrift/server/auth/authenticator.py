@@ -1,4 +1,4 @@
-"""What each way to authenticate provides, and the error for those it turns away."""
+"""Protocol of the ways to authenticate, and the error for clients that are turned away."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Protocol
 from sharkpy.base.errors import SharkError
 
 WRONG = "wrong user name or password"
-"""The same text whichever of them it is."""
+"""Text for a wrong name and a wrong password alike."""
 
 
 class AuthenticationError(SharkError):
-    """Somebody who may not log in; the message is shown to the client."""
+    """Login that is refused; the message is shown to the client."""
 
     sqlstate = "28000"
 
 
 class Authenticator(Protocol):
-    """Called from many threads at once."""
+    """Check of a name and a password, called from many threads at once."""
 
     def authenticate(self, user: str, password: str) -> None:
-        """AuthenticationError where `user` may not log in with `password`."""
+        """Check a login. AuthenticationError where `user` may not log in with `password`."""
 
     def version(self) -> object:
-        """Whatever changes when logins that succeeded must be checked anew."""
+        """A value that changes when logins that succeeded must be checked anew."""

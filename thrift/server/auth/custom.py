@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class CustomFunction:
-    """Only True lets a user in; what the function raises is logged and lets nobody in."""
+    """Authentication by a function: only True lets a user in; what it raises is logged and lets nobody in."""
 
     def __init__(self, name: str, function: Callable[[str, str], object]) -> None:
         self._name = name
@@ -36,7 +36,7 @@ class CustomFunction:
 
 
 def custom_function(config: ServerConfig) -> CustomFunction:
-    """ConfigurationError where there is no such function."""
+    """Import the function of `module:function`. ConfigurationError where there is none."""
     module, colon, name = config.custom_auth.partition(":")
     if not (module and colon and name):
         raise ConfigurationError(f'--custom-auth "{config.custom_auth}" is not in the form module:function')

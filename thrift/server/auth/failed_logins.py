@@ -1,4 +1,4 @@
-"""Slows down those who guess: the longer, the more often a login has failed."""
+"""Delays for those who guess passwords: the longer, the more often a login has failed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ KEPT = 10_000
 class _Failures:
     count: int
     next_attempt: float
-    """Seconds of the monotonic clock."""
+    """Moment of the monotonic clock, in seconds."""
 
 
 class FailedLogins:
-    """By user and host; attempts for one of them, also parallel ones, are looked at one after another, with growing
+    """Failures by user and host.
+
+    Attempts for one of them, also parallel ones, are looked at one after another, with growing
     distance; nobody else waits for them. The oldest are forgotten when there are many.
     """
 
@@ -49,7 +51,7 @@ class FailedLogins:
             return wait
 
     def failed(self, user: str, host: str) -> int:
-        """Note a failure; how many there have been."""
+        """Note a failure, and tell how many there have been."""
         with self._lock:
             known = self._failures.pop((user, host), None) or _Failures(0, 0.0)
             known.count += 1

@@ -14,7 +14,7 @@ from sharkpy.thrift.config import ServerConfig
 _log = logging.getLogger(__name__)
 
 SECONDS = 5
-"""For each answer of the directory; ldap3 takes whole ones."""
+"""Seconds for each answer of the directory; ldap3 takes whole ones."""
 
 SCHEMES = ("ldaps", "ldap+starttls", "ldap")
 INVALID_CREDENTIALS = 49
@@ -22,7 +22,7 @@ INVALID_DN = 34
 
 
 class LdapDirectory:
-    """A simple bind for each login, over a connection of its own; certificates of the directory are checked."""
+    """Authentication by a simple bind, over a connection of its own; the directory's certificates are checked."""
 
     def __init__(self, url: str, pattern: str) -> None:
         parts = urlsplit(url)
@@ -79,7 +79,10 @@ class LdapDirectory:
 
 
 def ldap_directory(config: ServerConfig) -> LdapDirectory:
-    """ConfigurationError where ldap3 is not installed, or the URL or pattern cannot be used."""
+    """Directory of a configuration.
+
+    ConfigurationError where ldap3 is not installed, or the URL or pattern cannot be used.
+    """
     if importlib.util.find_spec("ldap3") is None:
         raise ConfigurationError("--auth ldap needs ldap3, which is not installed", hint="pip install sharkpy[ldap]")
     try:

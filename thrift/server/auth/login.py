@@ -1,4 +1,4 @@
-"""One login, whatever the transport and the way to authenticate: forms, delays, memory, log."""
+"""Login of a client, whatever the transport and the way to authenticate: forms, delays, memory, log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PASSWORD_LENGTH = 1024
 
 
 class Login:
-    """`check` may block the thread of the client that logs in, and no other one."""
+    """Check of logins, with delays and memory. It may block the thread of the client that logs in, and no other one."""
 
     def __init__(self, authenticator: Authenticator, *, pause: Callable[[float], object], checks_all: bool) -> None:
         self._authenticator = authenticator
@@ -57,7 +57,7 @@ class Login:
 
 
 def user_name(given: bytes) -> str:
-    """A name as it may be logged and shown: printable, of bounded length, never empty."""
+    """User name as it may be logged and shown: printable, of bounded length, never empty."""
     try:
         name = given.decode()
     except UnicodeDecodeError:

@@ -23,7 +23,7 @@ from sharkpy.thrift.config import ServerConfig
 _log = logging.getLogger(__name__)
 
 CHECKED_AT_ONCE = 2
-"""A check takes 64 MB and several cores for some ten milliseconds: many at once could bring the server down."""
+"""Checks at once: each takes 64 MB and several cores for ten milliseconds; many could bring the server down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class _Entries:
 
 
 class PasswordFile:
-    """Read again whenever the file has changed; lines that are wrong by then are logged and let nobody in."""
+    """Password file, read again whenever it has changed; lines that are wrong by then are logged and let nobody in."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -74,7 +74,7 @@ class PasswordFile:
 
 
 def open_password_file(config: ServerConfig) -> PasswordFile:
-    """ConfigurationError where the file is not there, or a line is wrong."""
+    """Open a password file. ConfigurationError where it is not there, or a line is wrong."""
     if config.password_file is None or not config.password_file.is_file():
         raise ConfigurationError(
             f'there is no password file "{config.password_file}"',
@@ -125,7 +125,7 @@ def _version(path: Path) -> object:
 
 
 def _read(path: Path) -> _Entries:
-    """What the file says, as of a version that is at most newer: a change in between is read again."""
+    """Contents of the file, as of a version that is at most newer: a change in between is read again."""
     version = _version(path)
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

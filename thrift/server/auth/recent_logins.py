@@ -13,7 +13,7 @@ KEPT = 2_000
 
 
 class RecentLogins:
-    """Knows keyed hashes of name, password and version of what had checked them; the key is in this object alone."""
+    """Keyed hashes of name, password and version of what had checked them; the key is in this object alone."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
@@ -21,12 +21,12 @@ class RecentLogins:
         self._lock = threading.Lock()
 
     def has(self, user: str, password: str, version: object) -> bool:
-        """Whether this very login has succeeded lately."""
+        """True where this very login has succeeded lately."""
         with self._lock:
             return self._until.get(self._hash(user, password, version), 0.0) > time.monotonic()
 
     def add(self, user: str, password: str, version: object) -> None:
-        """Remember it, for `SECONDS` from now."""
+        """Remember a login, for `SECONDS` from now."""
         with self._lock:
             kept = self._hash(user, password, version)
             self._until[kept] = time.monotonic() + SECONDS

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def found_tables(session: SharkContext, schema: str | None, table: str | None) -> Iterator[Table]:
-    """By database and name, temporary ones of the session included: one read of the catalog for each database.
+    """Tables by database and name, temporary ones of the session included: one read of the catalog for each database.
 
     Nothing is bound or planned: a view is told as it was made, whether or not its query still works.
     """

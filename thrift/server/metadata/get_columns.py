@@ -1,4 +1,4 @@
-"""GetColumns."""
+"""GetColumns: a row for each column of the tables and views that are asked for."""
 
 from __future__ import annotations
 

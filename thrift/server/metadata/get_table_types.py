@@ -1,4 +1,4 @@
-"""GetTableTypes, and what each kind of table is called."""
+"""GetTableTypes, and the names of the kinds of tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GetTables."""
+"""GetTables: a row for each table and view that is asked for."""
 
 from __future__ import annotations
 

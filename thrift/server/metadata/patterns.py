@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 _PARTS = re.compile(r"\\(?P<literal>.)|(?P<any>%|\.?\*)|(?P<one>_)|(?P<plain>.)", re.DOTALL)
 NameTest = Callable[[str], object]
-"""Whether a name is meant; anything true is yes."""
+"""Test of a name; anything true is yes."""
 
 
 def name_test(pattern: str | None) -> NameTest:
-    r"""What `pattern` means by a name, case ignored. None and "" mean any.
+    r"""Test of the names that `pattern` means, case ignored. None and "" mean any.
 
     `%`, `*` and `.*` are any characters, `_` is one, `\` makes the next character an ordinary one, `|` parts
     alternatives. impyla sends `.*`, the old Hive drivers `*`.

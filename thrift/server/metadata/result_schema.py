@@ -1,4 +1,4 @@
-"""How a call's columns are written down."""
+"""Schemas of the results of metadata calls, from a table of their columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What drivers want to know of Hive's types, as numbers of java.sql.Types and of ODBC."""
+"""Codes of Hive's types in java.sql.Types and ODBC, with their sizes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _BY_NAME = {code.name: code for code in PARAMETRIC}
 
 
 def type_code(dtype: DataType) -> TypeCode:
-    """That of a column's type, with the precision and length it has."""
+    """Code of a column's type, with the precision and length it has."""
     match dtype:
         case DecimalType(precision, scale):
             return TypeCode("DECIMAL", 3, precision, scale, 10)

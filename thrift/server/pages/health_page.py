@@ -1,4 +1,4 @@
-"""Whether the server takes new work, for those who share load among servers."""
+"""Health of the server, for balancers: whether it takes new work."""
 
 from __future__ import annotations
 

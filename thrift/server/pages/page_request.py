@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """What a page is made of: the server's parts, the `{name}` in its path, and the user who asks.
+    """Request for a page: the server's parts, the `{name}` in its path, and the user who asks.
 
     `user` is "" where the page needs no login, or nobody has to log in at this server.
     """

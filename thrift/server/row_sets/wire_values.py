@@ -99,7 +99,7 @@ def content(column: pa.Array[Any]) -> memoryview:
 
 
 def _ends(column: pa.Array[Any]) -> Numbers:
-    """Where in the data of a binary array its first value begins, and each one ends."""
+    """Offsets in the data of a binary array: the start of its first value, and the end of each one."""
     import numpy as np
 
     offsets = column.buffers()[1]

@@ -1,4 +1,4 @@
-"""Who calls, and what answers: all that the rest of the server sees of a connection."""
+"""Client and dispatcher of a call: all that the rest of the server sees of a connection."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ TransportName = Literal["sasl", "nosasl", "http"]
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One binary connection, or one request over HTTP.
+    """Caller: one binary connection, or one request over HTTP.
 
     `user` is who logged in; "" where nobody was asked: over NOSASL, and over HTTP without a name where none is needed.
     """
 
     user: str
     peer: str
-    """host:port"""
+    """The client's address, host:port."""
     transport: TransportName
     connection: int
-    """Counts from 1; requests of one HTTP connection share it."""
+    """Number of the connection, from 1; requests of one HTTP connection share it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class PageAnswer:
 
 
 class Dispatcher(Protocol):
-    """What answers calls; every method may be called from many threads at once."""
+    """Protocol of the object that answers calls; every method may be called from many threads at once."""
 
     def process(self, request: Any, reply: Any, client: Client) -> None:
         """Read one message from the thrift transport `request`, write its answer to `reply`, and flush that once.
@@ -44,10 +44,10 @@ class Dispatcher(Protocol):
         """
 
     def vanished(self, client: Client) -> None:
-        """The connection of `client` has ended while its call runs; may be called more than once."""
+        """Learn that the connection of `client` has ended while its call runs; may be called more than once."""
 
     def closed(self, client: Client) -> None:
-        """The binary connection of `client` has ended; called once for each, never for HTTP."""
+        """Learn that the binary connection of `client` has ended; called once for each, never for HTTP."""
 
     def page(self, path: str, log_in: Callable[[], str]) -> PageAnswer:
         """Answer a GET of `path`, without its query.

@@ -14,7 +14,7 @@ from thrift.transport.TTransport import TTransportException
 
 CHUNK = 256 << 10
 SEND_SECONDS = 60.0
-"""A client that takes no byte of its answer for so long is given up."""
+"""Time after which a client that takes no byte of its answer is given up."""
 
 LINGER_SECONDS = 2.0
 JOINED_BYTES = 64 << 10
@@ -24,7 +24,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Connection:
-    """Used by the one thread that serves it; only `interrupt` may come from another.
+    """Connection of a client, used by the one thread that serves it; only `interrupt` may come from another.
 
     1. A read has a deadline, a moment of `time.monotonic()`; what came beyond its bytes waits for the next one.
     2. The end of the stream is EOFError, a deadline that passed TimeoutError; other failures are OSError.
@@ -35,7 +35,7 @@ class Connection:
         self.peer = peer
         self.number = number
         self.is_broken = False
-        """An answer could not be sent: nothing more can be."""
+        """True once an answer could not be sent: nothing more can be."""
         self.is_encrypted = False
         self._socket = sock
         self._ahead = b""
@@ -56,7 +56,7 @@ class Connection:
         return first[0]
 
     def encrypt(self, context: ssl.SSLContext, deadline: float) -> None:
-        """TLS from here on."""
+        """Begin TLS; all that follows is encrypted."""
         self._limit_time(deadline)
         encrypted = context.wrap_socket(self._socket, server_side=True, do_handshake_on_connect=False)
         self._socket = encrypted
@@ -70,12 +70,12 @@ class Connection:
         return self._ahead[0]
 
     def read_some(self, deadline: float) -> bytes:
-        """What is there, at least one byte."""
+        """Read the bytes that are there, at least one."""
         some, self._ahead = self._ahead, b""
         return some or self._receive(deadline)
 
     def read(self, size: int, deadline: float) -> bytes:
-        """Exactly `size` bytes; room is made as they come."""
+        """Read exactly `size` bytes; room is made as they come."""
         if len(self._ahead) >= size:
             whole, self._ahead = self._ahead[:size], self._ahead[size:]
             return whole
@@ -127,13 +127,16 @@ class Connection:
         return self._in_call
 
     def begin_call(self) -> bool:
-        """False where the connection was interrupted before."""
+        """Note that a call begins. False where the connection was interrupted before."""
         with self._lock:
             self._in_call = not self._interrupted
             return self._in_call
 
     def end_call(self) -> bool:
-        """False where the connection was interrupted meanwhile, or cannot send any more."""
+        """Note that the call has ended.
+
+        False where the connection was interrupted meanwhile, or cannot send any more.
+        """
         with self._lock:
             self._in_call = False
             return not (self._interrupted or self.is_broken)

@@ -1,4 +1,4 @@
-"""Notices clients that go while their call runs, when no thread reads from them."""
+"""Watch for clients that go while their call runs, when no thread reads from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _GONE = getattr(select, "EPOLLRDHUP", 0)
 
 
 class Departures:
-    """One thread for all connections, from the first one on. `vanished` is told again until the call has ended.
+    """Watcher of connections: one thread for all, from the first one on.
+
+    `vanished` is told again until the call has ended.
 
     Where the system has no epoll, clients that go are noticed when their call is answered.
     """

@@ -1,4 +1,4 @@
-"""Which transport a client speaks: the first byte tells."""
+"""Transports by the first byte that a client sends."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _end_with(requests: HttpConnection, connection: Connection, refused: Refused
 
 
 def _refusal(refused: RefusedError, *, is_call: bool) -> HttpAnswer:
-    """Drivers read an exception of their protocol, people a line of text."""
+    """Answer of a refusal: drivers read an exception of their protocol, people a line of text."""
     if is_call:
         body = exception_message(refused.text, kind=TApplicationException.INTERNAL_ERROR)
     else:
@@ -101,7 +101,7 @@ class _Exchange:
 
     @property
     def is_call(self) -> bool:
-        """It comes from a driver."""
+        """True for a call of a driver, which reads the answer as thrift."""
         content_type = self._request.header("content-type").partition(";")[0].strip().lower()
         return self._request.method == "POST" and content_type == THRIFT
 

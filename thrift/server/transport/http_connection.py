@@ -49,13 +49,13 @@ class HttpRequest:
 
     @property
     def has_length(self) -> bool:
-        """Whether it says how long its body is, or that chunks will."""
+        """True where it says how long its body is, or that chunks will."""
         return b"content-length" in self.headers or b"transfer-encoding" in self.headers
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """`reason`, in place of the status' own words, is the only text of an error that some drivers show."""
+    """Answer to a request; `reason`, in place of the status' own words, is all that some drivers show of an error."""
 
     status: HTTPStatus
     content_type: str
@@ -65,7 +65,9 @@ class HttpAnswer:
 
 
 class HttpConnection:
-    """1. `read_request`, then `read_body` where the body matters, then `respond`; and again, while that gives True.
+    """HTTP over a connection, one request after another.
+
+    1. `read_request`, then `read_body` where the body matters, then `respond`; and again, while that gives True.
     2. What breaks the protocol or a limit is a RefusedError. After one of `read_request`, nothing follows `respond`.
     3. Reads have a deadline and fail as those of `Connection` do.
     """
@@ -77,7 +79,7 @@ class HttpConnection:
 
     @property
     def is_ahead(self) -> bool:
-        """Bytes of the next request are here already."""
+        """True where bytes of the next request are here already."""
         return bool(self._protocol.trailing_data[0])
 
     def read_request(self, deadline: float) -> HttpRequest:
@@ -89,7 +91,7 @@ class HttpConnection:
         return self._request
 
     def read_body(self, limit: int, deadline: float) -> bytes:
-        """The whole body, asked for where the client waits for that."""
+        """Read the whole body, asked for where the client waits for that."""
         if self._request is not None and (self._request.length or 0) > limit:
             raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, str(MessageTooLargeError(limit)))
         if self._protocol.they_are_waiting_for_100_continue:

@@ -33,7 +33,9 @@ KEEPALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 20, "TCP_KEEPCNT": 4}
 
 
 class Listener:
-    """`start` binds and returns; `stop` ends everything. `refused` is told why a client was, for counters.
+    """Port of a server: `start` binds and returns; `stop` ends everything.
+
+    `refused` is told why a client was, for counters.
 
     ConfigurationError where the certificate, the way to authenticate or the address cannot work.
     """
@@ -56,14 +58,14 @@ class Listener:
 
     @property
     def port(self) -> int:
-        """Where it listens, once started."""
+        """Number of the port, once started."""
         if self._port is None:
             raise ConfigurationError("the server has not been started")
         return self._port
 
     @property
     def connections(self) -> int:
-        """Clients connected now."""
+        """Number of clients connected now."""
         return len(self._threads) - self._refusing
 
     def start(self) -> None:

@@ -15,7 +15,7 @@ from sharkpy.thrift.wire.protocol import exception_message
 _log = logging.getLogger(__name__)
 
 UNREADABLE = (TException, EOFError, OSError, ValueError, OverflowError, TypeError)
-"""What the codec raises for bytes that are no message, and the socket for those that do not come."""
+"""Errors that the codec raises for bytes that are no message, and the socket for those that do not come."""
 
 
 def answer(service: Service, client: Client, request: Any, reply: Reply) -> bool:

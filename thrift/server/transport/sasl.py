@@ -18,7 +18,7 @@ from sharkpy.thrift.transport.service import Service
 from sharkpy.thrift.wire.protocol import exception_message
 
 NEGOTIATION_BYTES = 16 << 10
-"""Of one message before a client has logged in."""
+"""Most bytes of one message before a client has logged in."""
 
 _status_and_length = struct.Struct("!BI")
 _length = struct.Struct("!I")
@@ -33,7 +33,7 @@ class Status(IntEnum):
 
 
 class _NegotiationError(Exception):
-    """What the client sent is no negotiation of PLAIN."""
+    """Message of a client that is no negotiation of PLAIN."""
 
 
 def refuse(connection: Connection, text: str, status: Status = Status.ERROR) -> None:

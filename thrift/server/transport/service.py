@@ -1,4 +1,4 @@
-"""What every connection of a server shares."""
+"""Service behind a port, which all connections share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.thrift.transport.client import Dispatcher
 from sharkpy.thrift.transport.departures import Departures
 
 Refusal = Literal["connections", "login", "tls", "protocol", "frame", "timeout", "call", "http"]
-"""Why a client was refused: the label of a counter."""
+"""Reasons to refuse a client: the label of a counter."""
 
 
 @dataclass(frozen=True, slots=True)

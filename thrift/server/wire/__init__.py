@@ -1,1 +1,1 @@
-"""What goes over the wire: the bindings of HiveServer2's service, and the protocol that reads and writes them."""
+"""Messages on the wire: the bindings of HiveServer2's service, and the protocol that reads and writes them."""

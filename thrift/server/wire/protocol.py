@@ -13,11 +13,11 @@ CONTAINER_LENGTH = 1 << 20
 """Elements of one list, set or map at most: the codec makes room for all of them before it reads the first."""
 
 NAME_BYTES = 256
-"""Of the name of a call."""
+"""Most letters of the name of a call."""
 
 
 class Protocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
-    """Reads and writes messages over `transport`, whose `limit` bounds the bytes that one message may claim.
+    """Reader and writer of messages over `transport`, whose `limit` bounds the bytes that one message may claim.
 
     1. Text that is not UTF-8 is read with replacement characters; a call is not lost for it.
     2. A string or container longer than the limit is refused before room is made for it.

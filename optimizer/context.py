@@ -6,7 +6,7 @@ from sharkpy.base.settings import Conf
 from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.optimizer.statistics import StatisticsProvider
 from sharkpy.optimizer.traversal import node_expressions, walk_expr, walk_plan
-from sharkpy.plan.expr import SUBQUERIES, Alias, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
     Aggregate,
@@ -22,6 +22,7 @@ from sharkpy.plan.logical import (
     Values,
     Window,
 )
+from sharkpy.plan.subquery import SUBQUERIES
 
 _NO_IDS: frozenset[int] = frozenset()
 

@@ -6,8 +6,9 @@ from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.evaluate import evaluate, evaluate_quickly
 from sharkpy.optimizer.subqueries.columns import has_subquery
 from sharkpy.optimizer.traversal import ExprFunction, map_arguments, map_inputs, map_node_expressions
-from sharkpy.plan.expr import SUBQUERIES, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import LogicalPlan
+from sharkpy.plan.subquery import SUBQUERIES
 
 
 def fold_constants(plan: LogicalPlan, context: Context) -> LogicalPlan:

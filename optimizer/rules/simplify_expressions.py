@@ -5,8 +5,9 @@ from __future__ import annotations
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.simplify.table import SIMPLIFICATIONS
 from sharkpy.optimizer.traversal import map_arguments, map_inputs, map_node_expressions
-from sharkpy.plan.expr import SUBQUERIES, Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
+from sharkpy.plan.subquery import SUBQUERIES
 
 
 def simplify_expressions(plan: LogicalPlan, context: Context) -> LogicalPlan:

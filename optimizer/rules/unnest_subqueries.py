@@ -8,7 +8,7 @@ from sharkpy.optimizer.subqueries.attach import Attachment
 from sharkpy.optimizer.subqueries.columns import has_subquery, keep_columns, node_has_subquery
 from sharkpy.optimizer.subqueries.lateral import plain_join
 from sharkpy.optimizer.traversal import map_inputs, map_node_expressions, with_child
-from sharkpy.plan.expr import Call, Exists, Expr, InSubquery, conjunction, conjuncts
+from sharkpy.plan.expr import Call, Expr, conjunction, conjuncts
 from sharkpy.plan.logical import (
     LATERAL_JOINS,
     Aggregate,
@@ -22,6 +22,7 @@ from sharkpy.plan.logical import (
     Union,
     Values,
 )
+from sharkpy.plan.subquery import Exists, InSubquery
 
 _RIGHT_FILTERED = (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 """Joins in whose condition a term on the right side alone is a filter of that side."""
@@ -88,7 +89,7 @@ def _unnest_join(plan: Join, context: Context) -> LogicalPlan:
     if plan.kind in (JoinKind.INNER, JoinKind.CROSS):
         joined = Join(plan.left, plan.right, JoinKind.INNER if condition else JoinKind.CROSS, condition, plan.hint)
         return _unnest_filter(joined, predicate, context)
-    from sharkpy.plan.expr import column_ids
+    from sharkpy.plan.references import column_ids
 
     if plan.kind in _RIGHT_FILTERED and not column_ids(predicate) & context.output_ids(plan.left):
         right = _unnest_filter(plan.right, predicate, context)

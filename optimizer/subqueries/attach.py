@@ -12,29 +12,10 @@ from sharkpy.optimizer.subqueries.columns import fresh_copy, references
 from sharkpy.optimizer.subqueries.domain import Domain, count_rows, not_false, same
 from sharkpy.optimizer.subqueries.pull_up import Pulled, pull_up, split_equality
 from sharkpy.optimizer.traversal import map_arguments, replace_columns, transform_expr
-from sharkpy.plan.expr import (
-    AggregateCall,
-    Alias,
-    Call,
-    ColumnRef,
-    Exists,
-    Expr,
-    InSubquery,
-    Literal,
-    ScalarSubquery,
-    conjunction,
-)
-from sharkpy.plan.logical import (
-    Aggregate,
-    Filter,
-    Join,
-    JoinKind,
-    Limit,
-    LogicalPlan,
-    Project,
-    Sort,
-    free_column_ids,
-)
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, conjunction
+from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Project, Sort
+from sharkpy.plan.references import free_column_ids
+from sharkpy.plan.subquery import Exists, InSubquery, ScalarSubquery
 from sharkpy.values.types import BIGINT, BOOLEAN
 
 Unnest = Callable[[LogicalPlan, Context], LogicalPlan]

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.traversal import node_expressions, walk_expr, walk_plan
-from sharkpy.plan.expr import SUBQUERIES, Alias, ColumnRef, Expr
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import Expand, Generate, Given, LogicalPlan, Project, Scan, Step, Union, Values
+from sharkpy.plan.subquery import SUBQUERIES
 
 
 def has_subquery(expr: Expr) -> bool:

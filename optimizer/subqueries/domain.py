@@ -40,8 +40,8 @@ from sharkpy.plan.logical import (
     Union,
     Values,
     Window,
-    free_column_ids,
 )
+from sharkpy.plan.references import free_column_ids
 from sharkpy.values.types import BIGINT, BOOLEAN, INT
 
 Refs = dict[int, ColumnRef]

@@ -7,7 +7,8 @@ from sharkpy.optimizer.subqueries.domain import Domain, is_one_empty_row, same
 from sharkpy.optimizer.subqueries.pull_up import Pulled, pull_up
 from sharkpy.optimizer.traversal import replace_columns
 from sharkpy.plan.expr import Alias, ColumnRef, Expr, conjunction
-from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project, free_column_ids
+from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project
+from sharkpy.plan.references import free_column_ids
 
 
 def plain_join(plan: Join, context: Context) -> LogicalPlan:

@@ -12,8 +12,8 @@ from sharkpy.catalog.model import Table
 from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.plan.commands import Command, Explain, Insert, MultiInsert, queries_of
-from sharkpy.plan.expr import SUBQUERIES
 from sharkpy.plan.logical import LogicalPlan, Scan
+from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.sql.binder import bind
 
 if TYPE_CHECKING:

@@ -33,7 +33,8 @@ from sharkpy.physical.operators import (
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.pruning_predicate import pruning_predicate, pruning_target
 from sharkpy.physical.replan import Decision
-from sharkpy.plan.expr import ColumnRef, Expr, PythonValue, SortKey, column_ids
+from sharkpy.plan.expr import ColumnRef, Expr, PythonValue, SortKey
+from sharkpy.plan.references import column_ids
 
 FirstRows = TopN | LimitOperator
 MOST_ROWS = 100_000

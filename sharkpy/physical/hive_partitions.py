@@ -16,8 +16,8 @@ from sharkpy.columnar.pruning import prune
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.columnar.version import TableVersion
 from sharkpy.physical.pruning_predicate import pruning_predicate
-from sharkpy.plan.expr import column_ids
 from sharkpy.plan.logical import Scan
+from sharkpy.plan.references import column_ids
 from sharkpy.sources.partition_values import typed_values
 from sharkpy.sources.split import Split
 from sharkpy.values.types import DataType, Schema

@@ -33,20 +33,10 @@ from sharkpy.physical.operators import (
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.physical.replan import Decision
-from sharkpy.plan.expr import (
-    Alias,
-    Call,
-    Cast,
-    ColumnRef,
-    Expr,
-    Literal,
-    PythonValue,
-    column_ids,
-    conjunction,
-    conjuncts,
-)
-from sharkpy.plan.expr import substitute as substituted
+from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, PythonValue, conjunction, conjuncts
 from sharkpy.plan.logical import JoinKind
+from sharkpy.plan.references import column_ids
+from sharkpy.plan.references import substitute as substituted
 from sharkpy.values.types import BOOLEAN, DOUBLE, FLOAT, INTEGER_TYPES
 
 LEFT_RESTRICTED = frozenset({JoinKind.INNER, JoinKind.SEMI, JoinKind.RIGHT})

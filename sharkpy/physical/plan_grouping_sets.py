@@ -17,8 +17,9 @@ from sharkpy.physical.context import PlanContext
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.operators import AggregateMode, HashAggregate, ValuesScan
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.plan.expr import TRUE, AggregateCall, Alias, ColumnRef, Expr, Literal, substitute
+from sharkpy.plan.expr import TRUE, AggregateCall, Alias, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Expand, Union, Values
+from sharkpy.plan.references import substitute
 
 _ROWS_OF_A_GROUP = 4
 """Rows of a group of all columns on average, from which grouping them once pays."""

@@ -31,8 +31,9 @@ from sharkpy.physical.operators import (
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.replan.reduce_sides import is_reducible
 from sharkpy.physical.replicate import replicated
-from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, column_ids, conjunction, conjuncts
+from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, conjunction, conjuncts
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
+from sharkpy.plan.references import column_ids
 from sharkpy.values.types import comparison_type
 
 

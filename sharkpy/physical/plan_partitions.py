@@ -10,8 +10,9 @@ from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.physical.operators import BlockScan, FileScan, SplitSet, UnionAll, ValuesScan
 from sharkpy.physical.plan_blocks import plan_blocks
-from sharkpy.plan.expr import ColumnRef, Expr, substitute
+from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.plan.logical import Scan
+from sharkpy.plan.references import substitute
 
 
 def plan_partitions(

@@ -13,8 +13,8 @@ from sharkpy.columnar.pruning import prune
 from sharkpy.columnar.statistics import ColumnTable, StatisticsTable
 from sharkpy.physical.pruning_predicate import pruning_predicate
 from sharkpy.physical.ranges import ColumnRange
-from sharkpy.plan.expr import column_ids
 from sharkpy.plan.logical import Scan
+from sharkpy.plan.references import column_ids
 from sharkpy.values.types import is_string
 
 if TYPE_CHECKING:

@@ -1,26 +1,21 @@
 """Bound expressions: typed, with names resolved to column ids and every implicit cast explicit.
 
 A column is known by its `column_id` alone, unique in a statement; a rule may therefore move an
-expression anywhere below which the column is still produced. Correlated subqueries refer to columns
-of the outer plan by the same ids: the columns that a subquery uses and does not produce are its
-outer references.
+expression anywhere below which the column is still produced. Expressions that hold a plan are in
+`subquery.py`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sharkpy.base.tree import TreeNode
 from sharkpy.udf.user.function import shown_call, shown_name
 from sharkpy.values.types import BOOLEAN, INTERVAL_YEAR_MONTH, DataType, StringType
-
-if TYPE_CHECKING:
-    from sharkpy.plan.logical import LogicalPlan
 
 PythonValue = (
     None | bool | int | float | str | bytes | Decimal | datetime.date | datetime.datetime | list | dict | tuple  # type: ignore[type-arg]
@@ -276,50 +271,6 @@ class WindowCall(Expr):
         return f"{shown_name(self.function)}({', '.join(map(str, self.args))}) OVER ({' '.join(parts)})"
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarSubquery(Expr):
-    """The single value of a plan with one column; NULL where it has no row, an error where it has several."""
-
-    plan: LogicalPlan
-
-    @property
-    def dtype(self) -> DataType:
-        return self.plan.output[0].dtype
-
-    def __str__(self) -> str:
-        return f"scalar_subquery({self.plan.label})"
-
-
-@dataclass(frozen=True, slots=True)
-class Exists(Expr):
-    plan: LogicalPlan
-
-    @property
-    def dtype(self) -> DataType:
-        return BOOLEAN
-
-    def __str__(self) -> str:
-        return f"exists({self.plan.label})"
-
-
-@dataclass(frozen=True, slots=True)
-class InSubquery(Expr):
-    """`values IN (plan)` under three-valued logic; as many values as the plan has columns."""
-
-    values: tuple[Expr, ...]
-    plan: LogicalPlan
-
-    @property
-    def dtype(self) -> DataType:
-        return BOOLEAN
-
-    def __str__(self) -> str:
-        return f"({', '.join(map(str, self.values))}) IN ({self.plan.label})"
-
-
-SUBQUERIES = (ScalarSubquery, Exists, InSubquery)
-
-
 _BALANCED_FROM = 16
 """Terms from which a conjunction is a balanced tree: no phase then recurses once per term."""
 
@@ -350,35 +301,6 @@ def _joined(function: str, terms: list[Expr]) -> Expr | None:
     middle = (len(terms) + 1) // 2 if len(terms) >= _BALANCED_FROM else len(terms) - 1
     sides = (_joined(function, terms[:middle]), _joined(function, terms[middle:]))
     return Call(function, tuple(side for side in sides if side is not None), BOOLEAN)
-
-
-def column_ids(expr: Expr) -> frozenset[int]:
-    """Ids of all columns used in `expr`, the outer references of its subqueries included."""
-    from sharkpy.plan.logical import free_column_ids
-
-    found: set[int] = set()
-    for node in expr.walk():
-        if isinstance(node, ColumnRef):
-            found.add(node.column_id)
-        elif isinstance(node, SUBQUERIES):
-            found |= free_column_ids(node.plan)
-    return frozenset(found)
-
-
-def substitute(expr: Expr, replacements: dict[int, Expr]) -> Expr:
-    """`expr` with each column whose id is in `replacements` replaced; subqueries' outer references too."""
-    from sharkpy.plan.logical import substitute_plan
-
-    def replace(node: Expr) -> Expr:
-        match node:
-            case ColumnRef(column_id):
-                return replacements.get(column_id, node)
-            case ScalarSubquery() | Exists() | InSubquery():
-                plan = substitute_plan(node.plan, replacements)
-                return node if plan is node.plan else dataclasses.replace(node, plan=plan)
-        return node
-
-    return expr.transform_up(replace)  # type: ignore[no-any-return]
 
 
 def string_literal(value: str) -> Literal:

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 from sharkpy.catalog.virtual_columns import with_virtual_columns
-from sharkpy.plan.expr import SUBQUERIES, Alias, Call, ColumnRef, Expr, Literal, SortKey, substitute
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, SortKey
 from sharkpy.plan.node import PlanNode, listed
 from sharkpy.plan.row_sample import RowSample
 from sharkpy.plan.steps.row_step import RowStep
@@ -34,6 +34,11 @@ class LogicalPlan(PlanNode):
     @property
     def output_ids(self) -> frozenset[int]:
         return frozenset(column.column_id for column in self.output)
+
+    @property
+    def new_columns(self) -> tuple[ColumnRef, ...]:
+        """Columns under ids that no node below has, beside those that Aliases of this node make."""
+        return ()
 
 
 LogicalPlan.family = LogicalPlan
@@ -67,6 +72,10 @@ class Scan(LogicalPlan):
         return len(self.schema) > len(self.table.schema)
 
     @property
+    def new_columns(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
     def label(self) -> str:
         where = f" where {self.predicate}" if self.predicate else ""
         sample = f" {self.sample}" if self.sample else ""
@@ -82,6 +91,10 @@ class Values(LogicalPlan):
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
+    def new_columns(self) -> tuple[ColumnRef, ...]:
         return self.columns
 
     @property
@@ -101,6 +114,10 @@ class Given(LogicalPlan):
         return self.columns
 
     @property
+    def new_columns(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
     def label(self) -> str:
         return f"Given {listed(self.columns)} from {self.rows.label}"
 
@@ -113,6 +130,10 @@ class SharedRows(LogicalPlan):
 
     @property
     def output(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
+    def new_columns(self) -> tuple[ColumnRef, ...]:
         return self.columns
 
     @property
@@ -227,6 +248,10 @@ class Expand(LogicalPlan):
         return self.columns
 
     @property
+    def new_columns(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
     def label(self) -> str:
         return f"Expand {listed(self.columns)} {len(self.projections)} sets"
 
@@ -261,6 +286,10 @@ class Generate(LogicalPlan):
         return self.child.output + self.columns
 
     @property
+    def new_columns(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
     def label(self) -> str:
         return f"Generate {'outer ' if self.outer else ''}{self.generator} as {listed(self.columns)}"
 
@@ -282,6 +311,10 @@ class Step(LogicalPlan):
     @property
     def output(self) -> tuple[ColumnRef, ...]:
         return self.passed + self.columns
+
+    @property
+    def new_columns(self) -> tuple[ColumnRef, ...]:
+        return self.columns
 
     @property
     def label(self) -> str:
@@ -349,6 +382,10 @@ class Union(LogicalPlan):
         return self.columns
 
     @property
+    def new_columns(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
     def label(self) -> str:
         return f"Union {listed(self.columns)}"
 
@@ -358,41 +395,6 @@ def with_source(query: LogicalPlan, source: LogicalPlan | None) -> LogicalPlan:
     if source is None:
         return query
     return source if isinstance(query, SharedRows) else query.map_children(lambda child: with_source(child, source))
-
-
-def free_column_ids(plan: LogicalPlan) -> frozenset[int]:
-    """Columns that `plan` uses and does not produce: its outer references."""
-    used: set[int] = set()
-    produced: set[int] = set()
-    for node in plan.walk():
-        if isinstance(node, (Scan, SharedRows, Given, Generate, Step, Expand, Values, Union)):
-            produced |= {column.column_id for column in node.columns}
-        for expr in node.expressions:
-            for inner in expr.walk():
-                if isinstance(inner, ColumnRef):
-                    used.add(inner.column_id)
-                elif isinstance(inner, SUBQUERIES):
-                    used |= free_column_ids(inner.plan)
-                elif isinstance(inner, Alias):
-                    produced.add(inner.column_id)
-    return frozenset(used - produced)
-
-
-def substitute_plan(plan: LogicalPlan, replacements: dict[int, Expr]) -> LogicalPlan:
-    """`plan` with its outer references replaced (columns that it produces have other ids)."""
-
-    def replace(expr: Expr) -> Expr:
-        changed = substitute(expr, replacements)
-        if isinstance(expr, ColumnRef) and not isinstance(changed, (ColumnRef, Alias)):
-            return Alias(changed, expr.column_id, expr.name)
-        return changed
-
-    def visit(node: LogicalPlan) -> LogicalPlan:
-        if isinstance(node, Project):
-            return node.map_expressions(replace)
-        return node.map_expressions(lambda expr: substitute(expr, replacements))
-
-    return plan.transform_up(visit)  # type: ignore[no-any-return]
 
 
 def is_true(predicate: Expr | None) -> bool:

@@ -16,8 +16,9 @@ from typing import Any, TypeVar, cast
 from sharkpy.base.settings import INTEGER_SECONDS, TIME_ZONE, Conf
 from sharkpy.base.time_zone import UTC, zone_name
 from sharkpy.plan.commands import Command
-from sharkpy.plan.expr import SUBQUERIES, Call, Cast, Expr, Literal, string_literal
+from sharkpy.plan.expr import Call, Cast, Expr, Literal, string_literal
 from sharkpy.plan.logical import LogicalPlan
+from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.udf.json_values import SESSION_ZONE
 from sharkpy.values.types import BIGINT, BOOLEAN, INTEGER_TYPES, STRING, TIMESTAMP, is_numeric
 

@@ -8,21 +8,7 @@ from __future__ import annotations
 import duckdb
 
 from sharkpy.execution.tasks.run_query import run_query
-from sharkpy.plan.expr import (
-    AggregateCall,
-    Alias,
-    Call,
-    Cast,
-    ColumnRef,
-    Exists,
-    Expr,
-    InSubquery,
-    Literal,
-    ScalarSubquery,
-    SortKey,
-    WindowCall,
-    conjuncts,
-)
+from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Expr, Literal, SortKey, WindowCall, conjuncts
 from sharkpy.plan.logical import (
     Aggregate,
     Expand,
@@ -38,6 +24,7 @@ from sharkpy.plan.logical import (
     Values,
     Window,
 )
+from sharkpy.plan.subquery import Exists, InSubquery, ScalarSubquery
 
 _OPERATORS = {
     "eq": "=",

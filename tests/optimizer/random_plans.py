@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import random
 
-from sharkpy.plan.expr import (
-    AggregateCall,
-    Alias,
-    ColumnRef,
-    Exists,
-    Expr,
-    InSubquery,
-    Literal,
-    ScalarSubquery,
-    SortKey,
-    WindowCall,
-)
+from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr, Literal, SortKey, WindowCall
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Project, Sort, Union, Window
+from sharkpy.plan.subquery import Exists, InSubquery, ScalarSubquery
 from sharkpy.values.types import BIGINT, BOOLEAN, INT
 from tests.optimizer.builder import call, lit, scan
 

@@ -14,8 +14,9 @@ from sharkpy.base.settings import Conf
 from sharkpy.optimizer.function_traits import COMPARISONS
 from sharkpy.optimizer.optimize import optimize
 from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
-from sharkpy.plan.expr import SUBQUERIES, Call, Expr, InSubquery
+from sharkpy.plan.expr import Call, Expr
 from sharkpy.plan.logical import LogicalPlan
+from sharkpy.plan.subquery import SUBQUERIES, InSubquery
 from sharkpy.values.types import is_string
 from tests.optimizer.builder import Statistics
 from tests.optimizer.plan_sql import plan_sql, rows

@@ -10,8 +10,8 @@ import pytest
 
 from sharkpy.base.settings import Conf
 from sharkpy.optimizer.optimize import optimize
-from sharkpy.plan.expr import SUBQUERIES
 from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Scan
+from sharkpy.plan.subquery import SUBQUERIES
 from tests.optimizer.tpch_statistics import ROWS, TpchStatistics
 from tests.sql.memory_catalog import plan_of
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from sharkpy.plan.expr import ColumnRef, Literal
-from sharkpy.plan.logical import Filter, LogicalPlan, Scan, free_column_ids
+from sharkpy.plan.logical import Filter, LogicalPlan, Scan
+from sharkpy.plan.references import free_column_ids
 from sharkpy.values.types import DATE
 from tests.sql.memory_catalog import make_catalog, plan_of
 

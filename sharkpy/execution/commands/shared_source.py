@@ -16,8 +16,10 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_blocks
 from sharkpy.execution.tables.lineage import is_repeatable
 from sharkpy.physical.stage import BlockSink
-from sharkpy.plan.expr import SUBQUERIES, Alias, ColumnRef, Literal, column_ids
+from sharkpy.plan.expr import Alias, ColumnRef, Literal
 from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Scan, Sort, Step, Values, with_source
+from sharkpy.plan.references import column_ids
+from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.values.types import NULL, Field, Schema, is_interval
 
 if TYPE_CHECKING:

@@ -137,7 +137,7 @@ def stored_query(query: LogicalPlan, schema: Schema) -> LogicalPlan:
 
 def used_ids(plan: LogicalPlan) -> set[int]:
     """Column ids that occur anywhere in `plan`, its subqueries included."""
-    from sharkpy.plan.expr import SUBQUERIES
+    from sharkpy.plan.subquery import SUBQUERIES
 
     found: set[int] = set()
     for node in plan.walk():

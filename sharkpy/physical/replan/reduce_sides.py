@@ -9,8 +9,9 @@ from sharkpy.physical.distribution import BroadcastPartitioning, HashPartitionin
 from sharkpy.physical.operators import Exchange, ExchangeRead, Filter, HashJoin, Project
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.replan.context import ReplanContext
-from sharkpy.plan.expr import ColumnRef, column_ids
+from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import JoinKind
+from sharkpy.plan.references import column_ids
 
 REDUCIBLE = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.SINGLE)
 """Kinds whose left side cannot be broadcast, and whose right rows count for nothing where no left row matches."""

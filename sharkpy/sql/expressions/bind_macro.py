@@ -12,7 +12,8 @@ from sqlglot import exp
 
 from sharkpy.base.errors import BindError, ParseError, SharkError, TypeMismatchError
 from sharkpy.catalog.function_catalog import Macro
-from sharkpy.plan.expr import ColumnRef, Expr, substitute
+from sharkpy.plan.expr import ColumnRef, Expr
+from sharkpy.plan.references import substitute
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.coercion import cast_all
 from sharkpy.sql.expressions.function_names import called_macro

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from sharkpy.base.errors import TypeMismatchError
-from sharkpy.plan.expr import Alias, ColumnRef, Exists, Expr, InSubquery, ScalarSubquery
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan, Project
+from sharkpy.plan.subquery import Exists, InSubquery, ScalarSubquery
 from sharkpy.sql.expressions.coercion import cast
 from sharkpy.values.types import DataType, comparison_type
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sharkpy.plan.expr import Call, Cast, Expr, Literal, column_ids
+from sharkpy.plan.expr import Call, Cast, Expr, Literal
+from sharkpy.plan.references import column_ids
 from sharkpy.udf.function import AggregateFunction, WindowFunction
 
 if TYPE_CHECKING:

@@ -6,19 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from sharkpy.base.errors import InternalError
-from sharkpy.plan.expr import (
-    SUBQUERIES,
-    TRUE,
-    AggregateCall,
-    Alias,
-    Call,
-    ColumnRef,
-    Expr,
-    Literal,
-    column_ids,
-    substitute,
-)
+from sharkpy.plan.expr import TRUE, AggregateCall, Alias, Call, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Aggregate, Expand, LogicalPlan, Union, Values
+from sharkpy.plan.references import column_ids, substitute
+from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.sql.expressions.bind_function import GROUPING
 from sharkpy.sql.expressions.bind_name import GROUPING_ID
 from sharkpy.udf.user.function import shown_name

@@ -8,18 +8,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sharkpy.base.errors import TypeMismatchError
-from sharkpy.plan.expr import (
-    AggregateCall,
-    Alias,
-    Call,
-    ColumnRef,
-    Expr,
-    Literal,
-    column_ids,
-    conjunction,
-    string_literal,
-)
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, conjunction, string_literal
 from sharkpy.plan.logical import Expand, Filter, LogicalPlan, Project
+from sharkpy.plan.references import column_ids
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_operator import compare, connect

@@ -9,8 +9,9 @@ from sqlglot import exp
 
 from sharkpy.base import settings
 from sharkpy.optimizer.function_traits import is_deterministic_function
-from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, WindowCall, column_ids
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, WindowCall
 from sharkpy.plan.logical import Aggregate, Filter, LogicalPlan, Project, Values, Window
+from sharkpy.plan.references import column_ids
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.expr_binder import ExprBinder

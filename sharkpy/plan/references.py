@@ -1,0 +1,69 @@
+"""Columns that expressions and plans refer to, through subqueries, and the replacement of such references."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.logical import LogicalPlan, Project
+from sharkpy.plan.subquery import SUBQUERIES, Exists, InSubquery, ScalarSubquery
+
+
+def column_ids(expr: Expr) -> frozenset[int]:
+    """Ids of all columns used in `expr`, the outer references of its subqueries included."""
+    found: set[int] = set()
+    for node in expr.walk():
+        if isinstance(node, ColumnRef):
+            found.add(node.column_id)
+        elif isinstance(node, SUBQUERIES):
+            found |= free_column_ids(node.plan)
+    return frozenset(found)
+
+
+def free_column_ids(plan: LogicalPlan) -> frozenset[int]:
+    """Columns that `plan` uses and does not produce: its outer references."""
+    used: set[int] = set()
+    produced: set[int] = set()
+    for node in plan.walk():
+        produced.update(column.column_id for column in node.new_columns)
+        for expr in node.expressions:
+            for inner in expr.walk():
+                if isinstance(inner, ColumnRef):
+                    used.add(inner.column_id)
+                elif isinstance(inner, SUBQUERIES):
+                    used |= free_column_ids(inner.plan)
+                elif isinstance(inner, Alias):
+                    produced.add(inner.column_id)
+    return frozenset(used - produced)
+
+
+def substitute(expr: Expr, replacements: dict[int, Expr]) -> Expr:
+    """`expr` with each column whose id is in `replacements` replaced; subqueries' outer references too."""
+
+    def replace(node: Expr) -> Expr:
+        match node:
+            case ColumnRef(column_id):
+                return replacements.get(column_id, node)
+            case ScalarSubquery() | Exists() | InSubquery():
+                plan = substitute_plan(node.plan, replacements)
+                return node if plan is node.plan else dataclasses.replace(node, plan=plan)
+        return node
+
+    return expr.transform_up(replace)  # type: ignore[no-any-return]
+
+
+def substitute_plan(plan: LogicalPlan, replacements: dict[int, Expr]) -> LogicalPlan:
+    """`plan` with its outer references replaced (columns that it produces have other ids)."""
+
+    def replace(expr: Expr) -> Expr:
+        changed = substitute(expr, replacements)
+        if isinstance(expr, ColumnRef) and not isinstance(changed, (ColumnRef, Alias)):
+            return Alias(changed, expr.column_id, expr.name)
+        return changed
+
+    def visit(node: LogicalPlan) -> LogicalPlan:
+        if isinstance(node, Project):
+            return node.map_expressions(replace)
+        return node.map_expressions(lambda expr: substitute(expr, replacements))
+
+    return plan.transform_up(visit)  # type: ignore[no-any-return]

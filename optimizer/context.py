@@ -5,23 +5,8 @@ from __future__ import annotations
 from sharkpy.base.settings import Conf
 from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.optimizer.statistics import StatisticsProvider
-from sharkpy.optimizer.traversal import node_expressions, walk_expr, walk_plan
-from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import (
-    LEFT_ONLY_JOINS,
-    Aggregate,
-    Expand,
-    Generate,
-    Given,
-    Join,
-    LogicalPlan,
-    Project,
-    Scan,
-    Step,
-    Union,
-    Values,
-    Window,
-)
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
+from sharkpy.plan.logical import LEFT_ONLY_JOINS, Join, LogicalPlan, SameColumns
 from sharkpy.plan.subquery import SUBQUERIES
 
 _NO_IDS: frozenset[int] = frozenset()
@@ -63,15 +48,8 @@ class Context:
         return entry[1]
 
     def _compute_ids(self, expr: Expr) -> frozenset[int]:
-        match expr:
-            case Literal():
-                return _NO_IDS
-            case Cast() | Alias():
-                return self.ids(expr.expr)
-            case Call():
-                found = [self.ids(arg) for arg in expr.args]
-                return found[0].union(*found[1:]) if found else _NO_IDS
-        return _NO_IDS.union(*(self.ids(child) for child in expr.children))
+        found = [self.ids(child) for child in expr.children]
+        return found[0].union(*found[1:]) if found else _NO_IDS
 
     def is_deterministic(self, expr: Expr) -> bool:
         """Every evaluation of `expr` over the same row gives the same value."""
@@ -79,8 +57,7 @@ class Context:
             return True
         entry = self._deterministic.get(id(expr))
         if entry is None:
-            arguments = expr.args if isinstance(expr, Call) else expr.children
-            result = all(map(self.is_deterministic, arguments))
+            result = all(map(self.is_deterministic, expr.children))
             if isinstance(expr, Call):
                 result = result and is_deterministic_function(expr.function)
             entry = self._deterministic[id(expr)] = (expr, result)
@@ -94,32 +71,21 @@ class Context:
 
     def _compute_output_ids(self, plan: LogicalPlan) -> frozenset[int]:
         match plan:
-            case Scan() | Values() | Given() | Union() | Expand():
-                return frozenset(column.column_id for column in plan.columns)
-            case Project():
-                return frozenset(item.column_id for item in plan.items)
-            case Aggregate():
-                return frozenset(item.column_id for item in plan.groups + plan.aggregates)
+            case SameColumns():
+                return self.output_ids(plan.child)
             case Join():
                 left = self.output_ids(plan.left)
                 return left if plan.kind in LEFT_ONLY_JOINS else left | self.output_ids(plan.right)
-            case Window():
-                return self.output_ids(plan.child).union(item.column_id for item in plan.windows)
-            case Generate():
-                return self.output_ids(plan.child).union(column.column_id for column in plan.columns)
-            case Step():
-                return frozenset(column.column_id for column in plan.passed + plan.columns)
-        return self.output_ids(plan.child)  # type: ignore[attr-defined]
+        return plan.output_ids
 
 
 def max_column_id(plan: LogicalPlan) -> int:
     """The largest column id that `plan` produces, subqueries included."""
     largest = 0
-    for node in walk_plan(plan):
-        if isinstance(node, (Scan, Values, Given, Union, Expand, Generate, Step)):
-            largest = max(largest, *(column.column_id for column in node.columns), 0)
-        for root in node_expressions(node):
-            for expr in walk_expr(root):
+    for node in plan.walk():
+        largest = max(largest, *(column.column_id for column in node.new_columns), 0)
+        for root in node.expressions:
+            for expr in root.walk():
                 if isinstance(expr, Alias):
                     largest = max(largest, expr.column_id)
                 elif isinstance(expr, SUBQUERIES):

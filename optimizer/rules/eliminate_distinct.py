@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import transform_plan
 from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Literal
 from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
@@ -24,7 +23,7 @@ _SAME_WITH_DISTINCT = frozenset(("min", "max", "collect_set", "bool_and", "bool_
 
 def eliminate_distinct(plan: LogicalPlan, _context: Context) -> LogicalPlan:
     """Also drops constants from group keys, as long as another key is left."""
-    return transform_plan(plan, _simplify)
+    return plan.transform_up(_simplify)
 
 
 def _simplify(plan: LogicalPlan) -> LogicalPlan:

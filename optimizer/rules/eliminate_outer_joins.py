@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.function_traits import rejected_columns
-from sharkpy.optimizer.traversal import map_inputs, with_child
 from sharkpy.plan.expr import Alias, ColumnRef, conjuncts
 from sharkpy.plan.logical import Aggregate, Distribute, Filter, Join, JoinKind, LogicalPlan, Project, Sort
 
@@ -21,14 +20,14 @@ def _visit(plan: LogicalPlan, rejected: frozenset[int], context: Context) -> Log
     match plan:
         case Filter(child, predicate):
             below = rejected.union(*map(rejected_columns, conjuncts(predicate)))
-            return with_child(plan, _visit(child, below, context))
+            return plan.with_children(_visit(child, below, context))
         case Project(child, items) | Aggregate(child, items, _):
-            return with_child(plan, _visit(child, _through(items, rejected), context))
+            return plan.with_children(_visit(child, _through(items, rejected), context))
         case Sort(child) | Distribute(child):
-            return with_child(plan, _visit(child, rejected, context))
+            return plan.with_children(_visit(child, rejected, context))
         case Join():
             return _visit_join(plan, rejected, context)
-    return map_inputs(plan, lambda child: _visit(child, _NONE, context))
+    return plan.map_children(lambda child: _visit(child, _NONE, context))
 
 
 def _through(items: tuple[Alias | ColumnRef, ...], rejected: frozenset[int]) -> frozenset[int]:

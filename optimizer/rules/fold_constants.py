@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.evaluate import evaluate, evaluate_quickly
 from sharkpy.optimizer.subqueries.columns import has_subquery
-from sharkpy.optimizer.traversal import ExprFunction, map_arguments, map_inputs, map_node_expressions
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.subquery import SUBQUERIES
@@ -23,12 +24,12 @@ def fold_constants(plan: LogicalPlan, context: Context) -> LogicalPlan:
         entry = values.get(id(expr))
         if entry is not None:
             return entry[1] or expr
-        return map_arguments(expr, fold)
+        return expr.map_children(fold)
 
     return _map_expressions(plan, fold, context)
 
 
-def _map_expressions(plan: LogicalPlan, function: ExprFunction, context: Context) -> LogicalPlan:
+def _map_expressions(plan: LogicalPlan, function: Callable[[Expr], Expr], context: Context) -> LogicalPlan:
     """`plan` with `function` applied to its expressions, but those known to be folded, and in its subqueries."""
 
     def apply(expr: Expr) -> Expr:
@@ -41,11 +42,11 @@ def _map_expressions(plan: LogicalPlan, function: ExprFunction, context: Context
             return expr
         if isinstance(expr, SUBQUERIES):
             inner = visit(expr.plan)
-            expr = expr if inner is expr.plan else expr.map_fields(LogicalPlan, lambda _: inner)
-        return map_arguments(expr, _in_subqueries)
+            expr = expr if inner is expr.plan else expr.map_held(LogicalPlan, lambda _: inner)
+        return expr.map_children(_in_subqueries)
 
     def visit(node: LogicalPlan) -> LogicalPlan:
-        return map_node_expressions(map_inputs(node, visit), apply)
+        return node.map_children(visit).map_expressions(apply)
 
     return visit(plan)
 
@@ -73,7 +74,7 @@ def _fold(expr: Expr, context: Context, pending: list[Expr]) -> tuple[Expr, bool
         folded.append(_fold(arg, context, pending))
         return folded[-1][0]
 
-    result = map_arguments(expr, visit)
+    result = expr.map_children(visit)
     foldable = isinstance(result, (Call, Cast)) and all(is_constant for _, is_constant in folded)
     if foldable and context.is_deterministic(result):
         return evaluate_quickly(result) or result, True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.function_traits import COMPARISONS
-from sharkpy.optimizer.traversal import map_inputs, replace_columns, with_child
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction, conjuncts
 from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
@@ -21,6 +20,7 @@ from sharkpy.plan.logical import (
     Union,
     Values,
 )
+from sharkpy.plan.references import substitute
 
 Facts = dict[int, tuple[Expr, ...]]
 """Output column -> terms over that column and literals alone that hold for every row."""
@@ -42,18 +42,18 @@ def _visit(plan: LogicalPlan, context: Context) -> tuple[LogicalPlan, Facts]:
             return plan, _facts(predicate, {})
         case Filter(child, predicate):
             child, facts = _visit(child, context)
-            return with_child(plan, child), _facts(predicate, facts)
+            return plan.with_children(child), _facts(predicate, facts)
         case Project(child, items) | Aggregate(child, items, _):
             child, facts = _visit(child, context)
-            return with_child(plan, child), _renamed(items, facts) if facts else facts
+            return plan.with_children(child), _renamed(items, facts) if facts else facts
         case Sort(child) | Distribute(child) | Limit(child):
             child, facts = _visit(child, context)
-            return with_child(plan, child), facts
+            return plan.with_children(child), facts
         case Join():
             return _visit_join(plan, context)
         case Values() | Union():
             pass
-    return map_inputs(plan, lambda child: _visit(child, context)[0]), {}
+    return plan.map_children(lambda child: _visit(child, context)[0]), {}
 
 
 def _facts(predicate: Expr | None, known: Facts) -> Facts:
@@ -74,7 +74,7 @@ def _renamed(items: tuple[Alias | ColumnRef, ...], facts: Facts) -> Facts:
             terms = facts[expr.column_id]
             if expr is not item:
                 ref = ColumnRef(item.column_id, item.name, item.dtype)
-                terms = tuple(replace_columns(term, {expr.column_id: ref}) for term in terms)
+                terms = tuple(substitute(term, {expr.column_id: ref}) for term in terms)
             found[item.column_id] = terms
     return found
 
@@ -115,7 +115,7 @@ def _visit_join(plan: Join, context: Context) -> tuple[LogicalPlan, Facts]:
 
 def _carry(source: ColumnRef, target: ColumnRef, facts: Facts, target_facts: Facts, new: list[Expr]) -> None:
     for term in facts.get(source.column_id, ()):
-        carried = replace_columns(term, {source.column_id: target})
+        carried = substitute(term, {source.column_id: target})
         known = target_facts.get(target.column_id, ())
         if carried not in known:
             target_facts[target.column_id] = (*known, carried)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import transform_plan
 from sharkpy.plan.expr import Alias, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import LogicalPlan, Project, Union, Values
 
 
 def merge_constant_rows(plan: LogicalPlan, context: Context) -> LogicalPlan:
     """`SELECT 1 UNION ALL SELECT 2` has its rows in one place, as VALUES 1, 2 has."""
-    return transform_plan(plan, lambda node: _merged(node, context) if isinstance(node, Union) else node)
+    return plan.transform_up(lambda node: _merged(node, context) if isinstance(node, Union) else node)
 
 
 def _merged(union: Union, context: Context) -> LogicalPlan:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import replace_columns, transform_plan, walk_expr
 from sharkpy.plan.expr import Alias, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import LogicalPlan, Project
+from sharkpy.plan.references import substitute
 
 
 def merge_projects(plan: LogicalPlan, context: Context) -> LogicalPlan:
     """Nothing is computed twice by it: what is used more than once stays below, unless it is a bare column."""
-    return transform_plan(plan, lambda node: _merge(node, context))
+    return plan.transform_up(lambda node: _merge(node, context))
 
 
 def _merge(plan: LogicalPlan, context: Context) -> LogicalPlan:
@@ -29,9 +29,7 @@ def _merged(outer: Project, inner: Project, context: Context) -> Project | None:
     }
     costly = {column_id for column_id, expr in definitions.items() if not isinstance(expr, (ColumnRef, Literal))}
     if costly:
-        uses = Counter(
-            node.column_id for item in outer.items for node in walk_expr(item) if isinstance(node, ColumnRef)
-        )
+        uses = Counter(node.column_id for item in outer.items for node in item.walk() if isinstance(node, ColumnRef))
         if any(uses[column_id] > 1 or not context.is_deterministic(definitions[column_id]) for column_id in costly):
             return None
     return Project(inner.child, tuple(_inlined(item, definitions) for item in outer.items))
@@ -39,7 +37,7 @@ def _merged(outer: Project, inner: Project, context: Context) -> Project | None:
 
 def _inlined(item: Alias | ColumnRef, definitions: dict[int, Expr]) -> Alias | ColumnRef:
     if isinstance(item, Alias):
-        return replace_columns(item, definitions)  # type: ignore[return-value]
+        return substitute(item, definitions)  # type: ignore[return-value]
     expr = definitions[item.column_id]
     if isinstance(expr, ColumnRef) and expr.column_id == item.column_id:
         return item

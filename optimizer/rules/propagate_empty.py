@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import plan_children, transform_plan
 from sharkpy.plan.expr import Alias, Expr, Literal, conjunction, conjuncts
 from sharkpy.plan.logical import (
     LEFT_ONLY_JOINS,
@@ -23,7 +22,7 @@ from sharkpy.plan.logical import (
 
 def propagate_empty(plan: LogicalPlan, _context: Context) -> LogicalPlan:
     """Also drops filters that are always true."""
-    return transform_plan(plan, _simplify)
+    return plan.transform_up(_simplify)
 
 
 def _simplify(plan: LogicalPlan) -> LogicalPlan:
@@ -47,7 +46,7 @@ def _simplify(plan: LogicalPlan) -> LogicalPlan:
             if len(kept) > 1:
                 return Union(kept, plan.columns)
             return _renamed(kept[0], plan) if kept else _empty(plan)
-    children = plan_children(plan)
+    children = plan.children
     return _empty(plan) if len(children) == 1 and _is_empty(children[0]) else plan
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import with_child
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import (
     Aggregate,
@@ -72,7 +71,7 @@ def _prune(plan: LogicalPlan, needed: Ids, context: Context) -> LogicalPlan:
             child = _prune(child, _used(kept, context), context)
             return plan if child is plan.child and len(kept) == len(items) else Project(child, kept)
         case Filter(child, predicate):
-            return with_child(plan, _prune(child, needed | context.ids(predicate), context))
+            return plan.with_children(_prune(child, needed | context.ids(predicate), context))
         case Aggregate():
             return _prune_aggregate(plan, needed, context)
         case Join():
@@ -82,12 +81,12 @@ def _prune(plan: LogicalPlan, needed: Ids, context: Context) -> LogicalPlan:
         case Window():
             return _prune_window(plan, needed, context)
         case Sort(child, keys) | Distribute(child, keys):
-            return with_child(plan, _prune(child, needed | _used(keys, context), context))
+            return plan.with_children(_prune(child, needed | _used(keys, context), context))
         case Limit(child):
-            return with_child(plan, _prune(child, needed, context))
+            return plan.with_children(_prune(child, needed, context))
         case Generate(child, generator):
             below = (needed | context.ids(generator)) & context.output_ids(child)
-            return with_child(plan, _prune(child, below, context))
+            return plan.with_children(_prune(child, below, context))
         case Step():
             return _prune_step(plan, needed, context)
         case Expand():

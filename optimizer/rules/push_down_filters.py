@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import map_inputs, replace_columns, with_child
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjunction, conjuncts
 from sharkpy.plan.logical import (
     Aggregate,
@@ -25,6 +24,7 @@ from sharkpy.plan.logical import (
     Values,
     Window,
 )
+from sharkpy.plan.references import substitute
 from sharkpy.values.types import BOOLEAN
 
 Terms = list[Expr]
@@ -44,28 +44,28 @@ def _push(plan: LogicalPlan, terms: Terms, context: Context) -> LogicalPlan:
             return _push_scan(plan, terms)
         case Project(child, items):
             down, kept = _split(terms, _definitions(items, context), context)
-            return _filtered(with_child(plan, _push(child, down, context)), kept)
+            return _filtered(plan.with_children(_push(child, down, context)), kept)
         case Aggregate(child, groups):
             down, kept = _split(terms, _definitions(groups, context), context) if groups else ([], terms)
-            return _filtered(with_child(plan, _push(child, down, context)), kept)
+            return _filtered(plan.with_children(_push(child, down, context)), kept)
         case Window():
             down, kept = _split(terms, _partition_columns(plan), context)
-            return _filtered(with_child(plan, _push(plan.child, down, context)), kept)
+            return _filtered(plan.with_children(_push(plan.child, down, context)), kept)
         case Generate(child):
             down, kept = _split_by_ids(terms, context.output_ids(child), context)
-            return _filtered(with_child(plan, _push(child, down, context)), kept)
+            return _filtered(plan.with_children(_push(child, down, context)), kept)
         case Expand():
             down, kept = _split(terms, _unchanged_columns(plan), context)
-            return _filtered(with_child(plan, _push(plan.child, down, context)), kept)
+            return _filtered(plan.with_children(_push(plan.child, down, context)), kept)
         case Sort(child) | Distribute(child):
-            return with_child(plan, _push(child, terms, context))
+            return plan.with_children(_push(child, terms, context))
         case Union():
             return _push_union(plan, terms, context)
         case Join():
             return _push_join(plan, terms, context)
         case Limit() | Values():
             pass
-    return _filtered(map_inputs(plan, lambda child: _push(child, [], context)), terms)
+    return _filtered(plan.map_children(lambda child: _push(child, [], context)), terms)
 
 
 def _filtered(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
@@ -119,7 +119,7 @@ def _split(terms: Terms, definitions: dict[int, Expr], context: Context) -> tupl
     kept: Terms = []
     for term in terms:
         if context.ids(term) <= definitions.keys():
-            down.append(replace_columns(term, definitions))
+            down.append(substitute(term, definitions))
         else:
             kept.append(term)
     return down, kept
@@ -159,7 +159,7 @@ def _push_union(plan: Union, terms: Terms, context: Context) -> LogicalPlan:
         mapping: dict[int, Expr] = {
             column.column_id: source for column, source in zip(plan.columns, child.output, strict=True)
         }
-        inputs.append(_push(child, [replace_columns(term, mapping) for term in terms], context))
+        inputs.append(_push(child, [substitute(term, mapping) for term in terms], context))
     if all(new is old for new, old in zip(inputs, plan.inputs, strict=True)):
         return plan
     return Union(tuple(inputs), plan.columns)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import map_inputs, with_child
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, Limit, LogicalPlan, Project, Union, Values
 
 
@@ -11,7 +10,7 @@ def push_down_limits(plan: LogicalPlan, _context: Context) -> LogicalPlan:
     """Limits that follow each other become one; a limit stays beside the Sort below it (top-N)."""
     if isinstance(plan, Limit):
         plan = _push(plan)
-    return map_inputs(plan, lambda child: push_down_limits(child, _context))
+    return plan.map_children(lambda child: push_down_limits(child, _context))
 
 
 def _push(plan: Limit) -> LogicalPlan:
@@ -26,7 +25,7 @@ def _push(plan: Limit) -> LogicalPlan:
             counts = [c for c in (count, remaining) if c is not None]
             return _push(Limit(child, min(counts) if counts else None, inner_offset + offset))
         case Project(child):
-            return with_child(plan.child, Limit(child, count, offset))
+            return plan.child.with_children(Limit(child, count, offset))
         case Union(inputs) as union if count is not None:
             limited = tuple(_bounded(child, count + offset) for child in inputs)
             if all(new is old for new, old in zip(limited, inputs, strict=True)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows
-from sharkpy.optimizer.traversal import map_inputs, with_child
 from sharkpy.plan.expr import conjuncts
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Project
 
@@ -20,7 +19,7 @@ def push_down_semi_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
         moved = _push(plan.left, plan, context)
         if moved is not None:
             plan = moved
-    return map_inputs(plan, lambda child: push_down_semi_joins(child, context))
+    return plan.map_children(lambda child: push_down_semi_joins(child, context))
 
 
 def _push(target: LogicalPlan, semi: Join, context: Context) -> LogicalPlan | None:
@@ -29,7 +28,7 @@ def _push(target: LogicalPlan, semi: Join, context: Context) -> LogicalPlan | No
         if not _left_columns(semi, context) <= context.output_ids(target.child):
             return None
         inner = _push(target.child, semi, context)
-        return None if inner is None else with_child(target, inner)
+        return None if inner is None else target.with_children(inner)
     if not isinstance(target, Join) or target.kind not in _INNER:
         return None
     used = _left_columns(semi, context)

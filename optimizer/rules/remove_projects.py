@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import map_inputs
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Project
 
 
 def remove_projects(plan: LogicalPlan, _context: Context) -> LogicalPlan:
     """Drops each projection to exactly its child's columns."""
-    plan = map_inputs(plan, lambda child: remove_projects(child, _context))
+    plan = plan.map_children(lambda child: remove_projects(child, _context))
     if isinstance(plan, Project) and all(isinstance(item, ColumnRef) for item in plan.items):
         ids = [item.column_id for item in plan.items]
         child_ids = [column.column_id for column in plan.child.output]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.function_traits import ORDER_SENSITIVE_AGGREGATES
-from sharkpy.optimizer.traversal import map_inputs, with_child
 from sharkpy.plan.expr import AggregateCall, Alias
 from sharkpy.plan.logical import Aggregate, Filter, Join, Limit, LogicalPlan, Project, Sort
 
@@ -19,16 +18,16 @@ def _visit(plan: LogicalPlan, is_seen: bool) -> LogicalPlan:
         case Sort(child, _, is_global):
             if not is_seen:
                 return _visit(child, False)
-            return with_child(plan, _visit(child, is_seen=not is_global))
+            return plan.with_children(_visit(child, is_seen=not is_global))
         case Project(child) | Filter(child):
-            return with_child(plan, _visit(child, is_seen))
+            return plan.with_children(_visit(child, is_seen))
         case Aggregate(child, _, aggregates):
-            return with_child(plan, _visit(child, is_seen=any(map(_is_order_sensitive, aggregates))))
+            return plan.with_children(_visit(child, is_seen=any(map(_is_order_sensitive, aggregates))))
         case Join():
-            return map_inputs(plan, lambda child: _visit(child, False))
+            return plan.map_children(lambda child: _visit(child, False))
         case Limit(child):
-            return with_child(plan, _visit(child, True))
-    return map_inputs(plan, lambda child: _visit(child, True))
+            return plan.with_children(_visit(child, True))
+    return plan.map_children(lambda child: _visit(child, True))
 
 
 def _is_order_sensitive(item: Alias) -> bool:

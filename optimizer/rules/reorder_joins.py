@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.join_graph import JoinGraph, build_graph, flatten_island, is_island, join_step, step_condition
 from sharkpy.optimizer.subqueries.columns import keep_columns
-from sharkpy.optimizer.traversal import map_inputs
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan, Union
 
 MAX_EXACT_RELATIONS = 10
@@ -33,11 +32,11 @@ def reorder_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
     """Exact search over connected sets up to 10 relations (DPsize), greedy beyond. Hinted joins stay."""
     if not is_island(plan):
         if isinstance(plan, Union):
-            return map_inputs(plan, lambda child: keep_columns(reorder_joins(child, context), child.output))
-        return map_inputs(plan, lambda child: reorder_joins(child, context))
+            return plan.map_children(lambda child: keep_columns(reorder_joins(child, context), child.output))
+        return plan.map_children(lambda child: reorder_joins(child, context))
     relations, terms = flatten_island(plan)
     if not all(map(context.is_deterministic, terms)):
-        return map_inputs(plan, lambda child: reorder_joins(child, context))
+        return plan.map_children(lambda child: reorder_joins(child, context))
     graph = build_graph([reorder_joins(relation, context) for relation in relations], terms, context)
     joined = _build(_best_order(graph), graph)
     return plan if joined == plan else joined

@@ -8,7 +8,6 @@ from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import base_distinct, estimate_rows
 from sharkpy.optimizer.join_graph import flatten_island, is_island
 from sharkpy.optimizer.subqueries.columns import fresh_copy
-from sharkpy.optimizer.traversal import map_inputs, with_child
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjuncts
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Scan
 from sharkpy.values.types import BOOLEAN
@@ -19,7 +18,7 @@ MAX_SHARE = 0.15
 
 def restrict_aggregates(plan: LogicalPlan, context: Context) -> LogicalPlan:
     """A semi join below the aggregate, where the other side of the equality is from a filtered scan with few keys."""
-    plan = map_inputs(plan, lambda child: restrict_aggregates(child, context))
+    plan = plan.map_children(lambda child: restrict_aggregates(child, context))
     if not is_island(plan):
         return plan
     relations, terms = flatten_island(plan)
@@ -32,7 +31,7 @@ def restrict_aggregates(plan: LogicalPlan, context: Context) -> LogicalPlan:
 def _replace(plan: LogicalPlan, replaced: dict[int, LogicalPlan]) -> LogicalPlan:
     if id(plan) in replaced:
         return replaced[id(plan)]
-    return map_inputs(plan, lambda child: _replace(child, replaced))
+    return plan.map_children(lambda child: _replace(child, replaced))
 
 
 def _aggregate_below(plan: LogicalPlan) -> Aggregate | None:
@@ -120,5 +119,5 @@ def _sources(plan: LogicalPlan, column: ColumnRef, context: Context) -> Iterator
 
 def _with_aggregate(plan: LogicalPlan, aggregate: Aggregate) -> LogicalPlan:
     if isinstance(plan, (Project, Filter)):
-        return with_child(plan, _with_aggregate(plan.child, aggregate))
+        return plan.with_children(_with_aggregate(plan.child, aggregate))
     return aggregate

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.simplify.table import SIMPLIFICATIONS
-from sharkpy.optimizer.traversal import map_arguments, map_inputs, map_node_expressions
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
 from sharkpy.plan.subquery import SUBQUERIES
@@ -20,10 +19,10 @@ def simplify_expressions(plan: LogicalPlan, context: Context) -> LogicalPlan:
         return simplify_expr(expr, context)
 
     def visit(node: LogicalPlan) -> LogicalPlan:
-        node = map_inputs(node, visit)
+        node = node.map_children(visit)
         if isinstance(node, Join) and node.kind is JoinKind.NULL_AWARE_ANTI:
             return node
-        return map_node_expressions(node, simplify)
+        return node.map_expressions(simplify)
 
     return visit(plan)
 
@@ -35,7 +34,7 @@ def simplify_expr(expr: Expr, context: Context) -> Expr:
     entry = context.simplified.get(id(expr))
     if entry is not None:
         return entry[1]
-    result = map_arguments(expr, lambda arg: simplify_expr(arg, context))
+    result = expr.map_children(lambda arg: simplify_expr(arg, context))
     match result:
         case Call(function):
             rule = SIMPLIFICATIONS.get(function)
@@ -47,7 +46,7 @@ def simplify_expr(expr: Expr, context: Context) -> Expr:
         case _ if isinstance(result, SUBQUERIES):
             plan = simplify_expressions(result.plan, context)
             if plan is not result.plan:
-                result = result.map_fields(LogicalPlan, lambda _: plan)
+                result = result.map_held(LogicalPlan, lambda _: plan)
     context.simplified[id(expr)] = (expr, result)
     context.simplified[id(result)] = (result, result)
     return result

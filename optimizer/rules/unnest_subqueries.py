@@ -7,7 +7,6 @@ from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.subqueries.attach import Attachment
 from sharkpy.optimizer.subqueries.columns import has_subquery, keep_columns, node_has_subquery
 from sharkpy.optimizer.subqueries.lateral import plain_join
-from sharkpy.optimizer.traversal import map_inputs, map_node_expressions, with_child
 from sharkpy.plan.expr import Call, Expr, conjunction, conjuncts
 from sharkpy.plan.logical import (
     LATERAL_JOINS,
@@ -36,7 +35,7 @@ def unnest_subqueries(plan: LogicalPlan, context: Context) -> LogicalPlan:
     the subquery's single row, or a left join with an aggregate grouped by the correlation's columns. Lateral joins
     become plain ones.
     """
-    plan = map_inputs(plan, lambda child: unnest_subqueries(child, context))
+    plan = plan.map_children(lambda child: unnest_subqueries(child, context))
     if isinstance(plan, Join) and plan.kind in LATERAL_JOINS:
         plan = plain_join(plan, context)
     if not node_has_subquery(plan):
@@ -49,8 +48,8 @@ def unnest_subqueries(plan: LogicalPlan, context: Context) -> LogicalPlan:
         case Scan() | Values() | Union():
             raise UnsupportedError(f"subquery in {plan.label}")
     attachment = Attachment(plan.child, unnest_subqueries, context)  # type: ignore[attr-defined]
-    replaced = map_node_expressions(plan, attachment.replace)
-    joined = with_child(replaced, attachment.plan)
+    replaced = plan.map_expressions(attachment.replace)
+    joined = replaced.with_children(attachment.plan)
     return joined if isinstance(plan, (Project, Aggregate, Expand)) else keep_columns(joined, plan.output)
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.rules.eliminate_distinct import unique_key
 from sharkpy.optimizer.subqueries.columns import keep_columns
-from sharkpy.optimizer.traversal import transform_plan
 from sharkpy.plan.expr import Call, ColumnRef, conjuncts
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
 
 
 def widen_semi_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
     """Only where the equalities fix a unique key of the right side: no left row then matches twice."""
-    return transform_plan(plan, lambda node: _widen(node, context))
+    return plan.transform_up(lambda node: _widen(node, context))
 
 
 def _widen(plan: LogicalPlan, context: Context) -> LogicalPlan:

@@ -11,10 +11,9 @@ from sharkpy.optimizer.evaluate import evaluate_quickly
 from sharkpy.optimizer.subqueries.columns import fresh_copy, references
 from sharkpy.optimizer.subqueries.domain import Domain, count_rows, not_false, same
 from sharkpy.optimizer.subqueries.pull_up import Pulled, pull_up, split_equality
-from sharkpy.optimizer.traversal import map_arguments, replace_columns, transform_expr
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, conjunction
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Project, Sort
-from sharkpy.plan.references import free_column_ids
+from sharkpy.plan.references import free_column_ids, substitute
 from sharkpy.plan.subquery import Exists, InSubquery, ScalarSubquery
 from sharkpy.values.types import BIGINT, BOOLEAN
 
@@ -57,8 +56,8 @@ class Attachment:
             case InSubquery(values, plan):
                 return self._in(tuple(self.replace(value) for value in values), plan, null_is_false)
             case Call("and" | "or"):
-                return map_arguments(expr, lambda arg: self.replace(arg, null_is_false))
-        return map_arguments(expr, self.replace)
+                return expr.map_children(lambda arg: self.replace(arg, null_is_false))
+        return expr.map_children(self.replace)
 
     def semi(self, plan: LogicalPlan, values: Sequence[Expr], kind: JoinKind) -> None:
         """Keep the rows for which `plan` has (SEMI) or has not (ANTI) a row equal to `values`.
@@ -79,7 +78,7 @@ class Attachment:
             conditions = tuple(same(column, refs[column.column_id]) for column in domain.columns)
         else:
             plan, conditions = pulled.plan, pulled.conditions
-            equal = equal and replace_columns(equal, pulled.deferred)
+            equal = equal and substitute(equal, pulled.deferred)
         if equal is not None:
             conditions += (not_false(equal) if kind is JoinKind.ANTI else equal,)
         self.plan = Join(self.plan, plan, kind, conjunction(conditions))
@@ -142,7 +141,7 @@ class Attachment:
     def _grouped_scalar(self, pulled: Pulled, column: ColumnRef, empty: dict[int, Expr]) -> Expr:
         """An aggregate without groups, now grouped by its correlation: no group is a row of empty values."""
         self.plan = Join(self.plan, pulled.plan, JoinKind.LEFT, conjunction(pulled.conditions))
-        missing_value = transform_expr(empty[column.column_id], _folded)
+        missing_value = empty[column.column_id].transform_up(_folded)
         if isinstance(missing_value, Literal) and missing_value.value is None:
             return column
         key = pulled.conditions[0].args[1]  # type: ignore[attr-defined]
@@ -218,8 +217,8 @@ class Attachment:
             for ref in references((*(key[2] for key in keyed.keys), *keyed.values)).values()
             if ref.column_id in mapping
         }
-        keys = tuple((op, outer, replace_columns(inner, rename)) for op, outer, inner in keyed.keys)  # type: ignore[arg-type]
-        has_rows, has_null = self._row_facts(stats_plan, keys, replace_columns(keyed.values[0], rename))  # type: ignore[arg-type]
+        keys = tuple((op, outer, substitute(inner, rename)) for op, outer, inner in keyed.keys)  # type: ignore[arg-type]
+        has_rows, has_null = self._row_facts(stats_plan, keys, substitute(keyed.values[0], rename))  # type: ignore[arg-type]
         unknown = Call("or", (Call("is_null", (values[0],), BOOLEAN), has_null), BOOLEAN)
         args = (
             matched,

@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sharkpy.optimizer.context import Context
-from sharkpy.optimizer.traversal import node_expressions, walk_expr, walk_plan
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
-from sharkpy.plan.logical import Expand, Generate, Given, LogicalPlan, Project, Scan, Step, Union, Values
+from sharkpy.plan.logical import LogicalPlan, Project
 from sharkpy.plan.subquery import SUBQUERIES
 
 
 def has_subquery(expr: Expr) -> bool:
-    return any(isinstance(node, SUBQUERIES) for node in walk_expr(expr))
+    return any(isinstance(node, SUBQUERIES) for node in expr.walk())
 
 
 def node_has_subquery(plan: LogicalPlan) -> bool:
-    return any(has_subquery(expr) for expr in node_expressions(plan))
+    return any(has_subquery(expr) for expr in plan.expressions)
 
 
 def references(exprs: Iterable[Expr]) -> dict[int, ColumnRef]:
     """The columns used in `exprs`, in order of appearance."""
     found: dict[int, ColumnRef] = {}
     for expr in exprs:
-        for node in walk_expr(expr):
+        for node in expr.walk():
             if isinstance(node, ColumnRef):
                 found.setdefault(node.column_id, node)
     return found
@@ -37,10 +36,9 @@ def keep_columns(plan: LogicalPlan, columns: tuple[ColumnRef, ...]) -> LogicalPl
 def produced_ids(plan: LogicalPlan) -> set[int]:
     """Every column id that a node of `plan` introduces."""
     found: set[int] = set()
-    for node in walk_plan(plan):
-        if isinstance(node, (Scan, Values, Given, Union, Expand, Generate, Step)):
-            found.update(column.column_id for column in node.columns)
-        found.update(expr.column_id for expr in node_expressions(node) if isinstance(expr, Alias))
+    for node in plan.walk():
+        found.update(column.column_id for column in node.new_columns)
+        found.update(expr.column_id for expr in node.expressions if isinstance(expr, Alias))
     return found
 
 
@@ -57,6 +55,6 @@ def fresh_copy(plan: LogicalPlan, context: Context) -> tuple[LogicalPlan, dict[i
         return expr.map_children(rename)
 
     def visit(node: LogicalPlan) -> LogicalPlan:
-        return node.map_children(visit).map_fields(Expr, rename)
+        return node.map_children(visit).map_held(Expr, rename)
 
     return visit(plan), mapping

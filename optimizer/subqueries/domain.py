@@ -14,7 +14,6 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.subqueries.columns import fresh_copy
 from sharkpy.optimizer.subqueries.pull_up import empty_value
-from sharkpy.optimizer.traversal import replace_columns
 from sharkpy.plan.expr import (
     Alias,
     Call,
@@ -41,7 +40,7 @@ from sharkpy.plan.logical import (
     Values,
     Window,
 )
-from sharkpy.plan.references import free_column_ids
+from sharkpy.plan.references import free_column_ids, substitute
 from sharkpy.values.types import BIGINT, BOOLEAN, INT
 
 Refs = dict[int, ColumnRef]
@@ -221,7 +220,7 @@ def count_rows(context: Context, name: str = "num_rows") -> Alias:
 
 
 def _replaced(expr: Expr, refs: Refs) -> Expr:
-    return replace_columns(expr, refs)  # type: ignore[arg-type]
+    return substitute(expr, refs)  # type: ignore[arg-type]
 
 
 def _partitioned(item: Alias, refs: Refs) -> Alias:

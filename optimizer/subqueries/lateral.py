@@ -5,10 +5,9 @@ from __future__ import annotations
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.subqueries.domain import Domain, is_one_empty_row, same
 from sharkpy.optimizer.subqueries.pull_up import Pulled, pull_up
-from sharkpy.optimizer.traversal import replace_columns
 from sharkpy.plan.expr import Alias, ColumnRef, Expr, conjunction
 from sharkpy.plan.logical import Filter, Join, JoinKind, LogicalPlan, Project
-from sharkpy.plan.references import free_column_ids
+from sharkpy.plan.references import free_column_ids, substitute
 
 
 def plain_join(plan: Join, context: Context) -> LogicalPlan:
@@ -48,4 +47,4 @@ def _joined(left: LogicalPlan, right: LogicalPlan, kind: JoinKind, condition: Ex
 def _column(column: ColumnRef, deferred: dict[int, Expr]) -> Alias | ColumnRef:
     """A column of the right side; one that could not be computed there is computed above the join."""
     value = deferred.get(column.column_id)
-    return column if value is None else Alias(replace_columns(value, deferred), column.column_id, column.name)
+    return column if value is None else Alias(substitute(value, deferred), column.column_id, column.name)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.function_traits import empty_group_value
 from sharkpy.optimizer.subqueries.columns import references
-from sharkpy.optimizer.traversal import node_expressions, plan_children, replace_columns, with_child
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, conjunction, conjuncts
 from sharkpy.plan.logical import (
     Aggregate,
@@ -20,6 +19,7 @@ from sharkpy.plan.logical import (
     Project,
     Sort,
 )
+from sharkpy.plan.references import substitute
 
 _LEFT_KEEPING = (JoinKind.LEFT, JoinKind.SINGLE, JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI)
 
@@ -55,10 +55,10 @@ def pull_up(plan: LogicalPlan, free: frozenset[int], context: Context) -> Pulled
             inner = pull_up(plan.child, free, context)
             if inner is None or inner.deferred or _uses(plan, free, context):
                 return None
-            return dataclasses.replace(inner, plan=with_child(plan, inner.plan))
+            return dataclasses.replace(inner, plan=plan.with_children(inner.plan))
     if _uses(plan, free, context):
         return None
-    for child in plan_children(plan):
+    for child in plan.children:
         inner = pull_up(child, free, context)
         if inner is None or inner.plan is not child:
             return None
@@ -66,7 +66,7 @@ def pull_up(plan: LogicalPlan, free: frozenset[int], context: Context) -> Pulled
 
 
 def _uses(plan: LogicalPlan, free: frozenset[int], context: Context) -> bool:
-    return any(context.ids(expr) & free for expr in node_expressions(plan))
+    return any(context.ids(expr) & free for expr in plan.expressions)
 
 
 def _pull_filter(plan: Filter, free: frozenset[int], context: Context) -> Pulled | None:
@@ -75,7 +75,7 @@ def _pull_filter(plan: Filter, free: frozenset[int], context: Context) -> Pulled
         return None
     pulled, kept = list(inner.conditions), []
     for term in conjuncts(plan.predicate):
-        replaced = replace_columns(term, inner.deferred)
+        replaced = substitute(term, inner.deferred)
         if not context.ids(replaced) & free:
             kept.append(replaced)
         elif context.is_deterministic(replaced) and inner.empty is None:
@@ -96,7 +96,7 @@ def _pull_project(plan: Project, free: frozenset[int], context: Context) -> Pull
     items: list[Alias | ColumnRef] = []
     deferred: dict[int, Expr] = {}
     for item in plan.items:
-        expr = replace_columns(item, inner.deferred)
+        expr = substitute(item, inner.deferred)
         if isinstance(item, ColumnRef):
             if item.column_id in inner.deferred:
                 deferred[item.column_id] = expr
@@ -121,7 +121,7 @@ def _pull_project(plan: Project, free: frozenset[int], context: Context) -> Pull
 
 
 def _values(items: tuple[Alias | ColumnRef, ...], empty: dict[int, Expr]) -> dict[int, Expr]:
-    return {item.column_id: replace_columns(item.expr if isinstance(item, Alias) else item, empty) for item in items}
+    return {item.column_id: substitute(item.expr if isinstance(item, Alias) else item, empty) for item in items}
 
 
 def empty_value(call: Alias) -> Literal:
@@ -135,7 +135,7 @@ def _pull_aggregate(plan: Aggregate, free: frozenset[int], context: Context) -> 
     if inner is None or inner.deferred or (inner.empty is not None and inner.conditions) or _uses(plan, free, context):
         return None
     if not inner.conditions:
-        return Pulled(with_child(plan, inner.plan))
+        return Pulled(plan.with_children(inner.plan))
     groups = list(plan.groups)
     conditions: list[Expr] = []
     for condition in inner.conditions:

@@ -1,31 +1,100 @@
-"""Generic immutable tree, of which expressions, logical plans and physical plans are made."""
+"""Generic immutable tree with one traversal, of which expressions, logical plans and physical plans are made."""
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
+import sys
+import typing
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
-_FIELD_NAMES: dict[type, tuple[str, ...]] = {}
-
-
-def field_names(node_type: type) -> tuple[str, ...]:
-    names = _FIELD_NAMES.get(node_type)
-    if names is None:
-        names = _FIELD_NAMES[node_type] = tuple(field.name for field in dataclasses.fields(node_type))
-    return names
+F = TypeVar("F", bound="TreeNode[Any]")
+"""The family of a tree."""
+N = TypeVar("N", bound="TreeNode[Any]")
 
 
-def held_nodes(node: object, family: type) -> list[Any]:
-    """The nodes of `family` directly held by a node's fields, in their order, tuples included."""
-    found: list[Any] = []
-    for name in field_names(type(node)):
-        value = getattr(node, name)
-        if isinstance(value, family):
-            found.append(value)
-        elif isinstance(value, tuple):
-            _collect(value, family, found)
-    return found
+class TreeNode(Generic[F]):
+    """Base of frozen, slotted dataclasses that form a tree.
+
+    1. Nodes are immutable and compare by structure.
+    2. A node holds the nodes in its fields, tuples included, in field order. The annotation of a field says whether
+       it can hold any: a field of type `str` is never looked at.
+    3. The children are the nodes held that are of the same `family`.
+    4. Transformations return the same object when nothing changed, so `is` detects a fixed point.
+    """
+
+    __slots__ = ()
+    family: ClassVar[type[Any]]
+
+    def held(self, family: type[N]) -> list[N]:
+        """The nodes of `family` directly held by this one."""
+        found: list[N] = []
+        for name in node_fields(type(self), family):
+            value = getattr(self, name)
+            if isinstance(value, family):
+                found.append(value)
+            elif isinstance(value, tuple):
+                _collect(value, family, found)
+        return found
+
+    def map_held(self, family: type[N], function: Callable[[N], N]) -> Self:
+        """This node with `function` applied to every node of `family` directly held by it."""
+        changed = {}
+        for name in node_fields(type(self), family):
+            old = getattr(self, name)
+            new: object = old
+            if isinstance(old, family):
+                new = function(old)
+            elif isinstance(old, tuple):
+                new = _mapped(old, family, function)
+            if new is not old:
+                changed[name] = new
+        if not changed:
+            return self
+        names = field_names(type(self))
+        return type(self)(*[changed[name] if name in changed else getattr(self, name) for name in names])
+
+    @property
+    def children(self) -> tuple[F, ...]:
+        return tuple(self.held(self.family))
+
+    def map_children(self, function: Callable[[F], F]) -> Self:
+        return self.map_held(self.family, function)
+
+    def with_children(self, *children: F) -> Self:
+        """This node over other children, as many as it has."""
+        given = iter(children)
+        return self.map_held(self.family, lambda _: next(given))
+
+    def transform_up(self, function: Callable[[F], F]) -> F:
+        """Apply `function` to every node, children first."""
+        family = self.family
+
+        def visit(node: Any) -> Any:
+            return function(node.map_held(family, visit))
+
+        return visit(self)  # type: ignore[no-any-return]
+
+    def transform_down(self, function: Callable[[F], F]) -> F:
+        """Apply `function` to every node, parents first; a replacement's children are visited too."""
+        family = self.family
+
+        def visit(node: Any) -> Any:
+            return function(node).map_held(family, visit)
+
+        return visit(self)  # type: ignore[no-any-return]
+
+    def walk(self) -> Iterator[F]:
+        """This node and all below it, parents first."""
+        waiting: list[Any] = [self]
+        family = self.family
+        while waiting:
+            node = waiting.pop()
+            yield node
+            held = node.held(family)
+            held.reverse()
+            waiting += held
 
 
 def _collect(values: tuple[Any, ...], family: type, found: list[Any]) -> None:
@@ -36,56 +105,62 @@ def _collect(values: tuple[Any, ...], family: type, found: list[Any]) -> None:
             _collect(value, family, found)
 
 
-def map_nodes(value: Any, family: type, function: Callable[[Any], Any]) -> Any:
-    """`value` with `function` applied to the nodes of `family` it holds; the same object if none changed."""
-    if isinstance(value, family):
-        return function(value)
-    if isinstance(value, tuple):
-        mapped = tuple(map_nodes(item, family, function) for item in value)
-        return mapped if any(new is not old for new, old in zip(mapped, value, strict=True)) else value
-    return value
+def _mapped(values: tuple[Any, ...], family: type, function: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """`values` with `function` applied to the nodes in them; the same tuple where none changed."""
+    mapped = []
+    is_changed = False
+    for old in values:
+        if isinstance(old, family):
+            new = function(old)
+        elif isinstance(old, tuple):
+            new = _mapped(old, family, function)
+        else:
+            new = old
+        is_changed = is_changed or new is not old
+        mapped.append(new)
+    return tuple(mapped) if is_changed else values
 
 
-class TreeNode:
-    """Base of frozen, slotted dataclasses that form a tree.
+_FIELD_NAMES: dict[type, tuple[str, ...]] = {}
+_NODE_FIELDS: dict[tuple[type, type], tuple[str, ...]] = {}
 
-    1. Nodes are immutable and compare by structure.
-    2. The children are the nodes of the same `family` in the fields, in field order, tuples included.
-    3. Transformations return the same object when nothing changed, so `is` detects a fixed point.
-    """
 
-    __slots__ = ()
-    family: ClassVar[type]
+def field_names(node_type: type) -> tuple[str, ...]:
+    names = _FIELD_NAMES.get(node_type)
+    if names is None:
+        names = _FIELD_NAMES[node_type] = tuple(field.name for field in dataclasses.fields(node_type))
+    return names
 
-    @property
-    def children(self) -> tuple[Self, ...]:
-        return tuple(held_nodes(self, self.family))
 
-    def map_fields(self, family: type, function: Callable[[Any], Any]) -> Self:
-        """This node with `function` applied to every node of `family` directly held by it."""
-        changed = {}
-        for name in field_names(type(self)):
-            old = getattr(self, name)
-            new = map_nodes(old, family, function)
-            if new is not old:
-                changed[name] = new
-        return dataclasses.replace(self, **changed) if changed else self  # type: ignore[type-var]
+def node_fields(node_type: type, family: type) -> tuple[str, ...]:
+    """The fields whose annotations allow nodes of `family`, in field order."""
+    names = _NODE_FIELDS.get((node_type, family))
+    if names is None:
+        names = tuple(name for name in field_names(node_type) if _allows(_annotation(node_type, name), family))
+        _NODE_FIELDS[node_type, family] = names
+    return names
 
-    def map_children(self, function: Callable[[Any], Any]) -> Self:
-        return self.map_fields(self.family, function)
 
-    def transform_up(self, function: Callable[[Any], Any]) -> Any:
-        """Apply `function` to every node, children first."""
-        return function(self.map_children(lambda child: child.transform_up(function)))
+def _annotation(node_type: type, name: str) -> Any:
+    """The type that a field is annotated with; `Any` in place of what is imported for type checkers alone."""
+    owner = next(base for base in node_type.__mro__ if name in vars(base).get("__annotations__", ()))
+    annotation = vars(owner)["__annotations__"][name]
+    names = _ModuleNames(sys.modules[owner.__module__].__dict__)
+    return eval(annotation, {}, names) if isinstance(annotation, str) else annotation
 
-    def transform_down(self, function: Callable[[Any], Any]) -> Any:
-        """Apply `function` to every node, parents first; a replacement's children are visited too."""
-        return function(self).map_children(lambda child: child.transform_down(function))
 
-    def walk(self) -> Iterator[Any]:
-        """This node and all below it, parents first."""
-        waiting: list[Any] = [self]
-        while waiting:
-            node = waiting.pop()
-            yield node
-            waiting.extend(reversed(node.children))
+class _ModuleNames(dict[str, Any]):
+    """The names of a module, and `Any` for those that it has not."""
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(builtins, name, Any)
+
+
+def _allows(annotation: Any, family: type) -> bool:
+    """Whether a value of this type can be a node of `family`, or a tuple with one."""
+    arguments = typing.get_args(annotation)
+    if arguments:
+        return any(_allows(argument, family) for argument in arguments)
+    if isinstance(annotation, type):
+        return issubclass(annotation, family) or issubclass(family, annotation)
+    return annotation is Any

@@ -66,7 +66,7 @@ def _in_one_task(plan: PhysicalPlan) -> PhysicalPlan:
             return dataclasses.replace(node, is_single=True, is_replicated=False)
         return node
 
-    return plan.transform_up(once)  # type: ignore[no-any-return]
+    return plan.transform_up(once)
 
 
 def _is_worth_it(edge: JoinEdge) -> bool:

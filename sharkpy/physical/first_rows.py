@@ -247,7 +247,7 @@ def satisfied_limits(plan: PhysicalPlan) -> PhysicalPlan:
             return node
         return node.map_children(lambda child: _sufficient(child, node.count + node.offset))  # type: ignore[operator]
 
-    return plan.transform_up(visit)  # type: ignore[no-any-return]
+    return plan.transform_up(visit)
 
 
 def _sufficient(plan: PhysicalPlan, wanted: int) -> PhysicalPlan:

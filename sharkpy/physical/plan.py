@@ -10,7 +10,7 @@ from sharkpy.plan.node import PlanNode
 from sharkpy.values.types import Field, Schema
 
 
-class PhysicalPlan(PlanNode):
+class PhysicalPlan(PlanNode["PhysicalPlan"]):
     """An operator.
 
     1. `output` is the ordered tuple of its columns; the column with id 12 is named "c12" in SQL and Arrow.

@@ -87,7 +87,7 @@ def replace_exchange(plan: PhysicalPlan, exchange_id: int, read: ExchangeRead) -
     def replace(node: PhysicalPlan) -> PhysicalPlan:
         return read if isinstance(node, Exchange) and node.exchange_id == exchange_id else node
 
-    return plan.transform_up(replace)  # type: ignore[no-any-return]
+    return plan.transform_up(replace)
 
 
 def replace_node(plan: PhysicalPlan, old: PhysicalPlan, new: PhysicalPlan) -> PhysicalPlan:

@@ -28,7 +28,7 @@ def answer_from_statistics(plan: LogicalPlan, context: PlanContext) -> LogicalPl
             return _answered(node, context) or node
         return node
 
-    return plan.transform_up(answer)  # type: ignore[no-any-return]
+    return plan.transform_up(answer)
 
 
 def _answered(node: Aggregate, context: PlanContext) -> LogicalPlan | None:

@@ -22,7 +22,7 @@ PythonValue = (
 )
 
 
-class Expr(TreeNode):
+class Expr(TreeNode["Expr"]):
     """A value per row. Every expression has a `dtype`; `str()` gives the one label used everywhere."""
 
     __slots__ = ()

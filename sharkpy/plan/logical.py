@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from sharkpy.values.types import Schema
 
 
-class LogicalPlan(PlanNode):
-    """A relation."""
+class LogicalPlan(PlanNode["LogicalPlan"]):
+    """A relation: its fields hold the relations below it and the expressions that it computes of their rows."""
 
     __slots__ = ()
     family: ClassVar[type]
@@ -44,8 +44,34 @@ class LogicalPlan(PlanNode):
 LogicalPlan.family = LogicalPlan
 
 
+class Producer(LogicalPlan):
+    """A node that is the first to have `columns`: its output, unless it says otherwise."""
+
+    __slots__ = ()
+    columns: tuple[ColumnRef, ...]
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+    @property
+    def new_columns(self) -> tuple[ColumnRef, ...]:
+        return self.columns
+
+
+class SameColumns(LogicalPlan):
+    """A node whose output is that of its child."""
+
+    __slots__ = ()
+    child: LogicalPlan
+
+    @property
+    def output(self) -> tuple[ColumnRef, ...]:
+        return self.child.output
+
+
 @dataclass(frozen=True, slots=True)
-class Scan(LogicalPlan):
+class Scan(Producer):
     """Rows of a table; `names[i]` is the table's column behind `columns[i]`. `predicate` was pushed into it.
 
     With a `sample`, the rows are those of the sample that meet the predicate.
@@ -58,10 +84,6 @@ class Scan(LogicalPlan):
     sample: RowSample | None = None
 
     @property
-    def output(self) -> tuple[ColumnRef, ...]:
-        return self.columns
-
-    @property
     def schema(self) -> Schema:
         """The table's, with the virtual columns that are read."""
         return with_virtual_columns(self.table.schema, self.names)
@@ -72,10 +94,6 @@ class Scan(LogicalPlan):
         return len(self.schema) > len(self.table.schema)
 
     @property
-    def new_columns(self) -> tuple[ColumnRef, ...]:
-        return self.columns
-
-    @property
     def label(self) -> str:
         where = f" where {self.predicate}" if self.predicate else ""
         sample = f" {self.sample}" if self.sample else ""
@@ -83,19 +101,11 @@ class Scan(LogicalPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class Values(LogicalPlan):
+class Values(Producer):
     """Literal rows; `SELECT 1` without FROM is one row of no columns below a Project."""
 
     columns: tuple[ColumnRef, ...]
     rows: tuple[tuple[Expr, ...], ...]
-
-    @property
-    def output(self) -> tuple[ColumnRef, ...]:
-        return self.columns
-
-    @property
-    def new_columns(self) -> tuple[ColumnRef, ...]:
-        return self.columns
 
     @property
     def label(self) -> str:
@@ -103,19 +113,11 @@ class Values(LogicalPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class Given(LogicalPlan):
+class Given(Producer):
     """Rows that a Python program hands over; `columns` are those of `rows.schema`."""
 
     columns: tuple[ColumnRef, ...]
     rows: GivenRows
-
-    @property
-    def output(self) -> tuple[ColumnRef, ...]:
-        return self.columns
-
-    @property
-    def new_columns(self) -> tuple[ColumnRef, ...]:
-        return self.columns
 
     @property
     def label(self) -> str:
@@ -123,18 +125,10 @@ class Given(LogicalPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class SharedRows(LogicalPlan):
+class SharedRows(Producer):
     """The rows that several queries of one statement have in common; before planning, their plan takes its place."""
 
     columns: tuple[ColumnRef, ...]
-
-    @property
-    def output(self) -> tuple[ColumnRef, ...]:
-        return self.columns
-
-    @property
-    def new_columns(self) -> tuple[ColumnRef, ...]:
-        return self.columns
 
     @property
     def label(self) -> str:
@@ -143,6 +137,8 @@ class SharedRows(LogicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class Project(LogicalPlan):
+    """Items computed of each row of the child."""
+
     child: LogicalPlan
     items: tuple[Alias | ColumnRef, ...]
 
@@ -156,13 +152,11 @@ class Project(LogicalPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class Filter(LogicalPlan):
+class Filter(SameColumns):
+    """The child's rows for which `predicate` is true."""
+
     child: LogicalPlan
     predicate: Expr
-
-    @property
-    def output(self) -> tuple[ColumnRef, ...]:
-        return self.child.output
 
     @property
     def label(self) -> str:
@@ -236,20 +230,12 @@ class Aggregate(LogicalPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class Expand(LogicalPlan):
+class Expand(Producer):
     """Each row once per grouping set: `projections[i][j]` is output column j in set i (GROUPING SETS)."""
 
     child: LogicalPlan
     columns: tuple[ColumnRef, ...]
     projections: tuple[tuple[Expr, ...], ...]
-
-    @property
-    def output(self) -> tuple[ColumnRef, ...]:
-        return self.columns
-
-    @property
-    def new_columns(self) -> tuple[ColumnRef, ...]:
-        return self.columns
 
     @property
     def label(self) -> str:
@@ -273,7 +259,7 @@ class Window(LogicalPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class Generate(LogicalPlan):
+class Generate(Producer):
     """LATERAL VIEW [OUTER]: the child's columns and those of a table function per row."""
 
     child: LogicalPlan
@@ -286,16 +272,12 @@ class Generate(LogicalPlan):
         return self.child.output + self.columns
 
     @property
-    def new_columns(self) -> tuple[ColumnRef, ...]:
-        return self.columns
-
-    @property
     def label(self) -> str:
         return f"Generate {'outer ' if self.outer else ''}{self.generator} as {listed(self.columns)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Step(LogicalPlan):
+class Step(Producer):
     """The rows that `step` makes of the values of `arguments`, in the order and the tasks in which the child has them.
 
     The output is `passed`, columns of the child that a step hands on with its rows, and `columns`, which are new.
@@ -313,16 +295,12 @@ class Step(LogicalPlan):
         return self.passed + self.columns
 
     @property
-    def new_columns(self) -> tuple[ColumnRef, ...]:
-        return self.columns
-
-    @property
     def label(self) -> str:
         return f"Step {self.step.label} of {listed(self.arguments)} as {listed(self.columns)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Sort(LogicalPlan):
+class Sort(SameColumns):
     """ORDER BY; `is_global` False is SORT BY: within each task only."""
 
     child: LogicalPlan
@@ -330,16 +308,12 @@ class Sort(LogicalPlan):
     is_global: bool = True
 
     @property
-    def output(self) -> tuple[ColumnRef, ...]:
-        return self.child.output
-
-    @property
     def label(self) -> str:
         return f"{'Sort' if self.is_global else 'SortWithin'} {listed(self.keys)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Distribute(LogicalPlan):
+class Distribute(SameColumns):
     """DISTRIBUTE BY: rows with equal keys come to one task; into `num_buckets` buckets where given."""
 
     child: LogicalPlan
@@ -347,23 +321,17 @@ class Distribute(LogicalPlan):
     num_buckets: int | None = None
 
     @property
-    def output(self) -> tuple[ColumnRef, ...]:
-        return self.child.output
-
-    @property
     def label(self) -> str:
         return f"Distribute {listed(self.keys)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Limit(LogicalPlan):
+class Limit(SameColumns):
+    """At most `count` rows of the child, those after the first `offset`."""
+
     child: LogicalPlan
     count: int | None
     offset: int = 0
-
-    @property
-    def output(self) -> tuple[ColumnRef, ...]:
-        return self.child.output
 
     @property
     def label(self) -> str:
@@ -371,19 +339,11 @@ class Limit(LogicalPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class Union(LogicalPlan):
+class Union(Producer):
     """UNION ALL of inputs with equal types; `columns` are new ids."""
 
     inputs: tuple[LogicalPlan, ...]
     columns: tuple[ColumnRef, ...]
-
-    @property
-    def output(self) -> tuple[ColumnRef, ...]:
-        return self.columns
-
-    @property
-    def new_columns(self) -> tuple[ColumnRef, ...]:
-        return self.columns
 
     @property
     def label(self) -> str:

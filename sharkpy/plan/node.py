@@ -1,15 +1,17 @@
-"""What logical and physical plans share: their expressions and the form in which they are printed."""
+"""The base of logical and physical plans: the expressions of a node, and the form in which plans are printed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from sharkpy.base.tree import TreeNode, held_nodes
+from sharkpy.base.tree import TreeNode
 from sharkpy.plan.expr import Expr
 
+P = TypeVar("P", bound="PlanNode[Any]")
 
-class PlanNode(TreeNode):
+
+class PlanNode(TreeNode[P]):
     """A node of a plan. `label` is its one line in EXPLAIN, tests, logs and errors."""
 
     __slots__ = ()
@@ -21,16 +23,19 @@ class PlanNode(TreeNode):
     @property
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions directly held by this node."""
-        return tuple(held_nodes(self, Expr))
+        return tuple(self.held(Expr))
 
-    def map_expressions(self, function: Callable[[Any], Any]) -> Self:
-        return self.map_fields(Expr, function)
+    def map_expressions(self, function: Callable[[Expr], Expr]) -> Self:
+        return self.map_held(Expr, function)
 
     def explain(self) -> str:
         """The tree, one label a line, children indented by two spaces."""
-        lines = [self.label]
-        for child in self.children:
-            lines += ["  " + line for line in child.explain().splitlines()]
+        lines = []
+        waiting: list[tuple[PlanNode[Any], int]] = [(self, 0)]
+        while waiting:
+            node, depth = waiting.pop()
+            lines.append("  " * depth + node.label)
+            waiting += [(child, depth + 1) for child in reversed(node.children)]
         return "\n".join(lines)
 
 

@@ -49,7 +49,7 @@ def substitute(expr: Expr, replacements: dict[int, Expr]) -> Expr:
                 return node if plan is node.plan else dataclasses.replace(node, plan=plan)
         return node
 
-    return expr.transform_up(replace)  # type: ignore[no-any-return]
+    return expr.transform_up(replace)
 
 
 def substitute_plan(plan: LogicalPlan, replacements: dict[int, Expr]) -> LogicalPlan:
@@ -66,4 +66,4 @@ def substitute_plan(plan: LogicalPlan, replacements: dict[int, Expr]) -> Logical
             return node.map_expressions(replace)
         return node.map_expressions(lambda expr: substitute(expr, replacements))
 
-    return plan.transform_up(visit)  # type: ignore[no-any-return]
+    return plan.transform_up(visit)

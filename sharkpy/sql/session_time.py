@@ -46,11 +46,11 @@ def _rewrite(node: Any, rewrites: list[Rewrite]) -> Any:
         case Expr():
             node = node.map_children(inside)
             if isinstance(node, SUBQUERIES):
-                node = node.map_fields(LogicalPlan, inside)
+                node = node.map_held(LogicalPlan, inside)
             for rewrite in rewrites:
                 node = rewrite(node)
         case LogicalPlan():
-            node = node.map_children(inside).map_fields(Expr, inside)
+            node = node.map_children(inside).map_held(Expr, inside)
         case tuple():
             items = tuple(map(inside, node))
             node = items if any(new is not old for new, old in zip(items, node, strict=True)) else node

@@ -179,7 +179,7 @@ class Runner:
                 return plan
             exchange = Exchange(self._new_exchange_id(plan), found, SinglePartitioning())
             read = read_of(exchange, self._run_waves(waves, exchange))
-            plan = satisfied_limits(replace_node(plan, found, replace(found, child=read)))
+            plan = satisfied_limits(replace_node(plan, found, found.with_children(read)))
 
     def _waves(self, plan: PhysicalPlan) -> Waves | None:
         """The blocks of a TopN or Limit in order of promise, where it is worth while to open some before others."""

@@ -81,7 +81,7 @@ class Recipe:
             blocks = (block for block in next(rest) if only_sources is None or block.block_id in only_sources)
             return replace(node, blocks=replace(node.blocks, blocks=tuple(blocks)))
 
-        return self.plan.transform_up(filled)  # type: ignore[no-any-return]
+        return self.plan.transform_up(filled)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

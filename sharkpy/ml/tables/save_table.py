@@ -207,4 +207,4 @@ def _renumbered(query: LogicalPlan, by: int) -> LogicalPlan:
                 return Alias(renamed_expr(inner), column_id + by, name)
         return expr.map_children(renamed_expr)
 
-    return query.transform_up(lambda node: node.map_fields(Expr, renamed_expr))  # type: ignore[no-any-return]
+    return query.transform_up(lambda node: node.map_held(Expr, renamed_expr))

@@ -54,4 +54,4 @@ def _with_observed(plan: PhysicalPlan, observed: Mapping[int, ExchangeStatistics
             return dataclasses.replace(node, observed=observed[node.exchange_id])
         return node
 
-    return plan.transform_up(fill)  # type: ignore[no-any-return]
+    return plan.transform_up(fill)

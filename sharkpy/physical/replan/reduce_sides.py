@@ -48,7 +48,7 @@ def reduce_measured_sides(plan: PhysicalPlan, context: ReplanContext) -> Physica
         context.decide("reduce_side", text, bytes=size, limit=limit)
         return dataclasses.replace(node, right=dataclasses.replace(moved, child=child))
 
-    return plan.transform_up(visit)  # type: ignore[no-any-return]
+    return plan.transform_up(visit)
 
 
 def reducible_exchanges(plan: PhysicalPlan) -> frozenset[int]:

@@ -47,7 +47,7 @@ def _single_fragment(fragment: PhysicalPlan, limit: int, context: ReplanContext)
 
     names = ", ".join(map(str, sorted(ids)))
     context.decide("single_task", f"exchange {names} is read by one task", bytes=size, limit=limit)
-    return fragment.transform_up(to_single)  # type: ignore[no-any-return]
+    return fragment.transform_up(to_single)
 
 
 def _is_dealt(leaf: PhysicalPlan) -> bool:

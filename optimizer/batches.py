@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from sharkpy.optimizer.context import Context
+from sharkpy.base import settings
+from sharkpy.base.errors import ConfigurationError, did_you_mean
+from sharkpy.base.settings import Conf
+from sharkpy.optimizer.rule import Batch, Rule
 from sharkpy.optimizer.rules.eliminate_distinct import eliminate_distinct
 from sharkpy.optimizer.rules.eliminate_outer_joins import eliminate_outer_joins
 from sharkpy.optimizer.rules.fold_constants import fold_constants
@@ -24,60 +24,91 @@ from sharkpy.optimizer.rules.restrict_aggregates import restrict_aggregates
 from sharkpy.optimizer.rules.simplify_expressions import simplify_expressions
 from sharkpy.optimizer.rules.unnest_subqueries import unnest_subqueries
 from sharkpy.optimizer.rules.widen_semi_joins import widen_semi_joins
-from sharkpy.plan.logical import LogicalPlan
-
-Rule = Callable[[LogicalPlan, Context], LogicalPlan]
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Rules applied in order, at most `max_rounds` times or until nothing changes."""
-
-    name: str
-    rules: tuple[Rule, ...]
-    max_rounds: int
-    reason: str
-
 
 ONCE = 1
-FIXED_POINT = 4
+FIXED_POINT = 10
+
+FOLD_CONSTANTS = Rule("fold_constants", fold_constants)
+SIMPLIFY_EXPRESSIONS = Rule("simplify_expressions", simplify_expressions)
+MERGE_PROJECTS = Rule("merge_projects", merge_projects)
 
 BATCHES: tuple[Batch, ...] = (
     Batch(
         "expressions",
-        (fold_constants, simplify_expressions),
+        (FOLD_CONSTANTS, SIMPLIFY_EXPRESSIONS),
         ONCE,
         "NOT IN, NOT EXISTS and factored disjunctions must be visible before subqueries become joins",
     ),
-    Batch("subqueries", (unnest_subqueries,), ONCE, "all other rules see joins only, never subqueries"),
+    Batch(
+        "subqueries",
+        (Rule("unnest_subqueries", unnest_subqueries, needed_for="queries with subqueries and LATERAL joins"),),
+        ONCE,
+        "all other rules see joins only, never subqueries",
+    ),
     Batch(
         "shape",
-        (remove_sorts, merge_projects, merge_constant_rows, eliminate_distinct),
+        (
+            Rule("remove_sorts", remove_sorts),
+            MERGE_PROJECTS,
+            Rule("merge_constant_rows", merge_constant_rows),
+            Rule("eliminate_distinct", eliminate_distinct),
+        ),
         ONCE,
         "what stands between filters and joins goes before filters move",
     ),
     Batch(
         "filters",
-        (eliminate_outer_joins, push_down_filters, infer_predicates),
+        (
+            Rule("eliminate_outer_joins", eliminate_outer_joins),
+            Rule("push_down_filters", push_down_filters),
+            Rule("infer_predicates", infer_predicates),
+        ),
         FIXED_POINT,
         "an inner join lets more filters through, and a filter on one side gives one on the other",
     ),
     Batch(
         "expressions after moving",
-        (fold_constants, simplify_expressions, propagate_empty),
+        (FOLD_CONSTANTS, SIMPLIFY_EXPRESSIONS, Rule("propagate_empty", propagate_empty)),
         ONCE,
         "moving filters through projections puts constants in place of columns",
     ),
     Batch(
         "joins",
-        (restrict_aggregates, push_down_semi_joins, widen_semi_joins, reorder_joins),
+        (
+            Rule("restrict_aggregates", restrict_aggregates),
+            Rule("push_down_semi_joins", push_down_semi_joins),
+            Rule("widen_semi_joins", widen_semi_joins),
+            Rule("reorder_joins", reorder_joins),
+        ),
         ONCE,
         "estimates need the filters in their final places",
     ),
     Batch(
         "columns",
-        (push_down_limits, prune_columns, merge_projects, remove_projects),
+        (
+            Rule("push_down_limits", push_down_limits),
+            Rule("prune_columns", prune_columns),
+            MERGE_PROJECTS,
+            Rule("remove_projects", remove_projects),
+        ),
         ONCE,
         "the order of joins decides which columns are needed where",
     ),
 )
+
+RULES: dict[str, Rule] = {rule.name: rule for batch in BATCHES for rule in batch.rules}
+
+
+def excluded_rules(conf: Conf) -> frozenset[str]:
+    """The names in `shark.optimizer.excluded.rules`; ConfigurationError for one that is no rule or cannot be spared."""
+    names = frozenset(name for text in conf.value(settings.EXCLUDED_RULES).split(",") if (name := text.strip().lower()))
+    key = settings.EXCLUDED_RULES.key
+    for name in sorted(names):
+        rule = RULES.get(name)
+        if rule is None:
+            hint = did_you_mean(name, RULES) or f"the rules are {', '.join(sorted(RULES))}"
+            raise ConfigurationError(f'no optimizer rule "{name}" to exclude by {key}', hint=hint, sqlstate="22023")
+        if rule.needed_for is not None:
+            message = f'the optimizer rule "{name}" cannot be excluded by {key}'
+            raise ConfigurationError(message, hint=f"without it there are no {rule.needed_for}", sqlstate="22023")
+    return names

@@ -23,6 +23,7 @@ class Context:
         self.conf = conf
         self.folded: dict[int, Expr] = {}
         self.simplified: dict[int, tuple[Expr, Expr]] = {}
+        self.inferred: set[tuple[frozenset[int], Expr]] = set()
         self.rows: dict[int, tuple[LogicalPlan, float]] = {}
         self.sources: dict[int, tuple[LogicalPlan | None, int]] = {}
         self._root = plan

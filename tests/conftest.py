@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 from collections.abc import Iterator
@@ -9,10 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sharkpy.base import settings
+
 # Results shall not depend on where the tests run: the session's zone is the process's.
 os.environ["TZ"] = "UTC"
 # What a shell starts in the background ignores it, and so would all that is interrupted here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A rule of the optimizer that breaks a plan fails in each test whose plan it breaks.
+settings.CHECK_RULES = dataclasses.replace(settings.CHECK_RULES, default=True)
 
 if TYPE_CHECKING:
     from sharkpy.execution.engine import Engine

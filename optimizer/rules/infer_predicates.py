@@ -32,7 +32,10 @@ _ROUNDS = 3
 
 
 def infer_predicates(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Adds filters on joins' sides; `push_down_filters` moves them on."""
+    """Adds filters on joins' sides; `push_down_filters` moves them on.
+
+    Each is added once: moved below a projection it is no term over a column any more, and would be inferred again.
+    """
     return _visit(plan, context)[0]
 
 
@@ -103,23 +106,36 @@ def _visit_join(plan: Join, context: Context) -> tuple[LogicalPlan, Facts]:
             before = len(new_left) + len(new_right)
             for one, other in pairs:
                 if plan.kind in _TO_RIGHT:
-                    _carry(one, other, left_facts, right_facts, new_right)
+                    new_right += _carry(one, other, left_facts, right_facts)
                 if plan.kind in _TO_LEFT:
-                    _carry(other, one, right_facts, left_facts, new_left)
+                    new_left += _carry(other, one, right_facts, left_facts)
             if len(new_left) + len(new_right) == before:
                 break
+        new_left = _never_added(new_left, plan.left, context)
+        new_right = _never_added(new_right, plan.right, context)
     if left is not plan.left or right is not plan.right or new_left or new_right:
         plan = Join(_filtered(left, new_left), _filtered(right, new_right), plan.kind, plan.condition, plan.hint)
     return plan, _output_facts(plan.kind, left_facts, right_facts)
 
 
-def _carry(source: ColumnRef, target: ColumnRef, facts: Facts, target_facts: Facts, new: list[Expr]) -> None:
+def _never_added(terms: list[Expr], side: LogicalPlan, context: Context) -> list[Expr]:
+    """Of `terms` those that no earlier round has put on a side with these columns."""
+    ids = context.output_ids(side)
+    new = [term for term in terms if (ids, term) not in context.inferred]
+    context.inferred.update((ids, term) for term in new)
+    return new
+
+
+def _carry(source: ColumnRef, target: ColumnRef, facts: Facts, target_facts: Facts) -> list[Expr]:
+    """Facts of `source` as terms over `target`, which they are put to, where they are new there."""
+    new: list[Expr] = []
     for term in facts.get(source.column_id, ()):
         carried = substitute(term, {source.column_id: target})
         known = target_facts.get(target.column_id, ())
         if carried not in known:
             target_facts[target.column_id] = (*known, carried)
             new.append(carried)
+    return new
 
 
 def _filtered(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:

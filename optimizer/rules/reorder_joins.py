@@ -30,14 +30,19 @@ class Order:
 
 def reorder_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
     """Exact search over connected sets up to 10 relations (DPsize), greedy beyond. Hinted joins stay."""
-    if not is_island(plan):
-        if isinstance(plan, Union):
-            return plan.map_children(lambda child: keep_columns(reorder_joins(child, context), child.output))
+    return keep_columns(_reorder(plan, context), plan.output)
+
+
+def _reorder(plan: LogicalPlan, context: Context) -> LogicalPlan:
+    """`plan` with its joins in their best order; its columns may be in another one."""
+    if isinstance(plan, Union):
         return plan.map_children(lambda child: reorder_joins(child, context))
+    if not is_island(plan):
+        return plan.map_children(lambda child: _reorder(child, context))
     relations, terms = flatten_island(plan)
     if not all(map(context.is_deterministic, terms)):
-        return plan.map_children(lambda child: reorder_joins(child, context))
-    graph = build_graph([reorder_joins(relation, context) for relation in relations], terms, context)
+        return plan.map_children(lambda child: _reorder(child, context))
+    graph = build_graph([_reorder(relation, context) for relation in relations], terms, context)
     joined = _build(_best_order(graph), graph)
     return plan if joined == plan else joined
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.execution.queries.plan_query import plan_steps
+from sharkpy.execution.queries.plan_query import plan_steps, trace_rules
 from sharkpy.explain.dependencies import authorization_lines, dependency_lines, lock_lines
+from sharkpy.optimizer.batches import excluded_rules
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.estimate import estimate_rows
 from sharkpy.plan.commands import Explain, queries_of
@@ -60,6 +61,17 @@ def _with_rows(plan: LogicalPlan, estimates: Context, depth: int) -> Iterator[st
         yield from _with_rows(child, estimates, depth + 1)
 
 
+def _rules(command: Explain, session: EngineSession) -> Iterator[str]:
+    """The bound plan, and what each rule of the optimizer that changed it took away and added."""
+    excluded = excluded_rules(session.conf)
+    for plan in _plans(command):
+        yield "== Bound plan =="
+        yield from plan.explain().splitlines()
+        yield from trace_rules(session, plan).lines
+        if excluded:
+            yield from ("", f"excluded: {', '.join(sorted(excluded))}")
+
+
 def _tree(command: Explain, _: EngineSession) -> Iterator[str]:
     yield "ABSTRACT SYNTAX TREE:"
     yield from command.tree.splitlines()
@@ -97,6 +109,7 @@ FORMS: dict[str, Lines] = {
     "cbo": _optimized,
     "rewrite": _optimized,
     "cost": _cost,
+    "optimizer": _rules,
     "ast": _tree,
     "vectorization": _vectorization,
 }

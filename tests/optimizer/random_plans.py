@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef, Expr, Literal, SortKey, WindowCall
+from sharkpy.plan.expr import AggregateCall, Alias, Cast, ColumnRef, Expr, Literal, SortKey, WindowCall
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Project, Sort, Union, Window
 from sharkpy.plan.subquery import Exists, InSubquery, ScalarSubquery
 from sharkpy.values.types import BIGINT, BOOLEAN, INT
@@ -101,7 +101,7 @@ class PlanMaker:
         for _ in range(2):
             child = self.plan(depth - 1, outer)
             column = self.column(child.output)
-            item = column if column.dtype in (INT, BIGINT) else lit(1)
+            item = column if column.dtype == INT else Cast(column, INT) if column.dtype == BIGINT else lit(1)
             inputs.append(Project(child, (Alias(item, self.fresh(), "u"),)))
         return Union(tuple(inputs), (ColumnRef(self.fresh(), "u", INT),))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import duckdb
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import Conf
+from sharkpy.optimizer.batches import RULES
 from sharkpy.optimizer.function_traits import COMPARISONS
 from sharkpy.optimizer.optimize import optimize
 from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
@@ -54,7 +55,12 @@ def is_well_typed(plan: LogicalPlan) -> bool:
     return True
 
 
-def check(connection: duckdb.DuckDBPyConnection, plan: LogicalPlan, statistics: StatisticsProvider) -> None:
+def check(
+    connection: duckdb.DuckDBPyConnection,
+    plan: LogicalPlan,
+    statistics: StatisticsProvider,
+    excluded: Sequence[str] = (),
+) -> None:
     if not is_well_typed(plan):
         return
     try:
@@ -62,7 +68,7 @@ def check(connection: duckdb.DuckDBPyConnection, plan: LogicalPlan, statistics: 
     except duckdb.Error:
         return
     try:
-        optimized = optimize(plan, statistics, Conf())
+        optimized = optimize(plan, statistics, Conf({"shark.optimizer.excluded.rules": ",".join(excluded)}))
     except UnsupportedError:
         return
     assert rows(connection, optimized) == expected, f"{plan.explain()}\n\n{optimized.explain()}\n\n{plan_sql(plan)}"
@@ -84,6 +90,17 @@ def test_random_deep_plans_under_any_statistics(
     connection: duckdb.DuckDBPyConnection, seed: int, sizes: list[int]
 ) -> None:
     check(connection, make_plan(seed, depth=4), Statistics(dict(zip(_TABLES, sizes, strict=True))))
+
+
+_OPTIONAL = sorted(name for name, rule in RULES.items() if rule.needed_for is None)
+
+
+@settings(max_examples=120, deadline=None)
+@given(seed=st.integers(0, 10**9), excluded=st.lists(st.sampled_from(_OPTIONAL), unique=True))
+@example(seed=1, excluded=_OPTIONAL)
+@example(seed=2, excluded=_OPTIONAL)
+def test_without_some_rules(connection: duckdb.DuckDBPyConnection, seed: int, excluded: list[str]) -> None:
+    check(connection, make_plan(seed), NoStatistics(), excluded)
 
 
 def test_optimizing_twice_changes_no_rows(connection: duckdb.DuckDBPyConnection) -> None:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from sharkpy.base.settings.setting import Setting
 
+EXCLUDED_RULES = Setting(
+    "shark.optimizer.excluded.rules", "", "Rules of the optimizer to do without, by name; several with commas."
+)
+CHECK_RULES = Setting(
+    "shark.test.rules", False, "Check the plan after each rule of the optimizer (tests).", is_guarded=True
+)
 PRUNING = Setting("shark.pruning", True, "Skip blocks by their statistics.")
 LEARNED_FILTERS = Setting(
     "shark.pruning.learned", True, "Prune the scans a join probes by the keys its other side turned out to have."

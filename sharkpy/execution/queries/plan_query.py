@@ -5,6 +5,7 @@ from __future__ import annotations
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.optimizer.optimize import optimize
+from sharkpy.optimizer.trace import Trace
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.planner import plan_physical
@@ -25,8 +26,7 @@ def plan_steps(
 ) -> tuple[LogicalPlan, PhysicalPlan]:
     """The optimised logical plan of a query, and the physical plan made of it."""
     seen = session.snapshot() if snapshot is None else snapshot
-    tables = (node.table for node in logical.walk() if isinstance(node, Scan))
-    session.table_cache.load_all(table for table in tables if not isinstance(table, QueryTable))
+    _load_tables(session, logical)
     context = PlanContext(
         session.conf,
         seen.scan_source,
@@ -42,3 +42,21 @@ def plan_steps(
         return optimized, plan_physical(optimized, context)
 
     return with_deep_stack(plan)
+
+
+def trace_rules(session: EngineSession, logical: LogicalPlan) -> Trace:
+    """Changes that each rule of the optimizer makes to a query on its way to the plan of `plan_query`."""
+    snapshot = session.snapshot()
+    _load_tables(session, logical)
+
+    def trace() -> Trace:
+        made = Trace()
+        optimize(logical, snapshot, session.conf, (made,))
+        return made
+
+    return with_deep_stack(trace)
+
+
+def _load_tables(session: EngineSession, logical: LogicalPlan) -> None:
+    tables = (node.table for node in logical.walk() if isinstance(node, Scan))
+    session.table_cache.load_all(table for table in tables if not isinstance(table, QueryTable))

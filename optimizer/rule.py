@@ -1,0 +1,38 @@
+"""Rules under stable names, and batches of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sharkpy.optimizer.context import Context
+from sharkpy.plan.logical import LogicalPlan
+
+Rewriting = Callable[[LogicalPlan, Context], LogicalPlan]
+"""A plan to one with the same rows and the same output; the same object where nothing changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rewriting under the name that EXPLAIN OPTIMIZER shows and `shark.optimizer.excluded.rules` takes.
+
+    `needed_for`: what cannot be done without the rule, which then cannot be excluded.
+    """
+
+    name: str
+    apply: Rewriting
+    needed_for: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rules applied in order: once, or until nothing changes, which is expected within `max_rounds`."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    max_rounds: int
+    reason: str
+
+    @property
+    def is_repeated(self) -> bool:
+        return self.max_rounds > 1

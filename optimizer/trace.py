@@ -23,13 +23,10 @@ class Trace:
         place = f"batch {batch.name}, round {number}" if batch.is_repeated else f"batch {batch.name}"
         changed = list(changed_lines(before.explain().splitlines(), after.explain().splitlines()))
         if changed:
-            self.lines += ["", f"== {rule.name}: {place} ==", *changed]
+            self.lines += [f"== {rule.name}: {place} ==", *changed]
 
     def still_changing(self, batch: Batch, _plan: LogicalPlan) -> None:
-        self.lines += [
-            "",
-            f"== batch {batch.name}: still changing after {batch.max_rounds} rounds ==",
-        ]
+        self.lines.append(f"== batch {batch.name}: still changing after {batch.max_rounds} rounds ==")
 
 
 def changed_lines(before: list[str], after: list[str]) -> Iterator[str]:

@@ -69,7 +69,7 @@ def _rules(command: Explain, session: EngineSession) -> Iterator[str]:
         yield from plan.explain().splitlines()
         yield from trace_rules(session, plan).lines
         if excluded:
-            yield from ("", f"excluded: {', '.join(sorted(excluded))}")
+            yield f"== excluded: {', '.join(sorted(excluded))} =="
 
 
 def _tree(command: Explain, _: EngineSession) -> Iterator[str]:

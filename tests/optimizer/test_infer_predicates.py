@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from sharkpy.base.settings import Conf
+from sharkpy.optimizer.optimize import optimize
 from sharkpy.optimizer.rules.infer_predicates import infer_predicates
-from sharkpy.plan.logical import Filter, JoinKind
-from tests.optimizer.builder import call, context, either, eq, gt, join, scan
+from sharkpy.optimizer.statistics import NoStatistics
+from sharkpy.plan.expr import Alias
+from sharkpy.plan.logical import Filter, JoinKind, Scan
+from tests.optimizer.builder import call, context, either, eq, gt, join, lt, nodes, scan, select, where
 
 T1, T2, T3 = scan("t1", 1), scan("t2", 11), scan("t3", 21)
 A, B, S = T1.columns
@@ -51,3 +55,12 @@ def test_nothing_from_a_disjunction_of_columns_or_other_types() -> None:
         join(scan("t1", 1, eq(S, "x")), T2, eq(S, D)),
     ):
         assert infer_predicates(plan, context(plan)) is plan
+
+
+def test_a_term_moved_below_a_projection_is_not_inferred_again() -> None:
+    item = Alias(call("add", C, 1), 20, "i")
+    plan = where(join(T1, select(T2, item), eq(A, item.ref)), lt(A, 3))
+    optimized = optimize(plan, NoStatistics(), Conf())
+    assert not nodes(optimized, Filter)
+    predicates = [str(node.predicate) for node in optimized.walk() if isinstance(node, Scan)]
+    assert predicates == ["(a#1 < 3)", "((a#11 + 1) < 3)"]

@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from sharkpy.optimizer.batches import RULES
+
 CACHED = "cached"
 """Pseudo-setting: the harness caches each table when it was made."""
 
@@ -50,7 +52,8 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        return ",".join(f"{key.rsplit('.', 1)[-1]}={value}" for key, value in self.values if value)
+        values = ((key, "all" if "," in value else value) for key, value in self.values)
+        return ",".join(f"{key.rsplit('.', 1)[-1]}={value}" for key, value in values if value)
 
 
 SKEWED = Configuration(
@@ -61,6 +64,18 @@ SKEWED = Configuration(
     )
 )
 """Settings under which every join is shuffled and every key is dealt over several tasks."""
+
+
+PLAIN_PLANS = Configuration(
+    (
+        (
+            "shark.optimizer.excluded.rules",
+            ",".join(sorted(name for name, rule in RULES.items() if rule.needed_for is None)),
+        ),
+        *(("shark.placement.driver", "true"), ("shark.block.rows", "1000000"), (CACHED, "true")),
+    )
+)
+"""No rule of the optimizer but those that nothing runs without."""
 
 
 @functools.cache

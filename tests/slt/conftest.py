@@ -12,7 +12,7 @@ from zlib import crc32
 
 import pytest
 
-from tests.slt.configurations import SKEWED, all_pairs
+from tests.slt.configurations import PLAIN_PLANS, SKEWED, all_pairs
 from tests.slt.engines import DuckEngine, Engine, SharkEngine, SparkEngine
 from tests.slt.runner import run_file
 
@@ -24,6 +24,11 @@ ORACLE_SAMPLE = 8
 
 SKEWED_FILES = ("skewed_keys", "semi_anti", "outer", "skewed_distinct")
 """Files that `make test` runs with every key dealt over several tasks."""
+PLAIN_PLAN_FILES = (
+    *("semi_anti", "outer", "lateral", "exists", "in", "nested", "scalar", "from"),
+    *("intersect_except", "ranking", "order_limit", "ctes"),
+)
+"""Files that run without the rules of the optimizer that can be excluded too."""
 MANY_ROWS = 10_000
 """Rows of the tables of many_rows.slt: blocks of a row or two would not test more."""
 
@@ -58,6 +63,8 @@ class SltFile(pytest.File):
             chosen = [some[number % len(some)] for some in placed]
         if run_all or self.path.stem in SKEWED_FILES:
             chosen = [*chosen, SKEWED]
+        if self.path.stem in PLAIN_PLAN_FILES:
+            chosen = [*chosen, PLAIN_PLANS]
         yield SltItem.from_parent(self, name="sharkpy", engine=SharkEngine)
         if self.path.stem == "many_rows":
             chosen = [configuration.in_blocks_of(MANY_ROWS) for configuration in chosen]

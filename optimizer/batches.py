@@ -1,4 +1,4 @@
-"""The rules in the order in which they run, and why in this order."""
+"""Table of the rules in the order in which they run, with the reasons for that order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules share while one plan is optimised: statistics, settings, fresh ids and memos."""
+"""State that rules share while one plan is optimised: statistics, settings, fresh ids and memos."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_IDS: frozenset[int] = frozenset()
 
 
 class Context:
-    """Lives for one call of `optimize`.
+    """State of one call of `optimize`.
 
     Memos are keyed by the identity of immutable nodes, each kept alive beside its entry.
     """

@@ -215,7 +215,7 @@ def resolve(column_id: int, plan: LogicalPlan, context: Context) -> tuple[Logica
 
 
 def column_estimate(column_id: int, plan: LogicalPlan, context: Context) -> ColumnEstimate:
-    """What is known of a column at its table."""
+    """Statistics of the table column behind an output column; unknown ones where it is computed."""
     node, source_id = resolve(column_id, plan, context)
     if isinstance(node, Scan):
         for column, name in zip(node.columns, node.names, strict=True):
@@ -246,7 +246,7 @@ def distinct_values(expr: Expr, plan: LogicalPlan, context: Context) -> float:
 
 
 def common_range_shares(columns: Sequence[tuple[Expr, LogicalPlan]], context: Context) -> list[float]:
-    """Of columns that a join makes equal, the share of each one's range that lies in the range of all.
+    """Shares of the ranges of columns, made equal by a join, that lie in the range common to all.
 
     Filters are taken to choose among what can be met: of a calendar the days that a table of facts has, not all.
     """
@@ -356,7 +356,7 @@ def _equal_selectivity(one: Expr, other: Expr, plan: LogicalPlan, context: Conte
 
 
 def _like_selectivity(column_id: int, pattern: str, plan: LogicalPlan, context: Context) -> float:
-    """What starts as the pattern does up to its first wildcard, cut as usual for what follows after that."""
+    """Share of the strings that start as the pattern does before its first wildcard, less for what follows it."""
     figures = column_estimate(column_id, plan, context)
     prefix = pattern.split("%", 1)[0].split("_", 1)[0]
     if not prefix or "\\" in pattern or figures.prefix_share is None:

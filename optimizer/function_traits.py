@@ -1,4 +1,4 @@
-"""What rules must know about functions: comparisons, null propagation, determinism."""
+"""Traits of functions that rules rely on: comparisons, null propagation, determinism."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ EMPTY_GROUP_VALUES: dict[str, object] = {
     "collect_list": [],
     "collect_set": [],
 }
-"""What an aggregate yields over no rows, where that is not NULL."""
+"""Values of aggregates over no rows, where they are not NULL."""
 
 
 def empty_group_value(function: str) -> object:
-    """What the aggregate yields over no rows; None for NULL."""
+    """Value of the aggregate over no rows; None for NULL."""
     from sharkpy.udf.user.function import find
 
     users = find(function)

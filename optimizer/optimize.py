@@ -17,7 +17,7 @@ from sharkpy.plan.logical import LogicalPlan
 
 
 class Observer(Protocol):
-    """What is told of each step, in the order of the steps."""
+    """Listener to the steps of one call of `optimize`, told of each in order."""
 
     def rule_changed(self, batch: Batch, rule: Rule, number: int, before: LogicalPlan, after: LogicalPlan, /) -> None:
         """`rule` changed the plan in round `number` of `batch`, from 1."""

@@ -1,4 +1,4 @@
-"""What the optimizer asks about tables. Every figure is an estimate: no rule may rely on one for its answer."""
+"""Figures of tables and columns for the optimizer. All are estimates: no rule may rely on one for its answer."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class ColumnEstimate:
 
 
 class StatisticsProvider(Protocol):
-    """Both calls must be cheap: they are made while a statement is planned."""
+    """Source of figures. Both calls must be cheap: they are made while a statement is planned."""
 
     def num_rows(self, table: Table, /) -> int | None:
-        """Rows of `table`, None where nobody knows."""
+        """Rows of `table`; None: not known."""
 
     def column(self, table: Table, name: str, /) -> ColumnEstimate | None:
-        """Figures of a column, None where nobody knows."""
+        """Figures of a column; None: not known."""
 
 
 class NoStatistics:

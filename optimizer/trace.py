@@ -1,4 +1,4 @@
-"""What each rule did to a plan, as lines that EXPLAIN OPTIMIZER shows."""
+"""Changes that rules make to a plan, as the lines of EXPLAIN OPTIMIZER."""
 
 from __future__ import annotations
 

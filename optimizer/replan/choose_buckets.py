@@ -1,4 +1,4 @@
-"""How many buckets an exchange has."""
+"""Number of buckets of an exchange."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sharkpy.optimizer.replan.choose_join import format_bytes
 BUCKETS_PER_CORE = 2
 """Buckets are finer than tasks, so that tasks can be packed evenly from them."""
 FINE_BUCKETS_PER_CORE = 8
-"""Where there is much to move, tasks of even size are made of so many buckets a core."""
+"""Buckets a core where there is much to move, so that tasks of even size can be made of them."""
 FINE_BYTES = 1 << 20
 """Encoded bytes of input for which there is another fine bucket: each costs a payload in every map task."""
 MIN_BUCKETS = 2
@@ -17,7 +17,7 @@ TABLE_BUCKETS_PER_CORE = 4
 TABLE_BUCKET_BYTES = 64 << 20
 MAX_TABLE_BUCKETS = 1024
 MAX_BUCKETS = 1000
-"""With as many for heavy keys, what Spark still reports the sizes of one by one."""
+"""Largest number of buckets: with as many again for heavy keys, Spark still reports their sizes one by one."""
 
 
 @dataclass(frozen=True, slots=True)

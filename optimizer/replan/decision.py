@@ -1,4 +1,4 @@
-"""What was decided while a query was planned or run, as it is shown and as data."""
+"""Decision taken while a query was planned or run, as it is shown and as data."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class PlacementDecision:
 def place_stage(
     input_bytes: int | None, is_local: bool, limit_bytes: int, is_allowed: bool = True
 ) -> PlacementDecision:
-    """In the driver's process where all input is on its machine, known, and at most `limit_bytes`.
+    """Choose the driver's process where all input is on its machine, known, and at most `limit_bytes`.
 
     `is_allowed` False: the session turned placement in the driver off.
     """

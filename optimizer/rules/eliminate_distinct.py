@@ -22,7 +22,7 @@ _SAME_WITH_DISTINCT = frozenset(("min", "max", "collect_set", "bool_and", "bool_
 
 
 def eliminate_distinct(plan: LogicalPlan, _context: Context) -> LogicalPlan:
-    """Also drops constants from group keys, as long as another key is left."""
+    """Drop needless grouping and DISTINCT, and constants from group keys as long as another key is left."""
     return plan.transform_up(_simplify)
 
 

@@ -13,7 +13,7 @@ from sharkpy.plan.subquery import SUBQUERIES
 
 
 def fold_constants(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """What Python folds beyond doubt at once; the rest together, in one query of the general executor."""
+    """Replace constant expressions by literals: by Python where it is beyond doubt, the others in one DuckDB query."""
     pending: list[Expr] = []
     plan = _map_expressions(plan, lambda expr: _fold_quickly(expr, context, pending), context)
     if not pending:

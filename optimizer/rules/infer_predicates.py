@@ -32,7 +32,7 @@ _ROUNDS = 3
 
 
 def infer_predicates(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Adds filters on joins' sides; `push_down_filters` moves them on.
+    """Add filters to the sides of joins; `push_down_filters` moves them on.
 
     Each is added once: moved below a projection it is no term over a column any more, and would be inferred again.
     """
@@ -119,7 +119,7 @@ def _visit_join(plan: Join, context: Context) -> tuple[LogicalPlan, Facts]:
 
 
 def _never_added(terms: list[Expr], side: LogicalPlan, context: Context) -> list[Expr]:
-    """Of `terms` those that no earlier round has put on a side with these columns."""
+    """The `terms` that no earlier round has put on a side with these columns."""
     ids = context.output_ids(side)
     new = [term for term in terms if (ids, term) not in context.inferred]
     context.inferred.update((ids, term) for term in new)

@@ -1,4 +1,4 @@
-"""One Values for the neighbouring inputs of a union that are rows of constants."""
+"""Make one Values of the neighbouring inputs of a union that are rows of constants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharkpy.plan.logical import LogicalPlan, Project, Union, Values
 
 
 def merge_constant_rows(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """`SELECT 1 UNION ALL SELECT 2` has its rows in one place, as VALUES 1, 2 has."""
+    """Merge constant inputs of unions: `SELECT 1 UNION ALL SELECT 2` becomes VALUES 1, 2."""
     return plan.transform_up(lambda node: _merged(node, context) if isinstance(node, Union) else node)
 
 

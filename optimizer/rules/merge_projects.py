@@ -11,7 +11,7 @@ from sharkpy.plan.references import substitute
 
 
 def merge_projects(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Nothing is computed twice by it: what is used more than once stays below, unless it is a bare column."""
+    """Merge neighbouring projections; an expression used more than once stays below, so that none runs twice."""
     return plan.transform_up(lambda node: _merge(node, context))
 
 

@@ -1,4 +1,4 @@
-"""A relation that can have no row becomes empty Values, and what that makes empty too."""
+"""Replace relations that can have no row by empty Values, and those above that this makes empty."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sharkpy.plan.logical import (
 
 
 def propagate_empty(plan: LogicalPlan, _context: Context) -> LogicalPlan:
-    """Also drops filters that are always true."""
+    """Replace relations without rows by empty Values; drop filters that are always true."""
     return plan.transform_up(_simplify)
 
 

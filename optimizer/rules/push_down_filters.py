@@ -31,7 +31,7 @@ Terms = list[Expr]
 
 
 def push_down_filters(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Terms of non-deterministic functions stay where they are."""
+    """Move terms down; those of non-deterministic functions stay where they are."""
     return _push(plan, [], context)
 
 
@@ -78,7 +78,7 @@ def _filtered(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
 
 
 def _merged(terms: Sequence[Expr], more: Sequence[Expr]) -> Terms:
-    """Both without repetitions, in order."""
+    """Terms of both sequences without repetitions, in order."""
     return list(dict.fromkeys((*terms, *more)))
 
 
@@ -215,7 +215,7 @@ def _split_condition(own: Sequence[Expr], ids: frozenset[int], context: Context)
 
 
 def _implied(terms: Sequence[Expr], ids: frozenset[int], context: Context) -> Terms:
-    """What disjunctions over both sides say of one side alone: (a1 and b1) or (a2 and b2) implies a1 or a2."""
+    """Terms over one side alone that disjunctions over both imply: (a1 and b1) or (a2 and b2) implies a1 or a2."""
     found: Terms = []
     for term in terms:
         if not (isinstance(term, Call) and term.function == "or"):

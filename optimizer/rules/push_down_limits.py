@@ -7,7 +7,7 @@ from sharkpy.plan.logical import Aggregate, Join, JoinKind, Limit, LogicalPlan, 
 
 
 def push_down_limits(plan: LogicalPlan, _context: Context) -> LogicalPlan:
-    """Limits that follow each other become one; a limit stays beside the Sort below it (top-N)."""
+    """Move limits down and merge those that follow each other; one stays beside the Sort below it (top-N)."""
     if isinstance(plan, Limit):
         plan = _push(plan)
     return plan.map_children(lambda child: push_down_limits(child, _context))

@@ -14,7 +14,7 @@ _INNER = (JoinKind.INNER, JoinKind.CROSS)
 
 
 def push_down_semi_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Through inner joins to the side that has all columns of its condition."""
+    """Move semi joins through inner joins to the side that has all columns of their condition."""
     if isinstance(plan, Join) and plan.kind is JoinKind.SEMI and plan.condition is not None:
         moved = _push(plan.left, plan, context)
         if moved is not None:

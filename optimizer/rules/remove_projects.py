@@ -8,7 +8,7 @@ from sharkpy.plan.logical import LogicalPlan, Project
 
 
 def remove_projects(plan: LogicalPlan, _context: Context) -> LogicalPlan:
-    """Drops each projection to exactly its child's columns."""
+    """Drop each projection to exactly its child's columns."""
     plan = plan.map_children(lambda child: remove_projects(child, _context))
     if isinstance(plan, Project) and all(isinstance(item, ColumnRef) for item in plan.items):
         ids = [item.column_id for item in plan.items]

@@ -9,7 +9,7 @@ from sharkpy.plan.logical import Aggregate, Filter, Join, Limit, LogicalPlan, Pr
 
 
 def remove_sorts(plan: LogicalPlan, _context: Context) -> LogicalPlan:
-    """A Sort below a join, another Sort or an aggregate counts only for a Limit directly above it."""
+    """Drop each Sort below a join, another Sort or an aggregate, unless a Limit is directly above it."""
     return _visit(plan, is_seen=True)
 
 

@@ -29,7 +29,7 @@ class Order:
 
 
 def reorder_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Exact search over connected sets up to 10 relations (DPsize), greedy beyond. Hinted joins stay."""
+    """Order joins by exact search over connected sets of at most 10 relations (DPsize), else greedily."""
     return keep_columns(_reorder(plan, context), plan.output)
 
 

@@ -17,7 +17,7 @@ MAX_SHARE = 0.15
 
 
 def restrict_aggregates(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """A semi join below the aggregate, where the other side of the equality is from a filtered scan with few keys."""
+    """Put a semi join below an aggregate whose key is made equal to one of a filtered scan with few keys."""
     plan = plan.map_children(lambda child: restrict_aggregates(child, context))
     if not is_island(plan):
         return plan

@@ -10,7 +10,7 @@ from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
 
 
 def widen_semi_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
-    """Only where the equalities fix a unique key of the right side: no left row then matches twice."""
+    """Widen where the equalities fix a unique key of the right side: no left row then matches twice."""
     return plan.transform_up(lambda node: _widen(node, context))
 
 

@@ -1,1 +1,1 @@
-"""What a call becomes once its arguments are simple: one table row a function."""
+"""Simplifications of calls whose arguments are simple already: one table row a function."""

@@ -1,1 +1,1 @@
-"""How subqueries become joins: pulling conditions up, or pushing the domain of outer values down."""
+"""Joins in place of subqueries: their conditions pulled up, or the domain of outer values pushed down."""

@@ -234,7 +234,7 @@ class Attachment:
     def _tuple_in(
         self, values: tuple[Expr, ...], plan: LogicalPlan, keyed: Keyed, equalities: tuple[tuple[str, Expr, Expr], ...]
     ) -> Expr:
-        """Of several columns: NULL where no row is equal and some row is not unequal, for NULLs on either side."""
+        """IN over several columns: NULL where no row is equal and some row, for NULLs, is not unequal."""
         copy, mapping = fresh_copy(plan, self.context)
         columns = [ColumnRef(mapping.get(c.column_id, c.column_id), c.name, c.dtype) for c in plan.output]
         matched = self._matched(keyed.plan, keyed.keys + equalities)

@@ -125,7 +125,7 @@ def _values(items: tuple[Alias | ColumnRef, ...], empty: dict[int, Expr]) -> dic
 
 
 def empty_value(call: Alias) -> Literal:
-    """What an aggregate yields over no rows."""
+    """Value of an aggregate over no rows."""
     name = call.expr.function  # type: ignore[attr-defined]
     return Literal(empty_group_value(name), call.dtype)  # type: ignore[arg-type]
 

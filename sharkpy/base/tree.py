@@ -40,7 +40,7 @@ class TreeNode(Generic[F]):
 
     def map_held(self, family: type[N], function: Callable[[N], N]) -> Self:
         """This node with `function` applied to every node of `family` directly held by it."""
-        changed = {}
+        changed: dict[str, object] | None = None
         for name in node_fields(type(self), family):
             old = getattr(self, name)
             new: object = old
@@ -49,8 +49,8 @@ class TreeNode(Generic[F]):
             elif isinstance(old, tuple):
                 new = _mapped(old, family, function)
             if new is not old:
-                changed[name] = new
-        if not changed:
+                changed = {**changed, name: new} if changed else {name: new}
+        if changed is None:
             return self
         names = field_names(type(self))
         return type(self)(*[changed[name] if name in changed else getattr(self, name) for name in names])
@@ -107,18 +107,18 @@ def _collect(values: tuple[Any, ...], family: type, found: list[Any]) -> None:
 
 def _mapped(values: tuple[Any, ...], family: type, function: Callable[[Any], Any]) -> tuple[Any, ...]:
     """`values` with `function` applied to the nodes in them; the same tuple where none changed."""
-    mapped = []
-    is_changed = False
-    for old in values:
+    mapped: list[Any] | None = None
+    for index, old in enumerate(values):
+        new = old
         if isinstance(old, family):
             new = function(old)
         elif isinstance(old, tuple):
             new = _mapped(old, family, function)
-        else:
-            new = old
-        is_changed = is_changed or new is not old
-        mapped.append(new)
-    return tuple(mapped) if is_changed else values
+        if mapped is not None:
+            mapped.append(new)
+        elif new is not old:
+            mapped = [*values[:index], new]
+    return values if mapped is None else tuple(mapped)
 
 
 _FIELD_NAMES: dict[type, tuple[str, ...]] = {}

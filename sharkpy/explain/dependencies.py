@@ -1,4 +1,4 @@
-"""EXPLAIN DEPENDENCY, AUTHORIZATION and LOCKS: what a statement reads and writes, in Hive's words."""
+"""EXPLAIN DEPENDENCY, AUTHORIZATION and LOCKS: inputs and outputs of a statement, in Hive's words."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _with_parents(
 
 
 def _parents(views: tuple[Table, ...], session: EngineSession) -> dict[str, list[str]]:
-    """For tables and views those of `views` that read them themselves, not through another one."""
+    """Views of `views` by the tables and views that they read themselves, not through another one."""
     read: dict[str, set[str]] = {}
     for view in views:
         statement = bind(f"EXPLAIN {view.view_text or ''}", session.catalog, session.conf, view.view_database)
@@ -70,7 +70,7 @@ def _parents(views: tuple[Table, ...], session: EngineSession) -> dict[str, list
 
 
 def scans_of(plan: LogicalPlan) -> Iterator[Scan]:
-    """Those of a plan and of its subqueries."""
+    """Scans of a plan and of its subqueries."""
     for node in plan.walk():
         if isinstance(node, Scan):
             yield node
@@ -85,7 +85,7 @@ def _plans(statement: LogicalPlan | Command) -> tuple[LogicalPlan, ...]:
 
 
 def _input_scans(statement: LogicalPlan | Command, session: EngineSession) -> Iterator[Scan]:
-    """With the predicates that the optimizer moves into them; a table that it finds not to be read is one that is."""
+    """Scans with the predicates that the optimizer moves into them, and those of tables that it drops."""
     for plan in _plans(statement):
         optimized = list(scans_of(plan_steps(session, plan)[0]))
         seen = {scan.table.table_id for scan in optimized}
@@ -103,7 +103,7 @@ def _partitions(scan: Scan, session: EngineSession) -> Iterator[tuple[str, str]]
 
 
 def outputs_of(statement: LogicalPlan | Command) -> list[str]:
-    """What a statement writes: `database@table`, with the Hive partition where its values are given."""
+    """Outputs of a statement: `database@table`, with the Hive partition where its values are given."""
     if isinstance(statement, LogicalPlan):
         return []
     if isinstance(statement, MultiInsert):
@@ -123,7 +123,7 @@ def outputs_of(statement: LogicalPlan | Command) -> list[str]:
 
 
 def authorization_lines(command: Explain, session: EngineSession) -> Iterator[str]:
-    """What Hive would ask privileges for; nothing is checked here but logins and allowed folders."""
+    """Objects that Hive would check privileges of; nothing is checked here but logins and allowed folders."""
     statement = command.statement
     yield "INPUTS: "
     for name in _input_names(command, session):
@@ -138,7 +138,7 @@ def authorization_lines(command: Explain, session: EngineSession) -> Iterator[st
 
 
 def lock_lines(command: Explain, session: EngineSession) -> Iterator[str]:
-    """What Hive would lock; here readers see what was there when they began, and writers publish at once."""
+    """Locks that Hive would take; here readers see the data of their start, and writers publish at once."""
     yield "LOCK INFORMATION:"
     for name in _input_names(command, session):
         yield f"{name.replace('@', '.')} -> SHARED_READ"

@@ -1,4 +1,4 @@
-"""EXPLAIN: the physical plan; EXTENDED: all steps and the query of each stage; ANALYZE: what running it showed."""
+"""EXPLAIN: the physical plan; EXTENDED: all steps and the query of each stage; ANALYZE: measured figures of a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def explain(command: Explain, session: EngineSession) -> CommandResult:
-    """One column, `plan`, a line a row."""
+    """Run a command EXPLAIN: one column, `plan`, a line a row."""
     if form := FORMS.get(command.form):
         return text_rows(("plan",), [(line,) for line in form(command, session)])
     lines: list[str] = []
@@ -53,7 +53,7 @@ def explain(command: Explain, session: EngineSession) -> CommandResult:
 
 
 def _titles(statement: MultiInsert | ChangeRows) -> list[str]:
-    """What each query is for."""
+    """Headings of the queries of a statement, each its purpose."""
     if isinstance(statement, MultiInsert):
         return [_title(one) for one in statement.inserts]
     parts = {"Changed partitions": statement.changed, "Rows that stay": statement.rows, "Added rows": statement.added}
@@ -70,7 +70,7 @@ def _title(command: Command) -> str:
 
 
 def _facts(command: Command) -> Iterator[str]:
-    """What a command that runs no query is told to do, as far as it is more than its defaults."""
+    """Fields of a command that runs no query, as far as they differ from their defaults."""
     for one in fields(command):
         value = getattr(command, one.name)
         if one.name not in ("name", "altered", "schema") and value not in (one.default, False, None, ()):
@@ -159,7 +159,7 @@ def _stage_query(title: str, fragment: PhysicalPlan, session: EngineSession) -> 
 
 
 def _inner_queries(program: StageProgram) -> Iterator[str]:
-    """The queries whose rows steps take."""
+    """Queries below the steps of a stage."""
     for spec in program.inputs:
         if isinstance(spec, StepColumns):
             yield from _inner_queries(spec.program)

@@ -33,14 +33,14 @@ def _plans(command: Explain) -> tuple[LogicalPlan, ...]:
 
 
 def _logical(command: Explain, _: EngineSession) -> Iterator[str]:
-    """As it was bound."""
+    """Plan of each query as it was bound."""
     for plan in _plans(command):
         yield "LOGICAL PLAN:"
         yield from plan.explain().splitlines()
 
 
 def _optimized(command: Explain, session: EngineSession) -> Iterator[str]:
-    """As the optimizer left it."""
+    """Plan of each query as the optimizer left it."""
     for plan in _plans(command):
         yield "CBO PLAN:"
         yield from plan_steps(session, plan)[0].explain().splitlines()
@@ -78,7 +78,7 @@ def _tree(command: Explain, _: EngineSession) -> Iterator[str]:
 
 
 def _formatted(command: Explain, session: EngineSession) -> Iterator[str]:
-    """One JSON text: what the statement is, and its operators from the result down."""
+    """JSON text: the kind of statement, and its operators from the result down."""
     statement = command.statement
     kind = "Query" if isinstance(statement, LogicalPlan) else type(statement).__name__
     queries = (statement,) if isinstance(statement, LogicalPlan) else queries_of(statement)

@@ -1,4 +1,4 @@
-"""EXPLAIN ANALYZE's tree: the operators as they were run, each beside what it was seen to do."""
+"""Tree of EXPLAIN ANALYZE: the operators as they were run, each beside its measured figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sharkpy.physical.plan import PhysicalPlan
 
 ENCODING_BLOCKS = 16
-"""Encodings are read from so many blocks of a scan at most."""
+"""Largest number of blocks of a scan whose encodings are read."""
 
 _KINDS: dict[type[PhysicalPlan], str] = {
     operators.BlockScan: SCAN,
@@ -45,7 +45,7 @@ Written = dict[int, tuple[int, "StageProfile"]]
 
 @dataclass(slots=True)
 class Figures:
-    """What is known of one operator; None: DuckDB carried it out within another one."""
+    """Measured figures of one operator; None: DuckDB carried it out within another one."""
 
     rows: int | None = None
     size_bytes: int | None = None
@@ -157,7 +157,7 @@ def _nodes(plan: PhysicalPlan, leaves: Iterator[tuple[str, PhysicalPlan]]) -> No
 
 
 def _attribute(root: Node, stage: StageProfile) -> list[str]:
-    """Give each operator what DuckDB measured of its kind over the same inputs; texts of what has no operator."""
+    """Give operators DuckDB's figures of their kind over the same inputs; return lines for figures left over."""
     pool = list(stage.operators)
     nodes = list(root.walk())
     for node in nodes:
@@ -181,7 +181,7 @@ def _attribute(root: Node, stage: StageProfile) -> list[str]:
 
 
 def _take(pool: list[OperatorFigures], kind: str, relations: frozenset[str]) -> OperatorFigures | None:
-    """The topmost one left, taken out of the pool."""
+    """Topmost matching figures, taken out of the pool."""
     for index, one in enumerate(pool):
         if one.kind == kind and one.relations == relations:
             return pool.pop(index)

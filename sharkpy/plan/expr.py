@@ -303,5 +303,10 @@ def _joined(function: str, terms: list[Expr]) -> Expr | None:
     return Call(function, tuple(side for side in sides if side is not None), BOOLEAN)
 
 
+def is_true(predicate: Expr | None) -> bool:
+    """Whether `predicate` is TRUE or None, which stands for it."""
+    return predicate is None or (isinstance(predicate, Literal) and predicate.value is True)
+
+
 def string_literal(value: str) -> Literal:
     return Literal(value, StringType())

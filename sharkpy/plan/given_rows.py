@@ -28,7 +28,7 @@ class GivenRows:
     rdd: Any = field(default=None, repr=False)
     here: Iterable[object] = field(default=(), repr=False)
     num_rows: int | None = None
-    """Where it is known."""
+    """Number of rows; None: not known."""
 
     @property
     def is_here(self) -> bool:

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 from sharkpy.catalog.virtual_columns import with_virtual_columns
-from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal, SortKey
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, SortKey
 from sharkpy.plan.node import PlanNode, listed
 from sharkpy.plan.row_sample import RowSample
 from sharkpy.plan.steps.row_step import RowStep
@@ -355,7 +355,3 @@ def with_source(query: LogicalPlan, source: LogicalPlan | None) -> LogicalPlan:
     if source is None:
         return query
     return source if isinstance(query, SharedRows) else query.map_children(lambda child: with_source(child, source))
-
-
-def is_true(predicate: Expr | None) -> bool:
-    return predicate is None or (isinstance(predicate, Literal) and predicate.value is True)

@@ -1,4 +1,4 @@
-"""What all commands share, and how statements name Hive partitions."""
+"""Base of commands, and the names that statements give Hive partitions."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class AddPartitions(Command):
 
 @dataclass(frozen=True, slots=True)
 class AlterPartition(Command):
-    """Where a Hive partition lies, how its files are read, which columns they have; None: as it is."""
+    """New place, storage format or columns of a Hive partition; None: as it is."""
 
     table: Table
     partition: PartitionSpec

@@ -56,14 +56,14 @@ class ShowCreateDatabase(Listing):
 
 @dataclass(frozen=True, slots=True)
 class ShowConf(Listing):
-    """What a setting is for, and its default."""
+    """Purpose and default of a setting."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShowEmpty(Listing):
-    """A listing of what there is none of here: locks, roles, privileges, transactions, indexes."""
+    """Listing that is always empty: locks, roles, privileges, transactions, indexes."""
 
     columns: tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""What is known of a table's rows."""
+"""Commands about the statistics of a table's rows."""
 
 from __future__ import annotations
 

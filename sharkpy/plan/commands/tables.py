@@ -48,7 +48,7 @@ class CreateView(Command):
     comment: str | None = None
     properties: Properties = ()
     partition_columns: tuple[str, ...] = ()
-    """Those of `schema`, its last ones, that are told to be the partition columns: it means nothing to queries."""
+    """Last columns of `schema` that are declared as partition columns, which means nothing to queries."""
 
 
 @dataclass(frozen=True, slots=True)

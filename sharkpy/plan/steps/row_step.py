@@ -1,4 +1,4 @@
-"""What Python code does to the rows between two queries of one task, as plain data that plans and tasks carry."""
+"""Description of Python code between two queries of one task: plain data that plans and tasks carry."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class RowStep:
     """Base of frozen, slotted dataclasses that describe such a step.
 
     1. Equal descriptions do the same; they are hashable, and pickled for the tasks.
-    2. What carries a step out stands in the table of `sharkpy.execution.tasks.steps`, by the description's type.
+    2. The function that carries a step out is in the table of `sharkpy.execution.tasks.steps`, by the type of this.
     """
 
     @property
     def label(self) -> str:
-        """What EXPLAIN says of it."""
+        """Text of the step in EXPLAIN."""
         return type(self).__name__

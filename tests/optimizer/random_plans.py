@@ -101,9 +101,9 @@ class PlanMaker:
         for _ in range(2):
             child = self.plan(depth - 1, outer)
             column = self.column(child.output)
-            item = column if column.dtype == INT else Cast(column, INT) if column.dtype == BIGINT else lit(1)
+            item = column if column.dtype == BIGINT else Cast(column if column.dtype == INT else lit(1), BIGINT)
             inputs.append(Project(child, (Alias(item, self.fresh(), "u"),)))
-        return Union(tuple(inputs), (ColumnRef(self.fresh(), "u", INT),))
+        return Union(tuple(inputs), (ColumnRef(self.fresh(), "u", BIGINT),))
 
     def column(self, columns: tuple[ColumnRef, ...]) -> ColumnRef:
         return self.random.choice([column for column in columns if column.dtype in (INT, BIGINT)] or [columns[0]])

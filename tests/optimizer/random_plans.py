@@ -83,7 +83,7 @@ class PlanMaker:
         for _ in range(self.random.randint(least, 2)):
             column = self.column(columns)
             function = self.random.choice(("count", "count", "min", "max"))
-            dtype = BIGINT if function == "count" else INT
+            dtype = BIGINT if function == "count" else column.dtype
             args = () if function == "count" and self.random.random() < 0.5 else (column,)
             distinct = bool(args) and self.random.random() < 0.3
             found.append(Alias(AggregateCall(function, args, dtype, distinct), self.fresh(), function))

@@ -27,6 +27,11 @@ MACROS: dict[str, str] = {
         "CASE WHEN x = 0 OR (abs(x) >= 1e-3 AND abs(x) < 1e7) THEN CAST(x AS VARCHAR)"
         " ELSE shark_float_text_kernel(CAST(x AS DOUBLE)) END"
     ),
+    # One step of Newton's method: the C library's root may be two units in the last place away, that of 27 is.
+    "shark_cbrt(x)": (
+        "CASE WHEN cbrt(x) = 0 OR NOT isfinite(cbrt(x)) THEN cbrt(x)"
+        " ELSE cbrt(x) - (cbrt(x) * cbrt(x) * cbrt(x) - x) / (3 * cbrt(x) * cbrt(x)) END"
+    ),
     # One division: 128-bit division is by far the dearest step. Needs 2 * abs(n) + abs(d) < 2 ** 127.
     "shark_divide_half_up(n, d)": "((2 * n + CASE WHEN (n < 0) = (d < 0) THEN d ELSE -d END) // (2 * d))",
     "shark_like_pattern(p)": r"regexp_replace(p, '\\([^_%\\]|$)', '\\\\\1', 'g')",

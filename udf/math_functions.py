@@ -269,7 +269,7 @@ MATH_FUNCTIONS = (
     ),
     ScalarFunction("pmod", _numbers, _remainder_type, _pmod, doc="the positive remainder", example="pmod(-7, 3)"),
     _double("sqrt", "sqrt({0})", "square root; NaN below zero", "sqrt(16.0)"),
-    _double("cbrt", "cbrt({0})", "cube root", "cbrt(27.0)"),
+    _double("cbrt", "shark_cbrt({0})", "cube root", "cbrt(27.0)"),
     _double("exp", "exp({0})", "e to the power of a", "exp(1.0)"),
     _log("ln", "ln"),
     _log("log2", "log2"),

@@ -160,6 +160,14 @@ def test_double_text_reads_back(value: float) -> None:
     assert repr(float(text.replace("Infinity", "inf"))) == repr(value)
 
 
+def test_cube_roots_of_cubes_are_whole() -> None:
+    row = registry.scalar("cbrt")
+    assert row is not None
+    for value in (0, 1, 2, 3, -3, 7, 10, 999, 1291):
+        sql = lower_scalar(row, [lower_literal(float(value**3), T.DOUBLE)], (T.DOUBLE,), T.DOUBLE)
+        assert _CON.sql(f"SELECT {sql}").fetchall() == [(float(value),)]
+
+
 def test_casts_that_do_not_exist() -> None:
     assert not can_cast(T.DATE, T.INT)
     with pytest.raises(TypeMismatchError):

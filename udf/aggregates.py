@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sharkpy.udf import decimals
 from sharkpy.udf.column_statistics import COMPUTE_STATS
-from sharkpy.udf.function import AggregateFunction, Lowering
+from sharkpy.udf.function import AggregateFunction, Answer, Lowering, Varying
 from sharkpy.udf.interval_aggregates import with_intervals
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.moments import MOMENT_AGGREGATES
@@ -89,7 +89,7 @@ def _average(args: Sequence[str], types: Types, result: DataType) -> str:
     return _average_finish([total, rows], types, result)
 
 
-def _extreme(name: str, doc: str) -> AggregateFunction:
+def _extreme(name: str, *, doc: str, answer: str) -> AggregateFunction:
     def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
         return _least_or_greatest(name, args[0], types[0])
 
@@ -102,8 +102,10 @@ def _extreme(name: str, doc: str) -> AggregateFunction:
         partial_types=lambda types: types,
         merges=(lower,),
         ignores_distinct=True,
+        usage=f"{name}(x)",
         doc=doc,
         example=f"{name}(x)",
+        answer=answer,
     )
 
 
@@ -116,7 +118,7 @@ def _least_or_greatest(name: str, sql: str, dtype: DataType) -> str:
     return given(f"{name}(list_transform([{sql}], lambda item: {pair('item', dtype)})[1]){OVER}")
 
 
-def _boolean(name: str, function: str, doc: str) -> AggregateFunction:
+def _boolean(name: str, function: str, *, doc: str, answer: str, aliases: tuple[str, ...]) -> AggregateFunction:
     return AggregateFunction(
         name,
         takes(BOOLEAN),
@@ -126,12 +128,15 @@ def _boolean(name: str, function: str, doc: str) -> AggregateFunction:
         partial_types=lambda _types: (BOOLEAN,),
         merges=(f"{function}({{0}})",),
         ignores_distinct=True,
+        usage=f"{name}(x)",
         doc=doc,
         example=f"{name}(x > 1)",
+        answer=answer,
+        aliases=aliases,
     )
 
 
-def _bits(name: str) -> AggregateFunction:
+def _bits(name: str, *, answer: str) -> AggregateFunction:
     return AggregateFunction(
         name,
         lambda types: types if len(types) == 1 and types[0] in INTEGER_TYPES else None,
@@ -140,12 +145,15 @@ def _bits(name: str) -> AggregateFunction:
         partials=(f"{name}({{distinct}}{{0}}){{over}}",),
         partial_types=lambda types: types,
         merges=(f"{name}({{0}})",),
+        usage=f"{name}(x)",
         doc=f"{name} of all values",
         example=f"{name}(x)",
+        answer=answer,
+        is_listed=False,
     )
 
 
-def _position(name: str, function: str, doc: str) -> AggregateFunction:
+def _position(name: str, function: str, *, doc: str, answer: Answer) -> AggregateFunction:
     """First or last row of an unordered group: any row's value; with a second TRUE, any that is not NULL."""
 
     def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
@@ -158,8 +166,10 @@ def _position(name: str, function: str, doc: str) -> AggregateFunction:
         lambda types: types if len(types) == 1 or (len(types) == 2 and types[1] == BOOLEAN) else None,
         same_as(0),
         lower,
+        usage=f"{name}(x)",
         doc=doc,
         example=f"{name}(x)",
+        answer=answer,
     )
 
 
@@ -182,7 +192,7 @@ def _element(types: Types) -> DataType:
     return ArrayType(types[0])
 
 
-def _by(name: str, extreme: str) -> AggregateFunction:
+def _by(name: str, extreme: str, *, answer: str) -> AggregateFunction:
     def first(args: Sequence[str], types: Types, _result: DataType) -> str:
         return f"arg_{extreme}_null({args[0]}, {order_key(args[1], types[1])}){OVER}"
 
@@ -198,12 +208,16 @@ def _by(name: str, extreme: str) -> AggregateFunction:
         partial_types=lambda types: types,
         merges=(first, second),
         ignores_distinct=True,
+        usage=f"{name}(x, y)",
         doc=f"the first argument where the second is {extreme}imal",
         example=f"{name}(x, y)",
+        answer=answer,
     )
 
 
-def _joined(name: str, order: str, doc: str) -> AggregateFunction:
+def _joined(
+    name: str, order: str, *, usage: str, doc: str, answer: str, aliases: tuple[str, ...] = (), is_listed: bool = True
+) -> AggregateFunction:
     """Texts joined; `order` follows each key behind the delimiter."""
 
     def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
@@ -221,8 +235,12 @@ def _joined(name: str, order: str, doc: str) -> AggregateFunction:
         returns(STRING),
         lower,
         constants=((1, lambda _value: None),),
+        usage=usage,
         doc=doc,
         example=f"{name}('a', ',')",
+        answer=answer,
+        aliases=aliases,
+        is_listed=is_listed,
     )
 
 
@@ -237,8 +255,10 @@ _SUM = AggregateFunction(
     partial_types=_sum_state,
     merges=("sum({0})",),
     finish=_sum_finish,
+    usage="sum(x)",
     doc="sum: BIGINT of integers (wraps), DECIMAL with ten more digits, else DOUBLE",
     example="sum(x)",
+    answer="4",
 )
 _AVERAGE = AggregateFunction(
     "avg",
@@ -249,8 +269,11 @@ _AVERAGE = AggregateFunction(
     partial_types=lambda types: (*_sum_state(types), BIGINT),
     merges=("sum({0})", "CAST(sum({1}) AS BIGINT)"),
     finish=_average_finish,
+    usage="avg(x)",
     doc="mean: DOUBLE, or DECIMAL with four more digits",
     example="avg(x)",
+    answer="2.0",
+    aliases=("mean", "try_avg"),
 )
 
 AGGREGATES = (
@@ -263,8 +286,10 @@ AGGREGATES = (
         partial_types=lambda _types: (BIGINT,),
         merges=("CAST(sum({0}) AS BIGINT)",),
         finish="coalesce({0}, 0)",
+        usage="count(*), count(x, …), count(DISTINCT x, …)",
         doc="rows, or rows where no argument is NULL",
         example="count(x)",
+        answer="2",
     ),
     with_intervals(replace(_SUM, variant=lambda types: wide_sum(_SUM) if is_wide(types) else None)),
     replace(
@@ -273,15 +298,17 @@ AGGREGATES = (
         complete=lambda args, _types, result: f"TRY_CAST(sum({DISTINCT}{args[0]}){OVER} AS {duckdb_type(result)})",
         finish=lambda args, _types, result: f"TRY_CAST({args[0]} AS {duckdb_type(result)})",
         variant=lambda types: wide_sum(_SUM) if is_wide(types) else None,
+        usage="try_sum(x)",
         doc="sum; NULL where it leaves the type",
         example="try_sum(x)",
+        answer="4",
     ),
     with_intervals(
         replace(_AVERAGE, variant=lambda types: wide_average(_AVERAGE) if is_wide(types) else None), is_average=True
     ),
     COMPUTE_STATS,
-    _extreme("min", "the least value"),
-    _extreme("max", "the greatest value"),
+    _extreme("min", doc="the least value", answer="1"),
+    _extreme("max", doc="the greatest value", answer="3"),
     AggregateFunction(
         "collect_list",
         anything(1, 1),
@@ -290,8 +317,11 @@ AGGREGATES = (
         partials=(_collect(_list_of),),
         partial_types=_ARRAY_STATE,
         merges=("flatten(list({0}))",),
+        usage="collect_list(x)",
         doc="array of the values",
         example="sort_array(collect_list(x))",
+        answer="[1,3]",
+        aliases=("array_agg",),
     ),
     AggregateFunction(
         "collect_set",
@@ -302,8 +332,10 @@ AGGREGATES = (
         partial_types=_ARRAY_STATE,
         merges=("list_distinct(flatten(list({0})))",),
         ignores_distinct=True,
+        usage="collect_set(x)",
         doc="array of the distinct values",
         example="sort_array(collect_set(x))",
+        answer="[1,3]",
     ),
     AggregateFunction(
         "approx_count_distinct",
@@ -311,23 +343,52 @@ AGGREGATES = (
         returns(BIGINT),
         "approx_count_distinct({0}){over}",
         ignores_distinct=True,
+        usage="approx_count_distinct(x[, deviation])",
         doc="estimated number of distinct values",
         example="approx_count_distinct(x)",
+        answer="2",
     ),
-    _position("first", "first", "the value of the first row"),
-    _position("last", "last", "the value of the last row"),
+    _position(
+        "first",
+        "first",
+        doc="the value of the first row",
+        answer=Varying("1", "1|3"),
+    ),
+    _position(
+        "last",
+        "last",
+        doc="the value of the last row",
+        answer=Varying("3", "1|3"),
+    ),
     replace(
-        _position("any_value", "any_value", "some value"),
+        _position(
+            "any_value",
+            "any_value",
+            doc="some value",
+            answer=Varying("1", "1|3"),
+        ),
         partials=("any_value({0}){over}",),
         partial_types=lambda types: types[:1],
         merges=("any_value({0})",),
         ignores_distinct=True,
     ),
-    _boolean("bool_and", "bool_and", "whether all are true"),
-    _boolean("bool_or", "bool_or", "whether some are true"),
-    _bits("bit_and"),
-    _bits("bit_or"),
-    _bits("bit_xor"),
+    _boolean(
+        "bool_and",
+        "bool_and",
+        doc="whether all are true",
+        answer="false",
+        aliases=("every",),
+    ),
+    _boolean(
+        "bool_or",
+        "bool_or",
+        doc="whether some are true",
+        answer="true",
+        aliases=("any", "some"),
+    ),
+    _bits("bit_and", answer="1"),
+    _bits("bit_or", answer="3"),
+    _bits("bit_xor", answer="2"),
     AggregateFunction(
         "count_if",
         takes(BOOLEAN),
@@ -337,8 +398,10 @@ AGGREGATES = (
         partial_types=lambda _types: (BIGINT,),
         merges=("CAST(sum({0}) AS BIGINT)",),
         finish="coalesce({0}, 0)",
+        usage="count_if(condition)",
         doc="rows where true",
         example="count_if(x > 1)",
+        answer="1",
     ),
     AggregateFunction(
         "median",
@@ -349,8 +412,10 @@ AGGREGATES = (
         partial_types=lambda _types: (ArrayType(DOUBLE),),
         merges=("flatten(list({0}))",),
         finish="list_aggregate({0}, 'median')",
+        usage="median(x)",
         doc="the value in the middle, or the mean of both",
         example="median(x)",
+        answer="2.0",
     ),
     AggregateFunction(
         "mode",
@@ -358,14 +423,37 @@ AGGREGATES = (
         same_as(0),
         "mode({0}){over}",
         ignores_distinct=True,
+        usage="mode(x)",
         doc="the most frequent value",
-        example="mode(x)",
+        example="mode(x > 0)",
+        answer="true",
     ),
-    _joined("listagg", "", "texts joined, with a delimiter between them; in order by WITHIN GROUP (ORDER BY …)"),
-    _joined("listagg_ascending", "ASC NULLS FIRST", "listagg in the order of its further arguments"),
-    _joined("listagg_descending", "DESC NULLS LAST", "listagg against the order of its further arguments"),
-    _by("max_by", "max"),
-    _by("min_by", "min"),
+    _joined(
+        "listagg",
+        "",
+        usage="listagg(x[, delimiter])",
+        doc="texts joined, with a delimiter between them; in order by WITHIN GROUP (ORDER BY …)",
+        answer="a,a",
+        aliases=("string_agg",),
+    ),
+    _joined(
+        "listagg_ascending",
+        "ASC NULLS FIRST",
+        usage="listagg_ascending(x, delimiter, key, …)",
+        doc="listagg in the order of its further arguments",
+        answer="a,a",
+        is_listed=False,
+    ),
+    _joined(
+        "listagg_descending",
+        "DESC NULLS LAST",
+        usage="listagg_descending(x, delimiter, key, …)",
+        doc="listagg against the order of its further arguments",
+        answer="a,a",
+        is_listed=False,
+    ),
+    _by("max_by", "max", answer="3"),
+    _by("min_by", "min", answer="1"),
     *MOMENT_AGGREGATES,
     *SKETCH_AGGREGATES,
 )

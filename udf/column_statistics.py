@@ -118,6 +118,9 @@ def _variant(types: Types) -> AggregateFunction:
         ),
         finish,
         ignores_distinct=True,
+        usage="compute_stats(x[, sketch[, bits]])",
+        example="compute_stats(x, 'hll').numdistinctvalues",
+        answer="2",
     )
 
 
@@ -127,7 +130,9 @@ COMPUTE_STATS = AggregateFunction(
     _result,
     "NULL",
     ignores_distinct=True,
+    usage="compute_stats(x[, sketch[, bits]])",
     doc="statistics of a column: extremes or lengths, NULLs, distinct values and their HyperLogLog sketch",
-    example="compute_stats(x, 'hll')",
+    example="compute_stats(x, 'hll').numdistinctvalues",
+    answer="2",
     variant=_variant,
 )

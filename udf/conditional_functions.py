@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.function import Failure, NullPolicy, ScalarFunction
 from sharkpy.udf.literals import string_value
 from sharkpy.udf.signatures import Types, all_common, anything, comparable, converts, returns, same_as, takes
 from sharkpy.values.types import BIGINT, BINARY, BOOLEAN, INT, NULL, STRING, DataType, common_type
@@ -53,10 +53,21 @@ def _decode(args: Sequence[str], _types: Types, _result: DataType) -> str:
     return f"CASE {branches}{default} END"
 
 
-def _truth(name: str, test: str) -> ScalarFunction:
-    lowering, spoken = f"({test})", test.format("a")
+def _truth(words: str, *, answer: str) -> ScalarFunction:
+    """IS TRUE and its like; queries may also call it by the words written as one."""
+    name = words.lower().replace(" ", "_")
     return ScalarFunction(
-        name, takes(BOOLEAN), returns(BOOLEAN), lowering, NullPolicy.CUSTOM, doc=spoken, example=f"{name}(true)"
+        name,
+        takes(BOOLEAN),
+        returns(BOOLEAN),
+        f"({{0}} {words})",
+        NullPolicy.CUSTOM,
+        usage=f"x {words}",
+        doc=f"a {words}",
+        example=f"true {words}",
+        answer=answer,
+        aliases=(name.replace("_", ""),),
+        is_listed=False,
     )
 
 
@@ -67,8 +78,10 @@ CONDITIONAL_FUNCTIONS = (
         same_as(1),
         "CASE WHEN {0} THEN {1} ELSE {2} END",
         NullPolicy.CUSTOM,
+        usage="if(condition, x, y)",
         doc="the second argument where the first is true, else the third",
         example="if(1 = 1, 'a', 'b')",
+        answer="a",
     ),
     ScalarFunction(
         "coalesce",
@@ -76,8 +89,10 @@ CONDITIONAL_FUNCTIONS = (
         same_as(0),
         "coalesce({args})",
         NullPolicy.CUSTOM,
+        usage="coalesce(x, …)",
         doc="the first argument that is not NULL",
         example="coalesce(NULL, 2, 3)",
+        answer="2",
     ),
     ScalarFunction(
         "nvl",
@@ -85,8 +100,11 @@ CONDITIONAL_FUNCTIONS = (
         same_as(0),
         "coalesce({0}, {1})",
         NullPolicy.CUSTOM,
+        usage="nvl(x, default)",
         doc="the first argument, or the second where it is NULL",
         example="nvl(NULL, 'x')",
+        answer="x",
+        aliases=("ifnull",),
     ),
     ScalarFunction(
         "nvl2",
@@ -94,8 +112,10 @@ CONDITIONAL_FUNCTIONS = (
         same_as(1),
         "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END",
         NullPolicy.CUSTOM,
+        usage="nvl2(x, y, z)",
         doc="the second argument where the first is not NULL, else the third",
         example="nvl2(NULL, 1, 2)",
+        answer="2",
     ),
     ScalarFunction(
         "nullif",
@@ -103,8 +123,10 @@ CONDITIONAL_FUNCTIONS = (
         same_as(0),
         "nullif({0}, {1})",
         NullPolicy.CUSTOM,
+        usage="nullif(a, b)",
         doc="NULL where both are equal, else the first",
         example="nullif(1, 2)",
+        answer="1",
     ),
     ScalarFunction(
         "decode",
@@ -112,8 +134,10 @@ CONDITIONAL_FUNCTIONS = (
         lambda types: types[2] if len(types) > 2 else STRING,
         _decode,
         NullPolicy.CUSTOM,
+        usage="decode(data, charset), decode(x, search, result, …[, default])",
         doc="text of bytes in a character set; or the result behind the first equal search value, else the default",
         example="decode(2, 1, 'a', 2, 'b', 'c')",
+        answer="b",
     ),
     ScalarFunction(
         "assert_true",
@@ -122,8 +146,10 @@ CONDITIONAL_FUNCTIONS = (
         "CASE WHEN {0} THEN NULL ELSE error('assert_true(): assertion failed') END",
         NullPolicy.CUSTOM,
         is_deterministic=False,
+        usage="assert_true(condition)",
         doc="an error unless true",
         example="assert_true(1 = 1)",
+        answer="NULL",
     ),
     ScalarFunction(
         "enforce_constraint",
@@ -132,8 +158,10 @@ CONDITIONAL_FUNCTIONS = (
         "CASE WHEN {0} THEN TRUE ELSE error('a NOT NULL or CHECK constraint is violated') END",
         NullPolicy.CUSTOM,
         is_deterministic=False,
+        usage="enforce_constraint(condition)",
         doc="true, or an error: what INSERT asks of a row",
         example="enforce_constraint(1 = 1)",
+        answer="true",
     ),
     ScalarFunction(
         "require",
@@ -141,8 +169,10 @@ CONDITIONAL_FUNCTIONS = (
         returns(BOOLEAN),
         "CASE WHEN {0} THEN TRUE ELSE error(coalesce({1}, 'NULL')) END",
         NullPolicy.CUSTOM,
+        usage="require(condition, message)",
         doc="true, or an error with this message; the same each time, so that rows can be computed anew",
         example="require(1 = 1, 'odd numbers')",
+        answer="true",
     ),
     ScalarFunction(
         "assert_true_oom",
@@ -151,8 +181,10 @@ CONDITIONAL_FUNCTIONS = (
         "CASE WHEN {0} THEN NULL ELSE error('assert_true_oom(): assertion failed') END",
         NullPolicy.CUSTOM,
         is_deterministic=False,
+        usage="assert_true_oom(condition)",
         doc="an error unless true, as of memory that is short",
         example="assert_true_oom(1 = 1)",
+        answer="NULL",
     ),
     ScalarFunction(
         "sq_count_check",
@@ -161,8 +193,10 @@ CONDITIONAL_FUNCTIONS = (
         "CASE WHEN {0} > 1 THEN error('a scalar subquery has more than one row') ELSE true END",
         NullPolicy.CUSTOM,
         is_deterministic=False,
+        usage="sq_count_check(n)",
         doc="true, or an error for more than one row of a scalar subquery",
         example="sq_count_check(1)",
+        answer="true",
     ),
     ScalarFunction(
         "cardinality_violation",
@@ -171,10 +205,13 @@ CONDITIONAL_FUNCTIONS = (
         "CAST(error('several rows of the source match one row of the target') AS INTEGER)",
         NullPolicy.CUSTOM,
         is_deterministic=False,
+        usage="cardinality_violation(x, …)",
         doc="an error: what MERGE raises where rows match more than once",
+        example="cardinality_violation(1)",
+        answer=Failure("several rows of the source match one row of the target"),
     ),
-    _truth("is_true", "{0} IS TRUE"),
-    _truth("is_false", "{0} IS FALSE"),
-    _truth("is_not_true", "{0} IS NOT TRUE"),
-    _truth("is_not_false", "{0} IS NOT FALSE"),
+    _truth("IS TRUE", answer="true"),
+    _truth("IS FALSE", answer="false"),
+    _truth("IS NOT TRUE", answer="false"),
+    _truth("IS NOT FALSE", answer="true"),
 )

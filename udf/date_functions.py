@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sharkpy.base.time_zone import time_zone
 from sharkpy.udf.casts import lower_cast
-from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, TypeRule
+from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, TypeRule, Varying
 from sharkpy.udf.java_datetime import formatted_sql
 from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.lower import render
@@ -43,7 +43,16 @@ def _date_or_timestamp(types: Types) -> Types | None:
 
 
 def _part(
-    name: str, arguments: TypeRule, lowering: str, doc: str, example: str, of_interval: tuple[DataType, str] | None
+    name: str,
+    arguments: TypeRule,
+    lowering: str,
+    of_interval: tuple[DataType, str] | None,
+    *,
+    usage: str,
+    doc: str,
+    example: str,
+    answer: str,
+    aliases: tuple[str, ...] = (),
 ) -> ScalarFunction:
     """A part of a time, and of intervals of one kind by the SQL of `of_interval`."""
     kind, interval_part = of_interval or (None, "")
@@ -54,19 +63,54 @@ def _part(
         return f"CAST({lowering.format(*args)} AS INTEGER)"
 
     rule = arguments if kind is None else first_of(exact(kind), arguments)
-    return ScalarFunction(name, rule, returns(INT), lower, doc=doc, example=example)
+    return ScalarFunction(
+        name,
+        rule,
+        returns(INT),
+        lower,
+        usage=usage,
+        doc=doc,
+        example=example,
+        answer=answer,
+        aliases=aliases,
+    )
 
 
 def _date_part(
-    name: str, lowering: str, doc: str, example: str, of_interval: tuple[DataType, str] | None = None
+    name: str,
+    lowering: str,
+    *,
+    of_interval: tuple[DataType, str] | None = None,
+    doc: str,
+    answer: str,
+    aliases: tuple[str, ...] = (),
 ) -> ScalarFunction:
-    return _part(name, _date_or_timestamp, lowering, doc, example, of_interval)
+    return _part(
+        name,
+        _date_or_timestamp,
+        lowering,
+        of_interval,
+        usage=f"{name}(date)",
+        doc=doc,
+        example=f"{name}('2013-07-30')",
+        answer=answer,
+        aliases=aliases,
+    )
 
 
-def _time_part(name: str, doc: str, microseconds: int, modulus: int) -> ScalarFunction:
+def _time_part(name: str, microseconds: int, modulus: int, *, doc: str, answer: str) -> ScalarFunction:
     """Of a string also where it is a time of day alone."""
     of_interval = (INTERVAL_DAY_TIME, f"({{0}} // {microseconds} % {modulus})")
-    time = _part(name, takes(TIMESTAMP), f"{name}({{0}})", doc, f"{name}('2013-07-30 12:58:59')", of_interval)
+    time = _part(
+        name,
+        takes(TIMESTAMP),
+        f"{name}({{0}})",
+        of_interval,
+        usage=f"{name}(time)",
+        doc=doc,
+        example=f"{name}('2013-07-30 12:58:59')",
+        answer=answer,
+    )
 
     def lower(args: Sequence[str], types: Types, result: DataType) -> str:
         if not is_string(types[0]):
@@ -104,14 +148,16 @@ def _trunc(args: Sequence[str], types: Types, result: DataType) -> str:
     return f"CAST(trunc({args[0]}, {places}) AS {duckdb_type(result)})"
 
 
-def _floor(unit: str) -> ScalarFunction:
+def _floor(unit: str, *, answer: str) -> ScalarFunction:
     return ScalarFunction(
         f"floor_{unit}",
         takes(TIMESTAMP),
         returns(TIMESTAMP),
         f"CAST(date_trunc('{unit}', {{0}}) AS TIMESTAMP)",
+        usage=f"floor_{unit}(time)",
         doc=f"the time at which its {unit} began",
         example=f"floor_{unit}('2015-03-05 09:32:05.359')",
+        answer=answer,
     )
 
 
@@ -250,32 +296,67 @@ def _add_months(args: Sequence[str], _types: Types, _result: DataType) -> str:
 _TODAY = "CAST(CAST(current_timestamp AS TIMESTAMP) AS DATE)"
 
 DATE_FUNCTIONS = (
-    _date_part("year", "year({0})", "the year", "year('2013-07-30')", (INTERVAL_YEAR_MONTH, "({0} // 12)")),
-    _date_part("quarter", "quarter({0})", "1 to 4", "quarter('2013-07-30')"),
-    _date_part("month", "month({0})", "1 to 12", "month('2013-07-30')", (INTERVAL_YEAR_MONTH, "({0} % 12)")),
-    _date_part("day", "day({0})", "day of the month", "day('2013-07-30')", (INTERVAL_DAY_TIME, "({0} // 86400000000)")),
-    _date_part("dayofweek", "dayofweek({0}) + 1", "1 (Sunday) to 7", "dayofweek('2013-07-30')"),
-    _date_part("dayofyear", "dayofyear({0})", "1 to 366", "dayofyear('2013-07-30')"),
-    _date_part("weekday", "isodow({0}) - 1", "0 (Monday) to 6", "weekday('2013-07-30')"),
-    _date_part("weekofyear", "weekofyear({0})", "ISO week", "weekofyear('2013-07-30')"),
-    _time_part("hour", "0 to 23", 3_600_000_000, 24),
-    _time_part("minute", "0 to 59", 60_000_000, 60),
-    _time_part("second", "0 to 59", 1_000_000, 60),
+    _date_part(
+        "year",
+        "year({0})",
+        of_interval=(INTERVAL_YEAR_MONTH, "({0} // 12)"),
+        doc="the year",
+        answer="2013",
+    ),
+    _date_part("quarter", "quarter({0})", doc="1 to 4", answer="3"),
+    _date_part(
+        "month",
+        "month({0})",
+        of_interval=(INTERVAL_YEAR_MONTH, "({0} % 12)"),
+        doc="1 to 12",
+        answer="7",
+    ),
+    _date_part(
+        "day",
+        "day({0})",
+        of_interval=(INTERVAL_DAY_TIME, "({0} // 86400000000)"),
+        doc="day of the month",
+        answer="30",
+        aliases=("dayofmonth",),
+    ),
+    _date_part(
+        "dayofweek",
+        "dayofweek({0}) + 1",
+        doc="1 (Sunday) to 7",
+        answer="3",
+    ),
+    _date_part("dayofyear", "dayofyear({0})", doc="1 to 366", answer="211"),
+    _date_part(
+        "weekday",
+        "isodow({0}) - 1",
+        doc="0 (Monday) to 6",
+        answer="1",
+    ),
+    _date_part("weekofyear", "weekofyear({0})", doc="ISO week", answer="31"),
+    _time_part("hour", 3_600_000_000, 24, doc="0 to 23", answer="12"),
+    _time_part("minute", 60_000_000, 60, doc="0 to 59", answer="58"),
+    _time_part("second", 1_000_000, 60, doc="0 to 59", answer="59"),
     ScalarFunction(
         "to_date",
         _to_date_arguments,
         returns(DATE),
         _to_date,
+        usage="to_date(x[, pattern])",
         doc="the date of a string or timestamp",
         example="to_date('2009-07-30 04:17:52')",
+        answer="2009-07-30",
+        aliases=("date", "try_to_date"),
     ),
     ScalarFunction(
         "to_timestamp",
         first_of(exact(STRING), takes(TIMESTAMP), takes(BIGINT), takes(STRING, STRING)),
         returns(TIMESTAMP),
         _to_timestamp,
+        usage="to_timestamp(x[, pattern])",
         doc="timestamp of a string, with a Java pattern, or of seconds since 1970",
         example="to_timestamp('2016-12-31', 'yyyy-MM-dd')",
+        answer="2016-12-31 00:00:00",
+        aliases=("to_timestamp_ltz", "to_timestamp_ntz", "try_to_timestamp"),
     ),
     ScalarFunction(
         "zoned_moment",
@@ -283,93 +364,132 @@ DATE_FUNCTIONS = (
         returns(TIMESTAMP),
         lambda args, _types, _result: _zoned_moment(args[0]),
         NullPolicy.CUSTOM,
+        usage="zoned_moment(str)",
         doc="the time in UTC of a text that ends with a zone; NULL without one",
         example="zoned_moment('2024-02-03T04:05:06+02:00')",
+        answer="2024-02-03 02:05:06",
+        is_listed=False,
     ),
     ScalarFunction(
         "datediff",
         takes(DATE, DATE),
         returns(INT),
         "CAST({0} - {1} AS INTEGER)",
+        usage="datediff(end, start)",
         doc="days from the second to the first",
         example="datediff('2009-07-31', '2009-07-30')",
+        answer="1",
+        aliases=("date_diff",),
     ),
     ScalarFunction(
-        "date_add", takes(DATE, INT), returns(DATE), _shift("+"), doc="days later", example="date_add('2016-07-30', 1)"
+        "date_add",
+        takes(DATE, INT),
+        returns(DATE),
+        _shift("+"),
+        usage="date_add(date, days)",
+        doc="days later",
+        example="date_add('2016-07-30', 1)",
+        answer="2016-07-31",
+        aliases=("dateadd",),
     ),
     ScalarFunction(
         "date_sub",
         takes(DATE, INT),
         returns(DATE),
         _shift("-"),
+        usage="date_sub(date, days)",
         doc="days earlier",
         example="date_sub('2016-07-30', 1)",
+        answer="2016-07-29",
     ),
     ScalarFunction(
         "add_months",
         _add_months_arguments,
         lambda types: STRING if len(types) == 3 else DATE,
         _add_months,
+        usage="add_months(date, months[, pattern])",
         doc="months later; the last day of a month stays the last day",
         example="add_months('2016-08-31', 1)",
+        answer="2016-09-30",
     ),
     ScalarFunction(
         "months_between",
         takes(TIMESTAMP, TIMESTAMP, BOOLEAN, optional=1),
         returns(DOUBLE),
         _months_between,
+        usage="months_between(end, start[, rounded])",
         doc="months from the second to the first, with a fraction of 31 days",
         example="months_between('1997-02-28 10:30:00', '1996-10-30')",
+        answer="3.94959677",
     ),
     ScalarFunction(
         "last_day",
         takes(DATE),
         returns(DATE),
         "last_day({0})",
+        usage="last_day(date)",
         doc="last day of its month",
         example="last_day('2009-01-12')",
+        answer="2009-01-31",
     ),
     ScalarFunction(
         "next_day",
         takes(DATE, STRING),
         returns(DATE),
         "shark_next_day({0}, {1})",
+        usage="next_day(date, day of the week)",
         doc="the next such day of the week",
         example="next_day('2015-01-14', 'TU')",
+        answer="2015-01-20",
     ),
     ScalarFunction(
         "trunc",
         _trunc_arguments,
         lambda types: types[0],
         _trunc,
+        usage="trunc(date, unit), trunc(x[, places])",
         doc="first day of its year, quarter, month or week; or a number cut at so many places",
         example="trunc('2009-02-12', 'MM')",
+        answer="2009-02-01",
     ),
-    *map(_floor, ("year", "quarter", "month", "week", "day", "hour", "minute", "second")),
+    _floor("year", answer="2015-01-01 00:00:00"),
+    _floor("quarter", answer="2015-01-01 00:00:00"),
+    _floor("month", answer="2015-03-01 00:00:00"),
+    _floor("week", answer="2015-03-02 00:00:00"),
+    _floor("day", answer="2015-03-05 00:00:00"),
+    _floor("hour", answer="2015-03-05 09:00:00"),
+    _floor("minute", answer="2015-03-05 09:32:00"),
+    _floor("second", answer="2015-03-05 09:32:05"),
     ScalarFunction(
         "date_trunc",
         takes(STRING, TIMESTAMP),
         returns(TIMESTAMP),
         _date_trunc,
         NullPolicy.CUSTOM,
+        usage="date_trunc(unit, time)",
         doc="the time down to a unit; NULL where there is no such unit",
         example="date_trunc('HOUR', '2015-03-05T09:32:05.359')",
+        answer="2015-03-05 09:00:00",
     ),
     ScalarFunction(
         "date_format",
         takes(TIMESTAMP, STRING),
         returns(STRING),
         date_format,
+        usage="date_format(time, pattern)",
         doc="text in a Java pattern",
         example="date_format('2016-04-08', 'y')",
+        answer="2016",
     ),
     ScalarFunction(
         "from_unixtime",
         takes(BIGINT, STRING, optional=1),
         returns(STRING),
         _from_unixtime,
+        usage="from_unixtime(seconds[, pattern])",
         doc="text of seconds since 1970",
         example="from_unixtime(0, 'yyyy-MM-dd HH:mm:ss')",
+        answer="1970-01-01 00:00:00",
     ),
     ScalarFunction(
         "unix_timestamp",
@@ -377,40 +497,51 @@ DATE_FUNCTIONS = (
         returns(BIGINT),
         _unix_timestamp,
         NullPolicy.CUSTOM,
+        usage="unix_timestamp([x[, pattern]])",
         doc="seconds since 1970 of a time or text",
         example="unix_timestamp('2016-04-08', 'yyyy-MM-dd')",
+        answer="1460073600",
+        aliases=("to_unix_timestamp",),
     ),
     ScalarFunction(
         "to_epoch_milli",
         takes(TIMESTAMP),
         returns(BIGINT),
         "epoch_ms({0})",
+        usage="to_epoch_milli(time)",
         doc="milliseconds since 1970",
         example="to_epoch_milli('2012-02-11 04:30:00')",
+        answer="1328934600000",
     ),
     ScalarFunction(
         "from_utc_timestamp",
         takes(TIMESTAMP, STRING),
         returns(TIMESTAMP),
         _zone(False),
+        usage="from_utc_timestamp(time, zone)",
         doc="a UTC time as a zone's clock shows it",
         example="from_utc_timestamp('2016-08-31', 'Asia/Seoul')",
+        answer="2016-08-31 09:00:00",
     ),
     ScalarFunction(
         "to_utc_timestamp",
         takes(TIMESTAMP, STRING),
         returns(TIMESTAMP),
         _zone(True),
+        usage="to_utc_timestamp(time, zone)",
         doc="the UTC time of a zone's clock",
         example="to_utc_timestamp('2016-08-31', 'Asia/Seoul')",
+        answer="2016-08-30 15:00:00",
     ),
     ScalarFunction(
         "make_date",
         takes(INT, INT, INT),
         returns(DATE),
         "TRY(make_date({0}, {1}, {2}))",
+        usage="make_date(year, month, day)",
         doc="the date of year, month, day",
         example="make_date(2013, 7, 15)",
+        answer="2013-07-15",
     ),
     ScalarFunction(
         "current_date",
@@ -419,8 +550,11 @@ DATE_FUNCTIONS = (
         _TODAY,
         NullPolicy.CUSTOM,
         is_deterministic=False,
+        usage="current_date()",
         doc="today in the session's time zone",
-        example="current_date() > '2020-01-01'",
+        example="current_date()",
+        answer=Varying("2024-02-29", r"\d{4}-\d\d-\d\d"),
+        aliases=("curdate",),
     ),
     ScalarFunction(
         "current_timestamp",
@@ -429,7 +563,10 @@ DATE_FUNCTIONS = (
         "CAST(current_timestamp AS TIMESTAMP)",
         NullPolicy.CUSTOM,
         is_deterministic=False,
+        usage="current_timestamp()",
         doc="now in the session's time zone",
-        example="current_timestamp() > '2020-01-01'",
+        example="current_timestamp()",
+        answer=Varying("2024-02-29 12:39:41.162", r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?"),
+        aliases=("localtimestamp", "now"),
     ),
 )

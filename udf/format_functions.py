@@ -73,8 +73,10 @@ FORMAT_FUNCTIONS = (
         _format_number_arguments,
         returns(STRING),
         _format_number,
+        usage="format_number(x, places), format_number(x, pattern)",
         doc="with commas and so many decimals, or in a pattern of java.text.DecimalFormat",
         example="format_number(12345.678, 2)",
+        answer="12,345.68",
     ),
     ScalarFunction(
         "printf",
@@ -82,7 +84,10 @@ FORMAT_FUNCTIONS = (
         returns(STRING),
         _printf,
         NullPolicy.CUSTOM,
+        usage="printf(format, x, …)",
         doc="text in the manner of java.util.Formatter",
         example="printf('%d-%s', 1, 'a')",
+        answer="1-a",
+        aliases=("format_string",),
     ),
 )

@@ -1,9 +1,9 @@
-"""What a row of the registry says: signature, result type, null policy, how each executor computes it."""
+"""Rows of the registry: a function's names, its page in the manual, its types, and how it is computed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from sharkpy.values.types import DataType
@@ -25,6 +25,60 @@ LiteralResultRule = Callable[[Sequence[DataType], Sequence[object]], DataType]
 """(argument types after casting, Python values of the literal arguments and None for the others) -> result type."""
 
 
+EXAMPLE_ROWS = "VALUES (1, 2), (3, 4) AS t(x, y)"
+"""The rows that examples of aggregates and window functions are over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Varying:
+    """Answer that differs from call to call: one of many, and the regular expression that each of them matches."""
+
+    sample: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Answer of a call that ends with an error: its message."""
+
+    message: str
+
+
+Answer = str | Varying | Failure
+"""The rows of an example as Hive's shell prints them: a line a row, a tab between columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """Names of a function and its page in the manual, which DESCRIBE FUNCTION shows; common to all kinds of rows.
+
+    1. `usage` is how it is called, optional parts in brackets; {} in it stands for the name or sign asked for.
+    2. `doc` says in a line what the call gives.
+    3. `example` is a call, `answer` its result; the test of examples compares them.
+    4. `aliases` are its other names and signs.
+    5. `is_listed` False: SHOW FUNCTIONS leaves the name out, for queries write an alias, or the binder alone calls it.
+
+    Built-in functions have 1 to 3; those of users `doc` alone.
+    """
+
+    name: str
+    usage: str = field(default="", kw_only=True)
+    doc: str = field(default="", kw_only=True)
+    example: str = field(default="", kw_only=True)
+    answer: Answer = field(default="", kw_only=True)
+    aliases: tuple[str, ...] = field(default=(), kw_only=True)
+    is_listed: bool = field(default=True, kw_only=True)
+
+    def usage_as(self, name: str) -> str:
+        """The usage by `name`, which is the function's own or an alias."""
+        return self.usage.replace(f"{self.name}(", f"{name}(").format(name.upper())
+
+    @property
+    def example_statement(self) -> str:
+        """The example as a statement that can be run."""
+        return f"SELECT {self.example}"
+
+
 class NullPolicy(Enum):
     PROPAGATE = "propagate"
     """NULL where any argument is NULL; never NULL otherwise unless the lowering says so."""
@@ -32,7 +86,7 @@ class NullPolicy(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class ScalarFunction:
+class ScalarFunction(Function):
     """One scalar function or operator. `macros`/`kernels` it needs are named in its lowering.
 
     `is_deterministic` False (rand, uuid, current_timestamp …) forbids folding and duplication.
@@ -42,20 +96,17 @@ class ScalarFunction:
     `literal_result`, where given, replaces `result` where the type depends on literal arguments.
     """
 
-    name: str
     arguments: TypeRule
     result: ResultRule
     lowering: Lowering
     nulls: NullPolicy = NullPolicy.PROPAGATE
     is_deterministic: bool = True
-    doc: str = ""
-    example: str = ""
     unchecked: Lowering | None = None
     literal_result: LiteralResultRule | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AggregateFunction:
+class AggregateFunction(Function):
     """One aggregate, as partial states that merge.
 
     `partials` are DuckDB aggregate expressions over the arguments ({0}, {1}; {distinct} where allowed),
@@ -70,7 +121,6 @@ class AggregateFunction:
     `literal_result` is as that of scalar functions.
     """
 
-    name: str
     arguments: TypeRule
     result: ResultRule
     complete: Lowering
@@ -79,28 +129,31 @@ class AggregateFunction:
     merges: tuple[Lowering, ...] = ()
     finish: Lowering = "{0}"
     ignores_distinct: bool = False
-    doc: str = ""
-    example: str = ""
     variant: Callable[[Sequence[DataType]], AggregateFunction | None] | None = None
     constants: tuple[tuple[int, Callable[[object], str | None]], ...] = ()
     literal_result: LiteralResultRule | None = None
 
+    @property
+    def example_statement(self) -> str:
+        return f"SELECT {self.example} FROM {EXAMPLE_ROWS}"
+
 
 @dataclass(frozen=True, slots=True)
-class WindowFunction:
+class WindowFunction(Function):
     """A pure window function (rank, lead, ntile …); aggregates serve as window functions by `complete`."""
 
-    name: str
     arguments: TypeRule
     result: ResultRule
     lowering: Lowering
     takes_frame: bool = False
-    doc: str = ""
-    example: str = ""
+
+    @property
+    def example_statement(self) -> str:
+        return f"SELECT {self.example} OVER (ORDER BY x) FROM {EXAMPLE_ROWS}"
 
 
 @dataclass(frozen=True, slots=True)
-class TableFunction:
+class TableFunction(Function):
     """A generator for LATERAL VIEW: explode, posexplode, inline, stack, json_tuple, parse_url_tuple.
 
     `columns` gives the names and types of the result; `lists` a list in DuckDB for each of them: the lowering of
@@ -108,23 +161,19 @@ class TableFunction:
     `literal_columns`, where given, replaces `columns` where the result depends on literal arguments (stack).
     """
 
-    name: str
     arguments: TypeRule
     columns: Callable[[Sequence[DataType]], Sequence[tuple[str, DataType]]]
     lists: ListsRule | None
-    doc: str = ""
-    example: str = ""
     literal_columns: Callable[[Sequence[DataType], Sequence[object]], Sequence[tuple[str, DataType]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class RelationFunction:
+class RelationFunction(Function):
     """A function of whole tables, which GENERATE calls in the session's process; no query does.
 
-    `usage` is its name with its arguments; `example` the end of a GENERATE statement.
+    `example` is the end of a GENERATE statement, `answer` the names of its result's columns.
     """
 
-    name: str
-    usage: str
-    doc: str = ""
-    example: str = ""
+    @property
+    def example_statement(self) -> str:
+        return f"GENERATE {self.example}"

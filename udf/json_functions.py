@@ -35,7 +35,9 @@ JSON_FUNCTIONS = (
         returns(STRING),
         lower_get_json_object,
         NullPolicy.CUSTOM,
+        usage="get_json_object(json, path)",
         doc="the part of a JSON text at a path such as $.a[0].b; [*] takes all",
         example="get_json_object('{\"a\": [1, 2]}', '$.a[1]')",
+        answer="2",
     ),
 )

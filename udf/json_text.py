@@ -75,7 +75,9 @@ JSON_TEXT_FUNCTIONS = (
         returns(STRING),
         _to_json,
         NullPolicy.CUSTOM,
+        usage="to_json(x)",
         doc="a struct, map or array as JSON; fields of structs that are NULL are left out",
         example="to_json(named_struct('a', 1, 'b', 'x'))",
+        answer='{"a":1,"b":"x"}',
     ),
 )

@@ -209,8 +209,10 @@ FROM_JSON = ScalarFunction(
     returns(NULL),
     _from_json,
     NullPolicy.CUSTOM,
+    usage="from_json(text, schema[, options])",
     doc="the struct, array or map of a JSON text; what does not fit its type is NULL",
     example="from_json('{\"a\": 1}', 'a INT, b STRING')",
+    answer='{"a":1,"b":null}',
     literal_result=_result,
 )
 """Its options arrive as a JSON text."""

@@ -66,7 +66,7 @@ def _mask(which: str) -> Lowering:
     return lower
 
 
-def _row(name: str, which: str, doc: str) -> ScalarFunction:
+def _row(name: str, which: str, *, usage: str, doc: str, answer: str) -> ScalarFunction:
     counted = which != "all"
     example = f"{name}('TestString-123', 4)" if counted else f"{name}('TestString-123')"
     return ScalarFunction(
@@ -75,17 +75,49 @@ def _row(name: str, which: str, doc: str) -> ScalarFunction:
         same_as(0),
         _mask(which),
         NullPolicy.CUSTOM,
+        usage=usage,
         doc=f"{doc}: X for upper case, x for lower case, n for digits",
         example=example,
+        answer=answer,
     )
 
 
 MASK_FUNCTIONS = (
-    _row("mask", "all", "all characters masked"),
-    _row("mask_first_n", "first", "the first n characters masked"),
-    _row("mask_last_n", "last", "the last n characters masked"),
-    _row("mask_show_first_n", "not_first", "all but the first n characters masked"),
-    _row("mask_show_last_n", "not_last", "all but the last n characters masked"),
+    _row(
+        "mask",
+        "all",
+        usage="mask(x[, upper[, lower[, digit[, other[, number[, day[, month[, year]]]]]]]])",
+        doc="all characters masked",
+        answer="XxxxXxxxxx-nnn",
+    ),
+    _row(
+        "mask_first_n",
+        "first",
+        usage="mask_first_n(x[, n[, upper[, lower[, digit[, other[, number]]]]]])",
+        doc="the first n characters masked",
+        answer="XxxxString-123",
+    ),
+    _row(
+        "mask_last_n",
+        "last",
+        usage="mask_last_n(x[, n[, upper[, lower[, digit[, other[, number]]]]]])",
+        doc="the last n characters masked",
+        answer="TestString-nnn",
+    ),
+    _row(
+        "mask_show_first_n",
+        "not_first",
+        usage="mask_show_first_n(x[, n[, upper[, lower[, digit[, other[, number]]]]]])",
+        doc="all but the first n characters masked",
+        answer="TestXxxxxx-nnn",
+    ),
+    _row(
+        "mask_show_last_n",
+        "not_last",
+        usage="mask_show_last_n(x[, n[, upper[, lower[, digit[, other[, number]]]]]])",
+        doc="all but the last n characters masked",
+        answer="XxxxXxxxxx-123",
+    ),
     ScalarFunction(
         "mask_hash",
         lambda types: types if len(types) == 1 and not is_nested(types[0]) and converts(types[0], STRING) else None,
@@ -94,7 +126,9 @@ MASK_FUNCTIONS = (
             f"sha256({args[0]})" if is_string(types[0]) else f"CAST(NULL AS {duckdb_type(result)})"
         ),
         NullPolicy.CUSTOM,
+        usage="mask_hash(x)",
         doc="SHA-256 of a string in hexadecimal digits; NULL for other types",
         example="mask_hash('secret')",
+        answer="2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
     ),
 )

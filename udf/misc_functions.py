@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.function import NullPolicy, ScalarFunction, Varying
 from sharkpy.udf.literals import quote_string
 from sharkpy.udf.signatures import Types, anything, returns, takes
 from sharkpy.values.types import (
@@ -24,8 +24,10 @@ MISC_FUNCTIONS = (
         returns(STRING),
         _typeof,
         NullPolicy.CUSTOM,
+        usage="typeof(x)",
         doc="the name of the type",
         example="typeof(1)",
+        answer="int",
     ),
     ScalarFunction(
         "uuid",
@@ -34,7 +36,9 @@ MISC_FUNCTIONS = (
         "CAST(uuid() AS VARCHAR)",
         NullPolicy.CUSTOM,
         is_deterministic=False,
+        usage="uuid()",
         doc="a random UUID",
-        example="length(uuid())",
+        example="uuid()",
+        answer=Varying("44dba0f7-b936-46c4-8c0f-f887f721c660", "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     ),
 )

@@ -20,7 +20,9 @@ def _merged(pack: str, step: str, field: str) -> str:
     return f"list_reduce(list({pack}) FILTER (WHERE {{0}} > 0), {step}).{field}"
 
 
-def _variance(name: str, complete: str, finish: str, doc: str) -> AggregateFunction:
+def _variance(
+    name: str, complete: str, finish: str, *, doc: str, answer: str, aliases: tuple[str, ...] = ()
+) -> AggregateFunction:
     """By count, mean and sum of squared distances (Chan, Golub, LeVeque 1979)."""
     return AggregateFunction(
         name,
@@ -35,8 +37,11 @@ def _variance(name: str, complete: str, finish: str, doc: str) -> AggregateFunct
         partial_types=lambda _types: (DOUBLE, DOUBLE, DOUBLE),
         merges=("sum({0})", _merged(_MOMENTS, _CHAN, "m"), _merged(_MOMENTS, _CHAN, "s")),
         finish=finish,
+        usage=f"{name}(x)",
         doc=doc,
         example=f"{name}(x)",
+        answer=answer,
+        aliases=aliases,
     )
 
 
@@ -50,7 +55,7 @@ _CHAN_PAIRS = (
 )
 
 
-def _covariance(name: str, complete: str, finish: str, doc: str) -> AggregateFunction:
+def _covariance(name: str, complete: str, finish: str, *, doc: str, answer: str) -> AggregateFunction:
     rows = "regr_count({distinct}{1}, {0}){over}"
     return AggregateFunction(
         name,
@@ -68,14 +73,16 @@ def _covariance(name: str, complete: str, finish: str, doc: str) -> AggregateFun
         partial_types=lambda _types: (DOUBLE,) * 6,
         merges=("sum({0})", *(_merged(_PAIRS, _CHAN_PAIRS, part) for part in "xycpq")),
         finish=finish,
+        usage=f"{name}(y, x)",
         doc=doc,
         example=f"{name}(x, y)",
+        answer=answer,
     )
 
 
-def _regression(name: str, finish: str, doc: str) -> AggregateFunction:
+def _regression(name: str, finish: str, *, doc: str, answer: str) -> AggregateFunction:
     """Of the first on the second argument: {0} rows, {1} and {2} their means, {3} … {5} sums of products."""
-    row = _covariance(name, f"{name}({{distinct}}{{0}}, {{1}}){{over}}", finish, doc)
+    row = _covariance(name, f"{name}({{distinct}}{{0}}, {{1}}){{over}}", finish, doc=doc, answer=answer)
     return replace(row, result=returns(BIGINT)) if name == "regr_count" else row
 
 
@@ -87,60 +94,139 @@ _SLOPE = "({3} / nullif({5}, 0))"
 _ROWS = "count({distinct}{0}){over}"
 
 
-def _shape(name: str, lowering: str, doc: str) -> AggregateFunction:
+def _shape(name: str, lowering: str, *, doc: str, answer: str) -> AggregateFunction:
     """Of the third and fourth moments, which no state is kept of."""
-    return AggregateFunction(name, takes(DOUBLE), returns(DOUBLE), lowering, doc=doc, example=f"{name}(x)")
+    return AggregateFunction(
+        name,
+        takes(DOUBLE),
+        returns(DOUBLE),
+        lowering,
+        usage=f"{name}(x)",
+        doc=doc,
+        example=f"{name}(x)",
+        answer=answer,
+    )
 
 
 MOMENT_AGGREGATES = (
     _shape(
         "kurtosis",
         "CASE WHEN stddev_pop({distinct}{0}){over} > 0 THEN kurtosis_pop({distinct}{0}){over} END",
-        "excess kurtosis of a population",
+        doc="excess kurtosis of a population",
+        answer="-2.0",
     ),
     # DuckDB's is that of a sample, and none of two rows.
     _shape(
         "skewness",
         "CASE WHEN stddev_pop({distinct}{0}){over} > 0 THEN coalesce("
         f"skewness({{distinct}}{{0}}){{over}} * ({_ROWS} - 2) / sqrt({_ROWS} * ({_ROWS} - 1)), 0) END",
-        "skewness of a population",
+        doc="skewness of a population",
+        answer="0.0",
     ),
-    _variance("var_pop", "var_pop({distinct}{0}){over}", "({2} / nullif({0}, 0))", "variance of a population"),
+    _variance(
+        "var_pop",
+        "var_pop({distinct}{0}){over}",
+        "({2} / nullif({0}, 0))",
+        doc="variance of a population",
+        answer="1.0",
+        aliases=("var", "variance"),
+    ),
     _variance(
         "var_samp",
         "var_samp({distinct}{0}){over}",
         "CASE WHEN {0} > 1 THEN {2} / ({0} - 1) END",
-        "variance of a sample",
+        doc="variance of a sample",
+        answer="2.0",
     ),
-    _variance("stddev_pop", "stddev_pop({distinct}{0}){over}", _ROOT_POP, "standard deviation of a population"),
-    _variance("stddev_samp", "stddev_samp({distinct}{0}){over}", _ROOT_SAMPLE, "standard deviation of a sample"),
+    _variance(
+        "stddev_pop",
+        "stddev_pop({distinct}{0}){over}",
+        _ROOT_POP,
+        doc="standard deviation of a population",
+        answer="1.0",
+        aliases=("std", "stddev"),
+    ),
+    _variance(
+        "stddev_samp",
+        "stddev_samp({distinct}{0}){over}",
+        _ROOT_SAMPLE,
+        doc="standard deviation of a sample",
+        answer="1.4142135623730951",
+    ),
     _covariance(
-        "covar_pop", "covar_pop({distinct}{0}, {1}){over}", "({3} / nullif({0}, 0))", "covariance of a population"
+        "covar_pop",
+        "covar_pop({distinct}{0}, {1}){over}",
+        "({3} / nullif({0}, 0))",
+        doc="covariance of a population",
+        answer="1.0",
     ),
     _covariance(
         "covar_samp",
         "covar_samp({distinct}{0}, {1}){over}",
         "CASE WHEN {0} > 1 THEN {3} / ({0} - 1) END",
-        "covariance of a sample",
+        doc="covariance of a sample",
+        answer="2.0",
     ),
     _covariance(
         "corr",
         "CASE WHEN regr_sxx({distinct}{1}, {0}){over} > 0 AND regr_syy({distinct}{1}, {0}){over} > 0"
         " THEN corr({distinct}{0}, {1}){over} END",
         "({3} / nullif(sqrt({4} * {5}), 0))",
-        "Pearson's correlation; NULL where one side has but one value",
+        doc="Pearson's correlation; NULL where one side has but one value",
+        answer="1.0",
     ),
-    _regression("regr_count", "CAST(coalesce({0}, 0) AS BIGINT)", "rows where neither argument is NULL"),
-    _regression("regr_avgx", "{2}", "mean of the second argument, over rows where neither is NULL"),
-    _regression("regr_avgy", "{1}", "mean of the first argument, over rows where neither is NULL"),
-    _regression("regr_sxx", "{5}", "sum of squared distances of the second argument from its mean"),
-    _regression("regr_syy", "{4}", "sum of squared distances of the first argument from its mean"),
-    _regression("regr_sxy", "{3}", "sum of the products of both arguments' distances from their means"),
-    _regression("regr_slope", _SLOPE, "slope of the line that fits best"),
-    _regression("regr_intercept", f"({{1}} - {_SLOPE} * {{2}})", "where the line that fits best meets the y axis"),
+    _regression(
+        "regr_count",
+        "CAST(coalesce({0}, 0) AS BIGINT)",
+        doc="rows where neither argument is NULL",
+        answer="2",
+    ),
+    _regression(
+        "regr_avgx",
+        "{2}",
+        doc="mean of the second argument, over rows where neither is NULL",
+        answer="3.0",
+    ),
+    _regression(
+        "regr_avgy",
+        "{1}",
+        doc="mean of the first argument, over rows where neither is NULL",
+        answer="2.0",
+    ),
+    _regression(
+        "regr_sxx",
+        "{5}",
+        doc="sum of squared distances of the second argument from its mean",
+        answer="2.0",
+    ),
+    _regression(
+        "regr_syy",
+        "{4}",
+        doc="sum of squared distances of the first argument from its mean",
+        answer="2.0",
+    ),
+    _regression(
+        "regr_sxy",
+        "{3}",
+        doc="sum of the products of both arguments' distances from their means",
+        answer="2.0",
+    ),
+    _regression(
+        "regr_slope",
+        _SLOPE,
+        doc="slope of the line that fits best",
+        answer="1.0",
+    ),
+    _regression(
+        "regr_intercept",
+        f"({{1}} - {_SLOPE} * {{2}})",
+        doc="where the line that fits best meets the y axis",
+        answer="-1.0",
+    ),
     _regression(
         "regr_r2",
         "CASE WHEN {5} = 0 THEN NULL WHEN {4} = 0 THEN 1 ELSE {3} * {3} / ({4} * {5}) END",
-        "share of the variance that the line that fits best explains",
+        doc="share of the variance that the line that fits best explains",
+        answer="1.0",
     ),
 )

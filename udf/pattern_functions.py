@@ -69,8 +69,11 @@ PATTERN_FUNCTIONS = (
         returns(STRING),
         _to_char,
         NullPolicy.CUSTOM,
+        usage="to_char(x, pattern)",
         doc="a number in a pattern such as '$99,999.00', a time in a Java pattern, bytes as 'hex', 'base64' or 'utf-8'",
         example="to_char(12454.8, '99,999.9S')",
+        answer="12,454.8+",
+        aliases=("to_varchar",),
     ),
     ScalarFunction(
         "to_number",
@@ -78,8 +81,11 @@ PATTERN_FUNCTIONS = (
         lambda _types: DecimalType(38, 0),
         lambda args, _types, result: f"CAST(shark_to_number({', '.join(args)}) AS {duckdb_type(result)})",
         NullPolicy.CUSTOM,
+        usage="to_number(str, pattern)",
         doc="the DECIMAL that a text in a pattern such as '$99,999.00' says; NULL where it does not fit",
         example="to_number('12,454.8-', '99,999.9S')",
+        answer="-12454.8",
+        aliases=("try_to_number",),
         literal_result=_number_type,
     ),
 )

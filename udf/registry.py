@@ -1,18 +1,23 @@
-"""The registry: every function by its name, from the tables of the families; aliases beside them."""
+"""The registry: every function by its names, from the tables of the families."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from sharkpy.udf.aggregates import AGGREGATES
-from sharkpy.udf.aliases import ALIASES, UNLISTED
 from sharkpy.udf.collection_functions import COLLECTION_FUNCTIONS
 from sharkpy.udf.conditional_functions import CONDITIONAL_FUNCTIONS
 from sharkpy.udf.date_functions import DATE_FUNCTIONS
 from sharkpy.udf.format_functions import FORMAT_FUNCTIONS
-from sharkpy.udf.forms import FORMS
-from sharkpy.udf.function import AggregateFunction, RelationFunction, ScalarFunction, TableFunction, WindowFunction
+from sharkpy.udf.function import (
+    AggregateFunction,
+    Function,
+    RelationFunction,
+    ScalarFunction,
+    TableFunction,
+    WindowFunction,
+)
 from sharkpy.udf.hash_functions import HASH_FUNCTIONS
 from sharkpy.udf.higher_order_functions import HIGHER_ORDER_FUNCTIONS
 from sharkpy.udf.json_functions import JSON_FUNCTIONS
@@ -27,6 +32,7 @@ from sharkpy.udf.relation_functions import RELATION_FUNCTIONS
 from sharkpy.udf.session_functions import SESSION_FUNCTIONS
 from sharkpy.udf.sketch_aggregates import SKETCH_FUNCTIONS
 from sharkpy.udf.spark_functions import SPARK_FUNCTIONS
+from sharkpy.udf.special_forms import SPECIAL_FORMS, SpecialForm
 from sharkpy.udf.string_functions import STRING_FUNCTIONS
 from sharkpy.udf.table_functions import TABLE_FUNCTIONS
 from sharkpy.udf.time_units import TIME_UNIT_FUNCTIONS
@@ -68,6 +74,18 @@ _AGGREGATES: dict[str, AggregateFunction] = {row.name: row for row in AGGREGATES
 _WINDOWS: dict[str, WindowFunction] = {row.name: row for row in WINDOW_FUNCTIONS}
 _TABLES: dict[str, TableFunction] = {row.name: row for row in TABLE_FUNCTIONS}
 _RELATIONS: dict[str, RelationFunction] = {row.name: row for row in RELATION_FUNCTIONS}
+_FORMS: dict[str, SpecialForm] = {row.name: row for row in SPECIAL_FORMS}
+
+
+def built_in() -> Iterator[Function]:
+    """Every row, whatever its kind."""
+    for rows in (_SCALARS, _AGGREGATES, _WINDOWS, _TABLES, _RELATIONS, _FORMS):
+        yield from rows.values()
+
+
+ALIASES = {alias: row.name for row in built_in() for alias in row.aliases}
+"""Other name or sign -> name of the row."""
+_UNLISTED = frozenset(row.name for row in built_in() if not row.is_listed)
 
 
 def canonical(name: str) -> str:
@@ -115,9 +133,12 @@ def _user_row(key: str, kind: type[Row]) -> Row | None:
     return function.row if function is not None and isinstance(function.row, kind) else None
 
 
-def described(
-    name: str,
-) -> ScalarFunction | AggregateFunction | WindowFunction | TableFunction | RelationFunction | None:
+def special_form(name: str) -> SpecialForm | None:
+    """The page in the manual of a call that has no row of types and SQL."""
+    return _FORMS.get(name.lower())
+
+
+def described(name: str) -> Function | None:
     """The row that says what the function is for; None where there is none of that name."""
     return scalar(name) or aggregate(name) or window(name) or table_function(name) or relation_function(name)
 
@@ -134,23 +155,18 @@ def names() -> tuple[str, ...]:
 
 def listed() -> frozenset[str]:
     """What SHOW FUNCTIONS lists: the names that queries write, and those that are known and refused."""
-    return frozenset(names()) - UNLISTED | FORMS.keys() | REFUSED.keys() | _RELATIONS.keys()
+    return frozenset(names()) - _UNLISTED | _FORMS.keys() | REFUSED.keys() | _RELATIONS.keys()
 
 
 def synonyms(name: str) -> tuple[str, ...]:
     """The other names of the function, as SHOW FUNCTIONS lists them, sorted."""
     row = canonical(name)
     same = {row, *(alias for alias, target in ALIASES.items() if target == row)}
-    return tuple(sorted(same - UNLISTED - {name.lower()}))
-
-
-def scalar_result(row: ScalarFunction, types: Sequence[DataType], values: Sequence[object]) -> DataType:
-    """The result type of a call; `values` has the Python values of literal arguments and None for the others."""
-    return row.literal_result(types, values) if row.literal_result is not None else row.result(types)
+    return tuple(sorted(same - _UNLISTED - {name.lower()}))
 
 
 def table_columns(
     row: TableFunction, types: Sequence[DataType], values: Sequence[object]
 ) -> Sequence[tuple[str, DataType]]:
-    """Names and types of a generator's columns; `values` as in `scalar_result`."""
+    """Names and types of a generator's columns; `values` are those of literal arguments, None for the others."""
     return row.literal_columns(types, values) if row.literal_columns is not None else row.columns(types)

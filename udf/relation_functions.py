@@ -1,4 +1,4 @@
-"""Built-in functions of whole tables, for GENERATE: what is said of each; `sharkpy.ml` has what they do."""
+"""Built-in functions of whole tables, for GENERATE: their pages in the manual; `sharkpy.ml` has what they do."""
 
 from __future__ import annotations
 
@@ -9,28 +9,33 @@ _MORE = "features => array('column', …), model => 'name', parameter => value, 
 RELATION_FUNCTIONS = (
     RelationFunction(
         "kmeans",
-        f"KMeans(data, n_clusters, {_MORE})",
-        "the table's columns and `cluster`, the number of the nearest of n_clusters centers, which are found here",
-        "KMeans(points, 2, features => array('x', 'y'))",
+        usage=f"KMeans(data, n_clusters, {_MORE})",
+        doc="the table's columns and `cluster`, the number of the nearest of n_clusters centers, which are found here",
+        example="KMeans(points, 2, features => array('x', 'y'))",
+        answer="x\ty\tkind\tcluster",
     ),
     RelationFunction(
         "linearregression",
-        f"LinearRegression(data, label, {_MORE})",
-        "the table's columns and `prediction`, a linear function of the features fitted to the column `label`",
-        "LinearRegression(points, 'y', features => array('x'), model => 'line')",
+        usage=f"LinearRegression(data, label, {_MORE})",
+        doc="the table's columns and `prediction`, a linear function of the features fitted to the column `label`",
+        example="LinearRegression(line, 'y', features => array('x'), model => 'rising')",
+        answer="x\ty\tprediction",
     ),
     RelationFunction(
         "logisticregression",
-        f"LogisticRegression(data, label, {_MORE})",
-        "the table's columns, `prediction`, the likeliest class by the features, and `probability`, that of the "
+        usage=f"LogisticRegression(data, label, {_MORE})",
+        doc="the table's columns, `prediction`, the likeliest class by the features, and `probability`, that of the "
         "second class or, of more than two classes, an array of all",
-        "LogisticRegression((SELECT x, y, kind FROM points), 'kind', C => 10)",
+        example="LogisticRegression((SELECT x, y, kind FROM points), 'kind', C => 10, model => 'kinds')",
+        answer="x\ty\tkind\tprediction\tprobability",
     ),
     RelationFunction(
         "pagerank",
-        "PageRank(edges, source, target, weight, vertices => table, personalization => table, parameter => value, …)",
-        "`vertex` and `rank` of all vertices of a table of edges: by the first two columns where none are named",
-        "PageRank(edges)",
+        usage="PageRank(edges, source, target, weight, vertices => table, personalization => table, "
+        "parameter => value, …)",
+        doc="`vertex` and `rank` of all vertices of a table of edges: by the first two columns where none are named",
+        example="PageRank(edges)",
+        answer="vertex\trank",
     ),
 )
 """The names are those of SQL: in lower case."""

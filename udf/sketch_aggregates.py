@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sharkpy.udf.casts import lower_cast
@@ -44,11 +44,14 @@ def _row(
     state_types: StateTypes,
     merges: tuple[str, ...],
     finish: Lowering,
-    doc: str,
-    example: str,
     *,
     ignores_distinct: bool = False,
     constants: tuple[tuple[int, Callable[[object], str | None]], ...] = (),
+    usage: str = "",
+    doc: str = "",
+    example: str = "",
+    answer: str = "",
+    aliases: tuple[str, ...] = (),
 ) -> AggregateFunction:
     """A row that is computed from its states in one step too, so that its answer is the same everywhere."""
 
@@ -71,9 +74,12 @@ def _row(
         merges,
         finish,
         ignores_distinct,
-        doc,
-        example,
         constants=constants,
+        usage=usage,
+        doc=doc,
+        example=example,
+        answer=answer,
+        aliases=aliases,
     )
 
 
@@ -126,8 +132,10 @@ def _of_fractions(sql: str) -> Lowering:
     return finish
 
 
-def _percentile(name: str, macro: str, doc: str, example: str) -> AggregateFunction:
-    return _row(
+def _percentile(
+    name: str, macro: str, *, usage: str, doc: str, example: str, answer: str, is_listed: bool = True
+) -> AggregateFunction:
+    row = _row(
         name,
         _percentile_arguments(),
         _percentile_type,
@@ -135,10 +143,13 @@ def _percentile(name: str, macro: str, doc: str, example: str) -> AggregateFunct
         lambda _types: (_DOUBLES, _DOUBLES),
         ("flatten(list({0}))", "any_value({1})"),
         _of_fractions(f"{macro}({{0}}, {{1}})"),
-        doc,
-        example,
         constants=((1, _fraction_problem),),
+        usage=usage,
+        doc=doc,
+        example=example,
+        answer=answer,
     )
+    return replace(row, is_listed=is_listed)
 
 
 def _with_frequency(types: Types) -> Types | None:
@@ -164,8 +175,6 @@ _WEIGHTED = _row(
     lambda _types: (ArrayType(_DOUBLES), _DOUBLES),
     ("flatten(list({0}))", "any_value({1})"),
     _of_fractions("shark_weighted_percentiles(flatten(list_filter({0}, lambda pair: pair IS NOT NULL)), {1})"),
-    "percentile of values that each count so many times",
-    "percentile(x, 0.5, y)",
     constants=((1, _fraction_problem),),
 )
 
@@ -204,7 +213,9 @@ def _ngram_state(kernel: str) -> Lowering:
     return partial
 
 
-def _ngrams(name: str, second: DataType, kernel: str, doc: str, example: str) -> AggregateFunction:
+def _ngrams(
+    name: str, second: DataType, kernel: str, *, usage: str, doc: str, example: str, answer: str
+) -> AggregateFunction:
     return _row(
         name,
         _ngram_arguments(second),
@@ -213,19 +224,43 @@ def _ngrams(name: str, second: DataType, kernel: str, doc: str, example: str) ->
         lambda _types: (BINARY,),
         ("shark_ngrams_merge(list({0}))",),
         "shark_ngrams_top({0})",
-        doc,
-        example,
+        usage=usage,
+        doc=doc,
+        example=example,
+        answer=answer,
     )
 
 
 # Sketches of distinct values.
 
+
+@dataclass(frozen=True, slots=True)
+class _Example:
+    """SQL of a sketch of 1 and 2, and the answers: its estimate and bounds, and the estimate of sketches united."""
+
+    sketch: str
+    estimate: str
+    bounds: str
+    united: str
+
+
 _EXAMPLES = {
-    "hll": "unhex('0201070C030802082BF2FB06862FF90D')",
-    "cpc": "unhex('0801100B000ECC9302000000010000000000000080FD9F400880000880000040AE38B702')",
-    "theta": "unhex('02030300001ACC93020000000000000015F97DCBBD86A105C397FC1281709D1E')",
+    "hll": _Example(
+        "unhex('0201070C030802082BF2FB06862FF90D')",
+        "2.000000004967054",
+        "[2.000000004967054,2.0,2.0001997319422404]",
+        "2.000000004967054",
+    ),
+    "cpc": _Example(
+        "unhex('0801100B000ECC9302000000010000000000000080FD9F400880000880000040AE38B702')",
+        "2.0002442002442002",
+        "[2.0002442002442002,2.0,3.0]",
+        "2.0001627772335926",
+    ),
+    "theta": _Example(
+        "unhex('02030300001ACC93020000000000000015F97DCBBD86A105C397FC1281709D1E')", "2.0", "[2.0,2.0,2.0]", "2.0"
+    ),
 }
-"""Sketches of 1 and 2."""
 
 
 def _sketch_arguments(types: Types) -> Types | None:
@@ -250,6 +285,7 @@ def _family_rows(family: str) -> tuple[AggregateFunction, ...]:
         return sketch_state(family, args[0], types[0], args[1] if len(args) > 1 else "0")
 
     merge = f"shark_{family}_union(list({{0}}))"
+    example = _EXAMPLES[family]
     return (
         _row(
             f"ds_{family}_sketch",
@@ -259,9 +295,11 @@ def _family_rows(family: str) -> tuple[AggregateFunction, ...]:
             lambda _types: (BINARY,),
             (merge,),
             f"shark_{family}_union([{{0}}])",
-            f"a {family} sketch of the distinct values; the second argument is the binary logarithm of its size",
-            f"ds_{family}_estimate(ds_{family}_sketch(x))",
             ignores_distinct=True,
+            usage=f"ds_{family}_sketch(x[, size])",
+            doc=f"a {family} sketch of the distinct values; the second argument is the binary logarithm of its size",
+            example=f"ds_{family}_estimate(ds_{family}_sketch(x))",
+            answer=example.united,
         ),
         _row(
             f"ds_{family}_union",
@@ -271,9 +309,11 @@ def _family_rows(family: str) -> tuple[AggregateFunction, ...]:
             lambda _types: (BINARY,),
             (merge,),
             f"shark_{family}_union([{{0}}])",
-            f"one {family} sketch of the values of all",
-            f"ds_{family}_union({_EXAMPLES[family]})",
             ignores_distinct=True,
+            usage=f"ds_{family}_union(sketch)",
+            doc=f"one {family} sketch of the values of all",
+            example=f"ds_{family}_estimate(ds_{family}_union({example.sketch}))",
+            answer=example.united,
         ),
     )
 
@@ -286,41 +326,61 @@ def _family_functions(family: str) -> tuple[ScalarFunction, ...]:
             takes(BINARY),
             returns(DOUBLE),
             f"shark_{family}_estimate({{0}})",
+            usage=f"ds_{family}_estimate(sketch)",
             doc=f"about how many distinct values a {family} sketch has seen",
-            example=f"ds_{family}_estimate({example})",
+            example=f"ds_{family}_estimate({example.sketch})",
+            answer=example.estimate,
         ),
         ScalarFunction(
             f"ds_{family}_estimate_bounds",
             takes(BINARY, INT, optional=1),
             returns(_DOUBLES),
             lambda args, _types, _result: f"shark_{family}_bounds({args[0]}, {(*args, '2')[1]})",
+            usage=f"ds_{family}_estimate_bounds(sketch[, deviations])",
             doc="the estimate, and bounds 1, 2 (the default) or 3 standard deviations away",
-            example=f"ds_{family}_estimate_bounds({example})",
+            example=f"ds_{family}_estimate_bounds({example.sketch})",
+            answer=example.bounds,
         ),
         ScalarFunction(
             f"ds_{family}_union_f",
             takes(BINARY, BINARY),
             returns(BINARY),
             f"shark_{family}_union([{{0}}, {{1}}])",
+            usage=f"ds_{family}_union_f(a, b)",
             doc=f"one {family} sketch of the values of two",
-            example=f"ds_{family}_estimate(ds_{family}_union_f({example}, {example}))",
+            example=f"ds_{family}_estimate(ds_{family}_union_f({example.sketch}, {example.sketch}))",
+            answer=example.united,
         ),
     )
 
 
-def _theta_function(name: str, kernel: str, doc: str) -> ScalarFunction:
-    one = _EXAMPLES["theta"]
-    example = f"ds_theta_estimate({name}({one}, {one}))"
+def _theta_function(name: str, kernel: str, *, doc: str, answer: str) -> ScalarFunction:
+    one = _EXAMPLES["theta"].sketch
     return ScalarFunction(
-        name, takes(BINARY, BINARY), returns(BINARY), f"{kernel}({{0}}, {{1}})", doc=doc, example=example
+        name,
+        takes(BINARY, BINARY),
+        returns(BINARY),
+        f"{kernel}({{0}}, {{1}})",
+        usage=f"{name}(a, b)",
+        doc=doc,
+        example=f"ds_theta_estimate({name}({one}, {one}))",
+        answer=answer,
     )
 
 
 SKETCH_FUNCTIONS = (
     *(row for family in FAMILIES for row in _family_functions(family)),
-    _theta_function("ds_theta_intersect_f", "shark_theta_intersect", "the sketch of the values in both"),
     _theta_function(
-        "ds_theta_exclude", "shark_theta_exclude", "the sketch of the first one's values not in the second"
+        "ds_theta_intersect_f",
+        "shark_theta_intersect",
+        doc="the sketch of the values in both",
+        answer="2.0",
+    ),
+    _theta_function(
+        "ds_theta_exclude",
+        "shark_theta_exclude",
+        doc="the sketch of the first one's values not in the second",
+        answer="0.0",
     ),
 )
 
@@ -329,21 +389,39 @@ SKETCH_AGGREGATES = (
         _percentile(
             "percentile",
             "shark_percentiles",
-            "exact percentile, interpolated between the values beside it; with a frequency, each counts so many times",
-            "percentile(x, 0.5)",
+            usage="percentile(x, fraction[, frequency]), percentile(x, array of fractions[, frequency])",
+            doc="exact percentile, interpolated between the values beside it; with a frequency, each counts so many "
+            "times",
+            example="percentile(x, 0.5)",
+            answer="2.0",
         ),
         arguments=_with_frequency,
         variant=lambda types: _WEIGHTED if len(types) == 3 else None,
     ),
-    _percentile("percentile_cont", "shark_percentiles", "as percentile", "percentile_cont(x, 0.5)"),
     _percentile(
-        "percentile_disc", "shark_discrete_percentiles", "percentile as one of the values", "percentile_disc(x, 0.5)"
+        "percentile_cont",
+        "shark_percentiles",
+        usage="percentile_cont(fraction) WITHIN GROUP (ORDER BY x)",
+        doc="as percentile",
+        example="percentile_cont(x, 0.5)",
+        answer="2.0",
+    ),
+    _percentile(
+        "percentile_disc",
+        "shark_discrete_percentiles",
+        usage="percentile_disc(fraction) WITHIN GROUP (ORDER BY x)",
+        doc="percentile as one of the values",
+        example="percentile_disc(x, 0.5)",
+        answer="1.0",
     ),
     _percentile(
         "percentile_disc_desc",
         "shark_discrete_percentiles_desc",
-        "as percentile_disc, counted from the greatest value: WITHIN GROUP (ORDER BY x DESC)",
-        "percentile_disc_desc(x, 0.5)",
+        usage="percentile_disc_desc(x, fraction)",
+        doc="as percentile_disc, counted from the greatest value: WITHIN GROUP (ORDER BY x DESC)",
+        example="percentile_disc_desc(x, 0.5)",
+        answer="3.0",
+        is_listed=False,
     ),
     _row(
         "percentile_approx",
@@ -353,9 +431,12 @@ SKETCH_AGGREGATES = (
         lambda _types: (BINARY, _DOUBLES),
         ("shark_histogram_merge(list({0}))", "any_value({1})"),
         _of_fractions("shark_histogram_quantiles({0}, {1})"),
-        "percentile from a histogram of at most so many bins (10000), interpolated",
-        "percentile_approx(x, 0.5)",
         constants=((1, _fraction_problem), (2, _bins_problem)),
+        usage="percentile_approx(x, fraction[, accuracy]), percentile_approx(x, array of fractions[, accuracy])",
+        doc="percentile from a histogram of at most so many bins (10000), interpolated",
+        example="percentile_approx(x, 0.5)",
+        answer="1.0",
+        aliases=("approx_percentile",),
     ),
     _row(
         "histogram_numeric",
@@ -367,23 +448,29 @@ SKETCH_AGGREGATES = (
         lambda _types: (BINARY,),
         ("shark_histogram_merge(list({0}))",),
         "shark_histogram_bins({0})",
-        "histogram of so many bins: their centres x and heights y",
-        "histogram_numeric(x, 3)",
         constants=((1, _bins_problem),),
+        usage="histogram_numeric(x, bins)",
+        doc="histogram of so many bins: their centres x and heights y",
+        example="histogram_numeric(x, 3)",
+        answer='[{"x":1.0,"y":1.0},{"x":3.0,"y":1.0}]',
     ),
     _ngrams(
         "ngrams",
         INT,
         "shark_ngrams",
-        "the k most frequent sequences of n words, with their frequencies",
-        "ngrams(array('a', 'b'), 2, 5)",
+        usage="ngrams(sentences, n, k[, precision])",
+        doc="the k most frequent sequences of n words, with their frequencies",
+        example="ngrams(array('a', 'b'), 2, 5)",
+        answer='[{"ngram":["a","b"],"estfrequency":2.0}]',
     ),
     _ngrams(
         "context_ngrams",
         ArrayType(STRING),
         "shark_context_ngrams",
-        "the k most frequent words in the places of a context that are NULL",
-        "context_ngrams(array('a', 'b'), array('a', NULL), 5)",
+        usage="context_ngrams(sentences, context, k[, precision])",
+        doc="the k most frequent words in the places of a context that are NULL",
+        example="context_ngrams(array('a', 'b'), array('a', NULL), 5)",
+        answer='[{"ngram":["b"],"estfrequency":2.0}]',
     ),
     *(row for family in FAMILIES for row in _family_rows(family)),
 )

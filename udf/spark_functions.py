@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sharkpy.base.errors import TypeMismatchError
 from sharkpy.udf.collection_functions import map_of_entries
-from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction, TypeRule
+from sharkpy.udf.function import Failure, Lowering, NullPolicy, ScalarFunction, TypeRule, Varying
 from sharkpy.udf.literals import string_value
 from sharkpy.udf.operators import OPERATORS
 from sharkpy.udf.signatures import (
@@ -43,17 +43,37 @@ _OPERATORS = {row.name: row for row in OPERATORS}
 
 
 def _row(
-    name: str, arguments: TypeRule, result: DataType, lowering: Lowering, doc: str, example: str, custom: bool = False
+    name: str,
+    arguments: TypeRule,
+    result: DataType,
+    lowering: Lowering,
+    *,
+    usage: str,
+    doc: str,
+    example: str,
+    answer: str,
+    aliases: tuple[str, ...] = (),
 ) -> ScalarFunction:
-    nulls = NullPolicy.CUSTOM if custom else NullPolicy.PROPAGATE
-    return ScalarFunction(name, arguments, returns(result), lowering, nulls, doc=doc, example=example)
+    """A function of one result type."""
+    return ScalarFunction(
+        name,
+        arguments,
+        returns(result),
+        lowering,
+        usage=usage,
+        doc=doc,
+        example=example,
+        answer=answer,
+        aliases=aliases,
+    )
 
 
-def _double(name: str, lowering: str, doc: str) -> ScalarFunction:
-    return _row(name, takes(DOUBLE), DOUBLE, lowering, doc, f"{name}(0.5)")
+def _double(name: str, lowering: str, *, doc: str, example: str, answer: str) -> ScalarFunction:
+    """A function of one number."""
+    return _row(name, takes(DOUBLE), DOUBLE, lowering, usage=f"{name}(x)", doc=doc, example=example, answer=answer)
 
 
-def _unless_overflow(name: str, operator: str) -> ScalarFunction:
+def _unless_overflow(name: str, operator: str, *, answer: str) -> ScalarFunction:
     """try_add and its like: NULL where integers leave their type, as nothing else does here."""
     row = _OPERATORS[name]
 
@@ -68,16 +88,26 @@ def _unless_overflow(name: str, operator: str) -> ScalarFunction:
         row.result,
         lower,
         NullPolicy.CUSTOM,
+        usage=f"try_{name}(a, b)",
         doc=f"a {operator} b; NULL on overflow",
         example=f"try_{name}(1, 2)",
+        answer=answer,
     )
 
 
-def _same(name: str, operator: str, doc: str) -> ScalarFunction:
+def _same(name: str, operator: str, *, doc: str, answer: str) -> ScalarFunction:
     """try_divide, try_mod: the operator itself, NULL by zero."""
     row = _OPERATORS[operator]
     return ScalarFunction(
-        name, row.arguments, row.result, row.lowering, NullPolicy.CUSTOM, doc=doc, example=f"{name}(1, 2)"
+        name,
+        row.arguments,
+        row.result,
+        row.lowering,
+        NullPolicy.CUSTOM,
+        usage=f"{name}(a, b)",
+        doc=doc,
+        example=f"{name}(1, 2)",
+        answer=answer,
     )
 
 
@@ -176,14 +206,32 @@ def _to_binary(args: Sequence[str], _types: Types, _result: DataType) -> str:
     raise TypeMismatchError("to_binary takes 'hex', 'base64' or 'utf-8' as its second argument")
 
 
-def _timestamp_of(name: str, unit: int, doc: str) -> ScalarFunction:
-    lowering = f"make_timestamp({{0}} * {unit})"
-    return _row(name, takes(BIGINT), TIMESTAMP, lowering, doc, f"{name}(1230219000)")
+def _timestamp_of(name: str, unit: int, *, doc: str, answer: str) -> ScalarFunction:
+    """The time that a number of units after 1970 is; a unit is so many microseconds."""
+    return _row(
+        name,
+        takes(BIGINT),
+        TIMESTAMP,
+        f"make_timestamp({{0}} * {unit})",
+        usage=f"{name}(n)",
+        doc=doc,
+        example=f"{name}(1230219000)",
+        answer=answer,
+    )
 
 
-def _since_1970(name: str, unit: int, doc: str) -> ScalarFunction:
-    lowering = f"(epoch_us({{0}}) // {unit})" if unit > 1 else "epoch_us({0})"
-    return _row(name, takes(TIMESTAMP), BIGINT, lowering, doc, f"{name}('1970-01-01 00:00:01')")
+def _since_1970(name: str, unit: int, *, doc: str, answer: str) -> ScalarFunction:
+    """The number of units from 1970 to a time; a unit is so many microseconds."""
+    return _row(
+        name,
+        takes(TIMESTAMP),
+        BIGINT,
+        f"(epoch_us({{0}}) // {unit})" if unit > 1 else "epoch_us({0})",
+        usage=f"{name}(time)",
+        doc=doc,
+        example=f"{name}('1970-01-01 00:00:01')",
+        answer=answer,
+    )
 
 
 def _make_timestamp(args: Sequence[str], _types: Types, _result: DataType) -> str:
@@ -195,35 +243,88 @@ _SECONDS = "TRY(make_timestamp({0}, {1}, {2}, {3}, {4}, 0e0) + to_microseconds(C
 
 SPARK_FUNCTIONS = (
     _double(
-        "acosh", "CASE WHEN {0} >= 1 THEN acosh({0}) ELSE {0} * CAST('nan' AS DOUBLE) END", "inverse hyperbolic cosine"
+        "acosh",
+        "CASE WHEN {0} >= 1 THEN acosh({0}) ELSE {0} * CAST('nan' AS DOUBLE) END",
+        doc="inverse hyperbolic cosine",
+        example="acosh(1)",
+        answer="0.0",
     ),
-    _double("asinh", "asinh({0})", "inverse hyperbolic sine"),
-    _double("atanh", "CASE WHEN abs({0}) <= 1 THEN atanh({0}) ELSE {0} * CAST('nan' AS DOUBLE) END", "inverse of tanh"),
-    _double("sec", "(1 / cos({0}))", "secant"),
-    _double("csc", "(1 / sin({0}))", "cosecant"),
-    _double("rint", "round_even({0}, 0)", "the nearest whole number, half to even"),
-    _unless_overflow("add", "+"),
-    _unless_overflow("subtract", "-"),
-    _unless_overflow("multiply", "*"),
-    _same("try_divide", "divide", "a / b; NULL by zero"),
-    _same("try_mod", "mod", "a % b; NULL by zero"),
+    _double(
+        "asinh",
+        "asinh({0})",
+        doc="inverse hyperbolic sine",
+        example="asinh(0)",
+        answer="0.0",
+    ),
+    _double(
+        "atanh",
+        "CASE WHEN abs({0}) <= 1 THEN atanh({0}) ELSE {0} * CAST('nan' AS DOUBLE) END",
+        doc="inverse of tanh",
+        example="atanh(0)",
+        answer="0.0",
+    ),
+    _double(
+        "sec",
+        "(1 / cos({0}))",
+        doc="secant",
+        example="sec(1)",
+        answer="1.8508157176809255",
+    ),
+    _double(
+        "csc",
+        "(1 / sin({0}))",
+        doc="cosecant",
+        example="csc(1)",
+        answer="1.1883951057781212",
+    ),
+    _double(
+        "rint",
+        "round_even({0}, 0)",
+        doc="the nearest whole number, half to even",
+        example="rint(12.3456)",
+        answer="12.0",
+    ),
+    _unless_overflow("add", "+", answer="3"),
+    _unless_overflow("subtract", "-", answer="-1"),
+    _unless_overflow("multiply", "*", answer="2"),
+    _same(
+        "try_divide",
+        "divide",
+        doc="a / b; NULL by zero",
+        answer="0.5",
+    ),
+    _same("try_mod", "mod", doc="a % b; NULL by zero", answer="1"),
     _row(
         "bit_count",
         lambda types: (BIGINT,) if len(types) == 1 and types[0] in INTEGER_TYPES else None,
         INT,
         "CAST(bit_count({0}) AS INTEGER)",
-        "bits that are 1, of 64",
-        "bit_count(5)",
+        usage="bit_count(n)",
+        doc="bits that are 1, of 64",
+        example="bit_count(5)",
+        answer="2",
     ),
-    _row("getbit", takes(BIGINT, INT), INT, "CAST(({0} >> {1}) & 1 AS INTEGER)", "a bit of a number", "getbit(11, 0)"),
+    _row(
+        "getbit",
+        takes(BIGINT, INT),
+        INT,
+        "CAST(({0} >> {1}) & 1 AS INTEGER)",
+        usage="getbit(n, position)",
+        doc="a bit of a number",
+        example="getbit(11, 0)",
+        answer="1",
+        aliases=("bit_get",),
+    ),
     ScalarFunction(
         "nanvl",
         lambda types: (DOUBLE, DOUBLE) if len(types) == 2 and all(converts(t, DOUBLE) for t in types) else None,
         returns(DOUBLE),
         "CASE WHEN isnan({0}) THEN {1} ELSE {0} END",
         NullPolicy.CUSTOM,
+        usage="nanvl(x, y)",
         doc="the first, or the second where it is NaN",
         example="nanvl(1.5, 2)",
+        answer="1.5",
     ),
     ScalarFunction(
         "zeroifnull",
@@ -231,8 +332,10 @@ SPARK_FUNCTIONS = (
         same_as(0),
         "coalesce({0}, 0)",
         NullPolicy.CUSTOM,
+        usage="zeroifnull(x)",
         doc="0 for NULL",
         example="zeroifnull(1)",
+        answer="1",
     ),
     ScalarFunction(
         "nullifzero",
@@ -240,17 +343,21 @@ SPARK_FUNCTIONS = (
         same_as(0),
         "nullif({0}, 0)",
         NullPolicy.CUSTOM,
+        usage="nullifzero(x)",
         doc="NULL for 0",
         example="nullifzero(0)",
+        answer="NULL",
     ),
-    _row(
+    ScalarFunction(
         "equal_null",
         comparable(2, 2),
-        BOOLEAN,
+        returns(BOOLEAN),
         "({0} IS NOT DISTINCT FROM {1})",
-        "a <=> b",
-        "equal_null(1, 1)",
-        custom=True,
+        NullPolicy.CUSTOM,
+        usage="equal_null(a, b)",
+        doc="a <=> b",
+        example="equal_null(1, 1)",
+        answer="true",
     ),
     ScalarFunction(
         "raise_error",
@@ -259,7 +366,10 @@ SPARK_FUNCTIONS = (
         "error(coalesce({0}, 'NULL'))",
         NullPolicy.CUSTOM,
         is_deterministic=False,
+        usage="raise_error(message)",
         doc="an error with this message",
+        example="raise_error('odd numbers')",
+        answer=Failure("odd numbers"),
     ),
     _row(
         "split_part",
@@ -267,16 +377,20 @@ SPARK_FUNCTIONS = (
         STRING,
         "CASE WHEN {2} = 0 THEN error('split_part: parts count from 1')"
         " WHEN {1} = '' THEN CASE WHEN abs({2}) = 1 THEN {0} ELSE '' END ELSE split_part({0}, {1}, {2}) END",
-        "a part between delimiters, counted from the end where negative",
-        "split_part('a.b.c', '.', 2)",
+        usage="split_part(str, delimiter, n)",
+        doc="a part between delimiters, counted from the end where negative",
+        example="split_part('a.b.c', '.', 2)",
+        answer="b",
     ),
     _row(
         "luhn_check",
         takes(STRING),
         BOOLEAN,
         _luhn_check,
-        "whether a number's last digit is the check digit by Luhn's rule",
-        "luhn_check('8112189876')",
+        usage="luhn_check(str)",
+        doc="whether a number's last digit is the check digit by Luhn's rule",
+        example="luhn_check('8112189876')",
+        answer="true",
     ),
     ScalarFunction(
         "to_binary",
@@ -284,24 +398,31 @@ SPARK_FUNCTIONS = (
         returns(BINARY),
         _to_binary,
         NullPolicy.CUSTOM,
+        usage="to_binary(str[, format])",
         doc="the bytes that hex digits (the default), base64 or utf-8 say; NULL where they do not",
         example="to_binary('616263', 'hex')",
+        answer="abc",
+        aliases=("try_to_binary",),
     ),
     _row(
         "btrim",
         takes(STRING, STRING, optional=1),
         STRING,
         lambda args, _types, _result: f"trim({args[0]}, {args[1] if len(args) > 1 else chr(39) + ' ' + chr(39)})",
-        "without characters at both ends, spaces by default",
-        "btrim(' a ')",
+        usage="btrim(str[, characters])",
+        doc="without characters at both ends, spaces by default",
+        example="btrim(' a ')",
+        answer="a",
     ),
     _row(
         "quote",
         takes(STRING),
         STRING,
         "chr(39) || replace({0}, chr(39), chr(92) || chr(39)) || chr(39)",
-        "in single quotes, those in it behind a backslash",
-        "quote('it')",
+        usage="quote(str)",
+        doc="in single quotes, those in it behind a backslash",
+        example="quote('it')",
+        answer="'it'",
     ),
     _row(
         "regexp_instr",
@@ -309,24 +430,30 @@ SPARK_FUNCTIONS = (
         INT,
         "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN"
         " CAST(coalesce(strpos({0}, nullif(shark_regexp_extract_all({0}, {1}, 0)[1], '')), 0) AS INTEGER) END",
-        "where the first match of a Java regular expression begins, 0 where there is none",
-        "regexp_instr('a1b2', '\\\\d')",
+        usage="regexp_instr(str, pattern[, group])",
+        doc="where the first match of a Java regular expression begins, 0 where there is none",
+        example="regexp_instr('a1b2', '\\\\d')",
+        answer="2",
     ),
     _row(
         "jaro_winkler_similarity",
         takes(STRING, STRING),
         DOUBLE,
         "jaro_winkler_similarity({0}, {1})",
-        "likeness from 0 to 1",
-        "jaro_winkler_similarity('MARTHA', 'MARHTA')",
+        usage="jaro_winkler_similarity(a, b)",
+        doc="likeness from 0 to 1",
+        example="jaro_winkler_similarity('MARTHA', 'MARHTA')",
+        answer="0.9611111111111111",
     ),
     _row(
         "convert_timezone",
         takes(STRING, STRING, TIMESTAMP),
         TIMESTAMP,
         "shark_zone_shift(shark_zone_shift({2}, {0}, true), {1}, false)",
-        "what a zone's clock shows as that of another zone",
-        "convert_timezone('Europe/Brussels', 'America/Los_Angeles', '2021-12-06 00:00:00')",
+        usage="convert_timezone(from zone, to zone, time)",
+        doc="what a zone's clock shows as that of another zone",
+        example="convert_timezone('Europe/Brussels', 'America/Los_Angeles', '2021-12-06 00:00:00')",
+        answer="2021-12-05 15:00:00",
     ),
     ScalarFunction(
         "randn",
@@ -335,16 +462,20 @@ SPARK_FUNCTIONS = (
         lambda _args, _types, _result: "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())",
         NullPolicy.CUSTOM,
         is_deterministic=False,
+        usage="randn([seed])",
         doc="a random number of the standard normal distribution",
-        example="randn() < 100",
+        example="randn()",
+        answer=Varying("-0.7024745320451669", r"-?\d\.\d+(E-\d+)?"),
     ),
     _row(
         "overlay",
         takes(STRING, STRING, INT, INT, optional=1),
         STRING,
         _overlay,
-        "a part from a position replaced, as long as the replacement where no length is given",
-        "overlay('Spark SQL', '_', 6)",
+        usage="overlay(str, part, position[, length])",
+        doc="a part from a position replaced, as long as the replacement where no length is given",
+        example="overlay('Spark SQL', '_', 6)",
+        answer="Spark_SQL",
     ),
     _row(
         "bit_length",
@@ -353,56 +484,121 @@ SPARK_FUNCTIONS = (
         lambda args, types, _result: (
             f"CAST({'octet_length' if types[0] == BINARY else 'strlen'}({args[0]}) * 8 AS INTEGER)"
         ),
-        "bits in UTF-8",
-        "bit_length('abc')",
+        usage="bit_length(x)",
+        doc="bits in UTF-8",
+        example="bit_length('abc')",
+        answer="24",
     ),
     _row(
         "regexp_count",
         takes(STRING, STRING),
         INT,
         "CAST(len(shark_regexp_extract_all({0}, {1}, 0)) AS INTEGER)",
-        "matches of a Java regular expression",
-        "regexp_count('a1b2', '\\\\d')",
+        usage="regexp_count(str, pattern)",
+        doc="matches of a Java regular expression",
+        example="regexp_count('a1b2', '\\\\d')",
+        answer="2",
     ),
     _row(
         "regexp_substr",
         takes(STRING, STRING),
         STRING,
         "shark_regexp_extract_all({0}, {1}, 0)[1]",
-        "the first match of a Java regular expression, NULL where there is none",
-        "regexp_substr('a1b2', '\\\\d')",
+        usage="regexp_substr(str, pattern)",
+        doc="the first match of a Java regular expression, NULL where there is none",
+        example="regexp_substr('a1b2', '\\\\d')",
+        answer="1",
     ),
-    _row("dayname", takes(DATE), STRING, "strftime({0}, '%a')", "Mon, Tue …", "dayname('2009-07-30')"),
-    _row("monthname", takes(DATE), STRING, "strftime({0}, '%b')", "Jan, Feb …", "monthname('2009-07-30')"),
+    _row(
+        "dayname",
+        takes(DATE),
+        STRING,
+        "strftime({0}, '%a')",
+        usage="dayname(date)",
+        doc="Mon, Tue …",
+        example="dayname('2009-07-30')",
+        answer="Thu",
+    ),
+    _row(
+        "monthname",
+        takes(DATE),
+        STRING,
+        "strftime({0}, '%b')",
+        usage="monthname(date)",
+        doc="Jan, Feb …",
+        example="monthname('2009-07-30')",
+        answer="Jul",
+    ),
     _row(
         "make_timestamp",
         takes(INT, INT, INT, INT, INT, DOUBLE, STRING, optional=1),
         TIMESTAMP,
         _make_timestamp,
-        "the time of year, month, day, hour, minute, seconds, on the clock of the session or of a zone",
-        "make_timestamp(2014, 12, 28, 6, 30, 45.887)",
+        usage="make_timestamp(year, month, day, hour, minute, seconds[, zone])",
+        doc="the time of year, month, day, hour, minute, seconds, on the clock of the session or of a zone",
+        example="make_timestamp(2014, 12, 28, 6, 30, 45.887)",
+        answer="2014-12-28 06:30:45.887",
+        aliases=("make_timestamp_ltz", "make_timestamp_ntz", "try_make_timestamp"),
     ),
     _row(
         "timestamp_seconds",
         first_of(lambda types: takes(BIGINT)(types) if types and types[0] in INTEGER_TYPES else None, takes(DOUBLE)),
         TIMESTAMP,
         "make_timestamp(CAST(round({0} * 1000000) AS BIGINT))",
-        "the time so many seconds after 1970",
-        "timestamp_seconds(1230219000.5)",
+        usage="timestamp_seconds(n)",
+        doc="the time so many seconds after 1970",
+        example="timestamp_seconds(1230219000.5)",
+        answer="2008-12-25 15:30:00.5",
     ),
-    _timestamp_of("timestamp_millis", 1_000, "the time so many milliseconds after 1970"),
-    _timestamp_of("timestamp_micros", 1, "the time so many microseconds after 1970"),
-    _since_1970("unix_seconds", 1_000_000, "seconds since 1970"),
-    _since_1970("unix_millis", 1_000, "milliseconds since 1970"),
-    _since_1970("unix_micros", 1, "microseconds since 1970"),
-    _row("unix_date", takes(DATE), INT, "CAST({0} - DATE '1970-01-01' AS INTEGER)", "days", "unix_date('1970-01-02')"),
+    _timestamp_of(
+        "timestamp_millis",
+        1_000,
+        doc="the time so many milliseconds after 1970",
+        answer="1970-01-15 05:43:39",
+    ),
+    _timestamp_of(
+        "timestamp_micros",
+        1,
+        doc="the time so many microseconds after 1970",
+        answer="1970-01-01 00:20:30.219",
+    ),
+    _since_1970(
+        "unix_seconds",
+        1_000_000,
+        doc="seconds since 1970",
+        answer="1",
+    ),
+    _since_1970(
+        "unix_millis",
+        1_000,
+        doc="milliseconds since 1970",
+        answer="1000",
+    ),
+    _since_1970(
+        "unix_micros",
+        1,
+        doc="microseconds since 1970",
+        answer="1000000",
+    ),
+    _row(
+        "unix_date",
+        takes(DATE),
+        INT,
+        "CAST({0} - DATE '1970-01-01' AS INTEGER)",
+        usage="unix_date(date)",
+        doc="days",
+        example="unix_date('1970-01-02')",
+        answer="1",
+    ),
     _row(
         "date_from_unix_date",
         takes(INT),
         DATE,
         "CAST(DATE '1970-01-01' + {0} AS DATE)",
-        "the day so many days after 1970-01-01",
-        "date_from_unix_date(1)",
+        usage="date_from_unix_date(days)",
+        doc="the day so many days after 1970-01-01",
+        example="date_from_unix_date(1)",
+        answer="1970-01-02",
     ),
     ScalarFunction(
         "get",
@@ -410,8 +606,10 @@ SPARK_FUNCTIONS = (
         lambda types: element_type(types[0]),
         "CASE WHEN {1} >= 0 THEN {0}[CAST({1} AS BIGINT) + 1] END",
         NullPolicy.CUSTOM,
+        usage="get(array, index)",
         doc="an element by its position from 0; NULL outside",
         example="get(array(1, 2), 1)",
+        answer="2",
     ),
     ScalarFunction(
         "shuffle",
@@ -419,8 +617,10 @@ SPARK_FUNCTIONS = (
         same_as(0),
         "list_select({0}, list_grade_up(list_transform({0}, lambda _: random())))",
         is_deterministic=False,
+        usage="shuffle(array)",
         doc="the elements in a random order, another one each time",
-        example="sort_array(shuffle(array(1, 2)))",
+        example="shuffle(array(1, 2))",
+        answer=Varying("[2,1]", r"\[1,2\]|\[2,1\]"),
     ),
     ScalarFunction(
         "try_element_at",
@@ -428,8 +628,10 @@ SPARK_FUNCTIONS = (
         lambda types: types[0].value if isinstance(types[0], MapType) else element_type(types[0]),
         "{0}[{1}]",
         NullPolicy.CUSTOM,
+        usage="try_element_at(array, position), try_element_at(map, key)",
         doc="an element by its position from 1, from the end where negative; NULL where there is none",
         example="try_element_at(array(1, 2), -1)",
+        answer="2",
     ),
     ScalarFunction(
         "array_prepend",
@@ -437,8 +639,10 @@ SPARK_FUNCTIONS = (
         same_as(0),
         "CASE WHEN {0} IS NOT NULL THEN list_prepend({1}, {0}) END",
         NullPolicy.CUSTOM,
+        usage="array_prepend(array, x)",
         doc="with an element before",
         example="array_prepend(array(2), 1)",
+        answer="[1,2]",
     ),
     ScalarFunction(
         "array_insert",
@@ -446,16 +650,20 @@ SPARK_FUNCTIONS = (
         same_as(0),
         _array_insert,
         NullPolicy.CUSTOM,
+        usage="array_insert(array, position, x)",
         doc="with an element at a position from 1, or from the end",
         example="array_insert(array(1, 3), 2, 2)",
+        answer="[1,2,3]",
     ),
     ScalarFunction(
         "array_compact",
         kind_of(ArrayType),
         same_as(0),
         "list_filter({0}, lambda item: item IS NOT NULL)",
+        usage="array_compact(array)",
         doc="without NULLs",
         example="array_compact(array(1, NULL))",
+        answer="[1]",
     ),
     ScalarFunction(
         "arrays_zip",
@@ -463,31 +671,39 @@ SPARK_FUNCTIONS = (
         _zipped_type,
         _arrays_zip,
         NullPolicy.CUSTOM,
+        usage="arrays_zip(array, …)",
         doc="structs of the elements at each position",
         example="arrays_zip(array(1, 2), array('a', 'b'))",
+        answer='[{"0":1,"1":"a"},{"0":2,"1":"b"}]',
     ),
     ScalarFunction(
         "map_from_entries",
         _entries,
         _entries_type,
         _map_from_entries,
+        usage="map_from_entries(array of structs)",
         doc="map of an array of keys and values",
         example="map_from_entries(array(struct('a', 1)))",
+        answer='{"a":1}',
     ),
     _row(
         "json_array_length",
         takes(STRING),
         INT,
         "CAST(CASE WHEN json_valid({0}) AND json_type({0}) = 'ARRAY' THEN json_array_length({0}) END AS INTEGER)",
-        "elements of a JSON array; NULL for other texts",
-        "json_array_length('[1, 2]')",
+        usage="json_array_length(json)",
+        doc="elements of a JSON array; NULL for other texts",
+        example="json_array_length('[1, 2]')",
+        answer="2",
     ),
     _row(
         "json_object_keys",
         takes(STRING),
         ArrayType(STRING),
         "CASE WHEN json_valid({0}) AND json_type({0}) = 'OBJECT' THEN json_keys({0}) END",
-        "the keys of a JSON object; NULL for other texts",
-        "json_object_keys('{\"a\": 1}')",
+        usage="json_object_keys(json)",
+        doc="the keys of a JSON object; NULL for other texts",
+        example="json_object_keys('{\"a\": 1}')",
+        answer='["a"]',
     ),
 )

@@ -80,6 +80,8 @@ XXHASH64 = ScalarFunction(
     returns(BIGINT),
     _xxhash64,
     NullPolicy.CUSTOM,
+    usage="xxhash64(x, …)",
     doc="the hash of the arguments in 64 bits, as Spark computes it",
     example="xxhash64('abc', 1)",
+    answer="615990704253164077",
 )

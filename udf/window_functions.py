@@ -10,10 +10,17 @@ from sharkpy.udf.signatures import Types, converts, returns, same_as, takes
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, INT, DataType, common_type
 
 
-def _rank(name: str, result: DataType, doc: str) -> WindowFunction:
+def _rank(name: str, result: DataType, *, doc: str, answer: str) -> WindowFunction:
     kind = "INTEGER" if result == INT else "DOUBLE"
     return WindowFunction(
-        name, takes(), returns(result), f"CAST({name}(){OVER} AS {kind})", doc=doc, example=f"{name}()"
+        name,
+        takes(),
+        returns(result),
+        f"CAST({name}(){OVER} AS {kind})",
+        usage=f"{name}()",
+        doc=doc,
+        example=f"{name}()",
+        answer=answer,
     )
 
 
@@ -45,29 +52,66 @@ def _edge(name: str) -> Lowering:
 
 
 WINDOW_FUNCTIONS = (
-    _rank("row_number", INT, "number of the row, from 1"),
-    _rank("rank", INT, "rank with gaps after ties"),
-    _rank("dense_rank", INT, "rank without gaps"),
-    _rank("percent_rank", DOUBLE, "(rank - 1) / (rows - 1)"),
-    _rank("cume_dist", DOUBLE, "share of rows up to this one"),
+    _rank(
+        "row_number",
+        INT,
+        doc="number of the row, from 1",
+        answer="1\n2",
+    ),
+    _rank("rank", INT, doc="rank with gaps after ties", answer="1\n2"),
+    _rank("dense_rank", INT, doc="rank without gaps", answer="1\n2"),
+    _rank(
+        "percent_rank",
+        DOUBLE,
+        doc="(rank - 1) / (rows - 1)",
+        answer="0.0\n1.0",
+    ),
+    _rank(
+        "cume_dist",
+        DOUBLE,
+        doc="share of rows up to this one",
+        answer="0.5\n1.0",
+    ),
     WindowFunction(
         "ntile",
         takes(INT),
         returns(INT),
         f"CAST(ntile({{0}}){OVER} AS INTEGER)",
+        usage="ntile(n)",
         doc="number of the bucket of so many equal ones",
         example="ntile(2)",
+        answer="1\n2",
     ),
-    WindowFunction("lead", _shift_arguments, same_as(0), _shift("lead"), doc="a later row's value", example="lead(x)"),
-    WindowFunction("lag", _shift_arguments, same_as(0), _shift("lag"), doc="an earlier row's value", example="lag(x)"),
+    WindowFunction(
+        "lead",
+        _shift_arguments,
+        same_as(0),
+        _shift("lead"),
+        usage="lead(x[, offset[, default]])",
+        doc="a later row's value",
+        example="lead(x)",
+        answer="3\nNULL",
+    ),
+    WindowFunction(
+        "lag",
+        _shift_arguments,
+        same_as(0),
+        _shift("lag"),
+        usage="lag(x[, offset[, default]])",
+        doc="an earlier row's value",
+        example="lag(x)",
+        answer="NULL\n1",
+    ),
     WindowFunction(
         "first_value",
         _edge_arguments,
         same_as(0),
         _edge("first_value"),
         takes_frame=True,
+        usage="first_value(x)",
         doc="the first value of the frame",
         example="first_value(x)",
+        answer="1\n1",
     ),
     WindowFunction(
         "last_value",
@@ -75,8 +119,10 @@ WINDOW_FUNCTIONS = (
         same_as(0),
         _edge("last_value"),
         takes_frame=True,
+        usage="last_value(x)",
         doc="the last value of the frame",
         example="last_value(x)",
+        answer="1\n3",
     ),
     WindowFunction(
         "nth_value",
@@ -84,7 +130,9 @@ WINDOW_FUNCTIONS = (
         same_as(0),
         f"nth_value({{0}}, {{1}}{NULLS}){OVER}",
         takes_frame=True,
+        usage="nth_value(x, n)",
         doc="the value of a row of the frame, by number",
         example="nth_value(x, 2)",
+        answer="NULL\n3",
     ),
 )

@@ -15,7 +15,7 @@ from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.names import check_name
 from sharkpy.udf import registry
-from sharkpy.udf.java.built_in import CLASSES
+from sharkpy.udf.special_forms import JAVA_CLASSES
 from sharkpy.udf.user.function import UserFunction
 from sharkpy.values.types import DataType
 
@@ -119,8 +119,8 @@ class FunctionCatalog:
             return self._permanent(place, short)
         if temporary := self._temporary.get(name):
             return temporary
-        if name in CLASSES:
-            return self._load(FunctionEntry(BUILT_IN, name, CLASSES[name], function_id=name))
+        if name in JAVA_CLASSES:
+            return self._load(FunctionEntry(BUILT_IN, name, JAVA_CLASSES[name], function_id=name))
         return None if registry.described(name) else self._permanent(database, name)
 
     def find_temporary(self, name: str) -> CatalogFunction | None:

@@ -10,7 +10,7 @@ from sharkpy.base.settings import JAVA_HOME, Conf
 from sharkpy.catalog.function_catalog import BUILT_IN, FunctionEntry
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.udf.java.availability import is_available
-from sharkpy.udf.java.built_in import CLASSES, DOCS
+from sharkpy.udf.special_forms import JAVA_CLASSES
 from sharkpy.udf.user.function import UserFunction, intern
 
 
@@ -23,11 +23,11 @@ class FunctionLoader:
 
     def __call__(self, entry: FunctionEntry) -> UserFunction:
         home = self.conf.value(JAVA_HOME)
-        if entry.name in CLASSES and entry.database == BUILT_IN and entry.target == CLASSES[entry.name]:
+        if entry.database == BUILT_IN and entry.target == JAVA_CLASSES.get(entry.name):
             from sharkpy.udf.java.java_function import JavaScalar
 
             self.restrictions().check_code(entry.name)
-            return intern(JavaScalar(entry.name, entry.target, (), home, False, DOCS[entry.name]))
+            return intern(JavaScalar(entry.name, entry.target, (), home, False))
         from sharkpy.udf.user.load import is_python, load_python
 
         files = [path for kind, path in entry.resources if kind != "JAR"]

@@ -80,7 +80,8 @@ def call(name: str, *args: Typed) -> Typed:
     wanted = row.arguments([arg.dtype for arg in args])
     assert wanted is not None, (name, [str(arg.dtype) for arg in args])
     taken = [cast(arg, dtype) for arg, dtype in zip(args, wanted, strict=True)]
-    result = registry.scalar_result(row, wanted, [arg.value for arg in taken])
+    values = [arg.value for arg in taken]
+    result = row.result(wanted) if row.literal_result is None else row.literal_result(wanted, values)
     return Typed(lower_scalar(row, [arg.sql for arg in taken], wanted, result), result)
 
 

@@ -91,7 +91,7 @@ class JavaScalar(JavaFunction):
             self._lowered,
             NullPolicy.CUSTOM,
             self.is_deterministic,
-            self.doc,
+            doc=self.doc,
             literal_result=lambda types, values: self._typed(self._made, types, _constants(values)),
         )
 

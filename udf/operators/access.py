@@ -89,8 +89,12 @@ ACCESS = (
         _element_type,
         _element_at,
         NullPolicy.CUSTOM,
-        doc="array[index from 0] or map[key]; NULL where there is none",
-        example="array(1, 2)[0]",
+        usage="element_at(array, position), element_at(map, key), array[index], map[key]",
+        doc="an element by its position from 1, from the end where negative, or by its index from 0, or the value of a "
+        "key; NULL where there is none",
+        example="element_at(array(1, 2), 1)",
+        answer="1",
+        aliases=("index",),
     ),
     ScalarFunction(
         "field",
@@ -98,8 +102,10 @@ ACCESS = (
         _field_type,
         _field,
         NullPolicy.CUSTOM,
+        usage="field(x, item, …)",
         doc="struct.name; or the position of a value among others, 0 where absent",
-        example="named_struct('a', 1).a",
+        example="field('b', 'a', 'b')",
+        answer="2",
         literal_result=_field_literal_type,
     ),
 )

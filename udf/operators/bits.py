@@ -20,7 +20,7 @@ def _one_integer(types: Types) -> Types | None:
     return types if len(types) == 1 and types[0] in INTEGER_TYPES else None
 
 
-def _shift(name: str, operator: str) -> ScalarFunction:
+def _shift(name: str, operator: str, *, answer: str) -> ScalarFunction:
     """Java's shifts: the distance is taken modulo the width; integers are INT or BIGINT."""
 
     def arguments(types: Types) -> Types | None:
@@ -39,16 +39,68 @@ def _shift(name: str, operator: str) -> ScalarFunction:
         return wrap_integer(f"((CAST({args[0]} AS HUGEINT) & {mask}) >> {distance})", result)
 
     return ScalarFunction(
-        name, arguments, same_as(0), lower, doc=f"a {operator} b, in two's complement", example=f"{name}(8, 1)"
+        name,
+        arguments,
+        same_as(0),
+        lower,
+        usage=f"{name}(n, bits)",
+        doc=f"n {operator} bits, in two's complement",
+        example=f"{name}(8, 1)",
+        answer=answer,
+        aliases=(operator,),
     )
 
 
 BITS = (
-    ScalarFunction("bit_and", _bits, same_as(0), "({0} & {1})", doc="bits that are in both", example="5 & 3"),
-    ScalarFunction("bit_or", _bits, same_as(0), "({0} | {1})", doc="bits that are in either", example="5 | 3"),
-    ScalarFunction("bit_xor", _bits, same_as(0), "xor({0}, {1})", doc="bits that are in one alone", example="5 ^ 3"),
-    ScalarFunction("bit_not", _one_integer, same_as(0), "(~{0})", doc="every bit changed", example="~5"),
-    _shift("shiftleft", "<<"),
-    _shift("shiftright", ">>"),
-    _shift("shiftrightunsigned", ">>>"),
+    ScalarFunction(
+        "bit_and",
+        _bits,
+        same_as(0),
+        "({0} & {1})",
+        usage="a {} b",
+        doc="bits that are in both",
+        example="5 & 3",
+        answer="1",
+        aliases=("&",),
+        is_listed=False,
+    ),
+    ScalarFunction(
+        "bit_or",
+        _bits,
+        same_as(0),
+        "({0} | {1})",
+        usage="a {} b",
+        doc="bits that are in either",
+        example="5 | 3",
+        answer="7",
+        aliases=("|",),
+        is_listed=False,
+    ),
+    ScalarFunction(
+        "bit_xor",
+        _bits,
+        same_as(0),
+        "xor({0}, {1})",
+        usage="a {} b",
+        doc="bits that are in one alone",
+        example="5 ^ 3",
+        answer="6",
+        aliases=("^",),
+        is_listed=False,
+    ),
+    ScalarFunction(
+        "bit_not",
+        _one_integer,
+        same_as(0),
+        "(~{0})",
+        usage="{} n",
+        doc="every bit changed",
+        example="~5",
+        answer="-6",
+        aliases=("~",),
+        is_listed=False,
+    ),
+    _shift("shiftleft", "<<", answer="16"),
+    _shift("shiftright", ">>", answer="4"),
+    _shift("shiftrightunsigned", ">>>", answer="4"),
 )

@@ -9,16 +9,35 @@ from sharkpy.udf.signatures import Types, comparable, converts, returns, takes
 from sharkpy.values.types import BOOLEAN, DataType, common_type
 
 
-def _comparison(name: str, operator: str, doc: str, example: str) -> ScalarFunction:
-    lowering = f"({{0}} {operator} {{1}})"
-    return ScalarFunction(name, comparable(2, 2), returns(BOOLEAN), lowering, doc=doc, example=example)
+def _comparison(name: str, *signs: str, doc: str, example: str) -> ScalarFunction:
+    """By the first of the signs in DuckDB; the example holds."""
+    return ScalarFunction(
+        name,
+        comparable(2, 2),
+        returns(BOOLEAN),
+        f"({{0}} {signs[0]} {{1}})",
+        usage="a {} b",
+        doc=doc,
+        example=example,
+        answer="true",
+        aliases=signs,
+        is_listed=False,
+    )
 
 
-def _connective(name: str) -> ScalarFunction:
-    word, takes_any = name.upper(), takes(BOOLEAN, BOOLEAN, repeat=True)
-    doc = "true where both are" if name == "and" else "true where one of both is"
-    example = f"true {word} false"
-    return ScalarFunction(name, takes_any, returns(BOOLEAN), _infix(word), NullPolicy.CUSTOM, doc=doc, example=example)
+def _connective(name: str, *, doc: str, answer: str) -> ScalarFunction:
+    word = name.upper()
+    return ScalarFunction(
+        name,
+        takes(BOOLEAN, BOOLEAN, repeat=True),
+        returns(BOOLEAN),
+        _infix(word),
+        NullPolicy.CUSTOM,
+        usage=f"a {word} b",
+        doc=doc,
+        example=f"true {word} false",
+        answer=answer,
+    )
 
 
 def _infix(operator: str) -> Lowering:
@@ -42,30 +61,37 @@ def _case_when(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 CONDITIONS = (
-    _comparison("eq", "=", "whether a equals b", "1 = 1"),
-    _comparison("ne", "<>", "whether a and b differ", "1 <> 2"),
-    _comparison("lt", "<", "whether a is less than b", "1 < 2"),
-    _comparison("le", "<=", "whether a is at most b", "1 <= 2"),
-    _comparison("gt", ">", "whether a is greater than b", "2 > 1"),
-    _comparison("ge", ">=", "whether a is at least b", "2 >= 1"),
+    _comparison("eq", "=", "==", doc="whether a equals b", example="1 = 1"),
+    _comparison("ne", "<>", "!=", doc="whether a and b differ", example="1 <> 2"),
+    _comparison("lt", "<", doc="whether a is less than b", example="1 < 2"),
+    _comparison("le", "<=", doc="whether a is at most b", example="1 <= 2"),
+    _comparison("gt", ">", doc="whether a is greater than b", example="2 > 1"),
+    _comparison("ge", ">=", doc="whether a is at least b", example="2 >= 1"),
     ScalarFunction(
         "eq_null_safe",
         comparable(2, 2),
         returns(BOOLEAN),
         "({0} IS NOT DISTINCT FROM {1})",
         NullPolicy.CUSTOM,
+        usage="a {} b",
         doc="whether a equals b, NULL being equal to NULL alone",
         example="NULL <=> NULL",
+        answer="true",
+        aliases=("<=>",),
+        is_listed=False,
     ),
-    _connective("and"),
-    _connective("or"),
+    _connective("and", doc="true where both are", answer="false"),
+    _connective("or", doc="true where one of both is", answer="true"),
     ScalarFunction(
         "not",
         takes(BOOLEAN),
         returns(BOOLEAN),
         "(NOT {0})",
+        usage="{} x",
         doc="false for true and true for false",
         example="NOT true",
+        answer="false",
+        aliases=("!",),
     ),
     ScalarFunction(
         "in",
@@ -73,8 +99,10 @@ CONDITIONS = (
         returns(BOOLEAN),
         lambda args, _types, _result: f"({args[0]} IN ({', '.join(args[1:])}))",
         NullPolicy.CUSTOM,
+        usage="x [NOT] IN (a, …)",
         doc="whether a value equals one of several",
         example="2 IN (1, 2)",
+        answer="true",
     ),
     ScalarFunction(
         "between",
@@ -82,8 +110,10 @@ CONDITIONS = (
         returns(BOOLEAN),
         "({0} BETWEEN {1} AND {2})",
         NullPolicy.CUSTOM,
+        usage="x [NOT] BETWEEN low AND high",
         doc="whether a value is at least low and at most high",
         example="2 BETWEEN 1 AND 3",
+        answer="true",
     ),
     ScalarFunction(
         "is_null",
@@ -91,8 +121,12 @@ CONDITIONS = (
         returns(BOOLEAN),
         "({0} IS NULL)",
         NullPolicy.CUSTOM,
+        usage="x IS NULL",
         doc="whether a is NULL",
         example="1 IS NULL",
+        answer="false",
+        aliases=("isnull",),
+        is_listed=False,
     ),
     ScalarFunction(
         "is_not_null",
@@ -100,8 +134,12 @@ CONDITIONS = (
         returns(BOOLEAN),
         "({0} IS NOT NULL)",
         NullPolicy.CUSTOM,
+        usage="x IS NOT NULL",
         doc="whether a is not NULL",
         example="1 IS NOT NULL",
+        answer="true",
+        aliases=("isnotnull",),
+        is_listed=False,
     ),
     ScalarFunction(
         "case_when",
@@ -109,7 +147,11 @@ CONDITIONS = (
         lambda types: types[-1],
         _case_when,
         NullPolicy.CUSTOM,
+        usage="CASE [x] WHEN a THEN b … [ELSE c] END",
         doc="the value behind the first condition that is true, or that equals x",
         example="CASE WHEN 1 = 1 THEN 'a' ELSE 'b' END",
+        answer="a",
+        aliases=("case", "when"),
+        is_listed=False,
     ),
 )

@@ -34,7 +34,7 @@ def _escape_like(pattern: str) -> str:
     return "".join(parts)
 
 
-def _like_each(word: str) -> ScalarFunction:
+def _like_each(word: str, *, answer: str) -> ScalarFunction:
     """likeany, likeall: NULL where the text or any of the patterns is NULL."""
 
     def lower(args: Sequence[str], types: Types, result: DataType) -> str:
@@ -49,8 +49,10 @@ def _like_each(word: str) -> ScalarFunction:
         returns(BOOLEAN),
         lower,
         NullPolicy.CUSTOM,
-        doc=f"a LIKE {spoken} (pattern, …); NULL where one of them is NULL",
+        usage=f"{name}(str, pattern, …)",
+        doc=f"str LIKE {spoken} (pattern, …); NULL where one of them is NULL",
         example=f"{name}('abc', 'a%', '%d')",
+        answer=answer,
     )
 
 
@@ -60,17 +62,22 @@ PATTERN_TESTS = (
         takes(STRING, STRING),
         returns(BOOLEAN),
         _like,
+        usage="str [NOT] LIKE pattern",
         doc="whether all of a matches a pattern of % and _",
         example="'abc' LIKE 'a%'",
+        answer="true",
     ),
-    _like_each("OR"),
-    _like_each("AND"),
+    _like_each("OR", answer="true"),
+    _like_each("AND", answer="false"),
     ScalarFunction(
         "rlike",
         takes(STRING, STRING),
         returns(BOOLEAN),
         lower_rlike,
+        usage="str [NOT] {} pattern",
         doc="whether a part of the string matches the Java regular expression",
         example="'abc' RLIKE 'b+'",
+        answer="true",
+        aliases=("regexp",),
     ),
 )

@@ -41,7 +41,7 @@ class PythonRelation:
 
     @cached_property
     def row(self) -> RelationFunction:
-        return RelationFunction(self.key, self.usage, self.doc)
+        return RelationFunction(self.key, usage=self.usage, doc=self.doc)
 
     @property
     def usage(self) -> str:

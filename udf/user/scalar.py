@@ -54,7 +54,7 @@ class PythonScalar(Shipped):
             self._lowered,
             self.nulls,
             self.is_deterministic,
-            self.doc,
+            doc=self.doc,
         )
 
     def _lowered(self, args: Sequence[str], types: Types, _result: DataType) -> str:

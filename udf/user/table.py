@@ -64,7 +64,7 @@ class PythonTable(Shipped):
     def row(self) -> TableFunction:
         fields = tuple(zip(self.columns.names, self.columns.types, strict=True))
         arguments = takes(*self.arguments, optional=self.optional, repeat=self.repeats)
-        return TableFunction(self.key, arguments, lambda _types: fields, None, self.doc)
+        return TableFunction(self.key, arguments, lambda _types: fields, None, doc=self.doc)
 
     def routines(self, use: FunctionUse) -> Sequence[Routine]:  # noqa: ARG002
         """None: it runs between two queries of its stage."""

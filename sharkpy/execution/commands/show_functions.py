@@ -10,9 +10,8 @@ from sharkpy.execution.commands.user_functions import described_users_function
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import DescribeFunction, ShowFunctions
 from sharkpy.udf import registry
-from sharkpy.udf.forms import FORMS
-from sharkpy.udf.function import RelationFunction
-from sharkpy.udf.usages import usage
+from sharkpy.udf.function import Answer, Failure, Varying
+from sharkpy.udf.special_forms import JavaForm
 from sharkpy.values.types import PRIMITIVES
 
 
@@ -35,26 +34,41 @@ def _matching_regex(names: frozenset[str], pattern: str | None) -> list[str]:
 def describe_function(command: DescribeFunction, session: EngineSession) -> CommandResult:
     """A line of what it is for; then, where EXTENDED, its other names, an example and that it is built in."""
     name = command.name.lower()
-    if users := session.catalog.find_function(session.current_database, name):
+    functions = session.catalog.functions
+    is_java_form = isinstance(registry.special_form(name), JavaForm) and functions.find_temporary(name) is None
+    users = None if is_java_form else session.catalog.find_function(session.current_database, name)
+    if users:
         return text_rows(("tab_name",), described_users_function(name, users, command.extended))
     return text_rows(("tab_name",), [(line,) for line in _described(name, command.extended)])
 
 
 def _described(name: str, extended: bool) -> list[str]:
-    row = registry.described(name)
-    doc, example = (row.doc, row.example) if row is not None else (FORMS.get(name, ""), "")
-    if reason := registry.refused(name) if row is None else None:
-        doc = f"not supported: {reason}"
-    if not doc:
-        is_type = name in PRIMITIVES
-        return [f"There is no documentation for function '{name}'" if is_type else f"Function '{name}' does not exist."]
-    is_relation = isinstance(row, RelationFunction)
-    call = row.usage if isinstance(row, RelationFunction) else usage(registry.canonical(name), name, example)
-    lines = [f"{call} - {doc}"]
+    row = registry.described(name) or registry.special_form(name)
+    if row is not None:
+        first = f"{row.usage_as(name)} - {row.doc}"
+    elif reason := registry.refused(name):
+        first = f"{name}(…) - not supported: {reason}"
+    elif name in PRIMITIVES:
+        return [f"There is no documentation for function '{name}'"]
+    else:
+        return [f"Function '{name}' does not exist."]
     if not extended:
-        return lines
+        return [first]
+    lines = [first]
     if others := registry.synonyms(name):
         lines.append(f"Synonyms: {', '.join(others)}")
-    if example:
-        lines += ["Example:", f"  > {'GENERATE' if is_relation else 'SELECT'} {example};"]
+    if row is not None:
+        lines += ["Example:", f"  > {row.example_statement};", *_answer(row.answer)]
+    if isinstance(row, JavaForm):
+        lines.append(f"Function class:{row.class_name}")
     return [*lines, "Function type:BUILTIN"]
+
+
+def _answer(answer: Answer) -> list[str]:
+    """The lines of an answer, below the statement that has it."""
+    match answer:
+        case Failure(message):
+            return [f"  Error: {message}"]
+        case Varying(sample):
+            answer = sample
+    return [f"  {line}" for line in answer.split("\n")]

@@ -25,10 +25,9 @@ from sharkpy.sql.expressions.constant_arguments import check_constants
 from sharkpy.sql.expressions.function_names import called_macro, function_name, registry_name
 from sharkpy.udf import registry
 from sharkpy.udf.foreign_names import INSTEAD
-from sharkpy.udf.forms import CAST_FUNCTIONS
 from sharkpy.udf.function import AggregateFunction, ScalarFunction, TypeRule, WindowFunction
 from sharkpy.udf.higher_order_functions import HigherOrderFunction
-from sharkpy.udf.usages import usage
+from sharkpy.udf.special_forms import CAST_FORMS
 from sharkpy.udf.user.function import MARK, shown_name
 from sharkpy.values.types import BIGINT, INT, PRIMITIVES, ArrayType, DataType
 
@@ -79,7 +78,7 @@ _OF_SESSION: dict[str, Callable[[Context], PythonValue]] = {
     "logged_in_user": lambda context: user_name(context.conf),
     "current_groups": lambda context: groups_of(user_name(context.conf)),
 }
-_TYPE_FUNCTIONS = PRIMITIVES | CAST_FUNCTIONS
+_TYPE_FUNCTIONS = PRIMITIVES | {form.name: form.target for form in CAST_FORMS}
 _NO_PAREN: dict[type[exp.Expr], str] = {
     exp.CurrentDate: "current_date",
     exp.CurrentTimestamp: "current_timestamp",
@@ -133,7 +132,7 @@ def not_taken(binder: ExprBinder, name: str, args: Sequence[Expr], node: exp.Exp
     written = function_name(node) if isinstance(node, exp.Anonymous) else shown_name(name)
     message = f"the function {written} does not take ({given})"
     row = registry.scalar(name) or registry.aggregate(name) or registry.window(name)
-    hint = None if row is None or MARK in name else usage(row.name, written, row.example)
+    hint = None if row is None or MARK in name else row.usage_as(written)
     return binder.context.error(message, node, TypeMismatchError, hint and f"it is called as {hint}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import sharkpy
@@ -13,6 +15,8 @@ from sharkpy.plan.expr import Expr
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind
 from sharkpy.udf import registry
+from sharkpy.udf.function import Varying
+from sharkpy.values.value_text import format_value
 from tests.sql.memory_catalog import make_catalog
 
 _CATALOG = make_catalog()
@@ -126,16 +130,30 @@ def test_each_built_in_function_has_its_row() -> None:
         assert row.usage.lower().startswith(f"{name}(")
         assert row.doc
         assert row.example.lower().startswith(f"{name}(")
+        assert row.answer
 
 
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
-def test_examples_run(name: str, driver: sharkpy.SharkContext) -> None:
+def test_examples_give_their_columns(name: str, context: sharkpy.SharkContext) -> None:
     row = registry.relation_function(name)
     assert row is not None
-    driver.sql("DROP TABLE IF EXISTS line_model").close()
-    example = row.example.replace("model => 'line'", "model => 'line_model'")
-    assert driver.sql(f"GENERATE {example}").fetchall()
-    driver.sql("DROP TABLE IF EXISTS line_model").close()
+    result = context.sql(row.example_statement)
+    assert "\t".join(result.columns) == row.answer
+    assert result.fetchall()
+
+
+@pytest.mark.parametrize(("name", "fitted"), [("predict", "linearregression"), ("predict_proba", "logisticregression")])
+def test_examples_of_predictions(name: str, fitted: str, context: sharkpy.SharkContext) -> None:
+    """By the models that the examples of the functions that fit them leave behind."""
+    row, model = registry.special_form(name), registry.relation_function(fitted)
+    assert row is not None
+    assert model is not None
+    assert isinstance(row.answer, Varying)
+    context.sql(model.example_statement).close()
+    result = context.sql(row.example_statement)
+    text = format_value(result.fetchall()[0][0], next(iter(result.schema)).dtype)
+    assert re.fullmatch(row.answer.pattern, text)
+    assert re.fullmatch(row.answer.pattern, row.answer.sample)
 
 
 def test_forms_of_explain(driver: sharkpy.SharkContext) -> None:
@@ -178,7 +196,7 @@ def test_functions_are_described(driver: sharkpy.SharkContext) -> None:
     (described,) = driver.sql("DESCRIBE FUNCTION KMeans").fetchall()
     assert described[0].startswith("KMeans(data, n_clusters, features => array('column', …)")
     lines = [line for (line,) in driver.sql("DESCRIBE FUNCTION EXTENDED pagerank")]
-    assert lines[1:] == ["Example:", "  > GENERATE PageRank(edges);", "Function type:BUILTIN"]
+    assert lines[1:] == ["Example:", "  > GENERATE PageRank(edges);", "  vertex\trank", "Function type:BUILTIN"]
     lines = [line for (line,) in driver.sql("DESCRIBE FUNCTION EXTENDED shifted")]
     assert lines[:3] == [
         "shifted - x and x moved by `by`, computed by tasks.",

@@ -1,0 +1,166 @@
+"""Special forms: casts by the names of Hive's classes, parts of times, predictions of models, calls of Java."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.udf.function import EXAMPLE_ROWS, Function, Varying
+from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, NULL, SMALLINT, STRING, TINYINT, DataType
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialForm(Function):
+    """A call that the binder reads by itself: it has neither argument types nor SQL of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class CastForm(SpecialForm):
+    """A cast by the name of Hive's class for it: its only argument as `target`."""
+
+    target: DataType = NULL
+
+
+def _cast(name: str, target: DataType, *, answer: str) -> CastForm:
+    return CastForm(
+        name,
+        target,
+        usage=f"{name}(x)",
+        doc=f"its argument as {target}, as CAST gives it",
+        example=f"{name}('1')",
+        answer=answer,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JavaForm(SpecialForm):
+    """A call of Java by one of Hive's own classes, in the JVM that users' Java functions run in."""
+
+    class_name: str = ""
+
+
+def _java(name: str, class_name: str, *, usage: str, doc: str, example: str, answer: str) -> JavaForm:
+    whole_name = f"org.apache.hadoop.hive.ql.udf.generic.{class_name}"
+    return JavaForm(name, whole_name, usage=usage, doc=doc, example=example, answer=answer)
+
+
+CAST_FORMS = (
+    _cast("udftoboolean", BOOLEAN, answer="true"),
+    _cast("udftobyte", TINYINT, answer="1"),
+    _cast("udftodouble", DOUBLE, answer="1.0"),
+    _cast("udftofloat", FLOAT, answer="1.0"),
+    _cast("udftointeger", INT, answer="1"),
+    _cast("udftolong", BIGINT, answer="1"),
+    _cast("udftoshort", SMALLINT, answer="1"),
+    _cast("udftostring", STRING, answer="1"),
+)
+
+JAVA_FORMS = (
+    _java(
+        "reflect",
+        "GenericUDFReflect",
+        usage="reflect(class, method[, x, …])",
+        doc="calls a method of a Java class, both by their names",
+        example="reflect('java.lang.Math', 'max', 2, 3)",
+        answer="3",
+    ),
+    _java(
+        "java_method",
+        "GenericUDFReflect",
+        usage="java_method(class, method[, x, …])",
+        doc="calls a method of a Java class, both by their names",
+        example="java_method('java.lang.Math', 'max', 2, 3)",
+        answer="3",
+    ),
+    _java(
+        "reflect2",
+        "GenericUDFReflect2",
+        usage="reflect2(x, method[, y, …])",
+        doc="calls a method of its first argument by its name",
+        example="reflect2('abc', 'concat', 'd')",
+        answer="abcd",
+    ),
+)
+JAVA_CLASSES = {form.name: form.class_name for form in JAVA_FORMS}
+"""Name -> class."""
+
+SPECIAL_FORMS: tuple[SpecialForm, ...] = (
+    *CAST_FORMS,
+    *JAVA_FORMS,
+    SpecialForm(
+        "cast",
+        usage="cast(x AS type)",
+        doc="a value as another type; NULL where it does not convert",
+        example="cast('1.5' AS DOUBLE)",
+        answer="1.5",
+    ),
+    SpecialForm(
+        "try_cast",
+        usage="try_cast(x AS type)",
+        doc="as CAST",
+        example="try_cast('a' AS INT)",
+        answer="NULL",
+    ),
+    SpecialForm(
+        "extract",
+        usage="extract(unit FROM time)",
+        doc="a part of a date or time: year, quarter, month, week, day, dayofweek, doy, hour, minute, second",
+        example="extract(month FROM '2016-10-20')",
+        answer="10",
+    ),
+    SpecialForm(
+        "date_part",
+        usage="date_part(unit, time)",
+        doc="a part of a date or time, as EXTRACT gives it",
+        example="date_part('month', '2016-10-20')",
+        answer="10",
+    ),
+    SpecialForm(
+        "datepart",
+        usage="datepart(unit, time)",
+        doc="a part of a date or time, as EXTRACT gives it",
+        example="datepart('month', '2016-10-20')",
+        answer="10",
+    ),
+    SpecialForm(
+        "make_interval",
+        usage="make_interval([years[, months[, weeks[, days[, hours[, minutes[, seconds]]]]]]])",
+        doc="an interval of years and months, or of weeks, days, hours, minutes and seconds",
+        example="make_interval(1, 2)",
+        answer="1-2",
+    ),
+    SpecialForm(
+        "position",
+        usage="position(part IN str), position(part, str[, position])",
+        doc="where a part begins in a string, from 1; 0 where it is absent",
+        example="position('l' IN 'hello')",
+        answer="3",
+    ),
+    SpecialForm(
+        "schema_of_json",
+        usage="schema_of_json(text)",
+        doc="the type, as from_json takes it, that a constant JSON text has",
+        example="schema_of_json('{\"a\": 1}')",
+        answer="STRUCT<a: BIGINT>",
+    ),
+    SpecialForm(
+        "grouping",
+        usage="grouping(column)",
+        doc="1 where the column is aggregated away in the row's grouping set, else 0",
+        example=f"x, grouping(x) FROM {EXAMPLE_ROWS} GROUP BY x WITH ROLLUP ORDER BY x",
+        answer="NULL\t1\n1\t0\n3\t0",
+    ),
+    SpecialForm(
+        "predict",
+        usage="predict('model', feature, …)",
+        doc="what the model kept as the table of that name predicts of these features",
+        example="predict('rising', 2)",
+        answer=Varying("5.0", r"5\.0+\d?|4\.9{9,}\d*"),
+    ),
+    SpecialForm(
+        "predict_proba",
+        usage="predict_proba('model', feature, …)",
+        doc="the probability of each class, in the order of the classes, by the model of that name",
+        example="predict_proba('kinds', 0, 0)",
+        answer=Varying("[0.05,0.95]", r"\[(0\.0\d+|\d\.\d+E-\d+),(0\.9\d+|1\.0)\]"),
+    ),
+)

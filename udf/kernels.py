@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.udf import spark_hash
-from sharkpy.udf.aes import decrypt, encrypt
+from sharkpy.udf.aes import aes_decrypt, aes_encrypt
 from sharkpy.udf.arity import with_parameters
 from sharkpy.udf.java_datetime import format_time, parse_time, zone_shift
 from sharkpy.udf.json_path import get_json_object
@@ -133,8 +133,8 @@ KERNELS = (
     Kernel("shark_xxhash_double", ("DOUBLE", "INTEGER", "BIGINT"), "BIGINT", spark_hash.hash_double),
     Kernel("shark_printf", ("VARCHAR", "VARCHAR", "VARCHAR[]"), "VARCHAR", printf),
     Kernel("shark_sentences", ("VARCHAR",), "VARCHAR[][]", sentences),
-    Kernel("shark_aes_encrypt", ("BLOB", "BLOB"), "BLOB", encrypt),
-    Kernel("shark_aes_decrypt", ("BLOB", "BLOB"), "BLOB", decrypt),
+    Kernel("shark_aes_encrypt", ("BLOB", "BLOB"), "BLOB", aes_encrypt),
+    Kernel("shark_aes_decrypt", ("BLOB", "BLOB"), "BLOB", aes_decrypt),
     Kernel(
         "shark_mask_text",
         ("VARCHAR", "VARCHAR", "INTEGER", "INTEGER", "INTEGER", "INTEGER", "INTEGER"),

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import struct
 
+import mmh3
+
 _SEED = 104729
-_MASK = 0xFFFFFFFF
 
 
 def murmur(data: bytes) -> int:
     """The hash as a signed 32-bit integer."""
-    value = _SEED
-    whole = len(data) // 4 * 4
-    for (word,) in struct.iter_unpack("<I", data[:whole]):
-        value = (_rotate(value ^ _mixed(word), 13) * 5 + 0xE6546B64) & _MASK
-    if tail := data[whole:]:
-        value ^= _mixed(int.from_bytes(tail, "little"))
-    value ^= len(data)
-    value = (value ^ value >> 16) * 0x85EBCA6B & _MASK
-    value = (value ^ value >> 13) * 0xC2B2AE35 & _MASK
-    value ^= value >> 16
-    return value - (1 << 32) if value >> 31 else value
-
-
-def _mixed(word: int) -> int:
-    return _rotate(word * 0xCC9E2D51 & _MASK, 15) * 0x1B873593 & _MASK
-
-
-def _rotate(value: int, count: int) -> int:
-    return (value << count | value >> 32 - count) & _MASK
+    return mmh3.hash(data, _SEED)
 
 
 def murmur_integer(value: int, width: int) -> int:

@@ -17,7 +17,19 @@ from sharkpy.base.version import __version__
 
 Check = tuple[str, Callable[[], tuple[bool, str]]]
 LEAST_FREE = 1 << 30
-LIBRARIES = ("duckdb", "pyarrow", "numpy", "numba", "datasketches", "pyspark", "sqlglot", "zstandard", "xxhash")
+LIBRARIES = (
+    "duckdb",
+    "pyarrow",
+    "numpy",
+    "numba",
+    "datasketches",
+    "pyspark",
+    "sqlglot",
+    "zstandard",
+    "xxhash",
+    "mmh3",
+    "cryptography",
+)
 
 
 def run_doctor(warehouse: str | None) -> int:

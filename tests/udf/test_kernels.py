@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharkpy.base.errors import ExecutionError
-from sharkpy.udf.aes import decrypt, encrypt
+from sharkpy.udf.aes import aes_decrypt, aes_encrypt
 from sharkpy.udf.json_path import get_json_object
 from sharkpy.udf.kernels import KERNELS
 from sharkpy.udf.masking import mask_number, mask_text
-from sharkpy.udf.murmur import murmur_integer
+from sharkpy.udf.murmur import murmur, murmur_double, murmur_integer
 from sharkpy.udf.number_format import format_pattern, format_places
 from sharkpy.udf.number_text import conv
 from sharkpy.udf.printf import printf
@@ -34,7 +34,7 @@ _KEYS = st.sampled_from([16, 24, 32]).flatmap(lambda size: st.binary(min_size=si
 )
 def test_aes_vectors_of_the_standard(size: int, cipher: str) -> None:
     """FIPS 197, appendix C."""
-    encrypted = encrypt(bytes.fromhex("00112233445566778899aabbccddeeff"), bytes(range(size)))
+    encrypted = aes_encrypt(bytes.fromhex("00112233445566778899aabbccddeeff"), bytes(range(size)))
     assert encrypted is not None
     assert encrypted[:16].hex() == cipher
 
@@ -42,21 +42,50 @@ def test_aes_vectors_of_the_standard(size: int, cipher: str) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=70), _KEYS)
 def test_aes_comes_back(data: bytes, key: bytes) -> None:
-    encrypted = encrypt(data, key)
+    encrypted = aes_encrypt(data, key)
     assert encrypted is not None
     assert len(encrypted) == len(data) // 16 * 16 + 16
-    assert decrypt(encrypted, key) == data
+    assert aes_decrypt(encrypted, key) == data
 
 
 def test_aes_refuses() -> None:
-    assert encrypt(b"x", b"short") is None
-    assert decrypt(b"", bytes(16)) is None
-    assert decrypt(b"x" * 15, bytes(16)) is None
+    assert aes_encrypt(b"x", b"short") is None
+    assert aes_decrypt(bytes(16), b"short") is None
+    assert aes_decrypt(b"", bytes(16)) is None
+    assert aes_decrypt(b"x" * 15, bytes(16)) is None
+    assert aes_decrypt(b"x" * 17, bytes(16)) is None
+
+
+def test_aes_refuses_what_another_key_encrypted() -> None:
+    encrypted = aes_encrypt(b"secret", b"1" * 16)
+    assert encrypted is not None
+    assert aes_decrypt(encrypted, b"2" * 16) is None
+    assert aes_decrypt(encrypted[:-1] + bytes([encrypted[-1] ^ 1]), b"1" * 16) is None
 
 
 @pytest.mark.parametrize(("value", "width", "expected"), [(300, 2, 2107031704), (300_000_000_000, 8, -888935297)])
 def test_murmur_of_hive_buckets(value: int, width: int, expected: int) -> None:
     assert murmur_integer(value, width) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", -965378730),
+        (b"a", 1086686554),
+        (b"ab", 398604456),
+        (b"abc", -885266671),
+        (b"abcd", -873246740),
+        ("größer".encode(), 1140624340),
+    ],
+)
+def test_murmur_of_every_length_of_tail(data: bytes, expected: int) -> None:
+    assert murmur(data) == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [(1.5, 76905473), (-0.0, -1757926548), (float("inf"), 1614292060)])
+def test_murmur_of_floating_numbers(value: float, expected: int) -> None:
+    assert murmur_double(value) == expected
 
 
 @pytest.mark.parametrize(

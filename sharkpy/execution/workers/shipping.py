@@ -20,8 +20,20 @@ from sharkpy.base.version import __version__
 
 EXPECTED = "SHARKPY_EXPECTED"
 """The environment variable that carries the driver's versions."""
-LIBRARIES = ("cloudpickle", "datasketches", "duckdb", "numba", "numpy", "psutil", "pyarrow", "xxhash", "zstandard")
-"""What tasks import."""
+LIBRARIES = (
+    "cloudpickle",
+    "cryptography",
+    "datasketches",
+    "duckdb",
+    "mmh3",
+    "numba",
+    "numpy",
+    "psutil",
+    "pyarrow",
+    "xxhash",
+    "zstandard",
+)
+"""Distributions that tasks import."""
 _MISFIT = "sharkpy cannot run on this worker:"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _HINT = (

@@ -24,7 +24,6 @@ INSTEAD = {
     "string_to_array": "split(str, pattern)",
     "strpos": "instr(str, substr)",
     "sysdate": "current_timestamp()",
-    "try_cast": "cast(x AS type), which is NULL where x does not fit",
     "unnest": "LATERAL VIEW explode(array) t AS x",
 }
 """Name -> the call to write."""

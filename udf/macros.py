@@ -126,7 +126,6 @@ MACROS: dict[str, str] = {
         " list_transform(p, lambda f: CASE WHEN len(s) > 0 THEN"
         " s[greatest(CAST(ceil(f * len(s)) AS BIGINT), 1)] END))[1]"
     ),
-    "shark_json(s)": "CASE WHEN json_valid(s) THEN s END",
     "shark_hash_bigint(x)": (
         "CAST(((xor(CAST(x AS HUGEINT) & 18446744073709551615::HUGEINT,"
         " (CAST(x AS HUGEINT) & 18446744073709551615::HUGEINT) >> 32) + 2147483648) & 4294967295)"

@@ -163,10 +163,3 @@ def synonyms(name: str) -> tuple[str, ...]:
     row = canonical(name)
     same = {row, *(alias for alias, target in ALIASES.items() if target == row)}
     return tuple(sorted(same - _UNLISTED - {name.lower()}))
-
-
-def table_columns(
-    row: TableFunction, types: Sequence[DataType], values: Sequence[object]
-) -> Sequence[tuple[str, DataType]]:
-    """Names and types of a generator's columns; `values` are those of literal arguments, None for the others."""
-    return row.literal_columns(types, values) if row.literal_columns is not None else row.columns(types)

@@ -92,7 +92,8 @@ def test_generator(connection: duckdb.DuckDBPyConnection, text: str, rows: list[
     sqls = _arguments(f"struct({inner}")
     wanted = row.arguments(types)
     assert wanted is not None
-    columns = registry.table_columns(row, types, [2] + [None] * (len(types) - 1))
+    values = [2] + [None] * (len(types) - 1)
+    columns = row.columns(types) if row.literal_columns is None else row.literal_columns(types, values)
     assert row.lists is not None
     lists = row.lists(sqls, types)
     assert len(lists) == len(columns)

@@ -5,18 +5,20 @@ Arguments that are NULL are ignored throughout, so a FILTER may also be given as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sharkpy.udf import decimals
+from sharkpy.udf.collecting_aggregates import COLLECTING_AGGREGATES, least_or_greatest
 from sharkpy.udf.column_statistics import COMPUTE_STATS
-from sharkpy.udf.function import AggregateFunction, Answer, Lowering, Varying
+from sharkpy.udf.distinct_sketch_functions import DISTINCT_SKETCH_AGGREGATES
+from sharkpy.udf.function import AggregateFunction
 from sharkpy.udf.interval_aggregates import with_intervals
 from sharkpy.udf.lower import DISTINCT, OVER
 from sharkpy.udf.moments import MOMENT_AGGREGATES
-from sharkpy.udf.ordering import given, order_key, pair
+from sharkpy.udf.ngram_aggregates import NGRAM_AGGREGATES
+from sharkpy.udf.percentile_aggregates import PERCENTILE_AGGREGATES
 from sharkpy.udf.signatures import Types, anything, integer_or_double, numeric, returns, same_as, takes
-from sharkpy.udf.sketch_aggregates import SKETCH_AGGREGATES
 from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.wide_decimals import is_wide, wide_average, wide_sum
 from sharkpy.values.types import (
@@ -24,13 +26,11 @@ from sharkpy.values.types import (
     BOOLEAN,
     DOUBLE,
     INTEGER_TYPES,
-    STRING,
     ArrayType,
     DataType,
     DecimalType,
     bounded_decimal,
     has_map,
-    is_nested,
 )
 
 _WIDE = DecimalType(38, 0)
@@ -91,7 +91,7 @@ def _average(args: Sequence[str], types: Types, result: DataType) -> str:
 
 def _extreme(name: str, *, doc: str, answer: str) -> AggregateFunction:
     def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
-        return _least_or_greatest(name, args[0], types[0])
+        return least_or_greatest(name, args[0], types[0])
 
     return AggregateFunction(
         name,
@@ -107,15 +107,6 @@ def _extreme(name: str, *, doc: str, answer: str) -> AggregateFunction:
         example=f"{name}(x)",
         answer=answer,
     )
-
-
-def _least_or_greatest(name: str, sql: str, dtype: DataType) -> str:
-    """min or max; of nested values by their keys. What is no column is computed once, for it may be random."""
-    if not is_nested(dtype):
-        return f"{name}({sql}){OVER}"
-    if sql.replace('"', "").isidentifier():
-        return f"arg_{name}({sql}, {order_key(sql, dtype)}){OVER}"
-    return given(f"{name}(list_transform([{sql}], lambda item: {pair('item', dtype)})[1]){OVER}")
 
 
 def _boolean(name: str, function: str, *, doc: str, answer: str, aliases: tuple[str, ...]) -> AggregateFunction:
@@ -153,99 +144,6 @@ def _bits(name: str, *, answer: str) -> AggregateFunction:
     )
 
 
-def _position(name: str, function: str, *, doc: str, answer: Answer) -> AggregateFunction:
-    """First or last row of an unordered group: any row's value; with a second TRUE, any that is not NULL."""
-
-    def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
-        if len(args) == 2 and args[1] == "true":
-            return f"any_value({args[0]}){OVER}"
-        return f"{function}({args[0]}){OVER}"
-
-    return AggregateFunction(
-        name,
-        lambda types: types if len(types) == 1 or (len(types) == 2 and types[1] == BOOLEAN) else None,
-        same_as(0),
-        lower,
-        usage=f"{name}(x)",
-        doc=doc,
-        example=f"{name}(x)",
-        answer=answer,
-    )
-
-
-def _collect(function: Callable[[str], str]) -> Lowering:
-    def lower(args: Sequence[str], _types: Types, result: DataType) -> str:
-        return f"coalesce({function(args[0])}, CAST([] AS {duckdb_type(result)}))"
-
-    return lower
-
-
-def _list_of(sql: str) -> str:
-    return f"list_filter(list({DISTINCT}{sql}){OVER}, lambda one: one IS NOT NULL)"
-
-
-def _set_of(sql: str) -> str:
-    return f"list_filter(list(DISTINCT {sql}){OVER}, lambda one: one IS NOT NULL)"
-
-
-def _element(types: Types) -> DataType:
-    return ArrayType(types[0])
-
-
-def _by(name: str, extreme: str, *, answer: str) -> AggregateFunction:
-    def first(args: Sequence[str], types: Types, _result: DataType) -> str:
-        return f"arg_{extreme}_null({args[0]}, {order_key(args[1], types[1])}){OVER}"
-
-    def second(args: Sequence[str], types: Types, _result: DataType) -> str:
-        return _least_or_greatest(extreme, args[1], types[1])
-
-    return AggregateFunction(
-        name,
-        anything(2, 2),
-        same_as(0),
-        first,
-        partials=(first, second),
-        partial_types=lambda types: types,
-        merges=(first, second),
-        ignores_distinct=True,
-        usage=f"{name}(x, y)",
-        doc=f"the first argument where the second is {extreme}imal",
-        example=f"{name}(x, y)",
-        answer=answer,
-    )
-
-
-def _joined(
-    name: str, order: str, *, usage: str, doc: str, answer: str, aliases: tuple[str, ...] = (), is_listed: bool = True
-) -> AggregateFunction:
-    """Texts joined; `order` follows each key behind the delimiter."""
-
-    def lower(args: Sequence[str], types: Types, _result: DataType) -> str:
-        delimiter = args[1] if len(args) > 1 else "''"
-        keys = ", ".join(f"{order_key(*key)} {order}" for key in zip(args[2:], types[2:], strict=True))
-        return f"string_agg({DISTINCT}{args[0]}, {delimiter}{f' ORDER BY {keys}' if keys else ''}){OVER}"
-
-    def arguments(types: Types) -> Types | None:
-        texts = takes(STRING, STRING, optional=1)(types[:2])
-        return None if texts is None else (*texts, *types[2:])
-
-    return AggregateFunction(
-        name,
-        arguments if order else takes(STRING, STRING, optional=1),
-        returns(STRING),
-        lower,
-        constants=((1, lambda _value: None),),
-        usage=usage,
-        doc=doc,
-        example=f"{name}('a', ',')",
-        answer=answer,
-        aliases=aliases,
-        is_listed=is_listed,
-    )
-
-
-_ARRAY_STATE: Callable[[Types], Sequence[DataType]] = lambda types: (ArrayType(types[0]),)  # noqa: E731 - a row's field
-
 _SUM = AggregateFunction(
     "sum",
     numeric,
@@ -275,6 +173,7 @@ _AVERAGE = AggregateFunction(
     answer="2.0",
     aliases=("mean", "try_avg"),
 )
+
 
 AGGREGATES = (
     AggregateFunction(
@@ -310,34 +209,6 @@ AGGREGATES = (
     _extreme("min", doc="the least value", answer="1"),
     _extreme("max", doc="the greatest value", answer="3"),
     AggregateFunction(
-        "collect_list",
-        anything(1, 1),
-        _element,
-        _collect(_list_of),
-        partials=(_collect(_list_of),),
-        partial_types=_ARRAY_STATE,
-        merges=("flatten(list({0}))",),
-        usage="collect_list(x)",
-        doc="array of the values",
-        example="sort_array(collect_list(x))",
-        answer="[1,3]",
-        aliases=("array_agg",),
-    ),
-    AggregateFunction(
-        "collect_set",
-        anything(1, 1),
-        _element,
-        _collect(_set_of),
-        partials=(_collect(_set_of),),
-        partial_types=_ARRAY_STATE,
-        merges=("list_distinct(flatten(list({0})))",),
-        ignores_distinct=True,
-        usage="collect_set(x)",
-        doc="array of the distinct values",
-        example="sort_array(collect_set(x))",
-        answer="[1,3]",
-    ),
-    AggregateFunction(
         "approx_count_distinct",
         lambda types: types[:1] if 1 <= len(types) <= 2 else None,
         returns(BIGINT),
@@ -347,30 +218,6 @@ AGGREGATES = (
         doc="estimated number of distinct values",
         example="approx_count_distinct(x)",
         answer="2",
-    ),
-    _position(
-        "first",
-        "first",
-        doc="the value of the first row",
-        answer=Varying("1", "1|3"),
-    ),
-    _position(
-        "last",
-        "last",
-        doc="the value of the last row",
-        answer=Varying("3", "1|3"),
-    ),
-    replace(
-        _position(
-            "any_value",
-            "any_value",
-            doc="some value",
-            answer=Varying("1", "1|3"),
-        ),
-        partials=("any_value({0}){over}",),
-        partial_types=lambda types: types[:1],
-        merges=("any_value({0})",),
-        ignores_distinct=True,
     ),
     _boolean(
         "bool_and",
@@ -428,32 +275,9 @@ AGGREGATES = (
         example="mode(x > 0)",
         answer="true",
     ),
-    _joined(
-        "listagg",
-        "",
-        usage="listagg(x[, delimiter])",
-        doc="texts joined, with a delimiter between them; in order by WITHIN GROUP (ORDER BY …)",
-        answer="a,a",
-        aliases=("string_agg",),
-    ),
-    _joined(
-        "listagg_ascending",
-        "ASC NULLS FIRST",
-        usage="listagg_ascending(x, delimiter, key, …)",
-        doc="listagg in the order of its further arguments",
-        answer="a,a",
-        is_listed=False,
-    ),
-    _joined(
-        "listagg_descending",
-        "DESC NULLS LAST",
-        usage="listagg_descending(x, delimiter, key, …)",
-        doc="listagg against the order of its further arguments",
-        answer="a,a",
-        is_listed=False,
-    ),
-    _by("max_by", "max", answer="3"),
-    _by("min_by", "min", answer="1"),
+    *COLLECTING_AGGREGATES,
     *MOMENT_AGGREGATES,
-    *SKETCH_AGGREGATES,
+    *PERCENTILE_AGGREGATES,
+    *NGRAM_AGGREGATES,
+    *DISTINCT_SKETCH_AGGREGATES,
 )

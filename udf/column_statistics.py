@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sharkpy.udf.distinct_sketch_functions import sketch_state
 from sharkpy.udf.function import AggregateFunction, Lowering
 from sharkpy.udf.lower import OVER, render
 from sharkpy.udf.signatures import Types
-from sharkpy.udf.sketch_aggregates import sketch_state
 from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values.types import (
     BIGINT,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sharkpy.udf.collection_functions import map_of_entries
 from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.map_functions import map_of_entries
 from sharkpy.udf.ordering import sorted_list
 from sharkpy.udf.signatures import Types, anything, element_type, same_as
 from sharkpy.values.types import BOOLEAN, INT, ArrayType, DataType, MapType, common_type

@@ -6,9 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from sharkpy.udf.aggregates import AGGREGATES
-from sharkpy.udf.collection_functions import COLLECTION_FUNCTIONS
+from sharkpy.udf.array_functions import ARRAY_FUNCTIONS
+from sharkpy.udf.array_order_functions import ARRAY_ORDER_FUNCTIONS
+from sharkpy.udf.array_set_functions import ARRAY_SET_FUNCTIONS
 from sharkpy.udf.conditional_functions import CONDITIONAL_FUNCTIONS
 from sharkpy.udf.date_functions import DATE_FUNCTIONS
+from sharkpy.udf.date_part_functions import DATE_PART_FUNCTIONS
+from sharkpy.udf.date_truncation_functions import DATE_TRUNCATION_FUNCTIONS
+from sharkpy.udf.distinct_sketch_functions import DISTINCT_SKETCH_FUNCTIONS
+from sharkpy.udf.elementary_functions import ELEMENTARY_FUNCTIONS
 from sharkpy.udf.format_functions import FORMAT_FUNCTIONS
 from sharkpy.udf.function import (
     AggregateFunction,
@@ -22,18 +28,26 @@ from sharkpy.udf.hash_functions import HASH_FUNCTIONS
 from sharkpy.udf.higher_order_functions import HIGHER_ORDER_FUNCTIONS
 from sharkpy.udf.json_functions import JSON_FUNCTIONS
 from sharkpy.udf.json_text import JSON_TEXT_FUNCTIONS
+from sharkpy.udf.map_functions import MAP_FUNCTIONS
 from sharkpy.udf.mask_functions import MASK_FUNCTIONS
 from sharkpy.udf.math_functions import MATH_FUNCTIONS
 from sharkpy.udf.misc_functions import MISC_FUNCTIONS
 from sharkpy.udf.operators import OPERATORS
 from sharkpy.udf.pattern_functions import PATTERN_FUNCTIONS
 from sharkpy.udf.refused import REFUSED
+from sharkpy.udf.regexp_functions import REGEXP_FUNCTIONS
 from sharkpy.udf.relation_functions import RELATION_FUNCTIONS
+from sharkpy.udf.rounding_functions import ROUNDING_FUNCTIONS
+from sharkpy.udf.sequence_functions import SEQUENCE_FUNCTIONS
 from sharkpy.udf.session_functions import SESSION_FUNCTIONS
-from sharkpy.udf.sketch_aggregates import SKETCH_FUNCTIONS
-from sharkpy.udf.spark_functions import SPARK_FUNCTIONS
+from sharkpy.udf.spark_collection_functions import SPARK_COLLECTION_FUNCTIONS
+from sharkpy.udf.spark_number_functions import SPARK_NUMBER_FUNCTIONS
+from sharkpy.udf.spark_string_functions import SPARK_STRING_FUNCTIONS
+from sharkpy.udf.spark_time_functions import SPARK_TIME_FUNCTIONS
 from sharkpy.udf.special_forms import SPECIAL_FORMS, SpecialForm
 from sharkpy.udf.string_functions import STRING_FUNCTIONS
+from sharkpy.udf.string_search_functions import STRING_SEARCH_FUNCTIONS
+from sharkpy.udf.struct_functions import STRUCT_FUNCTIONS
 from sharkpy.udf.table_functions import TABLE_FUNCTIONS
 from sharkpy.udf.time_units import TIME_UNIT_FUNCTIONS
 from sharkpy.udf.url_functions import URL_FUNCTIONS
@@ -49,10 +63,21 @@ _SCALARS: dict[str, ScalarFunction] = {
     for family in (
         OPERATORS,
         MATH_FUNCTIONS,
+        ELEMENTARY_FUNCTIONS,
+        ROUNDING_FUNCTIONS,
         STRING_FUNCTIONS,
+        STRING_SEARCH_FUNCTIONS,
+        REGEXP_FUNCTIONS,
         DATE_FUNCTIONS,
+        DATE_PART_FUNCTIONS,
+        DATE_TRUNCATION_FUNCTIONS,
         CONDITIONAL_FUNCTIONS,
-        COLLECTION_FUNCTIONS,
+        ARRAY_FUNCTIONS,
+        ARRAY_ORDER_FUNCTIONS,
+        ARRAY_SET_FUNCTIONS,
+        SEQUENCE_FUNCTIONS,
+        MAP_FUNCTIONS,
+        STRUCT_FUNCTIONS,
         JSON_FUNCTIONS,
         JSON_TEXT_FUNCTIONS,
         URL_FUNCTIONS,
@@ -62,11 +87,14 @@ _SCALARS: dict[str, ScalarFunction] = {
         HASH_FUNCTIONS,
         MASK_FUNCTIONS,
         SESSION_FUNCTIONS,
-        SPARK_FUNCTIONS,
+        SPARK_NUMBER_FUNCTIONS,
+        SPARK_STRING_FUNCTIONS,
+        SPARK_TIME_FUNCTIONS,
+        SPARK_COLLECTION_FUNCTIONS,
         TIME_UNIT_FUNCTIONS,
         HIGHER_ORDER_FUNCTIONS,
         MISC_FUNCTIONS,
-        SKETCH_FUNCTIONS,
+        DISTINCT_SKETCH_FUNCTIONS,
     )
     for row in family
 }

@@ -1,24 +1,16 @@
-"""String and binary functions. Positions count characters from 1."""
+"""Strings and binaries: joined, cut, padded, replaced. Positions count characters from 1."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.udf.collection_functions import map_of_entries
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
 from sharkpy.udf.literals import integer_value, quote_string
-from sharkpy.udf.patterns import (
-    lower_regexp_extract,
-    lower_regexp_extract_all,
-    lower_regexp_replace,
-    lower_rlike,
-    lower_split,
-)
+from sharkpy.udf.map_functions import map_of_entries
 from sharkpy.udf.signatures import Types, converts, first_of, kind_of, returns, same_as, takes
 from sharkpy.values.types import (
     BIGINT,
     BINARY,
-    BOOLEAN,
     INT,
     STRING,
     ArrayType,
@@ -27,7 +19,7 @@ from sharkpy.values.types import (
 )
 
 
-def _text(
+def string_function(
     name: str,
     lowering: Lowering,
     *more: DataType,
@@ -152,19 +144,9 @@ def _elt(args: Sequence[str], _types: Types, _result: DataType) -> str:
     return f"CASE {args[0]} {branches} END"
 
 
-def _levenshtein(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    """DuckDB's, which counts bytes, where each is a character."""
-    ascii_only = " AND ".join(f"strlen({text}) = length({text})" for text in args[:2])
-    native = f"CAST(levenshtein({args[0]}, {args[1]}) AS INTEGER)"
-    distance = f"CASE WHEN {ascii_only} THEN {native} ELSE shark_levenshtein({args[0]}, {args[1]}) END"
-    return distance if len(args) == 2 else f"CASE WHEN {distance} <= {args[2]} THEN {distance} ELSE -1 END"
-
-
 def _replace(args: Sequence[str], _types: Types, _result: DataType) -> str:
     return f"replace({args[0]}, {args[1]}, {args[2] if len(args) > 2 else quote_string('')})"
 
-
-_EXTRACT = takes(STRING, STRING, INT, optional=1)
 
 STRING_FUNCTIONS = (
     ScalarFunction(
@@ -237,7 +219,7 @@ STRING_FUNCTIONS = (
         example="octet_length('abc')",
         answer="3",
     ),
-    _text(
+    string_function(
         "upper",
         "upper(replace({0}, 'ß', 'SS'))",
         usage="upper(str)",
@@ -246,7 +228,7 @@ STRING_FUNCTIONS = (
         answer="AB",
         aliases=("ucase",),
     ),
-    _text(
+    string_function(
         "lower",
         "lower({0})",
         usage="lower(str)",
@@ -255,7 +237,7 @@ STRING_FUNCTIONS = (
         answer="ab",
         aliases=("lcase",),
     ),
-    _text(
+    string_function(
         "initcap",
         "shark_initcap({0})",
         usage="initcap(str)",
@@ -263,7 +245,7 @@ STRING_FUNCTIONS = (
         example="initcap('hello world')",
         answer="Hello World",
     ),
-    _text(
+    string_function(
         "trim",
         _trim("trim"),
         STRING,
@@ -273,7 +255,7 @@ STRING_FUNCTIONS = (
         example="trim(' a ')",
         answer="a",
     ),
-    _text(
+    string_function(
         "ltrim",
         _trim("ltrim"),
         STRING,
@@ -283,7 +265,7 @@ STRING_FUNCTIONS = (
         example="ltrim(' a')",
         answer="a",
     ),
-    _text(
+    string_function(
         "rtrim",
         _trim("rtrim"),
         STRING,
@@ -303,7 +285,7 @@ STRING_FUNCTIONS = (
         example="reverse('abc')",
         answer="cba",
     ),
-    _text(
+    string_function(
         "repeat",
         "repeat({0}, greatest({1}, 0))",
         INT,
@@ -322,7 +304,7 @@ STRING_FUNCTIONS = (
         example="space(2)",
         answer="  ",
     ),
-    _text(
+    string_function(
         "lpad",
         _pad("left"),
         INT,
@@ -333,7 +315,7 @@ STRING_FUNCTIONS = (
         example="lpad('5', 3, '0')",
         answer="005",
     ),
-    _text(
+    string_function(
         "rpad",
         _pad("right"),
         INT,
@@ -344,7 +326,7 @@ STRING_FUNCTIONS = (
         example="rpad('5', 3, '0')",
         answer="500",
     ),
-    _text(
+    string_function(
         "left",
         "left({0}, greatest({1}, 0))",
         INT,
@@ -353,7 +335,7 @@ STRING_FUNCTIONS = (
         example="left('abc', 2)",
         answer="ab",
     ),
-    _text(
+    string_function(
         "right",
         "right({0}, greatest({1}, 0))",
         INT,
@@ -362,7 +344,7 @@ STRING_FUNCTIONS = (
         example="right('abc', 2)",
         answer="bc",
     ),
-    _text(
+    string_function(
         "replace",
         _replace,
         STRING,
@@ -373,7 +355,7 @@ STRING_FUNCTIONS = (
         example="replace('abc', 'b', 'x')",
         answer="axc",
     ),
-    _text(
+    string_function(
         "translate",
         _translate,
         STRING,
@@ -382,43 +364,6 @@ STRING_FUNCTIONS = (
         doc="each character of the second argument replaced by that of the third, or dropped",
         example="translate('abc', 'ab', 'x')",
         answer="xc",
-    ),
-    ScalarFunction(
-        "instr",
-        takes(STRING, STRING),
-        returns(INT),
-        "CAST(strpos({0}, {1}) AS INTEGER)",
-        usage="instr(str, part)",
-        doc="position of a string in the first; 0 where absent",
-        example="instr('hello', 'l')",
-        answer="3",
-    ),
-    ScalarFunction(
-        "locate",
-        takes(STRING, STRING, INT, optional=1),
-        returns(INT),
-        lambda args, _types, _result: (
-            f"CAST(strpos({args[1]}, {args[0]}) AS INTEGER)"
-            if len(args) == 2
-            else f"CAST(shark_locate({args[0]}, {args[1]}, coalesce({args[2]}, 0)) AS INTEGER)"
-        ),
-        NullPolicy.CUSTOM,
-        usage="locate(part, str[, position])",
-        doc="position of the first argument in the second, from a position on",
-        example="locate('l', 'hello', 4)",
-        answer="4",
-    ),
-    ScalarFunction(
-        "find_in_set",
-        takes(STRING, STRING),
-        returns(INT),
-        "CASE WHEN contains({0}, ',') THEN 0 ELSE CAST(coalesce(list_position(string_split({1}, ','), {0}),"
-        " CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN 0 END) AS INTEGER) END",
-        NullPolicy.CUSTOM,
-        usage="find_in_set(str, list)",
-        doc="position in a list separated by commas; 0 where absent",
-        example="find_in_set('b', 'a,b')",
-        answer="2",
     ),
     ScalarFunction(
         "ascii",
@@ -440,87 +385,6 @@ STRING_FUNCTIONS = (
         example="chr(65)",
         answer="A",
         aliases=("char",),
-    ),
-    _text(
-        "soundex",
-        "shark_soundex({0})",
-        usage="soundex(str)",
-        doc="American Soundex code",
-        example="soundex('Miller')",
-        answer="M460",
-    ),
-    ScalarFunction(
-        "levenshtein",
-        takes(STRING, STRING, INT, optional=1),
-        returns(INT),
-        _levenshtein,
-        usage="levenshtein(a, b[, limit])",
-        doc="edit distance; -1 where it is over a third argument",
-        example="levenshtein('kitten', 'sitting')",
-        answer="3",
-    ),
-    ScalarFunction(
-        "sentences",
-        takes(STRING, STRING, STRING, optional=2),
-        returns(ArrayType(ArrayType(STRING))),
-        "shark_sentences({0})",
-        NullPolicy.CUSTOM,
-        usage="sentences(str[, language[, country]])",
-        doc="the words of each sentence, by the rules of European languages",
-        example="sentences('Hello there! How are you?')",
-        answer='[["Hello","there"],["How","are","you"]]',
-    ),
-    _text(
-        "regexp_replace",
-        lower_regexp_replace,
-        STRING,
-        STRING,
-        INT,
-        optional=1,
-        usage="regexp_replace(str, pattern, replacement[, position])",
-        doc="every match of a Java regular expression replaced, from a position on; $1 names a group",
-        example="regexp_replace('100-200', '(\\\\d+)', 'num')",
-        answer="num-num",
-    ),
-    ScalarFunction(
-        "regexp_extract",
-        _EXTRACT,
-        returns(STRING),
-        lower_regexp_extract,
-        usage="regexp_extract(str, pattern[, group])",
-        doc="a group (default 1) of the first match; '' where there is none",
-        example="regexp_extract('100-200', '(\\\\d+)-(\\\\d+)', 2)",
-        answer="200",
-    ),
-    ScalarFunction(
-        "regexp_extract_all",
-        _EXTRACT,
-        returns(ArrayType(STRING)),
-        lower_regexp_extract_all,
-        usage="regexp_extract_all(str, pattern[, group])",
-        doc="a group (default 1) of every match",
-        example="regexp_extract_all('1a2b', '(\\\\d)', 1)",
-        answer='["1","2"]',
-    ),
-    ScalarFunction(
-        "regexp_like",
-        takes(STRING, STRING),
-        returns(BOOLEAN),
-        lower_rlike,
-        usage="regexp_like(str, pattern)",
-        doc="whether a part matches",
-        example="regexp_like('abc', 'b')",
-        answer="true",
-    ),
-    ScalarFunction(
-        "split",
-        takes(STRING, STRING, INT, optional=1),
-        returns(ArrayType(STRING)),
-        lower_split,
-        usage="split(str, pattern[, limit])",
-        doc="parts between matches of a regular expression",
-        example="split('a,b', ',')",
-        answer='["a","b"]',
     ),
     ScalarFunction(
         "str_to_map",
@@ -546,45 +410,5 @@ STRING_FUNCTIONS = (
         doc="the argument at a position",
         example="elt(2, 'a', 'b')",
         answer="b",
-    ),
-    ScalarFunction(
-        "startswith",
-        takes(STRING, STRING),
-        returns(BOOLEAN),
-        "starts_with({0}, {1})",
-        usage="startswith(str, part)",
-        doc="whether it begins so",
-        example="startswith('abc', 'ab')",
-        answer="true",
-    ),
-    ScalarFunction(
-        "endswith",
-        takes(STRING, STRING),
-        returns(BOOLEAN),
-        "ends_with({0}, {1})",
-        usage="endswith(str, part)",
-        doc="whether it ends so",
-        example="endswith('abc', 'bc')",
-        answer="true",
-    ),
-    ScalarFunction(
-        "contains",
-        takes(STRING, STRING),
-        returns(BOOLEAN),
-        "contains({0}, {1})",
-        usage="contains(str, part)",
-        doc="whether it contains",
-        example="contains('abc', 'b')",
-        answer="true",
-    ),
-    ScalarFunction(
-        "ilike",
-        takes(STRING, STRING),
-        returns(BOOLEAN),
-        "({0} ILIKE {1})",
-        usage="ilike(str, pattern)",
-        doc="LIKE without regard to case",
-        example="ilike('ABC', 'a%')",
-        answer="true",
     ),
 )

@@ -1,0 +1,158 @@
+"""Maps: made, taken apart, searched and joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.base.errors import InternalError
+from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.literals import string_value
+from sharkpy.udf.signatures import (
+    Types,
+    all_common,
+    common,
+    converts,
+    element_type,
+    kind_of,
+    returns,
+    same_as,
+)
+from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.values.types import (
+    BOOLEAN,
+    NULL,
+    STRING,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+)
+
+
+def _map_arguments(types: Types) -> Types | None:
+    if len(types) % 2:
+        return None
+    if not types:
+        return ()
+    key, value = common(types[::2]), common(types[1::2])
+    return None if key is None or value is None else [key, value] * (len(types) // 2)
+
+
+def _map_type(types: Types) -> DataType:
+    return MapType(types[0], types[1]) if types else MapType(STRING, STRING)
+
+
+def _map(args: Sequence[str], _types: Types, result: DataType) -> str:
+    """A later entry with the same key wins; entries with a NULL key are left out."""
+    if not args:
+        return f"CAST(MAP([], []) AS {duckdb_type(result)})"
+    keys = args[::2]
+    if len(keys) == len(set(keys)) and all(_is_constant(key) for key in keys):
+        return f"CAST(MAP([{', '.join(keys)}], [{', '.join(args[1::2])}]) AS {duckdb_type(result)})"
+    entries = ", ".join(f"struct_pack(k := {args[i]}, v := {args[i + 1]})" for i in range(0, len(args), 2))
+    return f"CAST({map_of_entries(f'[{entries}]')} AS {duckdb_type(result)})"
+
+
+def map_of_entries(entries: str) -> str:
+    """A map of LIST(STRUCT(k, v)) in which the last entry of each key counts."""
+    keys = f"list_transform({entries}, lambda entry: entry.k)"
+    kept = f"list_filter({entries}, lambda one, pos: one.k IS NOT NULL AND NOT list_contains({keys}[pos + 1:], one.k))"
+    return f"map_from_entries({kept})"
+
+
+def _is_constant(sql: str) -> bool:
+    return string_value(sql) is not None or sql.isdigit()
+
+
+def _entries_type(types: Types) -> DataType:
+    mapping = types[0]
+    if not isinstance(mapping, MapType):
+        raise InternalError(f"map_entries of {mapping}")
+    return ArrayType(StructType(("key", "value"), (mapping.key, mapping.value)))
+
+
+def _key_type(types: Types) -> DataType:
+    return ArrayType(types[0].key) if isinstance(types[0], MapType) else ArrayType(NULL)
+
+
+def _value_type(types: Types) -> DataType:
+    return ArrayType(types[0].value) if isinstance(types[0], MapType) else ArrayType(NULL)
+
+
+MAP_FUNCTIONS = (
+    ScalarFunction(
+        "map",
+        _map_arguments,
+        _map_type,
+        _map,
+        NullPolicy.CUSTOM,
+        usage="map(key, value, …)",
+        doc="map of keys and values",
+        example="map('a', 1)",
+        answer='{"a":1}',
+    ),
+    ScalarFunction(
+        "map_keys",
+        kind_of(MapType),
+        _key_type,
+        "map_keys({0})",
+        usage="map_keys(map)",
+        doc="the keys",
+        example="map_keys(map('a', 1))",
+        answer='["a"]',
+    ),
+    ScalarFunction(
+        "map_values",
+        kind_of(MapType),
+        _value_type,
+        "map_values({0})",
+        usage="map_values(map)",
+        doc="the values",
+        example="map_values(map('a', 1))",
+        answer="[1]",
+    ),
+    ScalarFunction(
+        "map_entries",
+        kind_of(MapType),
+        _entries_type,
+        "map_entries({0})",
+        usage="map_entries(map)",
+        doc="structs of key and value",
+        example="map_entries(map('a', 1))",
+        answer='[{"key":"a","value":1}]',
+    ),
+    ScalarFunction(
+        "map_contains_key",
+        lambda types: (
+            (types[0], types[0].key)
+            if len(types) == 2 and isinstance(types[0], MapType) and converts(types[1], types[0].key)
+            else None
+        ),
+        returns(BOOLEAN),
+        "list_contains(map_keys({0}), {1})",
+        usage="map_contains_key(map, key)",
+        doc="whether the map has the key",
+        example="map_contains_key(map('a', 1), 'a')",
+        answer="true",
+    ),
+    ScalarFunction(
+        "map_from_arrays",
+        lambda types: types if len(types) == 2 and all(isinstance(t, ArrayType) for t in types) else None,
+        lambda types: MapType(element_type(types[0]), element_type(types[1])),
+        "map({0}, {1})",
+        usage="map_from_arrays(keys, values)",
+        doc="map of an array of keys and one of values",
+        example="map_from_arrays(array('a'), array(1))",
+        answer='{"a":1}',
+    ),
+    ScalarFunction(
+        "map_concat",
+        lambda types: all_common(1)(types) if all(isinstance(t, MapType) for t in types) else None,
+        same_as(0),
+        "map_concat({args})",
+        usage="map_concat(map, …)",
+        doc="maps joined; the last entry of a key counts",
+        example="map_concat(map('a', 1), map('b', 2))",
+        answer='{"a":1,"b":2}',
+    ),
+)

@@ -1,0 +1,184 @@
+"""Functions of arrays and maps that Hive lacks and Spark SQL has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.udf.function import NullPolicy, ScalarFunction, Varying
+from sharkpy.udf.map_functions import map_of_entries
+from sharkpy.udf.signatures import (
+    Types,
+    converts,
+    element_type,
+    first_of,
+    kind_of,
+    same_as,
+)
+from sharkpy.values.types import (
+    INT,
+    NULL,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+)
+
+
+def _array_and_item(types: Types) -> Types | None:
+    match types:
+        case [ArrayType(element) as array, item] if converts(item, element):
+            return (array, element)
+    return None
+
+
+def _map_and_key(types: Types) -> Types | None:
+    match types:
+        case [MapType(key) as mapping, given] if converts(given, key):
+            return (mapping, key)
+    return None
+
+
+def _array_insert_arguments(types: Types) -> Types | None:
+    match types:
+        case [ArrayType(element) as array, index, item] if converts(index, INT) and converts(item, element):
+            return (array, INT, element)
+    return None
+
+
+def _array_insert(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    """Before a position from 1, or behind one from the end; NULLs fill a gap."""
+    array, index, item = args
+    nulls = "list_resize([], {})"
+    behind = f"list_concat(list_resize({array}, {index} - 1), [{item}], {array}[{index}:])"
+    place = f"len({array}) + {index} + 1"
+    before = (
+        f"CASE WHEN {place} < 0 THEN list_concat([{item}], {nulls.format(f'-({place})')}, {array})"
+        f" ELSE list_concat({array}[:{place}], [{item}], {array}[{place} + 1:]) END"
+    )
+    return f"CASE WHEN {array} IS NULL THEN NULL WHEN {index} > 0 THEN {behind} WHEN {index} < 0 THEN {before} END"
+
+
+def _arrays(types: Types) -> Types | None:
+    return types if types and all(isinstance(dtype, ArrayType) for dtype in types) else None
+
+
+def _zipped_type(types: Types) -> DataType:
+    names = tuple(str(index) for index in range(len(types)))
+    return ArrayType(StructType(names, tuple(map(element_type, types))))
+
+
+def _arrays_zip(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    fields = ", ".join(f'"{index}" := {arg}[place]' for index, arg in enumerate(args))
+    length = f"greatest({', '.join(f'len({arg})' for arg in args)})"
+    known = " AND ".join(f"{arg} IS NOT NULL" for arg in args)
+    zipped = f"list_transform(generate_series(1, {length}), lambda place: struct_pack({fields}))"
+    return f"CASE WHEN {known} THEN {zipped} END"
+
+
+def _entries(types: Types) -> Types | None:
+    match types:
+        case [ArrayType(StructType(_, [_, _]))]:
+            return types
+    return None
+
+
+def _entries_type(types: Types) -> DataType:
+    struct = element_type(types[0])
+    return MapType(*struct.types) if isinstance(struct, StructType) else NULL
+
+
+def _map_from_entries(args: Sequence[str], types: Types, _result: DataType) -> str:
+    struct = element_type(types[0])
+    key, value = struct.names if isinstance(struct, StructType) else ("", "")
+    fields = f"k := struct_extract(item, '{key}'), v := struct_extract(item, '{value}')"
+    return map_of_entries(f"list_transform({args[0]}, lambda item: struct_pack({fields}))")
+
+
+SPARK_COLLECTION_FUNCTIONS = (
+    ScalarFunction(
+        "get",
+        lambda types: (types[0], INT) if len(types) == 2 and isinstance(types[0], ArrayType) else None,
+        lambda types: element_type(types[0]),
+        "CASE WHEN {1} >= 0 THEN {0}[CAST({1} AS BIGINT) + 1] END",
+        NullPolicy.CUSTOM,
+        usage="get(array, index)",
+        doc="an element by its position from 0; NULL outside",
+        example="get(array(1, 2), 1)",
+        answer="2",
+    ),
+    ScalarFunction(
+        "shuffle",
+        kind_of(ArrayType),
+        same_as(0),
+        "list_select({0}, list_grade_up(list_transform({0}, lambda _: random())))",
+        is_deterministic=False,
+        usage="shuffle(array)",
+        doc="the elements in a random order, another one each time",
+        example="shuffle(array(1, 2))",
+        answer=Varying("[2,1]", r"\[1,2\]|\[2,1\]"),
+    ),
+    ScalarFunction(
+        "try_element_at",
+        first_of(kind_of(ArrayType, then=(INT,)), _map_and_key),
+        lambda types: types[0].value if isinstance(types[0], MapType) else element_type(types[0]),
+        "{0}[{1}]",
+        NullPolicy.CUSTOM,
+        usage="try_element_at(array, position), try_element_at(map, key)",
+        doc="an element by its position from 1, from the end where negative; NULL where there is none",
+        example="try_element_at(array(1, 2), -1)",
+        answer="2",
+    ),
+    ScalarFunction(
+        "array_prepend",
+        _array_and_item,
+        same_as(0),
+        "CASE WHEN {0} IS NOT NULL THEN list_prepend({1}, {0}) END",
+        NullPolicy.CUSTOM,
+        usage="array_prepend(array, x)",
+        doc="with an element before",
+        example="array_prepend(array(2), 1)",
+        answer="[1,2]",
+    ),
+    ScalarFunction(
+        "array_insert",
+        _array_insert_arguments,
+        same_as(0),
+        _array_insert,
+        NullPolicy.CUSTOM,
+        usage="array_insert(array, position, x)",
+        doc="with an element at a position from 1, or from the end",
+        example="array_insert(array(1, 3), 2, 2)",
+        answer="[1,2,3]",
+    ),
+    ScalarFunction(
+        "array_compact",
+        kind_of(ArrayType),
+        same_as(0),
+        "list_filter({0}, lambda item: item IS NOT NULL)",
+        usage="array_compact(array)",
+        doc="without NULLs",
+        example="array_compact(array(1, NULL))",
+        answer="[1]",
+    ),
+    ScalarFunction(
+        "arrays_zip",
+        _arrays,
+        _zipped_type,
+        _arrays_zip,
+        NullPolicy.CUSTOM,
+        usage="arrays_zip(array, …)",
+        doc="structs of the elements at each position",
+        example="arrays_zip(array(1, 2), array('a', 'b'))",
+        answer='[{"0":1,"1":"a"},{"0":2,"1":"b"}]',
+    ),
+    ScalarFunction(
+        "map_from_entries",
+        _entries,
+        _entries_type,
+        _map_from_entries,
+        usage="map_from_entries(array of structs)",
+        doc="map of an array of keys and values",
+        example="map_from_entries(array(struct('a', 1)))",
+        answer='{"a":1}',
+    ),
+)

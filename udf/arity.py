@@ -1,4 +1,4 @@
-"""How many parameters DuckDB sees of a Python function."""
+"""Signatures of Python functions as DuckDB sees them: a fixed number of parameters."""
 
 from __future__ import annotations
 

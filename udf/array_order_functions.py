@@ -61,7 +61,7 @@ def _sort_array_by_type(types: Types, values: Sequence[object]) -> DataType:
 
 
 def _sort_array_by(args: Sequence[str], types: Types, _result: DataType) -> str:
-    """By an array of keys and positions."""
+    """Sort by an array of keys and positions."""
     words, order = _sort_fields([string_value(arg) for arg in args[1:]])
     struct = element_type(types[0])
     dtypes = dict(zip(struct.names, struct.types, strict=True)) if isinstance(struct, StructType) else {}

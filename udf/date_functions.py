@@ -125,7 +125,7 @@ def _months_between(args: Sequence[str], _types: Types, _result: DataType) -> st
 
 
 def _add_months_arguments(types: Types) -> Types | None:
-    """With a pattern, the time of the day is kept for it."""
+    """A date and months; with a pattern a timestamp, for the pattern may show the time of day."""
     return takes(TIMESTAMP if len(types) == 3 else DATE, INT, STRING, optional=1)(types)
 
 

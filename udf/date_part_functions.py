@@ -85,7 +85,7 @@ def _date_part(
 
 
 def _time_part(name: str, microseconds: int, modulus: int, *, doc: str, answer: str) -> ScalarFunction:
-    """Of a string also where it is a time of day alone."""
+    """A part of the time of day, of a timestamp or of a string, which may hold the time of day alone."""
     of_interval = (INTERVAL_DAY_TIME, f"({{0}} // {microseconds} % {modulus})")
     time = _part(
         name,

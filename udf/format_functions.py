@@ -56,7 +56,7 @@ def _kind(dtype: DataType) -> str:
 
 
 def _text(sql: str, dtype: DataType) -> str:
-    """As a string; bytes as Hadoop's writable of them shows itself, in pairs of hexadecimal digits."""
+    """The value as a string; bytes in pairs of hexadecimal digits, as Hadoop's writable shows them."""
     if dtype == BINARY:
         return f"array_to_string(regexp_extract_all(lower(hex({sql})), '..'), ' ')"
     return lower_cast(sql, dtype, STRING)

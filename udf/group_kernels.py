@@ -31,7 +31,10 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
 
 @dataclass(frozen=True, slots=True)
 class GroupKernel:
-    """As `kernels.Kernel`. Parameters: DOUBLE[] arrives as a NumPy array, other lists as Python lists."""
+    """A function of DuckDB over the values of a group, otherwise as `kernels.Kernel`.
+
+    A DOUBLE[] arrives as a NumPy array, other lists as Python lists.
+    """
 
     name: str
     parameters: tuple[str, ...]

@@ -168,7 +168,7 @@ def _from_entries(source: str, made: str) -> str:
 
 
 def _array_sort(args: Sequence[str], types: Types, _result: DataType) -> str:
-    """By insertion where there is a comparator: a new item goes behind those that are not greater."""
+    """Sort by insertion where there is a comparator: a new item goes behind those that are not greater."""
     if len(args) == 1:
         return sorted_list(args[0], element_type(types[0]), ascending=True, nulls_first=False)
     (left, right), body = _parts(args[1])

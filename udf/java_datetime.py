@@ -168,7 +168,7 @@ def _field(value: datetime.datetime, text: str) -> str:
 
 
 _SAME = {"G": "AD", "z": "UTC", "v": "UTC", "Z": "+0000", "X": "Z"}
-"""What is written for every time: they have no zone and are all of this era."""
+"""Texts that are the same for every time: none has a zone, and all are of this era."""
 _NUMBERS: dict[str, Callable[[datetime.datetime], int]] = {
     "d": lambda value: value.day,
     "D": lambda value: value.timetuple().tm_yday,
@@ -184,7 +184,7 @@ _NUMBERS: dict[str, Callable[[datetime.datetime], int]] = {
     "Q": _quarter,
     "q": _quarter,
 }
-"""What the letters of numbers show."""
+"""Letter of a number -> the part of the time that it shows."""
 _QUARTER_SQL, _CLOCK_SQL, _HALF_DAY_SQL = "quarter({0})", "((hour({0}) + 23) % 24 + 1)", "(hour({0}) % 12)"
 _NUMBERS_SQL = {
     "u": "isodow({0})",

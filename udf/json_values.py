@@ -152,7 +152,7 @@ def _time(text: str, dtype: DataType, options: Mapping[str, str]) -> str:
 
 
 def schema_of_json(text: str) -> str:
-    """What from_json takes to read texts like this one; of an array, what fits all its items."""
+    """The type that from_json takes to read texts like this one; of an array, a type that fits all its items."""
     return _spelled(_type_of(json.loads(text)))
 
 

@@ -12,9 +12,9 @@ from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values.types import BIGINT, DATE, INTEGER_TYPES, NULL, STRING, DataType, is_nested, is_string
 
 _CHARACTERS = ("X", "x", "n", None)
-"""What replaces upper case, lower case, digits and other characters; None: they stay."""
+"""Replacements of upper case, lower case, digits and other characters; None: they stay."""
 _NUMBERS = (1, 1, 0, 0)
-"""What replaces the digits of numbers, and day, month (from 0) and year of dates."""
+"""Replacements of the digits of numbers, and of day, month (from 0) and year of dates."""
 
 
 def _arguments(counted: bool) -> TypeRule:

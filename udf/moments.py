@@ -23,7 +23,7 @@ def _merged(pack: str, step: str, field: str) -> str:
 def _variance(
     name: str, complete: str, finish: str, *, doc: str, answer: str, aliases: tuple[str, ...] = ()
 ) -> AggregateFunction:
-    """By count, mean and sum of squared distances (Chan, Golub, LeVeque 1979)."""
+    """An aggregate of count, mean and sum of squared distances (Chan, Golub, LeVeque 1979)."""
     return AggregateFunction(
         name,
         takes(DOUBLE),
@@ -81,7 +81,7 @@ def _covariance(name: str, complete: str, finish: str, *, doc: str, answer: str)
 
 
 def _regression(name: str, finish: str, *, doc: str, answer: str) -> AggregateFunction:
-    """Of the first on the second argument: {0} rows, {1} and {2} their means, {3} … {5} sums of products."""
+    """A regression of the first on the second argument: {0} rows, {1} and {2} means, {3} … {5} sums of products."""
     row = _covariance(name, f"{name}({{distinct}}{{0}}, {{1}}){{over}}", finish, doc=doc, answer=answer)
     return replace(row, result=returns(BIGINT)) if name == "regr_count" else row
 
@@ -95,7 +95,7 @@ _ROWS = "count({distinct}{0}){over}"
 
 
 def _shape(name: str, lowering: str, *, doc: str, answer: str) -> AggregateFunction:
-    """Of the third and fourth moments, which no state is kept of."""
+    """An aggregate of the third and fourth moments, of which no state is kept."""
     return AggregateFunction(
         name,
         takes(DOUBLE),

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 _KEPT = 1000
-"""At least so many sequences are kept, whatever the precision factor."""
+"""The least number of sequences that are kept, whatever the precision factor."""
 
 Words = Sequence[str]
 
 
 def ngram_state(rows: Iterable[Words | None], length: int, most: int, precision: int) -> bytes | None:
-    """Of all runs of `length` words in the rows."""
+    """A state of all runs of `length` words in the rows."""
     _check("n", length)
     found = (tuple(words[at : at + length]) for words in rows if words for at in range(len(words) - length, -1, -1))
     return _state(found, most, precision)
@@ -25,7 +25,7 @@ def ngram_state(rows: Iterable[Words | None], length: int, most: int, precision:
 def context_ngram_state(
     rows: Iterable[Words | None], context: Sequence[str | None], most: int, precision: int
 ) -> bytes | None:
-    """Of the words that stand in the blanks of the context, which are its NULLs."""
+    """A state of the words that stand in the blanks of the context, which are its NULLs."""
     if None not in context:
         raise ValueError("the context of context_ngrams needs a NULL, which says what is to be counted")
     blanks = [at for at, word in enumerate(context) if word is None]

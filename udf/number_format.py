@@ -66,5 +66,5 @@ def format_pattern(value: str, pattern: str, is_floating: bool) -> str:
 
 
 def format_places(value: str, places: int, is_floating: bool) -> str | None:
-    """With commas and so many decimals; NULL for a negative number of them."""
+    """The number with commas and so many decimals; NULL for a negative number of them."""
     return None if places < 0 else format_pattern(value, "#,##0." + "0" * places, is_floating)

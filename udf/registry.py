@@ -106,7 +106,7 @@ _FORMS: dict[str, SpecialForm] = {row.name: row for row in SPECIAL_FORMS}
 
 
 def built_in() -> Iterator[Function]:
-    """Every row, whatever its kind."""
+    """The rows of all kinds."""
     for rows in (_SCALARS, _AGGREGATES, _WINDOWS, _TABLES, _RELATIONS, _FORMS):
         yield from rows.values()
 
@@ -177,12 +177,12 @@ def refused(name: str) -> str | None:
 
 
 def names() -> tuple[str, ...]:
-    """Every function's name and alias, sorted."""
+    """Names and aliases of all functions, sorted."""
     return tuple(sorted({*_SCALARS, *_AGGREGATES, *_WINDOWS, *_TABLES, *ALIASES}))
 
 
 def listed() -> frozenset[str]:
-    """What SHOW FUNCTIONS lists: the names that queries write, and those that are known and refused."""
+    """The names that SHOW FUNCTIONS lists: those that queries write, and those that are known and refused."""
     return frozenset(names()) - _UNLISTED | _FORMS.keys() | REFUSED.keys() | _RELATIONS.keys()
 
 

@@ -75,7 +75,7 @@ def _round(rounding: str) -> Callable[[Sequence[str], Types, DataType], str]:
 
 
 def _round_floating(rounding: str, sql: str, places: str, result: DataType) -> str:
-    """By the shortest decimal text, as BigDecimal.valueOf does: round(1.005, 2) is 1.01."""
+    """Round by the shortest decimal text, as BigDecimal.valueOf does: round(1.005, 2) is 1.01."""
     constant = integer_value(places)
     name = duckdb_type(result)
     if constant is None or not 0 <= constant <= 18:

@@ -42,7 +42,7 @@ def _time_sequence(args: Sequence[str], types: Types, result: DataType) -> str:
 
 
 def _months_series(first: str, last: str, months: str) -> str:
-    """Each a number of months behind the first: the 31st of January, the last of February, the 31st of March."""
+    """Times by whole months behind the first: the 31st of January, the last of February, the 31st of March."""
     counts = f"range(abs(datediff('month', {first}, {last})) // abs({months}) + 1)"
     times = f"list_transform({counts}, lambda step: {first} + to_months(CAST(step * {months} AS INTEGER)))"
     return f"list_filter({times}, lambda time: CASE WHEN {months} > 0 THEN time <= {last} ELSE time >= {last} END)"

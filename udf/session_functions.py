@@ -1,4 +1,7 @@
-"""What a query can ask of its session. The binder writes the answers as constants; the lowerings know no session."""
+"""Functions of the session: its user, database and time zone.
+
+The binder writes the answers as constants; the lowerings know no session.
+"""
 
 from __future__ import annotations
 

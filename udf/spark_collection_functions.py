@@ -46,7 +46,7 @@ def _array_insert_arguments(types: Types) -> Types | None:
 
 
 def _array_insert(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    """Before a position from 1, or behind one from the end; NULLs fill a gap."""
+    """The array with an item before a position from 1, or behind one from the end; NULLs fill a gap."""
     array, index, item = args
     nulls = "list_resize([], {})"
     behind = f"list_concat(list_resize({array}, {index} - 1), [{item}], {array}[{index}:])"

@@ -30,7 +30,7 @@ def _overlay(args: Sequence[str], _types: Types, _result: DataType) -> str:
 
 
 def _luhn_check(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    """Every second digit from the end counts twice, its own digits summed up: 2n, less 9 where over 9."""
+    """Luhn's rule: every second digit from the end counts twice, 2n less 9 where that is over 9."""
     digits = f"list_reverse(list_transform(string_split({args[0]}, ''), lambda digit: TRY_CAST(digit AS INTEGER)))"
     twice = "CASE WHEN digit > 4 THEN digit * 2 - 9 ELSE digit * 2 END"
     counted = f"list_transform({digits}, lambda digit, place: CASE WHEN place % 2 = 0 THEN {twice} ELSE digit END)"

@@ -96,7 +96,7 @@ def _substr(args: Sequence[str], types: Types, _result: DataType) -> str:
 
 
 def _trim(function: str) -> Lowering:
-    """Of a text, or of characters and a text as in TRIM(characters FROM text)."""
+    """A trim of a text, or of characters and a text as in TRIM(characters FROM text)."""
 
     def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
         *characters, text = args

@@ -25,7 +25,7 @@ def sha2(data: bytes, bits: int) -> str | None:
 
 
 def unbase64(text: str) -> bytes | None:
-    """What the letters, digits, `+` and `/` up to the padding say; all others are passed over."""
+    """The bytes of Base64 text: letters, digits, `+` and `/` up to the padding; others are passed over."""
     kept = re.sub(r"[^A-Za-z0-9+/]", "", text.partition("=")[0].translate(_URL_SAFE))
     usable = kept[: len(kept) - (len(kept) % 4 == 1)]
     return base64.b64decode(usable + "=" * (-len(usable) % 4))
@@ -120,7 +120,7 @@ def _chained(items: Iterable[int]) -> int:
 
 
 PROTOCOLS = ("http", "https", "ftp", "file", "jar", "mailto", "hdfs")
-"""What java.net.URL knows, and what Hadoop adds; a URL of another one is none."""
+"""Protocols that java.net.URL knows, and that Hadoop adds; a URL of another one is none."""
 
 
 def parse_url(url: str, part: str, key: str) -> str | None:

@@ -20,7 +20,7 @@ def _group(url: str, number: int) -> str:
 
 
 def _behind(sql: str, mark: int) -> str:
-    """What follows so many characters that mark a part; NULL where the part is absent."""
+    """The text behind so many characters that mark a part; NULL where the part is absent."""
     return f"substr(nullif({sql}, ''), {mark + 1})"
 
 

@@ -115,7 +115,7 @@ def xpath_int(xml: str, path: str) -> int | None:
 
 
 def xpath_long(xml: str, path: str) -> int | None:
-    """As Java turns a double into a long: 0 for NaN, the nearest where it does not fit."""
+    """The number as Java turns a double into a long: 0 for NaN, the nearest where it does not fit."""
     value = xpath_double(xml, path)
     if value is None or math.isnan(value):
         return None if value is None else 0

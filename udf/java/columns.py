@@ -41,7 +41,7 @@ _TEXTS: dict[DataType, str] = {STRING: "strings", BINARY: "binaries"}
 
 
 def java_type(dtype: DataType) -> str:
-    """How Java's side is to see a type: limits of length are the engine's to keep."""
+    """The type as Java's side sees it: limits of length are the engine's to keep."""
     match dtype:
         case CharType() | VarcharType():
             return "string"

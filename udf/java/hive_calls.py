@@ -13,7 +13,7 @@ public interface LlapSigner {
   class SignedMessage {}
 }
 """
-"""What Hive's table of its own functions refers to, and Spark does not bring: some functions look into that table."""
+"""Classes in Hive's table of its functions that Spark does not bring: some functions look into that table."""
 
 _CALLS = """
 package sharkpy;

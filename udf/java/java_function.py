@@ -276,7 +276,7 @@ def _check(function: JavaFunction, found: Any) -> None:
 
 
 def _is_deterministic(found: Any) -> bool:
-    """What the class says by Hive's annotation UDFType."""
+    """The answer of the class by Hive's annotation UDFType."""
     import jpype
 
     marks = jpype.JClass("org.apache.hadoop.hive.ql.udf.UDFType")

@@ -133,7 +133,7 @@ def _class_path() -> list[str]:
 
 @contextmanager
 def java_errors(name: str, kind: type[SharkError] = ExecutionError, sqlstate: str = "38000") -> Iterator[None]:
-    """What Java throws inside as an error that names the function."""
+    """Turn an exception that Java throws inside into an error that names the function."""
     import jpype
 
     try:

@@ -10,7 +10,7 @@ from sharkpy.values.types import BOOLEAN, DataType, common_type
 
 
 def _comparison(name: str, *signs: str, doc: str, example: str) -> ScalarFunction:
-    """By the first of the signs in DuckDB; the example holds."""
+    """A comparison by the first of the signs in DuckDB; its example is true."""
     return ScalarFunction(
         name,
         comparable(2, 2),

@@ -56,7 +56,7 @@ class PythonAggregate(Shipped):
 
     @cached_property
     def empty_value(self) -> object:
-        """What it yields over no rows."""
+        """The value over no rows."""
         with naming(self.name, self.code):
             instance = self.code.load()()
             value = instance.finish(instance.init())
@@ -167,7 +167,7 @@ def _flattened(lists: Column) -> Column:
 
 
 def _ranges(lists: Column) -> list[tuple[int, int]]:
-    """Where each list's items are in `_flattened`; a NULL list has none."""
+    """Start and end of each list's items in `_flattened`; a NULL list has none."""
     lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     ends = np.cumsum(lengths)
     return list(zip((ends - lengths).tolist(), ends.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""How users write functions: decorators, and what they say as user functions with types.
+"""Decorators by which users write functions, and the typed functions that they declare.
 
 @sharkpy.function("double", "double", returns="double")
 def hypotenuse(a, b): return np.sqrt(a * a + b * b)
@@ -44,7 +44,7 @@ Returns = TypeLike | Mapping[str, TypeLike] | None
 """A type; of table functions the columns: a struct type, "a int, b string", or types by name."""
 NULLS = {"propagate": NullPolicy.PROPAGATE, "call": NullPolicy.CUSTOM}
 FORMS = ("numpy", "arrow", "row")
-"""How a function takes its arguments: NumPy arrays, Arrow arrays, or the values of one row."""
+"""Forms of a function's arguments: NumPy arrays, Arrow arrays, or the values of one row."""
 
 _ANNOTATIONS: dict[object, DataType] = {
     bool: BOOLEAN,
@@ -70,7 +70,7 @@ _NUMPY = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What decorators take. Types that are not given come from annotations."""
+    """Options of the decorators. Types that are not given come from annotations."""
 
     arguments: tuple[TypeLike, ...] | None = None
     returns: Returns = None
@@ -187,7 +187,7 @@ def _parameters(called: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def num_optional(called: Callable[..., Any], count: int) -> int:
-    """How many of the first `count` parameters, from the last one on, have defaults."""
+    """The number of the first `count` parameters that, from the last one on, have defaults."""
     parameters = [one for one in _parameters(called) if one.kind not in _STARRED][:count]
     if len(parameters) < count:
         return 0
@@ -241,7 +241,7 @@ def _is_table(hint: Any) -> bool:
 
 
 def relation_kinds(name: str, target: Callable[..., Any], options: Options) -> dict[str, Kind]:
-    """What each parameter takes: by the types given, else by annotations; None: any value."""
+    """The kind of each parameter: by the types given, else by annotations; None: any value."""
     parameters = [one.name for one in _parameters(target) if one.kind not in _STARRED]
     if options.arguments is not None:
         _check_count(name, target, len(options.arguments))

@@ -1,4 +1,4 @@
-"""What the engine asks of a user function, whichever language it is written in, and the table of known ones.
+"""User functions as the engine sees them, whichever language they are written in, and the table of known ones.
 
 A user function has a key, `name@digest`, made of its content. Bound expressions carry the key where built-in
 functions have their name, the registry finds the row behind it, and stages ship the function itself to their tasks.
@@ -97,12 +97,12 @@ def find(key: str) -> UserFunction | None:
 
 
 def shown_name(key: str) -> str:
-    """What people call the function."""
+    """The name by which people call the function."""
     return key.rpartition(MARK)[0] or key
 
 
 def shown_call(key: str, arguments: str) -> str:
-    """A call as people write it; what a name such as `predict('m')` says in parentheses comes first."""
+    """A call as people write it; the argument in a name such as `predict('m')` comes first."""
     name = shown_name(key)
     return f"{name.removesuffix(')')}, {arguments})" if name.endswith(")") else f"{name}({arguments})"
 

@@ -20,7 +20,7 @@ _lock = threading.Lock()
 
 
 def install_functions(connection: DuckDBPyConnection, uses: Iterable[FunctionUse]) -> None:
-    """They belong to the database that cursors share, and stay: those already there are kept."""
+    """Make DuckDB functions of the routines: the database that cursors share keeps them, and those already there."""
     for use in uses:
         for routine in use.function.routines(use):
             with _lock:

@@ -83,7 +83,7 @@ def _from_file(name: str, path: Path) -> types.ModuleType:
 
 @contextmanager
 def _as_bind_error(name: str, target: str) -> Iterator[None]:
-    """What a module raises while it is imported."""
+    """Turn an exception of a module's import into a BindError."""
     try:
         yield
     except (BindError, SourceError):

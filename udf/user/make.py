@@ -1,4 +1,4 @@
-"""From a declared Python object to the user function of its kind."""
+"""User functions made of declared Python objects, by their kinds."""
 
 from __future__ import annotations
 

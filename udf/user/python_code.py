@@ -60,7 +60,7 @@ def python_code(name: str, value: Callable[..., object] | type) -> PythonCode:
 
 
 def _pickled(value: Any) -> bytes:
-    """By value where the module is the user's own: tasks may run where it cannot be imported."""
+    """Pickle by value where the module is the user's own: tasks may run where it cannot be imported."""
     import cloudpickle
 
     module = inspect.getmodule(value)
@@ -112,13 +112,13 @@ def pickled(value: Any) -> bytes:
 
 
 def unpickled(data: bytes | memoryview) -> Any:
-    """What `python_code` or `pickled` made: their data comes from the session alone."""
+    """The object that `python_code` or `pickled` wrote: their data comes from the session alone."""
     return pickle.loads(data)  # noqa: TID251 - a user's Python object has no other form
 
 
 @contextlib.contextmanager
 def naming(name: str, code: PythonCode) -> Iterator[None]:
-    """What is raised inside becomes an ExecutionError that names the function and the line."""
+    """Turn an exception raised inside into an ExecutionError that names the function and the line."""
     try:
         yield
     except ExecutionError:

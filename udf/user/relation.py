@@ -15,7 +15,7 @@ from sharkpy.values.types import DataType, StructType
 TABLE = "table"
 """The type of a parameter that takes a table or query, as `@sharkpy.table_function("table", "int")` writes it."""
 Kind = DataType | str | None
-"""What a parameter takes: TABLE, values of a type, or anything."""
+"""Kind of a parameter: TABLE, values of a type, or anything."""
 _STARS: Mapping[object, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 _numbers = itertools.count()
 

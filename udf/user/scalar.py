@@ -18,7 +18,7 @@ from sharkpy.udf.user.python_code import PythonCode, naming
 from sharkpy.values.types import INT, DataType, to_arrow
 
 FORMS = ("numpy", "arrow", "row")
-"""How a function takes its arguments: NumPy arrays, Arrow arrays, or the values of one row."""
+"""Forms of a function's arguments: NumPy arrays, Arrow arrays, or the values of one row."""
 DUMMY = "0"
 """The argument that DuckDB is given where the function has none: it tells how many rows there are."""
 

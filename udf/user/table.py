@@ -21,7 +21,7 @@ from sharkpy.values.types import DataType, StructType
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """What a table function made of a batch: `counts[i]` rows of row i, one after the other, by columns."""
+    """Rows that a table function made of a batch: `counts[i]` rows of row i, one after the other, by columns."""
 
     counts: np.ndarray[Any, Any]
     columns: list[Column]
@@ -54,7 +54,7 @@ class PythonTable(Shipped):
     repeats: bool = False
     doc: str = ""
     optional: int = 0
-    """How many of the last arguments a call may leave out: those that have defaults."""
+    """Number of the last arguments that a call may leave out: those that have defaults."""
 
     @cached_property
     def key(self) -> str:

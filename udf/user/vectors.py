@@ -14,7 +14,7 @@ from sharkpy.values.types import DataType, to_arrow
 
 
 def python_values(column: Column) -> list[Any]:
-    """None for NULL; arrays are lists, maps and structs are dicts."""
+    """Python values of a column: None for NULL, lists for arrays, dicts for maps and structs."""
     values: list[Any] = column.to_pylist(maps_as_pydicts="lossy")
     return values
 
@@ -40,7 +40,7 @@ def numpy_values(column: Column) -> np.ndarray[Any, Any]:
 
 
 def valid_rows(columns: Sequence[Column], num_rows: int) -> np.ndarray[Any, Any] | None:
-    """Which rows have no NULL; None where all of them have none."""
+    """Mask of the rows without NULL; None where all rows are."""
     if not any(column.null_count for column in columns):
         return None
     valid = np.ones(num_rows, bool)
@@ -57,7 +57,7 @@ def spread(values: Column, valid: np.ndarray[Any, Any]) -> Column:
 
 
 def result_column(name: str, code: PythonCode, value: Any, num_rows: int, dtype: DataType) -> Column:
-    """What a vectorised function returned as a column; a single value stands for all rows."""
+    """The column of what a vectorised function returned; a single value stands for all rows."""
     if isinstance(value, pa.ChunkedArray):
         value = value.combine_chunks()
     elif hasattr(value, "to_numpy") and not isinstance(value, pa.Array):

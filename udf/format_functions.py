@@ -1,4 +1,4 @@
-"""Numbers and values written into texts by patterns."""
+"""Numbers and values written into texts by patterns, and types by their names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.function import NullPolicy, ScalarFunction
-from sharkpy.udf.signatures import Types, returns
+from sharkpy.udf.literals import quote_string
+from sharkpy.udf.signatures import Types, anything, returns
 from sharkpy.values.types import (
     BIGINT,
     BINARY,
@@ -67,6 +68,10 @@ def _printf(args: Sequence[str], types: Types, _result: DataType) -> str:
     return f"shark_printf({args[0]}, '{''.join(map(_kind, types[1:]))}', CAST([{', '.join(texts)}] AS VARCHAR[]))"
 
 
+def _typeof(_args: Sequence[str], types: Types, _result: DataType) -> str:
+    return quote_string(str(types[0]))
+
+
 FORMAT_FUNCTIONS = (
     ScalarFunction(
         "format_number",
@@ -89,5 +94,16 @@ FORMAT_FUNCTIONS = (
         example="printf('%d-%s', 1, 'a')",
         answer="1-a",
         aliases=("format_string",),
+    ),
+    ScalarFunction(
+        "typeof",
+        anything(1, 1),
+        returns(STRING),
+        _typeof,
+        NullPolicy.CUSTOM,
+        usage="typeof(x)",
+        doc="the name of the type",
+        example="typeof(1)",
+        answer="int",
     ),
 )

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.udf import distinct_sketches, ngram_estimator, numeric_histogram
-from sharkpy.udf.arity import with_parameters
+from sharkpy.udf.parameter_count import with_parameters
 from sharkpy.udf.weighted_percentiles import weighted_percentiles
 
 _ARROW_TYPES: dict[str, pa.DataType] = {

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from sharkpy.udf import spark_hash
 from sharkpy.udf.aes import aes_decrypt, aes_encrypt
-from sharkpy.udf.arity import with_parameters
 from sharkpy.udf.java_datetime import format_time, parse_time, zone_shift
 from sharkpy.udf.json_path import get_json_object
 from sharkpy.udf.masking import mask_date, mask_number, mask_text
@@ -22,6 +21,7 @@ from sharkpy.udf.murmur import murmur, murmur_double, murmur_float, murmur_integ
 from sharkpy.udf.number_format import format_pattern, format_places
 from sharkpy.udf.number_patterns import to_char, to_number
 from sharkpy.udf.number_text import conv, decimal_arithmetic, double_bits, float_bits, java_double_text, java_float_text
+from sharkpy.udf.parameter_count import with_parameters
 from sharkpy.udf.printf import printf
 from sharkpy.udf.regex_calls import regexp_extract, regexp_extract_all, regexp_replace, rlike, split
 from sharkpy.udf.sentences import sentences

@@ -1,4 +1,4 @@
-"""Numbers: absolute values, remainders, extremes, digits in other bases, random ones."""
+"""Numbers: absolute values, remainders, extremes, digits in other bases, histograms' buckets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from sharkpy.udf import decimals
 from sharkpy.udf.casts import wrap_integer
-from sharkpy.udf.function import NullPolicy, ScalarFunction, Varying
+from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.literals import integer_value
 from sharkpy.udf.operators import OPERATORS
 from sharkpy.udf.ordering import extreme
@@ -71,10 +71,6 @@ def _extreme(function: str) -> Callable[[Sequence[str], Types, DataType], str]:
         return f"CASE WHEN {known} THEN {extreme(function, args, types[0])} END"
 
     return lower
-
-
-def _random(_args: Sequence[str], _types: Types, _result: DataType) -> str:
-    return "random()"
 
 
 MATH_FUNCTIONS = (
@@ -178,19 +174,6 @@ MATH_FUNCTIONS = (
         doc="the least; NULL if any is NULL",
         example="least(1, 3, 2)",
         answer="1",
-    ),
-    ScalarFunction(
-        "rand",
-        takes(BIGINT, optional=1),
-        returns(DOUBLE),
-        _random,
-        NullPolicy.CUSTOM,
-        is_deterministic=False,
-        usage="rand([seed])",
-        doc="a random number from 0 to 1",
-        example="rand()",
-        answer=Varying("0.4104024892485749", r"\d\.\d+(E-\d+)?"),
-        aliases=("random",),
     ),
     ScalarFunction(
         "width_bucket",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.udf.function import ScalarFunction
-from sharkpy.udf.patterns import (
+from sharkpy.udf.regexp_lowering import (
     lower_regexp_extract,
     lower_regexp_extract_all,
     lower_regexp_replace,

@@ -10,6 +10,7 @@ from sharkpy.udf.array_functions import ARRAY_FUNCTIONS
 from sharkpy.udf.array_order_functions import ARRAY_ORDER_FUNCTIONS
 from sharkpy.udf.array_set_functions import ARRAY_SET_FUNCTIONS
 from sharkpy.udf.conditional_functions import CONDITIONAL_FUNCTIONS
+from sharkpy.udf.conversion_functions import CONVERSION_FUNCTIONS
 from sharkpy.udf.date_functions import DATE_FUNCTIONS
 from sharkpy.udf.date_part_functions import DATE_PART_FUNCTIONS
 from sharkpy.udf.date_truncation_functions import DATE_TRUNCATION_FUNCTIONS
@@ -27,14 +28,12 @@ from sharkpy.udf.function import (
 from sharkpy.udf.hash_functions import HASH_FUNCTIONS
 from sharkpy.udf.higher_order_functions import HIGHER_ORDER_FUNCTIONS
 from sharkpy.udf.json_functions import JSON_FUNCTIONS
-from sharkpy.udf.json_text import JSON_TEXT_FUNCTIONS
 from sharkpy.udf.map_functions import MAP_FUNCTIONS
 from sharkpy.udf.mask_functions import MASK_FUNCTIONS
 from sharkpy.udf.math_functions import MATH_FUNCTIONS
-from sharkpy.udf.misc_functions import MISC_FUNCTIONS
 from sharkpy.udf.operators import OPERATORS
-from sharkpy.udf.pattern_functions import PATTERN_FUNCTIONS
-from sharkpy.udf.refused import REFUSED
+from sharkpy.udf.random_functions import RANDOM_FUNCTIONS
+from sharkpy.udf.refused_functions import REFUSED
 from sharkpy.udf.regexp_functions import REGEXP_FUNCTIONS
 from sharkpy.udf.relation_functions import RELATION_FUNCTIONS
 from sharkpy.udf.rounding_functions import ROUNDING_FUNCTIONS
@@ -50,6 +49,7 @@ from sharkpy.udf.string_search_functions import STRING_SEARCH_FUNCTIONS
 from sharkpy.udf.struct_functions import STRUCT_FUNCTIONS
 from sharkpy.udf.table_functions import TABLE_FUNCTIONS
 from sharkpy.udf.time_units import TIME_UNIT_FUNCTIONS
+from sharkpy.udf.to_json import TO_JSON_FUNCTIONS
 from sharkpy.udf.url_functions import URL_FUNCTIONS
 from sharkpy.udf.user.function import find as find_user_function
 from sharkpy.udf.window_functions import WINDOW_FUNCTIONS
@@ -79,11 +79,11 @@ _SCALARS: dict[str, ScalarFunction] = {
         MAP_FUNCTIONS,
         STRUCT_FUNCTIONS,
         JSON_FUNCTIONS,
-        JSON_TEXT_FUNCTIONS,
+        TO_JSON_FUNCTIONS,
         URL_FUNCTIONS,
         XML_FUNCTIONS,
         FORMAT_FUNCTIONS,
-        PATTERN_FUNCTIONS,
+        CONVERSION_FUNCTIONS,
         HASH_FUNCTIONS,
         MASK_FUNCTIONS,
         SESSION_FUNCTIONS,
@@ -93,7 +93,7 @@ _SCALARS: dict[str, ScalarFunction] = {
         SPARK_COLLECTION_FUNCTIONS,
         TIME_UNIT_FUNCTIONS,
         HIGHER_ORDER_FUNCTIONS,
-        MISC_FUNCTIONS,
+        RANDOM_FUNCTIONS,
         DISTINCT_SKETCH_FUNCTIONS,
     )
     for row in family

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.udf.elementary_functions import double_function
-from sharkpy.udf.function import Failure, NullPolicy, ScalarFunction, Varying
+from sharkpy.udf.function import Failure, NullPolicy, ScalarFunction
 from sharkpy.udf.operators import OPERATORS
 from sharkpy.udf.signatures import (
     Types,
@@ -198,17 +198,5 @@ SPARK_NUMBER_FUNCTIONS = (
         doc="an error with this message",
         example="raise_error('odd numbers')",
         answer=Failure("odd numbers"),
-    ),
-    ScalarFunction(
-        "randn",
-        takes(BIGINT, optional=1),
-        returns(DOUBLE),
-        lambda _args, _types, _result: "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())",
-        NullPolicy.CUSTOM,
-        is_deterministic=False,
-        usage="randn([seed])",
-        doc="a random number of the standard normal distribution",
-        example="randn()",
-        answer=Varying("-0.7024745320451669", r"-?\d\.\d+(E-\d+)?"),
     ),
 )

@@ -19,7 +19,7 @@ from sharkpy.plan.commands import Command
 from sharkpy.plan.expr import Call, Cast, Expr, Literal, string_literal
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.subquery import SUBQUERIES
-from sharkpy.udf.json_values import SESSION_ZONE
+from sharkpy.udf.from_json import SESSION_ZONE
 from sharkpy.values.types import BIGINT, BOOLEAN, INTEGER_TYPES, STRING, TIMESTAMP, is_numeric
 
 _PATTERN = string_literal("yyyy-MM-dd HH:mm:ss")

@@ -11,7 +11,7 @@ import pytest
 import sharkpy
 from sharkpy.udf import registry
 from sharkpy.udf.function import Failure, Function, RelationFunction, Varying
-from sharkpy.udf.refused import REFUSED
+from sharkpy.udf.refused_functions import REFUSED
 from sharkpy.udf.special_forms import SPECIAL_FORMS
 from sharkpy.values.value_text import format_value
 

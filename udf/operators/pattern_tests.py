@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.literals import quote_string, string_value
-from sharkpy.udf.patterns import lower_rlike
+from sharkpy.udf.regexp_lowering import lower_rlike
 from sharkpy.udf.signatures import Types, returns, takes
 from sharkpy.values.types import BOOLEAN, STRING, DataType
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sharkpy.udf.arity import with_parameters
+from sharkpy.udf.parameter_count import with_parameters
 from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.user.function import Column, FunctionUse, Routine
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sharkpy.base.errors import TypeMismatchError
 from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.sql.expressions.function_names import function_name
-from sharkpy.udf.json_values import schema_of_json
+from sharkpy.udf.from_json import schema_of_json
 from sharkpy.values.types import STRING
 
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ def _to_json(args: Sequence[str], types: Types, _result: DataType) -> str:
     return _json(args[0], types[0], 0)
 
 
-JSON_TEXT_FUNCTIONS = (
+TO_JSON_FUNCTIONS = (
     ScalarFunction(
         "to_json",
         kind_of(StructType, MapType, ArrayType),

@@ -62,7 +62,7 @@ def _number_type(_types: Types, values: Sequence[object]) -> DataType:
     return DecimalType(form.precision, form.scale) if form is not None else NULL
 
 
-PATTERN_FUNCTIONS = (
+CONVERSION_FUNCTIONS = (
     ScalarFunction(
         "to_char",
         _to_char_arguments,

@@ -11,7 +11,8 @@ import pytest
 import sharkpy
 from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.execution.queries.plan_query import plan_steps
-from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange, sink_of
+from sharkpy.physical.lowering.lower_stage import lower_stage
+from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, sink_of
 from sharkpy.plan.logical import LogicalPlan
 
 DOCUMENT = Path(__file__).parents[1] / "ARCHITECTURE.md"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base import settings
 from sharkpy.base.errors import ExecutionError, SharkError
 from sharkpy.cli.given_settings import session_settings
-from sharkpy.execution.stages.stage_record import StageFacts, recorded_stages
+from sharkpy.execution.stages.recording.stage_record import StageFacts, recorded_stages
 from sharkpy.execution.workers.shipping import misfits
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _tasks(facts: StageFacts) -> str:
 
 
 def _rerun(facts: StageFacts, options: argparse.Namespace) -> int:
-    from sharkpy.execution.stages.stage_replay import rerun_task
+    from sharkpy.execution.stages.recording.replay import rerun_task
     from sharkpy.session.writers import write_table
 
     task = _task(facts) if options.task is None else options.task

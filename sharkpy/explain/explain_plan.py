@@ -16,9 +16,11 @@ from sharkpy.execution.tables.snapshot import reading
 from sharkpy.explain.forms import FORMS
 from sharkpy.explain.measured_tree import format_seconds, run_tree
 from sharkpy.physical.distribution import Single
+from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import Exchange, ExchangeRead
-from sharkpy.physical.stage import ResultSink, StageProgram, StepColumns
-from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange
+from sharkpy.physical.sinks import ResultSink
+from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange
+from sharkpy.physical.stage_program import StageProgram, StepColumns
 from sharkpy.plan.commands import ChangeRows, Command, Explain, GenerateTable, MultiInsert, queries_of
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.udf.user.function import shown_name

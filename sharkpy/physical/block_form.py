@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from sharkpy.base.errors import InternalError
 from sharkpy.columnar.column_cache import array_buffers, column_cache
 from sharkpy.columnar.encoded_column import DictionaryForm, NarrowForm, ScanForm
-from sharkpy.physical.stage import BlockColumns
+from sharkpy.physical.stage_program import BlockColumns
 
 if TYPE_CHECKING:
     from sharkpy.columnar.block import Block

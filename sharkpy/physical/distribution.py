@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sharkpy.physical.stage import Spread
+from sharkpy.physical.sinks import Spread
 from sharkpy.plan.expr import ColumnRef, SortKey
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.physical.distribution import Hashed
 from sharkpy.physical.operators import BlockScan, FileScan
-from sharkpy.physical.stage import TaskInput
+from sharkpy.physical.stage_program import TaskInput
 from sharkpy.sources.split import Split
 
 T = TypeVar("T")

@@ -32,7 +32,7 @@ from sharkpy.values.types import Field, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sharkpy.execution.stages.runner import Runner
+    from sharkpy.execution.stages.plan_runner import PlanRunner
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
@@ -153,7 +153,7 @@ class PreparedStatement:
         return Result(schema, rows(), on_close=end, on_cancel=self._statement.cancel)
 
     def _planned(
-        self, plan: LogicalPlan, runner: Runner, lookups: CatalogLookups, snapshot: QuerySnapshot
+        self, plan: LogicalPlan, runner: PlanRunner, lookups: CatalogLookups, snapshot: QuerySnapshot
     ) -> PlannedQuery:
         physical = plan_query(self._session, plan, snapshot)
         return PlannedQuery(
@@ -170,7 +170,7 @@ class PreparedStatement:
             raise InternalError("a query became a command")
         return self._planned(plan, new_runner(session, plan.label), lookups, self._snapshot)
 
-    def _query(self, planned: PlannedQuery, runner: Runner) -> Result:
+    def _query(self, planned: PlannedQuery, runner: PlanRunner) -> Result:
         runners = [runner]
 
         def end() -> None:
@@ -187,7 +187,7 @@ class PreparedStatement:
         cancel = self._statement.cancel
         return Result(planned.schema, rows(), profile=lambda: runners[-1].profile, on_close=end, on_cancel=cancel)
 
-    def _rows(self, planned: PlannedQuery, runners: list[Runner]) -> Generator[pa.RecordBatch]:
+    def _rows(self, planned: PlannedQuery, runners: list[PlanRunner]) -> Generator[pa.RecordBatch]:
         """The query's rows; planned again where blocks were replaced, or Spark was lost, before the first one."""
         session = self._session
         is_begun = False

@@ -17,10 +17,12 @@ from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task
 from sharkpy.optimizer.replan.decision import Decision
 from sharkpy.physical.distribution import ExchangeStatistics, SinglePartitioning
+from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import ExchangeRead
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.stage import RangeSink, ResultSink, StageSink
-from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange, replan, sink_of
+from sharkpy.physical.replan import replan
+from sharkpy.physical.sinks import RangeSink, ResultSink, StageSink
+from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, sink_of
 from sharkpy.physical.task_inputs import merged
 from sharkpy.values.types import arrow_schema
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sharkpy.execution.stages.stage import Stage
-from sharkpy.physical.stage import ResultSink, StageInput, StageProgram, StageSink, TaskInput
+from sharkpy.physical.sinks import ResultSink, StageSink
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import StageInput, StageProgram, TaskInput
 from sharkpy.values.types import BIGINT, STRING, Field, Schema
 
 SCHEMA = Schema((Field("c0", BIGINT), Field("c1", STRING)))

@@ -19,7 +19,8 @@ from sharkpy.base.settings import Conf
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.scratch import make_scratch
 from sharkpy.execution.stages.stage_runner import StageRunner
-from sharkpy.physical.stage import ExchangeColumns, HashSink
+from sharkpy.physical.sinks import HashSink
+from sharkpy.physical.stage_program import ExchangeColumns
 from sharkpy.values.types import BIGINT
 
 from .programs import SCHEMA, numbers, stage

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from sharkpy.execution.engine import Engine
-from sharkpy.execution.stages.stage import Stage
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.physical.distribution import DealtBuckets, spread_buckets
-from sharkpy.physical.stage import ExchangeColumns, HashSink, ResultSink, Spread, StageProgram, TaskInput
+from sharkpy.physical.sinks import HashSink, ResultSink, Spread
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import ExchangeColumns, StageProgram, TaskInput
 
 from .programs import SCHEMA, stage
 

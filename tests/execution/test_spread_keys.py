@@ -24,7 +24,7 @@ from sharkpy.execution.tasks.inputs import (
 from sharkpy.execution.tasks.sinks import encode_payload
 from sharkpy.optimizer.replan import pack_buckets
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.stage import Spread
+from sharkpy.physical.sinks import Spread
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Literal
 from sharkpy.plan.logical import LATERAL_JOINS, Aggregate, Join, JoinKind, LogicalPlan, Project
 from sharkpy.values.types import BIGINT, BOOLEAN

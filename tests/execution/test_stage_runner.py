@@ -9,19 +9,11 @@ import pytest
 from sharkpy.base.errors import CancelledError, ExecutionError, InternalError
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.stages.progress import Progress, ignore_progress
-from sharkpy.execution.stages.stage import Stage
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tasks.report import BlockResult, ReportBook
-from sharkpy.physical.stage import (
-    BlockSink,
-    BroadcastColumns,
-    ExchangeColumns,
-    HashSink,
-    RangeSink,
-    SingleSink,
-    StageProgram,
-    TaskInput,
-)
+from sharkpy.physical.sinks import BlockSink, HashSink, RangeSink, SingleSink
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns, StageProgram, TaskInput
 from sharkpy.values.types import BIGINT, STRING, Field, Schema
 
 from .programs import SCHEMA, numbers, stage

@@ -23,23 +23,23 @@ from sharkpy.physical.distribution import (
     RangePartitioning,
     SinglePartitioning,
 )
+from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import Exchange, ExchangeRead
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.planner import plan_physical
 from sharkpy.physical.range_bounds import range_bounds, sample_plan
-from sharkpy.physical.stage import (
+from sharkpy.physical.replan import replan
+from sharkpy.physical.sinks import BroadcastSink, HashSink, RangeSink, ResultSink
+from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, sink_of
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import (
     BlockColumns,
     BroadcastColumns,
-    BroadcastSink,
     ExchangeColumns,
     FileColumns,
-    HashSink,
-    RangeSink,
-    ResultSink,
     StageProgram,
     TaskInput,
 )
-from sharkpy.physical.stages import LoweredStage, lower_stage, next_exchange, read_of, replace_exchange, replan, sink_of
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.sources.split import Split
@@ -170,7 +170,7 @@ class Runner:
             for index in range(num_buckets)
         ]
 
-    def run_stage(self, plan: PhysicalPlan, stage: LoweredStage) -> list[pa.Table]:
+    def run_stage(self, plan: PhysicalPlan, stage: Stage) -> list[pa.Table]:
         reads = {node.exchange_id: node for node in plan.walk() if isinstance(node, ExchangeRead)}
         return [self._task(stage.program, task, index, reads) for index, task in enumerate(stage.tasks)]
 

@@ -17,11 +17,12 @@ from sharkpy.catalog.model import BucketSpec
 from sharkpy.columnar.store import BlockStore
 from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.physical.co_partition import spared_exchanges
+from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import Exchange
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.stage import ResultSink, TaskInput
-from sharkpy.physical.stages import lower_stage
+from sharkpy.physical.sinks import ResultSink
+from sharkpy.physical.stage_program import TaskInput
 from sharkpy.physical.task_inputs import merged
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Cast, ColumnRef, Literal, WindowCall
 from sharkpy.plan.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Union, Window

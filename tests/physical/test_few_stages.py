@@ -8,11 +8,12 @@ import pytest
 from sharkpy.base.settings import Conf
 from sharkpy.columnar.store import BlockStore
 from sharkpy.physical.distribution import ExchangeStatistics
+from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import BlockScan, Exchange, HashJoin
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.replan import reduce_sides
+from sharkpy.physical.replan import reduce_sides, replan
 from sharkpy.physical.replan.reduce_sides import MIN_BYTES
-from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange, replan, sink_of
+from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, sink_of
 from sharkpy.plan.expr import AggregateCall, Alias, Call, Literal, SortKey
 from sharkpy.plan.logical import Aggregate, Join, JoinKind, Project, Sort
 from sharkpy.values.types import BIGINT, BOOLEAN, DOUBLE

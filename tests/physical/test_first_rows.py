@@ -17,11 +17,11 @@ from sharkpy.columnar.store import BlockStore
 from sharkpy.execution.stages.build_keys import first_keys
 from sharkpy.physical import first_rows
 from sharkpy.physical.first_rows import waves
+from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import BlockScan, TopN
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.stage import ResultSink
-from sharkpy.physical.stages import lower_stage
+from sharkpy.physical.sinks import ResultSink
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Literal, SortKey
 from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Sort, Union
 from sharkpy.values.types import BIGINT, BOOLEAN, INT

@@ -19,12 +19,13 @@ from sharkpy.physical import early_build_side
 from sharkpy.physical.distribution import ExchangeStatistics
 from sharkpy.physical.early_build_side import with_early_build_side
 from sharkpy.physical.learned_filters import KeyValues, learn_filters
+from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import BlockScan, ExchangeRead
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.replan import Decision
-from sharkpy.physical.stage import ResultSink
-from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange, replan
+from sharkpy.physical.replan import Decision, replan
+from sharkpy.physical.sinks import ResultSink
+from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, conjunction
 from sharkpy.plan.logical import LATERAL_JOINS, Aggregate, Join, JoinKind, LogicalPlan, Union
 from sharkpy.values.types import BIGINT, BOOLEAN, INT

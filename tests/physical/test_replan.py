@@ -11,7 +11,8 @@ from sharkpy.base.settings import Conf
 from sharkpy.physical.distribution import BroadcastPartitioning, ExchangeStatistics, SpreadKey
 from sharkpy.physical.operators import Exchange, ExchangeRead, HashJoin
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.stages import next_exchange, read_of, replace_exchange, replan
+from sharkpy.physical.replan import replan
+from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange
 from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef
 from sharkpy.plan.logical import Aggregate, Join, JoinKind
 from sharkpy.values.types import BIGINT, BOOLEAN

@@ -9,8 +9,8 @@ import pytest
 import sharkpy
 from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.execution.queries.plan_query import plan_query
-from sharkpy.physical.stage import ResultSink
-from sharkpy.physical.stages import lower_stage
+from sharkpy.physical.lowering.lower_stage import lower_stage
+from sharkpy.physical.sinks import ResultSink
 
 TOTALS = "WITH totals AS (SELECT k, sum(v) AS total FROM t WHERE v > {low} GROUP BY k)"
 

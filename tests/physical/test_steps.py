@@ -9,12 +9,13 @@ import pytest
 
 from sharkpy.base.settings import Conf
 from sharkpy.columnar.store import BlockStore
+from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import Exchange, StepOperator
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.physical.planner import plan_physical
-from sharkpy.physical.stage import BlockColumns, ResultSink, StepColumns
-from sharkpy.physical.stages import lower_stage
+from sharkpy.physical.sinks import ResultSink
+from sharkpy.physical.stage_program import BlockColumns, StepColumns
 from sharkpy.plan.expr import Call, ColumnRef, Literal, SortKey
 from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Sort, Step
 from sharkpy.plan.steps.row_step import RowStep

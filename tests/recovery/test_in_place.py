@@ -18,7 +18,7 @@ from sharkpy.execution.stages.profile import QueryProfile
 from sharkpy.execution.tables.cache import TableCache
 from sharkpy.execution.tasks.in_place import InPlaceRebuild
 from sharkpy.execution.tasks.inputs import BatchStream, TaskData, TaskMetrics, open_input, relation_batches
-from sharkpy.physical.stage import BlockColumns, TaskInput
+from sharkpy.physical.stage_program import BlockColumns, TaskInput
 from tests.recovery.damage import DAMAGE
 
 pytestmark = pytest.mark.spark

@@ -14,7 +14,7 @@ import sharkpy
 from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion
-from sharkpy.execution.stages.runner import Runner
+from sharkpy.execution.stages.plan_runner import PlanRunner
 from tests.recovery.test_lost_blocks import DAMAGE
 
 ONLY = "TBLPROPERTIES ('shark.cache'='MEMORY_ONLY')"
@@ -133,13 +133,13 @@ def test_an_insert_has_a_recipe_of_its_own(context: sharkpy.SharkContext, monkey
 def recorded_runs(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Fills with the tasks to which each run into blocks is restricted."""
     runs: list[object] = []
-    to_sink = Runner.to_sink
+    to_sink = PlanRunner.to_sink
 
-    def run(self: Runner, physical: Any, sink: Any, only_tasks: frozenset[int] | None = None) -> Any:
+    def run(self: PlanRunner, physical: Any, sink: Any, only_tasks: frozenset[int] | None = None) -> Any:
         runs.append(only_tasks)
         return to_sink(self, physical, sink, only_tasks)
 
-    monkeypatch.setattr(Runner, "to_sink", run)
+    monkeypatch.setattr(PlanRunner, "to_sink", run)
     return runs
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import sharkpy
 from sharkpy.execution.tasks.operator_figures import OperatorFigures, read_figures, sum_figures
-from sharkpy.physical.stage import BlockColumns
+from sharkpy.physical.stage_program import BlockColumns
 
 STAGED = {
     "shark.placement.driver": "false",

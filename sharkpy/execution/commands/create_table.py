@@ -35,7 +35,7 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_blocks, write_files
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.execution.tasks.row_buckets import bucketing
-from sharkpy.physical.stage import BlockSink, FileSink
+from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.plan.commands import CreateTable
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources import layout

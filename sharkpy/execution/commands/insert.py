@@ -21,7 +21,7 @@ from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_blocks, write_files
 from sharkpy.execution.tasks.row_buckets import bucketing
-from sharkpy.physical.stage import BlockSink, FileSink
+from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.values.types import Field, Schema

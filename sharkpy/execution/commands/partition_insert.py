@@ -18,7 +18,7 @@ from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_files
 from sharkpy.execution.tasks.partitioned_files import too_many_partitions
-from sharkpy.physical.stage import FileSink
+from sharkpy.physical.sinks import FileSink
 from sharkpy.plan.commands import Insert, PartitionSpec
 from sharkpy.plan.expr import SortKey
 from sharkpy.plan.logical import LogicalPlan, Sort

@@ -13,9 +13,9 @@ from sharkpy.values.types import Schema
 if TYPE_CHECKING:
     from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
     from sharkpy.catalog.model import Database, Table
-    from sharkpy.execution.stages.stage import Stage
     from sharkpy.execution.tables.snapshot import QuerySnapshot, TableState
     from sharkpy.physical.plan import PhysicalPlan
+    from sharkpy.physical.stage import Stage
     from sharkpy.sql.context import CatalogReader
 
 MOST_PLANS = 128

@@ -13,19 +13,19 @@ from sharkpy.execution.restrictions import SCRIPT
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sharkpy.execution.stages.runner import Runner
-    from sharkpy.execution.stages.stage import Stage
+    from sharkpy.execution.stages.plan_runner import PlanRunner
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.physical.plan import PhysicalPlan
-    from sharkpy.physical.stage import BlockSink, FileSink
+    from sharkpy.physical.sinks import BlockSink, FileSink
+    from sharkpy.physical.stage import Stage
     from sharkpy.plan.logical import LogicalPlan
 
 
-def new_runner(session: EngineSession, description: str) -> Runner:
-    from sharkpy.execution.stages.runner import Runner
+def new_runner(session: EngineSession, description: str) -> PlanRunner:
+    from sharkpy.execution.stages.plan_runner import PlanRunner
 
     profiles = session.observers.profiles
-    runner = Runner(
+    runner = PlanRunner(
         session.engine,
         session.conf,
         session.observers.reporter(),
@@ -40,7 +40,7 @@ def new_runner(session: EngineSession, description: str) -> Runner:
 
 
 def run_batches(
-    session: EngineSession, runner: Runner, physical: PhysicalPlan, only_stage: Stage | None = None
+    session: EngineSession, runner: PlanRunner, physical: PhysicalPlan, only_stage: Stage | None = None
 ) -> Generator[pa.RecordBatch]:
     """The plan's rows, when the query's turn has come."""
     session.check_open()
@@ -60,7 +60,7 @@ def query_rows(
 
 
 def run_to_sink(
-    session: EngineSession, runner: Runner, physical: PhysicalPlan, sink: FileSink | BlockSink
+    session: EngineSession, runner: PlanRunner, physical: PhysicalPlan, sink: FileSink | BlockSink
 ) -> Sequence[object]:
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tasks.report import num_rows
@@ -73,7 +73,7 @@ def run_to_sink(
 
 
 @contextlib.contextmanager
-def _turn(session: EngineSession, runner: Runner, physical: PhysicalPlan) -> Iterator[None]:
+def _turn(session: EngineSession, runner: PlanRunner, physical: PhysicalPlan) -> Iterator[None]:
     from sharkpy.execution.stages.progress import Progress
     from sharkpy.execution.statement import Statement
     from sharkpy.physical.plan_step import runs_scripts

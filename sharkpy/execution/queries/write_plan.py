@@ -14,7 +14,7 @@ from sharkpy.execution.queries.run_plan import new_runner, run_to_sink
 from sharkpy.execution.tables.lineage import Recipe, in_source_order, is_repeatable, is_row_wise
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.execution.tasks.report import BlockResult, FileResult
-from sharkpy.physical.stage import BlockSink, FileSink
+from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.plan.query_table import QueryTable
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import pyarrow as pa
 from sharkpy.columnar.key_bits import key_bits
 from sharkpy.physical.distribution import SinglePartitioning
 from sharkpy.physical.learned_filters import KeyValues
+from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import ExchangeRead, Project
 from sharkpy.physical.plan import column_name
-from sharkpy.physical.stage import ResultSink
-from sharkpy.physical.stages import lower_stage
+from sharkpy.physical.sinks import ResultSink
 from sharkpy.plan.expr import Alias, ColumnRef, Expr, PythonValue
 from sharkpy.values.types import NULL, is_nested
 

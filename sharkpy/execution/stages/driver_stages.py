@@ -11,13 +11,14 @@ from functools import partial
 import pyarrow as pa
 
 from sharkpy.execution.stages.query_run import QueryRun
-from sharkpy.execution.stages.stage import Stage
 from sharkpy.execution.stages.stage_outputs import StageOutputs
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task, task_batches
-from sharkpy.physical.stage import BlockSink, ExchangeColumns
+from sharkpy.physical.sinks import BlockSink
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import ExchangeColumns
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,14 @@ from sharkpy.execution.spark.jobs import SparkJobs
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
 from sharkpy.execution.stages.profile import QueryProfile, stage_profile
 from sharkpy.execution.stages.progress import Progress, ProgressListener, ignore_progress
-from sharkpy.execution.stages.stage import Stage, StageObserver, Unobserved
+from sharkpy.execution.stages.stage_observer import StageObserver, Unobserved
 from sharkpy.execution.tasks.failure import as_shark_error
 from sharkpy.execution.tasks.parquet_scan import reads_streams
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.workers.borrowed import HeldConnections
 from sharkpy.execution.workers.connection import ConnectionPool
-from sharkpy.physical.stage import NO_INPUT, StageProgram, TaskInput
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import NO_INPUT, StageProgram, TaskInput
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -14,16 +14,16 @@ import pyarrow as pa
 from sharkpy.base.errors import CorruptionError, UnsupportedError, WorkersLostError
 from sharkpy.execution.spark.jobs import payload_batches
 from sharkpy.execution.stages.exchange import ExchangeOutput, run_map_stage
+from sharkpy.execution.stages.prepared_stage import PreparedStage, StageRdd, prepared_stage, stage_rdd
 from sharkpy.execution.stages.query_run import QueryRun
-from sharkpy.execution.stages.stage import Stage
 from sharkpy.execution.stages.stage_outputs import StageOutputs
-from sharkpy.execution.stages.stage_rdd import PreparedStage, StageRdd, prepared_stage, stage_rdd
 from sharkpy.execution.stages.waves import WaveReader, waves
 from sharkpy.execution.tasks.collectors import merge_collected
 from sharkpy.execution.tasks.report import BlockResult, TaskReport
 from sharkpy.execution.workers.frame_files import remove_frames
 from sharkpy.physical.distribution import ExchangeStatistics
-from sharkpy.physical.stage import BlockSink, RangeSink
+from sharkpy.physical.sinks import BlockSink, RangeSink
+from sharkpy.physical.stage import Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from sharkpy.execution.stages.exchange import (
 )
 from sharkpy.execution.stages.held_rows import hold_rows
 from sharkpy.execution.stages.query_run import QueryRun
-from sharkpy.execution.stages.stage import Stage
 from sharkpy.execution.tasks.failure import as_shark_error
 from sharkpy.execution.workers.broadcast import BroadcastSource, broadcast_table, drop_broadcast, send_broadcast
 from sharkpy.physical.distribution import ExchangeStatistics
-from sharkpy.physical.stage import BroadcastColumns, ExchangeColumns
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns
 from sharkpy.values.types import Schema, arrow_schema
 
 

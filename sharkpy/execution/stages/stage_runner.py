@@ -18,15 +18,15 @@ from sharkpy.execution.stages.profile import QueryProfile
 from sharkpy.execution.stages.progress import ProgressListener, ignore_progress
 from sharkpy.execution.stages.query_run import QueryRun, Repair
 from sharkpy.execution.stages.rdd_stages import RddStages
-from sharkpy.execution.stages.stage import Stage
+from sharkpy.execution.stages.recording.stage_recorder import stage_observer
 from sharkpy.execution.stages.stage_outputs import StageOutputs
-from sharkpy.execution.stages.stage_recording import stage_observer
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.physical.distribution import ExchangeStatistics
+from sharkpy.physical.stage import Stage
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
-    from sharkpy.execution.stages.stage_rdd import PreparedStage
+    from sharkpy.execution.stages.prepared_stage import PreparedStage
     from sharkpy.physical.learned_filters import KeyValues
     from sharkpy.physical.operators import ExchangeRead
     from sharkpy.plan.expr import Expr

@@ -15,7 +15,7 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.physical.operators import BlockScan, Filter, Project
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.stage import BlockSink
+from sharkpy.physical.sinks import BlockSink
 from sharkpy.plan.expr import Call
 from sharkpy.plan.logical import Given, LogicalPlan
 

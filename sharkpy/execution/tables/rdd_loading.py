@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec
-from sharkpy.execution.stages.stage import Stage
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tables.block_loading import LoadedBlock
 from sharkpy.execution.tasks.report import BlockResult
 from sharkpy.execution.tasks.row_buckets import bucketing
-from sharkpy.physical.stage import BlockSink, FileColumns, StageProgram, TaskInput
+from sharkpy.physical.sinks import BlockSink
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import FileColumns, StageProgram, TaskInput
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
 from sharkpy.values.types import Schema

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from sharkpy.base.cancellation import check_cancelled, held, submit
 from sharkpy.base.errors import CancelledError, CorruptionError, ResourceError, SharkError
 from sharkpy.columnar.handle import BlockHandle
-from sharkpy.execution.stages.runner import Runner
+from sharkpy.execution.stages.plan_runner import PlanRunner
 from sharkpy.execution.tables.lineage import Contents, Lineage, Piece, Recipe
 from sharkpy.execution.tasks.block_rebuild import hopeless
 from sharkpy.execution.tasks.report import BlockResult
@@ -122,7 +122,7 @@ class RecipeRepair:
         self, recipe: Recipe, plan: PhysicalPlan, only_tasks: frozenset[int] | None, lost: BlockHandle
     ) -> list[BlockResult]:
         check_cancelled()
-        runner = Runner(self.engine, recipe.conf, description="make lost blocks again", repair=self.tables.repair)
+        runner = PlanRunner(self.engine, recipe.conf, description="make lost blocks again", repair=self.tables.repair)
         try:
             results = runner.to_sink(plan, recipe.sink, only_tasks)
         except (CancelledError, ResourceError):

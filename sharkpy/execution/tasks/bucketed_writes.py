@@ -11,7 +11,7 @@ from sharkpy.execution.tasks.buckets import BUCKET_COLUMN
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.execution.tasks.row_buckets import split_by_number
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, SinkContext, conform, windows, write_block, write_file
-from sharkpy.physical.stage import BlockSink, FileSink
+from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.values.types import arrow_schema
 
 _PENDING_BLOCKS = 2

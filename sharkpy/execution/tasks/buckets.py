@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sharkpy.base.errors import InternalError
-from sharkpy.physical.stage import HashSink, RangeSink, SingleSink, StageSink
+from sharkpy.physical.sinks import HashSink, RangeSink, SingleSink, StageSink
 from sharkpy.udf.ordering import order_key
 from sharkpy.values.types import NULL
 

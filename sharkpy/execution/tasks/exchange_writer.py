@@ -15,7 +15,7 @@ from sharkpy.execution.tasks.collectors.window import Numbers, Window, sample_po
 from sharkpy.execution.tasks.inputs import SPREAD_METADATA, TaskMetrics, payload_header
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, Payload, SinkContext, conform, encode_payload, windows
 from sharkpy.physical.distribution import spread_buckets
-from sharkpy.physical.stage import HashSink, RangeSink, Spread
+from sharkpy.physical.sinks import HashSink, RangeSink, Spread
 
 _NOTHING: tuple[Numbers, Numbers] = (np.zeros(0, np.uint64), np.zeros(0, np.int64))
 _MOST_BUCKETS = 1 << 16

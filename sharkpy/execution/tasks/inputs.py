@@ -22,7 +22,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.host import is_beside
 from sharkpy.execution.tasks.failure import raised_by
 from sharkpy.execution.tasks.operator_figures import OperatorFigures
-from sharkpy.physical.stage import (
+from sharkpy.physical.stage_program import (
     BlockColumns,
     BroadcastColumns,
     DataInput,

@@ -22,7 +22,8 @@ from sharkpy.columnar.encodings.matrix import encode_matrix
 from sharkpy.columnar.not_finite import NotFinite
 from sharkpy.execution.tasks.report import BlockResult
 from sharkpy.execution.tasks.sinks import SinkContext, block_tables
-from sharkpy.physical.stage import BlockColumns, BlockSink, MatrixLayout, StageProgram, TaskInput
+from sharkpy.physical.sinks import BlockSink, MatrixLayout
+from sharkpy.physical.stage_program import BlockColumns, StageProgram, TaskInput
 from sharkpy.values.types import DOUBLE, FLOAT
 
 if TYPE_CHECKING:

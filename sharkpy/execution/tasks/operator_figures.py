@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sharkpy.physical.stage import FileColumns, StageInput
+from sharkpy.physical.stage_program import FileColumns, StageInput
 
 SCAN = "scan"
 _FILE_SCAN = "READ_PARQUET"

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from sharkpy.catalog.hive_partition import partition_values
-from sharkpy.physical.stage import FileColumns, StageProgram, StepColumns, TaskInput
+from sharkpy.physical.stage_program import FileColumns, StageProgram, StepColumns, TaskInput
 from sharkpy.sources.line_chunks import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.partition_values import single_value

@@ -16,7 +16,7 @@ from sharkpy.base.settings import MAX_TASK_PARTITIONS, Setting
 from sharkpy.catalog.hive_partition import partition_name
 from sharkpy.execution.tasks.report import FileResult
 from sharkpy.execution.tasks.sinks import write_file
-from sharkpy.physical.stage import FileSink
+from sharkpy.physical.sinks import FileSink
 from sharkpy.sources.convert import convert_columns
 from sharkpy.sources.layout import staged_subfolder
 

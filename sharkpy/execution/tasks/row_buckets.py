@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sharkpy.catalog.model import BucketSpec
-from sharkpy.physical.stage import Bucketing
+from sharkpy.physical.sinks import Bucketing
 from sharkpy.values.types import Schema, to_arrow
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.execution.tasks.row_checksum import row_checksum
-from sharkpy.physical.stage import BlockSink, FileSink
+from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.values.types import Schema
 
 PAYLOAD_BYTES = 64 << 20

@@ -40,7 +40,7 @@ from sharkpy.execution.tasks.sinks import (
     write_files,
 )
 from sharkpy.execution.tasks.steps.step_stream import StepStream
-from sharkpy.physical.stage import (
+from sharkpy.physical.sinks import (
     BlockSink,
     BroadcastSink,
     Bucketing,
@@ -50,9 +50,8 @@ from sharkpy.physical.stage import (
     RangeSink,
     ResultSink,
     SingleSink,
-    StageProgram,
-    StepColumns,
 )
+from sharkpy.physical.stage_program import StageProgram, StepColumns
 from sharkpy.udf.user.install import install_functions
 from sharkpy.values.types import arrow_schema
 

@@ -32,7 +32,7 @@ from sharkpy.execution.workers.connection import ConnectionPool, ConnectionSetti
 from sharkpy.execution.workers.frame_files import FrameBuffer, send_frame
 from sharkpy.execution.workers.stop_file import ending_with, stop_file
 from sharkpy.execution.workers.task_error import TaskError, is_heard, job_property
-from sharkpy.physical.stage import GivenColumns, StageProgram, TaskInput
+from sharkpy.physical.stage_program import GivenColumns, StageProgram, TaskInput
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from sharkpy.ml.graph.workspace import Array, ProcessWorkspace, RddWorkspace, Wo
 from sharkpy.ml.rdd.table_rdd import TableRDD
 from sharkpy.optimizer.replan.place_stage import Placement, place_stage
 from sharkpy.physical.fresh_ids import FreshIds
-from sharkpy.physical.stage import BlockSink
+from sharkpy.physical.sinks import BlockSink
 from sharkpy.plan.logical import Project
 from sharkpy.values.types import Field, Schema
 

@@ -13,7 +13,7 @@ from sharkpy.base.errors import InternalError
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.execution.queries.run_plan import new_runner
 from sharkpy.execution.restrictions import SCRIPT
-from sharkpy.execution.stages.stage_rdd import PreparedStage
+from sharkpy.execution.stages.prepared_stage import PreparedStage
 from sharkpy.ml.rdd.end_of_use import at_end_of_use
 from sharkpy.ml.rdd.key_buckets import plan_in_buckets
 from sharkpy.ml.rdd.key_hash import KeyHash
@@ -26,7 +26,7 @@ from sharkpy.plan.logical import LogicalPlan
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.execution.engine_session import EngineSession
-    from sharkpy.execution.stages.runner import Runner
+    from sharkpy.execution.stages.plan_runner import PlanRunner
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class QuerySource:
     def _bind(self, planned: PlannedStages) -> BoundStage:
         if runs_scripts(planned.physical):
             self.session.restrictions.check_code(SCRIPT)
-        runner: Runner = new_runner(planned.session, self.query.plan.label)
+        runner: PlanRunner = new_runner(planned.session, self.query.plan.label)
         runner.placement = "rdd"
         buckets = planned.key_hash.num_buckets if planned.key_hash is not None else None
         try:

@@ -19,7 +19,8 @@ from sharkpy.physical.lowering.shared_queries import shared_queries
 from sharkpy.physical.lowering.user_functions import functions_used
 from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
-from sharkpy.physical.stage import ResultSink, StageInput, StageProgram, StepColumns
+from sharkpy.physical.sinks import ResultSink
+from sharkpy.physical.stage_program import StageInput, StageProgram, StepColumns
 from sharkpy.plan.expr import Alias, ColumnRef, Expr, SortKey
 from sharkpy.udf.user.function import FunctionUse
 

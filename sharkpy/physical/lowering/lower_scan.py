@@ -10,7 +10,7 @@ from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan, GivenScan, ValuesScan
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.ranges import ColumnRange
-from sharkpy.physical.stage import (
+from sharkpy.physical.stage_program import (
     BlockColumns,
     BroadcastColumns,
     ExchangeColumns,

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from sharkpy.physical.lowering.value import Scope, Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
-from sharkpy.physical.stage import StageInput
+from sharkpy.physical.stage_program import StageInput
 from sharkpy.plan.expr import ColumnRef
 
 _NO_SHAPES: Mapping[int, Hashable] = MappingProxyType({})

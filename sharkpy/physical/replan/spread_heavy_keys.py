@@ -27,7 +27,7 @@ from sharkpy.physical.operators import (
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.replan.context import ReplanContext
 from sharkpy.physical.replan.free_joins import map_free_joins
-from sharkpy.physical.stage import Spread
+from sharkpy.physical.sinks import Spread
 
 MIN_BYTES = 8 << 20
 """Estimated bytes of an exchange from which its map tasks look for heavy keys."""

@@ -17,7 +17,7 @@ from sharkpy.execution.tasks.operator_figures import STEP, OperatorFigures
 from sharkpy.execution.tasks.sinks import conform
 from sharkpy.execution.tasks.steps import run_step
 from sharkpy.execution.tasks.steps.step_run import StepRun
-from sharkpy.physical.stage import StepColumns
+from sharkpy.physical.stage_program import StepColumns
 from sharkpy.values.types import Schema, arrow_schema
 
 ReadBelow = Callable[[Cancellation], AbstractContextManager[Iterator[pa.RecordBatch]]]

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sharkpy.execution.stages.stage_record import only_block, read_content, read_task
+from sharkpy.execution.stages.recording.stage_record import only_block, read_content, read_task
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskMetrics
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task
 from sharkpy.execution.workers.connection import ConnectionPool
-from sharkpy.physical.stage import BlockSink, FileSink, ResultSink
+from sharkpy.physical.sinks import BlockSink, FileSink, ResultSink
 from sharkpy.values.types import Schema
 
 

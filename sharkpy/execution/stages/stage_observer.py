@@ -1,16 +1,13 @@
-"""A stage as it is run, and who may watch while it is."""
+"""Observers of a query's stages: called before and after each run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from sharkpy.base.errors import UnsupportedError
-from sharkpy.physical.distribution import DealtBuckets
-from sharkpy.physical.operators import GivenScan
-from sharkpy.physical.stage import BroadcastColumns, StageProgram, TaskInput
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import BroadcastColumns, TaskInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,39 +15,9 @@ if TYPE_CHECKING:
     from sharkpy.execution.tasks.inputs import TaskData
     from sharkpy.execution.tasks.report import TaskReport
     from sharkpy.execution.workers.connection import ConnectionSettings
-    from sharkpy.physical.plan import PhysicalPlan
-    from sharkpy.plan.given_rows import GivenRows
 
 Payloads = Mapping[int, Sequence["pa.Buffer"]]
 """What exchanges bring to a task, by the exchange's id."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A program, its tasks, and its name; exchanges in `singles` are read whole by the first task."""
-
-    program: StageProgram
-    tasks: tuple[TaskInput, ...]
-    label: str = "stage"
-    singles: frozenset[int] = frozenset()
-    dealt: tuple[tuple[int, DealtBuckets], ...] = field(default=(), kw_only=True)
-    """Which task reads which bucket of an exchange, where that is not bucket i by task i."""
-    fragment: PhysicalPlan | None = None
-    """The operators that the program was made of."""
-    leaves: tuple[tuple[str, PhysicalPlan], ...] = ()
-    """What the program's relations read, by name."""
-
-    @property
-    def given(self) -> GivenRows | None:
-        """What a Python program hands over to the stage's tasks."""
-        found = [leaf.rows for _, leaf in self.leaves if isinstance(leaf, GivenScan)]
-        if len(found) > 1:
-            raise UnsupportedError("rows of two Python programs in one stage", hint="save one of them as a table")
-        return found[0] if found else None
-
-    @property
-    def broadcasts(self) -> list[BroadcastColumns]:
-        return [spec for spec in self.program.data_inputs if isinstance(spec, BroadcastColumns)]
 
 
 class StageObserver(Protocol):

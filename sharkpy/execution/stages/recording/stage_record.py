@@ -21,7 +21,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskData
 from sharkpy.execution.tasks.report import TaskReport
 from sharkpy.execution.workers.connection import ConnectionSettings
-from sharkpy.physical.stage import BroadcastColumns, ExchangeColumns, StageProgram, TaskInput
+from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns, StageProgram, TaskInput
 
 _FACTS = "stage.json"
 _PROGRAM = "stage.pickle"

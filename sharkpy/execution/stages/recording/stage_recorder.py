@@ -13,13 +13,14 @@ from sharkpy.base import settings
 from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.base.settings import Conf
 from sharkpy.execution.engine import Engine
-from sharkpy.execution.stages.stage import Payloads, Stage, StageObserver, Unobserved
-from sharkpy.execution.stages.stage_record import StageContent, StageFacts, StageRecord, new_folder, outcome
+from sharkpy.execution.stages.recording.stage_record import StageContent, StageFacts, StageRecord, new_folder, outcome
+from sharkpy.execution.stages.stage_observer import Payloads, StageObserver, Unobserved
 from sharkpy.execution.tasks.inputs import TaskData
 from sharkpy.execution.tasks.report import TaskReport
 from sharkpy.execution.workers.connection import ConnectionSettings
 from sharkpy.execution.workers.shipping import expected_versions
-from sharkpy.physical.stage import BroadcastColumns, ExchangeColumns, TaskInput
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns, TaskInput
 
 
 def stage_observer(engine: Engine, conf: Conf, description: str) -> StageObserver:

@@ -14,11 +14,10 @@ from sharkpy.base.settings import Conf
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
 from sharkpy.execution.stages.build_keys import first_keys
+from sharkpy.execution.stages.prepared_stage import PreparedStage
 from sharkpy.execution.stages.profile import QueryProfile
 from sharkpy.execution.stages.progress import ProgressListener, ignore_progress
 from sharkpy.execution.stages.query_run import Repair
-from sharkpy.execution.stages.stage import Stage
-from sharkpy.execution.stages.stage_rdd import PreparedStage
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tasks.buckets import bucket_count
 from sharkpy.execution.tasks.report import BlockResult, FileResult
@@ -35,16 +34,19 @@ from sharkpy.physical.first_rows import MOST_ROWS, Waves, satisfied_limits
 from sharkpy.physical.first_rows import waves as first_row_waves
 from sharkpy.physical.key_filters import filter_by_keys
 from sharkpy.physical.learned_filters import KeyValues, learn_filters
+from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import Exchange, ExchangeRead, LimitOperator, TopN, is_given_here
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.planned_decisions import planned_decisions
 from sharkpy.physical.range_bounds import SAMPLE_ROWS, range_bounds, sample_plan
-from sharkpy.physical.stage import ResultSink, StageSink
-from sharkpy.physical.stages import lower_stage, next_exchange, read_of, replace_exchange, replace_node, replan, sink_of
+from sharkpy.physical.replan import replan
+from sharkpy.physical.sinks import ResultSink, StageSink
+from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, replace_node, sink_of
+from sharkpy.physical.stage import Stage
 from sharkpy.plan.expr import Expr
 
 
-class Runner:
+class PlanRunner:
     """Runs one plan for a session. `placement` is "driver", "rdd" or None: the driver where the plan is one task.
 
     `profile` is filled as the plan runs; `cancel` may be called from any thread.
@@ -262,16 +264,7 @@ class Runner:
         return pa.Table.from_batches(batches)
 
     def _stage(self, fragment: PhysicalPlan, sink: StageSink, num_tasks: int | None = None) -> Stage:
-        lowered = lower_stage(fragment, sink, self.engine.parallelism, num_tasks)
-        singles = frozenset(
-            node.exchange_id
-            for node in fragment.walk()
-            if isinstance(node, ExchangeRead) and isinstance(node.partitioning, SinglePartitioning)
-        )
-        dealt = tuple(
-            (node.exchange_id, node.dealt) for node in fragment.walk() if isinstance(node, ExchangeRead) and node.dealt
-        )
-        return Stage(lowered.program, lowered.tasks, fragment.label, singles, fragment, lowered.leaves, dealt=dealt)
+        return lower_stage(fragment, sink, self.engine.parallelism, num_tasks)
 
     def _in_driver(self, plan: PhysicalPlan) -> bool:
         """One task over nothing that lies in Spark's shuffle, where the session allows it."""

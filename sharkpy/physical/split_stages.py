@@ -1,4 +1,4 @@
-"""Physical plans cut into stages at their Exchanges (SPEC P2, P5).
+"""Physical plans split into stages at their Exchanges (SPEC P2, P5).
 
 The runner's calls, in order: `next_exchange`; where it is a range exchange, `sample_plan` and
 `range_bounds`; `lower_stage(exchange.child, sink_of(...))`, run; `replace_exchange` by `read_of(...)`;
@@ -7,55 +7,19 @@ The runner's calls, in order: `next_exchange`; where it is a range exchange, `sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sharkpy.base.errors import InternalError
 from sharkpy.physical.distribution import (
     BroadcastPartitioning,
     ExchangeStatistics,
     HashPartitioning,
     RangePartitioning,
-    Single,
     SinglePartitioning,
 )
-from sharkpy.physical.lowering.lower_fragment import lower_fragment
-from sharkpy.physical.operators import BlockScan, Exchange, ExchangeRead, FileScan, GivenScan
+from sharkpy.physical.operators import Exchange, ExchangeRead
 from sharkpy.physical.plan import PhysicalPlan, column_name
-from sharkpy.physical.replan import Decision, replan
 from sharkpy.physical.replan.reduce_sides import reducible_exchanges
-from sharkpy.physical.stage import (
-    BroadcastSink,
-    HashSink,
-    RangeSink,
-    SingleSink,
-    StageProgram,
-    StageSink,
-    TaskInput,
-)
-from sharkpy.physical.task_inputs import deal
+from sharkpy.physical.sinks import BroadcastSink, HashSink, RangeSink, SingleSink, StageSink
 from sharkpy.values.types import is_nested
-
-__all__ = [
-    "Decision",
-    "LoweredStage",
-    "lower_stage",
-    "next_exchange",
-    "read_of",
-    "replace_exchange",
-    "replace_node",
-    "replan",
-    "sink_of",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class LoweredStage:
-    """One program and the parts of the data that its tasks read; task i reads bucket i of its exchanges."""
-
-    program: StageProgram
-    tasks: tuple[TaskInput, ...]
-    leaves: tuple[tuple[str, PhysicalPlan], ...] = ()
-    """The scans and exchange reads behind the program's relations, by name."""
 
 
 def next_exchange(plan: PhysicalPlan) -> Exchange | None:
@@ -112,27 +76,3 @@ def sink_of(exchange: Exchange, bounds: bytes = b"") -> StageSink:
         case BroadcastPartitioning():
             return BroadcastSink()
     raise InternalError(f"{exchange.label} has no sink")
-
-
-def lower_stage(
-    fragment: PhysicalPlan, sink: StageSink, parallelism: int = 2, num_tasks: int | None = None
-) -> LoweredStage:
-    """The program of a fragment without Exchanges, and its tasks: `num_tasks`, or as many as it asks for."""
-    lowered = lower_fragment(fragment)
-    program = StageProgram(lowered.sql, lowered.inputs, fragment.schema, sink, lowered.functions)
-    scans = {name: leaf for name, leaf in lowered.leaves if isinstance(leaf, (BlockScan, FileScan))}
-    return LoweredStage(program, deal(scans, num_tasks or _num_buckets(fragment), parallelism), lowered.leaves)
-
-
-def _num_buckets(fragment: PhysicalPlan) -> int | None:
-    """How many tasks the exchanges that feed a fragment ask for; None where only its scans decide."""
-    if isinstance(fragment.distribution, Single):
-        return 1
-    reads = [node for node in fragment.walk() if isinstance(node, ExchangeRead)]
-    fed = [read.num_tasks for read in reads if not isinstance(read.partitioning, BroadcastPartitioning)]
-    scans = [node for node in fragment.walk() if isinstance(node, (BlockScan, FileScan))]
-    given = [node.rows.num_parts for node in fragment.walk() if isinstance(node, GivenScan)]
-    if not fed:
-        return max(given) if given else None if scans else 1
-    by_bucket = [scan.buckets.num_buckets for scan in scans if isinstance(scan, BlockScan) and scan.buckets]
-    return max(fed + by_bucket)

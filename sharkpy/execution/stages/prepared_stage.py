@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from sharkpy.execution.spark.jobs import SparkJobs
 from sharkpy.execution.stages.exchange import pack_tasks, payload_rdd, task_sizes
 from sharkpy.execution.stages.query_run import QueryRun
-from sharkpy.execution.stages.stage import Payloads, Stage
+from sharkpy.execution.stages.stage_observer import Payloads
 from sharkpy.execution.stages.stage_outputs import StageOutputs
 from sharkpy.execution.workers.frame_files import FrameBuffer
 from sharkpy.execution.workers.worker import StageTask, payloads_by_exchange
 from sharkpy.optimizer.replan.pack_buckets import Packed, packing_decision
-from sharkpy.physical.stage import BlockColumns, TaskInput
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import BlockColumns, TaskInput
 from sharkpy.physical.task_inputs import merged, preferred_host
 
 if TYPE_CHECKING:

@@ -1,0 +1,38 @@
+"""Fragments of a physical plan to stages: the program, and the part of the data that each task reads."""
+
+from __future__ import annotations
+
+from sharkpy.physical.distribution import BroadcastPartitioning, Single, SinglePartitioning
+from sharkpy.physical.lowering.lower_fragment import lower_fragment
+from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan, GivenScan
+from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.sinks import StageSink
+from sharkpy.physical.stage import Stage
+from sharkpy.physical.stage_program import StageProgram
+from sharkpy.physical.task_inputs import deal
+
+
+def lower_stage(fragment: PhysicalPlan, sink: StageSink, parallelism: int = 2, num_tasks: int | None = None) -> Stage:
+    """The stage of a fragment without Exchanges: of `num_tasks`, or of as many as it asks for."""
+    lowered = lower_fragment(fragment)
+    program = StageProgram(lowered.sql, lowered.inputs, fragment.schema, sink, lowered.functions)
+    scans = {name: leaf for name, leaf in lowered.leaves if isinstance(leaf, (BlockScan, FileScan))}
+    tasks = deal(scans, num_tasks or _num_buckets(fragment), parallelism)
+    reads = [node for node in fragment.walk() if isinstance(node, ExchangeRead)]
+    singles = frozenset(read.exchange_id for read in reads if isinstance(read.partitioning, SinglePartitioning))
+    dealt = tuple((read.exchange_id, read.dealt) for read in reads if read.dealt)
+    return Stage(program, tasks, fragment.label, singles, dealt, fragment, lowered.leaves)
+
+
+def _num_buckets(fragment: PhysicalPlan) -> int | None:
+    """How many tasks the exchanges that feed a fragment ask for; None where only its scans decide."""
+    if isinstance(fragment.distribution, Single):
+        return 1
+    reads = [node for node in fragment.walk() if isinstance(node, ExchangeRead)]
+    fed = [read.num_tasks for read in reads if not isinstance(read.partitioning, BroadcastPartitioning)]
+    scans = [node for node in fragment.walk() if isinstance(node, (BlockScan, FileScan))]
+    given = [node.rows.num_parts for node in fragment.walk() if isinstance(node, GivenScan)]
+    if not fed:
+        return max(given) if given else None if scans else 1
+    by_bucket = [scan.buckets.num_buckets for scan in scans if isinstance(scan, BlockScan) and scan.buckets]
+    return max(fed + by_bucket)

@@ -11,6 +11,7 @@ import pytest
 import sharkpy
 from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.execution.queries.plan_query import plan_steps
+from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange, sink_of
 from sharkpy.plan.logical import LogicalPlan
@@ -42,7 +43,8 @@ def _walk(context: sharkpy.SharkContext) -> Iterator[str]:
     bound = bind_text(context, QUERY)
     assert isinstance(bound, LogicalPlan)
     yield from _block("**bind**: names are ids, types are known, casts explicit", bound.explain())
-    optimized, plan = plan_steps(context, bound, placement="rdd")
+    optimized, placed = plan_steps(context, bound, placement=Place.RDD)
+    plan = placed.root
     yield from _block("**optimize**: the filter is in the scan, unused columns are gone", optimized.explain())
     yield from _block("**plan**: one block of two is pruned; exchanges where a distribution is needed", plan.explain())
     number = 1

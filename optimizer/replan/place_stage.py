@@ -1,49 +1,48 @@
-"""Driver or cluster: where a stage runs, from the bytes that are left to scan after pruning."""
+"""Driver or RDD tasks: where stages run, from the bytes that are left to scan after pruning."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
-
-from sharkpy.optimizer.replan.choose_join import format_bytes
+from enum import StrEnum
 
 
-class Placement(Enum):
+class Place(StrEnum):
+    """Process or processes that run a stage."""
+
     DRIVER = "driver"
-    CLUSTER = "cluster"
+    RDD = "rdd"
 
 
 @dataclass(frozen=True, slots=True)
-class PlacementDecision:
-    placement: Placement
-    input_bytes: int | None
-    is_local: bool
-    limit_bytes: int
+class Placement:
+    """Decision where stages run, with its reason and the figures behind it.
+
+    `is_fixed`: it holds for all stages of a plan, whatever is measured while it runs.
+    """
+
+    place: Place
     reason: str
+    figures: tuple[tuple[str, int], ...] = ()
+    is_fixed: bool = False
 
     @property
-    def label(self) -> str:
-        sizes = f"input {format_bytes(self.input_bytes)}, limit {format_bytes(self.limit_bytes)}"
-        return f"placement: {self.placement.value} ({sizes}; {self.reason})"
+    def is_driver(self) -> bool:
+        return self.place is Place.DRIVER
 
 
-def place_stage(
-    input_bytes: int | None, is_local: bool, limit_bytes: int, is_allowed: bool = True
-) -> PlacementDecision:
+def place_stage(input_bytes: int | None, is_local: bool, limit_bytes: int, is_allowed: bool = True) -> Placement:
     """Choose the driver's process where all input is on its machine, known, and at most `limit_bytes`.
 
     `is_allowed` False: the session turned placement in the driver off.
     """
-
-    def decide(placement: Placement, reason: str) -> PlacementDecision:
-        return PlacementDecision(placement, input_bytes, is_local, limit_bytes, reason)
-
+    scanned = () if input_bytes is None else (("bytes scanned", input_bytes),)
+    figures = (*scanned, ("limit", limit_bytes))
     if not is_allowed:
-        return decide(Placement.CLUSTER, "driver placement is off")
+        return Placement(Place.RDD, "placement in the driver is off", figures, is_fixed=True)
     if not is_local:
-        return decide(Placement.CLUSTER, "input is not local")
+        return Placement(Place.RDD, "the input is not local", figures)
     if input_bytes is None:
-        return decide(Placement.CLUSTER, "input size is unknown")
+        return Placement(Place.RDD, "the size of the input is not known", figures)
     if input_bytes > limit_bytes:
-        return decide(Placement.CLUSTER, "above the limit")
-    return decide(Placement.DRIVER, "local and below the limit")
+        return Placement(Place.RDD, "the input is above the limit", figures)
+    return Placement(Place.DRIVER, "the input is local and below the limit", figures)

@@ -98,7 +98,7 @@ def _pruning(session: SharkContext, sql: str) -> str:
     statement = bind_text(session, sql)
     if not isinstance(statement, LogicalPlan):
         return ""
-    scans = [node.blocks for node in plan_query(session, statement).walk() if isinstance(node, BlockScan)]
+    scans = [node.blocks for node in plan_query(session, statement).root.walk() if isinstance(node, BlockScan)]
     if not scans:
         return "; no block was read"
     total, kept = sum(scan.num_blocks for scan in scans), sum(scan.num_kept for scan in scans)

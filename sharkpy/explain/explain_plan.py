@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
-from sharkpy.base import settings
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.execution.queries.plan_query import plan_steps
@@ -15,9 +14,8 @@ from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.tables.snapshot import reading
 from sharkpy.explain.forms import FORMS
 from sharkpy.explain.measured_tree import format_seconds, run_tree
-from sharkpy.physical.distribution import Single
 from sharkpy.physical.lowering.lower_stage import lower_stage
-from sharkpy.physical.operators import Exchange, ExchangeRead
+from sharkpy.physical.operators import ExchangeRead
 from sharkpy.physical.sinks import ResultSink
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange
 from sharkpy.physical.stage_program import StageProgram, StepColumns
@@ -28,6 +26,7 @@ from sharkpy.udf.user.function import shown_name
 if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.stages.profile import QueryProfile
+    from sharkpy.physical.placement import PlacedPlan
     from sharkpy.physical.plan import PhysicalPlan
 
 
@@ -118,10 +117,10 @@ def _query_lines(command: Explain, plan: LogicalPlan, session: EngineSession) ->
     if command.extended:
         yield from ("== Logical plan ==", *optimized.explain().splitlines(), "")
     if command.extended or not command.analyze:
-        yield f"== Physical plan: {_placement(physical, session)} =="
-        yield from physical.explain().splitlines()
+        yield f"== Physical plan: {physical.place_label} =="
+        yield from physical.root.explain().splitlines()
     if command.extended:
-        yield from _stage_queries(physical, session)
+        yield from _stage_queries(physical.root, session)
     if command.analyze:
         if command.extended:
             yield ""
@@ -129,14 +128,6 @@ def _query_lines(command: Explain, plan: LogicalPlan, session: EngineSession) ->
             yield from _command_run(command.statement, session)
         else:
             yield from _query_run(command.statement, physical, planning, session)
-
-
-def _placement(physical: PhysicalPlan, session: EngineSession) -> str:
-    exchanges = sum(isinstance(node, Exchange) for node in physical.walk())
-    allowed = session.conf.value(settings.DRIVER_PLACEMENT)
-    if allowed and not exchanges and isinstance(physical.distribution, Single):
-        return "one stage in the driver"
-    return f"{exchanges + 1} {'stages' if exchanges else 'stage'} of RDD tasks"
 
 
 def _stage_queries(physical: PhysicalPlan, session: EngineSession) -> Iterator[str]:
@@ -169,11 +160,11 @@ def _inner_queries(program: StageProgram) -> Iterator[str]:
             yield from spec.program.sql.splitlines() or ["(rows are handed on as they are)"]
 
 
-def _query_run(plan: LogicalPlan, physical: PhysicalPlan, planning: float, session: EngineSession) -> Iterator[str]:
+def _query_run(plan: LogicalPlan, physical: PlacedPlan, planning: float, session: EngineSession) -> Iterator[str]:
     started = time.perf_counter()
     with session.observers.taking_profiles() as profiles:
-        runner = new_runner(session, plan.label)
-        count = sum(batch.num_rows for batch in run_batches(session, runner, physical))
+        runner = new_runner(session, physical, plan.label)
+        count = sum(batch.num_rows for batch in run_batches(session, runner))
     seconds = time.perf_counter() - started
     rows = f"{count:,} {'row' if count == 1 else 'rows'}"
     yield f"== Run: {rows} in {format_seconds(seconds)}, planned in {format_seconds(planning)} =="

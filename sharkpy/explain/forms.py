@@ -82,7 +82,7 @@ def _formatted(command: Explain, session: EngineSession) -> Iterator[str]:
     statement = command.statement
     kind = "Query" if isinstance(statement, LogicalPlan) else type(statement).__name__
     queries = (statement,) if isinstance(statement, LogicalPlan) else queries_of(statement)
-    plans = [_operator(plan_steps(session, plan)[1]) for plan in queries]
+    plans = [_operator(plan_steps(session, plan)[1].root) for plan in queries]
     yield json.dumps({"statement": kind, "plans": plans}, ensure_ascii=False)
 
 
@@ -97,7 +97,7 @@ def _vectorization(command: Explain, session: EngineSession) -> Iterator[str]:
     yield "  enabledConditionsMet: [every operator works on batches of columns]"
     for plan in _plans(command):
         yield ""
-        yield from plan_steps(session, plan)[1].explain().splitlines()
+        yield from plan_steps(session, plan)[1].root.explain().splitlines()
 
 
 FORMS: dict[str, Lines] = {

@@ -1,4 +1,4 @@
-"""What the planner knows of the session and the machine."""
+"""Session and machine, as far as the planner knows them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.version import TableVersion
+from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.optimizer.statistics import NoStatistics, StatisticsProvider
 from sharkpy.physical.hive_partitions import HivePartitions
 from sharkpy.sources.split import Split
@@ -23,13 +24,13 @@ def _no_files(table: Table) -> Sequence[Split]:
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """`placement` is "driver", "rdd", or None: the driver where the scanned bytes allow it and `is_local`."""
+    """`placement`: where the query has to run; None: in the driver where the scanned bytes allow it and `is_local`."""
 
     conf: Conf
     scan_source: ScanSource
     statistics: StatisticsProvider = field(default_factory=NoStatistics)
     default_parallelism: int = 2
-    placement: str | None = None
+    placement: Place | None = None
     is_local: bool = True
     file_source: ScanSource = _no_files
     """As `scan_source`, of files alone: for scans of virtual columns."""

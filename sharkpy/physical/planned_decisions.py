@@ -1,4 +1,4 @@
-"""The decisions that a physical plan carries, with their figures: placement, buckets, join distributions (SPEC P7)."""
+"""Decisions of the planner with their figures, as they are shown: placement, buckets, join distributions (SPEC P7)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ from collections.abc import Iterator
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.optimizer.replan.decision import Decision
-from sharkpy.physical.distribution import Broadcast, HashPartitioning, RangePartitioning, Single
+from sharkpy.physical.distribution import Broadcast, HashPartitioning, RangePartitioning
 from sharkpy.physical.operators import BlockScan, Exchange, FileScan, HashJoin, NestedLoopJoin
+from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.plan_scan import scanned_bytes
 
 
-def planned_decisions(plan: PhysicalPlan, values: Conf, parallelism: int, placement: str | None) -> list[Decision]:
-    """What was decided before the plan runs; `placement` is forced where it is not None."""
-    nodes = list(plan.walk())
+def planned_decisions(plan: PlacedPlan, values: Conf, parallelism: int) -> list[Decision]:
+    """The decisions that were made before the plan runs."""
+    nodes = list(plan.root.walk())
     size = sum(scanned_bytes(node) for node in nodes if isinstance(node, (BlockScan, FileScan)))
     exchanges = [node for node in nodes if isinstance(node, Exchange)]
-    is_here = not exchanges and isinstance(plan.distribution, Single) and placement != "rdd"
-    is_here = is_here and (placement == "driver" or values.value(settings.DRIVER_PLACEMENT))
-    limit = values.value(settings.DRIVER_PLACEMENT_BYTES)
-    stages = f"{len(exchanges) + 1} {'stages' if exchanges else 'stage'} of RDD tasks"
-    where = "in the driver's process" if is_here else f"as {stages}"
-    placed = Decision("placement", f"the query runs {where}", (("bytes scanned", size), ("limit", limit)), True)
+    text = f"the query runs as {plan.place_label}: {plan.placement.reason}"
+    placed = Decision("placement", text, plan.placement.figures, True)
     return [placed, *_buckets(exchanges, size, parallelism), *_joins(nodes, values)]
 
 

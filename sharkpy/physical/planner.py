@@ -7,7 +7,6 @@ from dataclasses import replace
 from sharkpy.base import settings
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.optimizer.replan.choose_buckets import choose_buckets
-from sharkpy.optimizer.replan.place_stage import Placement, place_stage
 from sharkpy.physical import enforce, operators
 from sharkpy.physical.co_partition import release_buckets
 from sharkpy.physical.context import PlanContext
@@ -27,6 +26,7 @@ from sharkpy.physical.operators import (
     UnionAll,
     ValuesScan,
 )
+from sharkpy.physical.placement import PlacedPlan, place_query, placed
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.plan_aggregate import plan_aggregate
 from sharkpy.physical.plan_grouping_sets import find_grouping_sets, plan_grouping_sets
@@ -44,8 +44,8 @@ _BUCKET_BYTES = 64 << 20
 """Encoded bytes of a query's scans for which an exchange gets another bucket."""
 
 
-def plan_physical(plan: LogicalPlan, context: PlanContext) -> PhysicalPlan:
-    """The physical plan of an optimised logical plan. With driver placement it has no Exchange."""
+def plan_physical(plan: LogicalPlan, context: PlanContext) -> PlacedPlan:
+    """The physical plan of an optimised logical plan. Placed in the driver it has no Exchange."""
     return Planner(plan, context).plan()
 
 
@@ -59,7 +59,8 @@ class Planner:
         scans = [node for node in self._root.walk() if isinstance(node, logical.Scan)]
         self._scans = {id(node): plan_scan(node, context, self._ids) for node in scans}
         self._scanned_bytes = sum(map(scanned_bytes, self._scans.values()))
-        self._is_driver = self._placement() == "driver"
+        self._placement = place_query(self._root, self._scanned_bytes, context)
+        self._is_driver = self._placement.is_driver
         self._num_buckets = choose_buckets(
             context.default_parallelism,
             self._scanned_bytes,
@@ -68,20 +69,10 @@ class Planner:
         ).num_buckets
         self._joins = JoinPlanner(context, self._root, self._num_buckets, self._ids)
 
-    def plan(self) -> PhysicalPlan:
+    def plan(self) -> PlacedPlan:
         top = self._root.child if isinstance(self._root, logical.Sort) else self._root
-        return release_buckets(self._plan(self._root), is_free=not isinstance(top, logical.Distribute))
-
-    def _placement(self) -> str:
-        context = self._context
-        if any(isinstance(node, logical.Given) and node.rows.is_here for node in self._root.walk()):
-            return "driver"
-        if context.placement is not None:
-            return context.placement
-        limit = context.conf.value(settings.DRIVER_PLACEMENT_BYTES)
-        is_allowed = context.conf.value(settings.DRIVER_PLACEMENT)
-        chosen = place_stage(self._scanned_bytes, context.is_local, limit, is_allowed).placement
-        return "driver" if chosen is Placement.DRIVER else "rdd"
+        root = release_buckets(self._plan(self._root), is_free=not isinstance(top, logical.Distribute))
+        return placed(root, self._placement)
 
     def _plan(self, node: LogicalPlan) -> PhysicalPlan:
         match node:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.optimizer.replan.place_stage import Place, Placement
 from sharkpy.physical.distribution import DealtBuckets
 from sharkpy.physical.operators import GivenScan
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.stage_program import BroadcastColumns, StageProgram, TaskInput
 from sharkpy.plan.given_rows import GivenRows
 
+AS_TASKS = Placement(Place.RDD, "it was made to run as RDD tasks", is_fixed=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A program, its tasks, and its name. Task i reads bucket i of its exchanges, but for those named below."""
+    """A program, its tasks, its name, and where they run. Task i reads bucket i of its exchanges, unless told below."""
 
     program: StageProgram
     tasks: tuple[TaskInput, ...]
@@ -23,6 +26,7 @@ class Stage:
     """Exchanges that the first task reads whole."""
     dealt: tuple[tuple[int, DealtBuckets], ...] = ()
     """Exchanges by id, whose buckets are dealt to tasks in another way."""
+    placement: Placement = AS_TASKS
     fragment: PhysicalPlan | None = None
     """The operators that the program was made of."""
     leaves: tuple[tuple[str, PhysicalPlan], ...] = ()

@@ -22,7 +22,9 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import new_runner
 from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.context import PlanContext
+from sharkpy.physical.lowering.lower_stage import only_stage
 from sharkpy.physical.planner import plan_physical
 from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, PythonValue
 from sharkpy.plan.logical import LogicalPlan, Project, Scan
@@ -55,18 +57,19 @@ def lookup(
     chosen = [_field(table, column) for column in (columns or table.schema.names)]
     plan = _plan(table, values, chosen)
     snapshot = session.snapshot()
-    runner = new_runner(session, f"lookup in {table.qualified_name}")
 
     def source(wanted: Table) -> TableVersion | Sequence[Split] | HivePartitions:
         found = snapshot.scan_source(wanted)
         return _narrowed(found, wanted, values, session) if isinstance(found, TableVersion) else found
 
-    planning = PlanContext(session.conf, source, snapshot, 1, placement="driver")
+    planning = PlanContext(session.conf, source, snapshot, 1, placement=Place.DRIVER)
+    physical = plan_physical(plan, planning)
+    stage = only_stage(physical, 1)
+    if stage is None:
+        raise InternalError("a lookup takes more than one stage")
+    runner = new_runner(session, physical, f"lookup in {table.qualified_name}")
     try:
-        stage = runner.only_stage(plan_physical(plan, planning))
-        if stage is None:
-            raise InternalError("a lookup takes more than one stage")
-        return Result(Schema(tuple(chosen)), runner.stages.driver_batches(stage)).fetchall()
+        return Result(Schema(tuple(chosen)), runner.stages.batches(stage)).fetchall()
     finally:
         runner.stages.close()
 

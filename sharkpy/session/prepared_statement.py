@@ -19,6 +19,7 @@ from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.execution.spark.lost import told_in_words
+from sharkpy.physical.lowering.lower_stage import only_stage
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.plan.commands import Command, CreateTable, Explain, GenerateTable, Insert
 from sharkpy.plan.logical import LogicalPlan, Step
@@ -75,7 +76,7 @@ class PreparedStatement:
     def _runs_scripts(self) -> bool:
         """Whether the query is known to; a script within a command or an expression is met when that runs."""
         if self._known is not None:
-            return runs_scripts(self._known.physical)
+            return runs_scripts(self._known.physical.root)
         queries = self._bound.queries if isinstance(self._bound, GenerateTable) else (self._bound,)
         return any(_is_script(node) for one in queries if isinstance(one, LogicalPlan) for node in one.walk())
 
@@ -115,16 +116,15 @@ class PreparedStatement:
             raise
 
     def _run(self) -> Result:
-        session, bound = self._session, self._bound
+        bound = self._bound
         if self._known is not None:
-            return self._query(self._known, new_runner(session, self._known.label))
+            return self._query(self._known)
         if not isinstance(bound, LogicalPlan):
             return self._command(bound)
-        runner = new_runner(session, bound.label)
-        planned = self._planned(bound, runner, self._lookups, self._snapshot)
+        planned = self._planned(bound, self._lookups, self._snapshot)
         if not self._clock.was_read and not self._snapshot.has_computed:
             self._plans.keep(self._key, self._text, planned)
-        return self._query(planned, runner)
+        return self._query(planned)
 
     def _command(self, command: Command | None) -> Result:
         if command is None:
@@ -152,13 +152,10 @@ class PreparedStatement:
 
         return Result(schema, rows(), on_close=end, on_cancel=self._statement.cancel)
 
-    def _planned(
-        self, plan: LogicalPlan, runner: PlanRunner, lookups: CatalogLookups, snapshot: QuerySnapshot
-    ) -> PlannedQuery:
+    def _planned(self, plan: LogicalPlan, lookups: CatalogLookups, snapshot: QuerySnapshot) -> PlannedQuery:
         physical = plan_query(self._session, plan, snapshot)
-        return PlannedQuery(
-            _schema(plan), plan.label, physical, runner.only_stage(physical), lookups, snapshot.states()
-        )
+        stage = only_stage(physical, self._session.engine.parallelism)
+        return PlannedQuery(_schema(plan), plan.label, physical, stage, lookups, snapshot.states())
 
     def _planned_again(self) -> PlannedQuery:
         """The query planned over its tables as they are now."""
@@ -168,10 +165,10 @@ class PreparedStatement:
         plan = bind(self._text, lookups, session.conf, self._database)
         if not isinstance(plan, LogicalPlan):
             raise InternalError("a query became a command")
-        return self._planned(plan, new_runner(session, plan.label), lookups, self._snapshot)
+        return self._planned(plan, lookups, self._snapshot)
 
-    def _query(self, planned: PlannedQuery, runner: PlanRunner) -> Result:
-        runners = [runner]
+    def _query(self, planned: PlannedQuery) -> Result:
+        runners = [new_runner(self._session, planned.physical, planned.label)]
 
         def end() -> None:
             runners[-1].stages.close()
@@ -185,7 +182,7 @@ class PreparedStatement:
                 end()
 
         cancel = self._statement.cancel
-        return Result(planned.schema, rows(), profile=lambda: runners[-1].profile, on_close=end, on_cancel=cancel)
+        return Result(planned.schema, rows(), profile=lambda: runners[-1].run.profile, on_close=end, on_cancel=cancel)
 
     def _rows(self, planned: PlannedQuery, runners: list[PlanRunner]) -> Generator[pa.RecordBatch]:
         """The query's rows; planned again where blocks were replaced, or Spark was lost, before the first one."""
@@ -193,7 +190,7 @@ class PreparedStatement:
         is_begun = False
         try:
             with told_in_words():
-                for batch in run_batches(session, runners[-1], planned.physical, planned.stage):
+                for batch in run_batches(session, runners[-1], planned.stage):
                     is_begun = True
                     yield batch
         except (BlocksReplacedError, SparkLostError):
@@ -203,9 +200,9 @@ class PreparedStatement:
             return
         runners[-1].stages.close()
         planned = self._planned_again()
-        runners.append(new_runner(session, planned.label))
+        runners.append(new_runner(session, planned.physical, planned.label))
         with told_in_words():
-            yield from run_batches(session, runners[-1], planned.physical, planned.stage)
+            yield from run_batches(session, runners[-1], planned.stage)
 
 
 def _schema(plan: LogicalPlan) -> Schema:

@@ -63,8 +63,8 @@ class Result:
         """What running the query took: `stages` in the order they ended (rows, bytes, tasks, seconds, malformed
         lines), `decisions`, `physical`, the plan as it was run, and `seconds` in all. A decision has a `rule`, a
         `text`, `figures` (pairs of name and number) and `is_planned`. Rules made when planning: placement,
-        choose_buckets, plan_join, co_partitioned; at run time: broadcast_small_side, reduce_side, learned_filter,
-        spread_heavy_keys, pack_buckets, single_task.
+        choose_buckets, plan_join, co_partitioned; at run time: placement of a stage elsewhere than its plan,
+        broadcast_small_side, reduce_side, learned_filter, spread_heavy_keys, pack_buckets, single_task.
 
         Complete when all rows were read. None for a command.
         """

@@ -1,6 +1,6 @@
 """The session: `connect` gives a SharkContext, and `ctx.sql(text)` takes a statement through all steps.
 
-text → bind → LogicalPlan | Command → optimize → plan_physical → Runner → Arrow batches → Result
+text → bind → LogicalPlan | Command → optimize → plan_physical → PlanRunner → Arrow batches → Result
 """
 
 from __future__ import annotations

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from sharkpy.execution.engine import Engine
+from sharkpy.execution.stages.progress import ProgressListener, ignore_progress
+from sharkpy.execution.stages.query_run import QueryRun
+from sharkpy.execution.stages.stage_runner import StageRunner
+from sharkpy.optimizer.replan.place_stage import Place, Placement
 from sharkpy.physical.sinks import ResultSink, StageSink
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import StageInput, StageProgram, TaskInput
@@ -20,3 +27,11 @@ def stage(
     sql: str, *inputs: StageInput, sink: StageSink = RESULT, tasks: int = 1, singles: frozenset[int] = frozenset()
 ) -> Stage:
     return Stage(StageProgram(sql, inputs, SCHEMA, sink), (TaskInput(),) * tasks, "test", singles)
+
+
+def in_driver(stage: Stage) -> Stage:
+    return replace(stage, placement=Placement(Place.DRIVER, "the test asks for it"))
+
+
+def stage_runner(engine: Engine, progress: ProgressListener = ignore_progress) -> StageRunner:
+    return StageRunner(QueryRun(engine, progress))

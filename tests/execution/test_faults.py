@@ -18,12 +18,11 @@ from sharkpy.base.java import packaged_java
 from sharkpy.base.settings import Conf
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.scratch import make_scratch
-from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.physical.sinks import HashSink
 from sharkpy.physical.stage_program import ExchangeColumns
 from sharkpy.values.types import BIGINT
 
-from .programs import SCHEMA, numbers, stage
+from .programs import SCHEMA, in_driver, numbers, stage, stage_runner
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +44,7 @@ def wait_until(condition: object, seconds: float = 20.0) -> None:
 def test_a_worker_that_dies_is_replaced_and_its_task_runs_again(spark_engine: Engine, tmp_path: Path) -> None:
     """Kill a worker inside its task: the first try leaves a mark, so that the second one gets through."""
     mark = tmp_path / "died"
-    runner = StageRunner(spark_engine)
+    runner = stage_runner(spark_engine)
     sink = HashSink(("c0",), 2)
 
     def lethal(value: int) -> int:
@@ -57,7 +56,7 @@ def test_a_worker_that_dies_is_replaced_and_its_task_runs_again(spark_engine: En
     list(runner.batches(numbers(10)))
     assert spark_engine.jobs.context.parallelize([0, 1], 2).map(lethal).collect() == [0, 1]
     assert mark.exists()
-    rows = runner.run_exchange(numbers(500, sink=sink, tasks=4), 1, 2).rows
+    rows = runner.rdd.exchange(numbers(500, sink=sink, tasks=4), 1, 2).rows
     counted = stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', ExchangeColumns("in0", 1, SCHEMA), tasks=2)
     assert rows == 2000
     assert sum(batch.column(0).to_pylist()[0] for batch in runner.batches(counted)) == 2000
@@ -65,7 +64,7 @@ def test_a_worker_that_dies_is_replaced_and_its_task_runs_again(spark_engine: En
 
 
 def test_a_stage_survives_the_death_of_all_workers(spark_engine: Engine) -> None:
-    runner = StageRunner(spark_engine)
+    runner = stage_runner(spark_engine)
     slow = "SELECT count(*) AS c0, NULL AS c1 FROM range(60000000) r WHERE hash(r.range) % 7 = 3"
     list(runner.batches(numbers(1)))
     expected = [batch.column(0).to_pylist() for batch in runner.batches(stage(slow, tasks=2))]
@@ -78,11 +77,11 @@ def test_a_stage_survives_the_death_of_all_workers(spark_engine: Engine) -> None
                 killed.append(worker.pid)
                 worker.kill()
 
-    runner = StageRunner(spark_engine, progress=kill)
+    runner = stage_runner(spark_engine, kill)
     found = [batch.column(0).to_pylist() for batch in runner.batches(stage(slow, tasks=4))]
     assert killed
     assert found == expected * 2
-    assert sum(profile.num_tasks for profile in runner.profile.stages) == 4
+    assert sum(profile.num_tasks for profile in runner.run.profile.stages) == 4
 
 
 def test_a_worker_that_always_dies_is_a_clear_error(spark_engine: Engine) -> None:
@@ -101,11 +100,10 @@ DRIVER = """
     import sys, time
     from sharkpy.base.settings import Conf
     from sharkpy.execution.engine import Engine
-    from sharkpy.execution.stages.stage_runner import StageRunner
-    from tests.execution.programs import numbers
+    from tests.execution.programs import numbers, stage_runner
     engine = Engine(Conf({"shark.master": sys.argv[1], "shark.jvm.memory": "512m", **dict(
         pair.split("=", 1) for pair in sys.argv[2:])}), "warehouse")
-    rows = sum(batch.num_rows for batch in StageRunner(engine).batches(numbers(100)))
+    rows = sum(batch.num_rows for batch in stage_runner(engine).batches(numbers(100)))
     print(rows, engine._spark.jvm.process.pid, engine.scratch, flush=True)
     sys.stdin.read()
     engine.stop()
@@ -164,7 +162,7 @@ def test_the_packaged_java(tmp_path: Path) -> None:
 def test_the_engine_stops_twice_and_never_starts_what_is_not_needed(tmp_path: Path) -> None:
     engine = Engine(Conf({"shark.master": "local[3]"}), tmp_path)
     assert engine.parallelism == 3
-    batches = list(StageRunner(engine).driver_batches(numbers(5, tasks=1)))
+    batches = list(stage_runner(engine).batches(in_driver(numbers(5, tasks=1))))
     assert batches[0].schema.field(0).type == "int64"
     assert str(BIGINT) == "bigint"
     assert not engine.is_spark_started

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sharkpy.execution.engine import Engine
-from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.physical.distribution import DealtBuckets, spread_buckets
 from sharkpy.physical.sinks import HashSink, ResultSink, Spread
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import ExchangeColumns, StageProgram, TaskInput
 
-from .programs import SCHEMA, stage
+from .programs import SCHEMA, stage, stage_runner
 
 pytestmark = pytest.mark.spark
 
@@ -21,10 +20,10 @@ BUCKETS = 4
 
 
 def test_a_heavy_key_is_joined_by_several_tasks(spark_engine: Engine) -> None:
-    runner = StageRunner(spark_engine)
+    runner = stage_runner(spark_engine)
     sink = HashSink(("c0",), BUCKETS, Spread(BUCKETS, 100))
-    left = runner.run_exchange(stage(ZIPF, sink=sink, tasks=2), 1, 2 * BUCKETS)
-    runner.run_exchange(
+    left = runner.rdd.exchange(stage(ZIPF, sink=sink, tasks=2), 1, 2 * BUCKETS)
+    runner.rdd.exchange(
         stage("SELECT range AS c0, 'd' AS c1 FROM range(401)", sink=HashSink(("c0",), BUCKETS)), 2, BUCKETS
     )
     (key,) = left.spread_keys
@@ -47,5 +46,5 @@ def test_a_heavy_key_is_joined_by_several_tasks(spark_engine: Engine) -> None:
     runner.close()
     assert sum(found) == 40_000
     assert max(found) < 40_000 / 3
-    assert [decision.rule for decision in runner.profile.decisions] == ["pack_buckets"]
-    assert dict(runner.profile.decisions[0].figures)["largest task"] < sum(left.bytes_per_bucket)
+    assert [decision.rule for decision in runner.run.profile.decisions] == ["pack_buckets"]
+    assert dict(runner.run.profile.decisions[0].figures)["largest task"] < sum(left.bytes_per_bucket)

@@ -94,7 +94,7 @@ def run(
     w: World, plan: LogicalPlan, connection: duckdb.DuckDBPyConnection, is_packed: bool = False
 ) -> tuple[list[tuple], LocalStages]:
     stages = LocalStages(connection, w.conf, is_packed)
-    return unordered(stages.run(plan_physical(plan, w.context("rdd")))), stages
+    return unordered(stages.run(plan_physical(plan, w.context("rdd")).root)), stages
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

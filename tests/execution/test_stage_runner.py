@@ -16,7 +16,7 @@ from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns, StageProgram, TaskInput
 from sharkpy.values.types import BIGINT, STRING, Field, Schema
 
-from .programs import SCHEMA, numbers, stage
+from .programs import SCHEMA, in_driver, numbers, stage, stage_runner
 
 pytestmark = pytest.mark.spark
 
@@ -27,16 +27,16 @@ def collect(runner: StageRunner, what: Stage) -> list[tuple[object, ...]]:
 
 
 def test_results_come_in_the_order_of_tasks(spark_engine: Engine) -> None:
-    runner = StageRunner(spark_engine)
+    runner = stage_runner(spark_engine)
     found = collect(runner, numbers(100, tasks=20))
     assert found == [(i, f"s{i}") for i in range(100)] * 20
-    (profile,) = runner.profile.stages
+    (profile,) = runner.run.profile.stages
     assert (profile.num_tasks, profile.rows_out, profile.placement) == (20, 2000, "rdd")
 
 
 def test_a_hash_exchange_moves_equal_keys_together(spark_engine: Engine) -> None:
-    runner = StageRunner(spark_engine)
-    observed = runner.run_exchange(numbers(1000, sink=HashSink(("c0",), 4), tasks=3), 1, 4)
+    runner = stage_runner(spark_engine)
+    observed = runner.rdd.exchange(numbers(1000, sink=HashSink(("c0",), 4), tasks=3), 1, 4)
     assert observed.rows == sum(observed.rows_per_bucket) == 3000
     assert len(observed.bytes_per_bucket) == len(observed.rows_per_bucket) == 4
     assert all(observed.bytes_per_bucket)
@@ -49,9 +49,9 @@ def test_a_hash_exchange_moves_equal_keys_together(spark_engine: Engine) -> None
 
 
 def test_large_buckets_are_read_by_tasks_of_their_own(spark_engine: Engine) -> None:
-    runner = StageRunner(spark_engine)
+    runner = stage_runner(spark_engine)
     wide = stage("SELECT range AS c0, repeat('x', 1000) AS c1 FROM range(8000)", sink=HashSink(("c0",), 4), tasks=2)
-    runner.run_exchange(wide, 1, 4)
+    runner.rdd.exchange(wide, 1, 4)
     found = collect(
         runner, stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', ExchangeColumns("in0", 1, SCHEMA), tasks=4)
     )
@@ -62,12 +62,12 @@ def test_large_buckets_are_read_by_tasks_of_their_own(spark_engine: Engine) -> N
 
 @pytest.mark.parametrize("width", [1, 600])
 def test_a_join_reads_two_exchanges_bucket_by_bucket(spark_engine: Engine, width: int) -> None:
-    runner = StageRunner(spark_engine)
+    runner = stage_runner(spark_engine)
     sink = HashSink(("c0",), 5)
-    runner.run_exchange(
+    runner.rdd.exchange(
         stage(f"SELECT range AS c0, repeat('x', {width}) AS c1 FROM range(6000)", sink=sink, tasks=1), 1, 5
     )
-    runner.run_exchange(
+    runner.rdd.exchange(
         stage(f"SELECT range * 3 AS c0, repeat('y', {width}) AS c1 FROM range(6000)", sink=sink, tasks=2), 2, 5
     )
     join = stage(
@@ -82,10 +82,10 @@ def test_a_join_reads_two_exchanges_bucket_by_bucket(spark_engine: Engine, width
 
 def test_a_union_of_a_single_and_a_hashed_exchange(spark_engine: Engine) -> None:
     """Wide enough for several tasks: the single one goes whole to the first of them."""
-    runner = StageRunner(spark_engine)
+    runner = stage_runner(spark_engine)
     wide = "SELECT range AS c0, repeat('x', 1000) AS c1 FROM range(8000)"
-    runner.run_exchange(stage(wide, sink=HashSink(("c0",), 3)), 1, 3)
-    runner.run_exchange(stage(wide, sink=SingleSink()), 2, 1)
+    runner.rdd.exchange(stage(wide, sink=HashSink(("c0",), 3)), 1, 3)
+    runner.rdd.exchange(stage(wide, sink=SingleSink()), 2, 1)
     union = stage(
         "SELECT count(*) FILTER (s) AS c0, count(*)::VARCHAR AS c1 FROM"
         ' (SELECT true AS s FROM "in0" UNION ALL SELECT false FROM "in1")',
@@ -101,13 +101,13 @@ def test_a_union_of_a_single_and_a_hashed_exchange(spark_engine: Engine) -> None
 
 
 def test_a_range_exchange_sorts(spark_engine: Engine) -> None:
-    runner = StageRunner(spark_engine)
+    runner = stage_runner(spark_engine)
     cuts = pa.table({"c0": pa.array([700, 300], pa.int64())})
     bounds = pa.BufferOutputStream()
     with pa.ipc.new_stream(bounds, cuts.schema) as writer:
         writer.write_table(cuts)
     sink = RangeSink((("c0", False, False),), bounds.getvalue().to_pybytes(), 3)
-    runner.run_exchange(numbers(1000, sink=sink), 1, 3)
+    runner.rdd.exchange(numbers(1000, sink=sink), 1, 3)
     ordered = stage('SELECT * FROM "in0" ORDER BY c0 DESC', ExchangeColumns("in0", 1, SCHEMA), tasks=3)
     assert [row[0] for row in collect(runner, ordered)] == [i for i in reversed(range(1000)) for _ in range(2)]
     runner.close()
@@ -116,9 +116,9 @@ def test_a_range_exchange_sorts(spark_engine: Engine) -> None:
 @pytest.mark.parametrize("width", [1, 1000])
 def test_broadcast(spark_engine: Engine, width: int) -> None:
     """Sent with the task while it is small, mapped from a file when it is not."""
-    runner = StageRunner(spark_engine)
+    runner = stage_runner(spark_engine)
     build = stage(f"SELECT range * 2 AS c0, repeat('y', {width}) AS c1 FROM range(100)")
-    runner.hold_exchange(build, 1)
+    runner.hold(build, 1)
     probe = stage(
         'SELECT p.c0, b.c1[1] AS c1 FROM (SELECT range AS c0 FROM range(10)) p JOIN "in1" b ON p.c0 = b.c0 ORDER BY 1',
         BroadcastColumns("in1", 1, SCHEMA),
@@ -130,24 +130,24 @@ def test_broadcast(spark_engine: Engine, width: int) -> None:
 
 
 def test_an_exchange_can_be_broadcast_after_the_fact(spark_engine: Engine) -> None:
-    runner = StageRunner(spark_engine)
-    runner.run_exchange(numbers(50, sink=HashSink(("c0",), 4)), 1, 4)
+    runner = stage_runner(spark_engine)
+    runner.rdd.exchange(numbers(50, sink=HashSink(("c0",), 4)), 1, 4)
     probe = stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', BroadcastColumns("in0", 1, SCHEMA), tasks=3)
     assert collect(runner, probe) == [(100, None)] * 3
     runner.close()
 
 
 def test_a_limit_starts_no_more_tasks_than_it_needs(spark_engine: Engine) -> None:
-    runner = StageRunner(spark_engine)
-    assert runner.hold_exchange(numbers(100, tasks=200), 1, max_rows=150).rows >= 150
-    (profile,) = runner.profile.stages
+    runner = stage_runner(spark_engine)
+    assert runner.hold(numbers(100, tasks=200), 1, max_rows=150).rows >= 150
+    (profile,) = runner.run.profile.stages
     assert 2 <= profile.num_tasks <= 2 + 8
     runner.close()
 
 
 def test_an_empty_exchange(spark_engine: Engine) -> None:
-    runner = StageRunner(spark_engine)
-    observed = runner.run_exchange(numbers(0, sink=HashSink(("c0",), 3)), 1, 3)
+    runner = stage_runner(spark_engine)
+    observed = runner.rdd.exchange(numbers(0, sink=HashSink(("c0",), 3)), 1, 3)
     assert (observed.rows, observed.bytes_per_bucket) == (0, (0, 0, 0))
     counted = stage('SELECT count(*) AS c0, NULL AS c1 FROM "in0"', ExchangeColumns("in0", 1, SCHEMA), tasks=1)
     assert collect(runner, counted) == [(0, None)]
@@ -156,7 +156,7 @@ def test_an_empty_exchange(spark_engine: Engine) -> None:
 
 def test_blocks_are_stored_by_workers(spark_engine: Engine) -> None:
     schema = Schema((Field("id", BIGINT), Field("name", STRING)))
-    runner = StageRunner(spark_engine)
+    runner = stage_runner(spark_engine)
     results = runner.results(numbers(25, sink=BlockSink(schema, 10, None), tasks=2))
     handles = [result.handle for result in results if isinstance(result, BlockResult)]
     spark_engine.store.adopt(handles)
@@ -171,42 +171,42 @@ def test_an_error_of_a_task_is_the_users_error(
 ) -> None:
     bad = stage("SELECT 'abc'::INT AS c0, '' AS c1", tasks=tasks)
     with pytest.raises(ExecutionError) as caught:
-        list(run(StageRunner(spark_engine), bad))  # type: ignore[call-overload]
+        list(run(stage_runner(spark_engine), bad))  # type: ignore[call-overload]
     assert str(caught.value) == "Could not convert string 'abc' to INT32 [SQLSTATE 22018]"
-    assert collect(StageRunner(spark_engine), numbers(1)) == [(0, "s0")] * 2
+    assert collect(stage_runner(spark_engine), numbers(1)) == [(0, "s0")] * 2
 
 
 def test_an_error_in_a_map_stage(spark_engine: Engine) -> None:
     bad = stage("SELECT error('two rows [SQLSTATE 21000]') AS c0, '' AS c1", sink=HashSink(("c0",), 2), tasks=30)
     with pytest.raises(ExecutionError) as caught:
-        StageRunner(spark_engine).run_exchange(bad, 1, 2)
+        stage_runner(spark_engine).rdd.exchange(bad, 1, 2)
     assert (caught.value.message, caught.value.sqlstate) == ("two rows", "21000")
 
 
 @pytest.mark.parametrize("placement", ["rdd", "driver"])
 def test_cancel(spark_engine: Engine, placement: str) -> None:
-    runner = StageRunner(spark_engine)
+    runner = stage_runner(spark_engine)
     endless = stage("SELECT count(*) AS c0, '' AS c1 FROM range(100000000000) r, range(1000) s WHERE hash(r.range) = 5")
-    threading.Timer(0.3, runner.cancel).start()
+    threading.Timer(0.3, runner.run.statement.cancel).start()
     with pytest.raises(CancelledError):
-        list(runner.batches(endless) if placement == "rdd" else runner.driver_batches(endless))
-    assert collect(StageRunner(spark_engine), numbers(1)) == [(0, "s0")] * 2
+        list(runner.batches(endless if placement == "rdd" else in_driver(endless)))
+    assert collect(stage_runner(spark_engine), numbers(1)) == [(0, "s0")] * 2
 
 
 def test_closing_the_rows_early_ends_the_query(spark_engine: Engine) -> None:
-    for runner in (StageRunner(spark_engine), StageRunner(spark_engine)):
+    for runner in (stage_runner(spark_engine), stage_runner(spark_engine)):
         batches = runner.batches(numbers(10, tasks=100))
         assert next(batches).num_rows == 10
-        batches.close()  # type: ignore[attr-defined]
-    driver = StageRunner(spark_engine).driver_batches(numbers(10_000_000, tasks=1))
+        batches.close()
+    driver = stage_runner(spark_engine).batches(in_driver(numbers(10_000_000, tasks=1)))
     assert next(driver).num_rows
-    driver.close()  # type: ignore[attr-defined]
-    assert sum(batch.num_rows for batch in StageRunner(spark_engine).driver_batches(numbers(7, tasks=1))) == 7
+    driver.close()
+    assert sum(batch.num_rows for batch in stage_runner(spark_engine).batches(in_driver(numbers(7, tasks=1)))) == 7
 
 
 def test_progress(spark_engine: Engine) -> None:
     seen: list[Progress] = []
-    list(StageRunner(spark_engine, progress=seen.append).batches(numbers(10, tasks=4)))
+    list(stage_runner(spark_engine, seen.append).batches(numbers(10, tasks=4)))
     assert [progress.tasks_done for progress in seen] == [0, 1, 2, 3, 4]
     assert {progress.tasks_total for progress in seen} == {4}
 
@@ -215,7 +215,7 @@ def test_queries_run_side_by_side(spark_engine: Engine) -> None:
     found: dict[int, int] = {}
 
     def query(number: int) -> None:
-        found[number] = len(collect(StageRunner(spark_engine), numbers(number, tasks=3)))
+        found[number] = len(collect(stage_runner(spark_engine), numbers(number, tasks=3)))
 
     threads = [threading.Thread(target=query, args=(number,)) for number in range(1, 6)]
     for thread in threads:
@@ -227,13 +227,13 @@ def test_queries_run_side_by_side(spark_engine: Engine) -> None:
 
 def test_reading_an_exchange_that_never_ran(spark_engine: Engine) -> None:
     with pytest.raises(InternalError, match="exchange 9"):
-        collect(StageRunner(spark_engine), stage('SELECT * FROM "in0"', ExchangeColumns("in0", 9, SCHEMA)))
+        collect(stage_runner(spark_engine), stage('SELECT * FROM "in0"', ExchangeColumns("in0", 9, SCHEMA)))
 
 
 def test_many_parts_reach_their_tasks(spark_engine: Engine) -> None:
     program = StageProgram("SELECT 1 AS c0, '' AS c1", (), SCHEMA, numbers(1).program.sink)
     parts = tuple(TaskInput(blocks=((f"r{i}" * 500, ()),)) for i in range(400))
-    assert len(collect(StageRunner(spark_engine), Stage(program, parts))) == 400
+    assert len(collect(stage_runner(spark_engine), Stage(program, parts))) == 400
 
 
 def test_a_listener_that_fails_costs_no_report(spark_engine: Engine) -> None:
@@ -243,9 +243,9 @@ def test_a_listener_that_fails_costs_no_report(spark_engine: Engine) -> None:
         raise ValueError("a listener's own fault")
 
     for listener in (fail, ignore_progress):
-        runner = StageRunner(spark_engine, listener)
+        runner = stage_runner(spark_engine, listener)
         assert sum(batch.num_rows for batch in runner.batches(numbers(10))) == 20
-        assert sum(stage.rows_out for stage in runner.profile.stages) == 20
+        assert sum(stage.rows_out for stage in runner.run.profile.stages) == 20
 
 
 @pytest.mark.parametrize(
@@ -257,4 +257,4 @@ def test_tasks_without_a_report_are_an_error(
     """What a task stored, and whether it failed, is in its report alone."""
     monkeypatch.setattr(ReportBook, "add", lambda *_: None)
     with pytest.raises(ExecutionError, match="2 tasks have ended without a report"):
-        run(StageRunner(spark_engine))
+        run(stage_runner(spark_engine))

@@ -160,21 +160,20 @@ def test_a_description_without_a_runner_is_a_fault(
 
 
 def test_a_cancelled_statement_ends_a_step_that_waits(context: sharkpy.SharkContext) -> None:
-    runner = new_runner(context, "a step that waits")
-    physical = plan_query(context, step(values(1), Slept()))
-    timer = threading.Timer(0.2, runner.cancel)
+    runner = new_runner(context, plan_query(context, step(values(1), Slept())), "a step that waits")
+    timer = threading.Timer(0.2, runner.run.statement.cancel)
     timer.start()
     start = time.perf_counter()
     with pytest.raises(CancelledError):
-        list(run_batches(context, runner, physical))
+        list(run_batches(context, runner))
     assert time.perf_counter() - start < 5
 
 
 def test_rows_and_time_of_a_step_are_told(context: sharkpy.SharkContext) -> None:
-    runner = new_runner(context, "profiled")
-    runner.stages._run.is_profiled = True
-    list(run_batches(context, runner, plan_query(context, step(values(7), Repeated(3)))))
-    (line,) = [line for line in run_tree(runner.profile) if "Step Repeated" in line]
+    runner = new_runner(context, plan_query(context, step(values(7), Repeated(3))), "profiled")
+    runner.run.is_profiled = True
+    list(run_batches(context, runner))
+    (line,) = [line for line in run_tree(runner.run.profile) if "Step Repeated" in line]
     assert line.split()[0] == "21"
     assert line.split()[4] in ("ms", "s")
 

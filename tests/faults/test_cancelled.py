@@ -178,7 +178,7 @@ def test_cancelled_in_an_early_build_side(
         numbers = "(SELECT explode(sequence(1, 1000000)) AS id) t"
         session.sql(f"CREATE TABLE many {store} AS SELECT id AS k, id % 7 AS v FROM {numbers}")
         session.sql(f"CREATE TABLE few {store} AS SELECT id * 10 AS k, id % 100 AS g FROM {numbers} WHERE id < 1000")
-        called = cancelled_inside(session, StageRunner, "hold_in_driver", monkeypatch)
+        called = cancelled_inside(session, StageRunner, "hold", monkeypatch)
         with pytest.raises(CancelledError):
             session.sql("SELECT count(*) FROM many JOIN few ON many.k = few.k WHERE few.g = 3").fetchall()
         assert called

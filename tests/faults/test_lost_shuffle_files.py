@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.execution.stages.stage_runner import StageRunner
+from sharkpy.execution.stages.rdd_stages import RddStages
 from tests.faults.workload import QUERIES
 
 pytestmark = pytest.mark.spark
@@ -24,18 +24,18 @@ def test_shuffle_files_that_vanish(
 ) -> None:
     """The reduce side finds nothing: Spark runs the map stage again, and the answer is the same."""
     query = QUERIES[0]
-    run_exchange = StageRunner.run_exchange
+    exchange = RddStages.exchange
     deleted: list[Path] = []
 
-    def run_and_delete(self: StageRunner, *arguments: object) -> object:
-        answer = run_exchange(self, *arguments)  # type: ignore[arg-type]
+    def run_and_delete(self: RddStages, *arguments: object) -> object:
+        answer = exchange(self, *arguments)  # type: ignore[arg-type]
         if not deleted:
             for path in shuffle_files(context):
                 path.unlink()
                 deleted.append(path)
         return answer
 
-    monkeypatch.setattr(StageRunner, "run_exchange", run_and_delete)
+    monkeypatch.setattr(RddStages, "exchange", run_and_delete)
     assert context.sql(query).fetchall() == expected[query]
     assert deleted
     monkeypatch.undo()
@@ -51,18 +51,18 @@ def test_shuffle_files_and_their_blocks_vanish(context: sharkpy.SharkContext, mo
     table = context.catalog.table("default", "vanishing")
     version = context.table_cache.known_version(table)
     assert version is not None
-    run_exchange = StageRunner.run_exchange
+    exchange = RddStages.exchange
     deleted: list[Path] = []
 
-    def run_and_delete(self: StageRunner, *arguments: object) -> object:
-        answer = run_exchange(self, *arguments)  # type: ignore[arg-type]
+    def run_and_delete(self: RddStages, *arguments: object) -> object:
+        answer = exchange(self, *arguments)  # type: ignore[arg-type]
         if not deleted:
             deleted.extend(shuffle_files(context))
             for path in (*deleted, *(Path(block.memory_path) for block in version.blocks)):
                 path.unlink()
         return answer
 
-    monkeypatch.setattr(StageRunner, "run_exchange", run_and_delete)
+    monkeypatch.setattr(RddStages, "exchange", run_and_delete)
     found = context.sql("SELECT g, count(*), sum(n) FROM vanishing GROUP BY g").fetchall()
     assert deleted
     assert (len(found), sum(row[1] for row in found), sum(row[2] for row in found)) == (40, 4000, 8_002_000)

@@ -12,6 +12,7 @@ import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError
 from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.execution.queries.plan_query import plan_steps
+from sharkpy.optimizer.replan.place_stage import Place
 from tests.functions import users_functions
 
 
@@ -98,8 +99,8 @@ def test_aggregate(context: sharkpy.SharkContext, sql: str, expected: list[tuple
 
 def test_aggregates_are_partial_before_exchanges(tasks: sharkpy.SharkContext) -> None:
     plan = plan_steps(
-        tasks, bind_text(tasks, "SELECT id % 2, geometric_mean(id) FROM n GROUP BY id % 2"), placement="rdd"
-    )[1]
+        tasks, bind_text(tasks, "SELECT id % 2, geometric_mean(id) FROM n GROUP BY id % 2"), placement=Place.RDD
+    )[1].root
     assert "HashAggregate partial" in plan.explain()
     assert "HashAggregate final" in plan.explain()
 

@@ -4,7 +4,7 @@ import pytest
 
 from sharkpy.optimizer.replan.choose_buckets import choose_buckets
 from sharkpy.optimizer.replan.choose_join import BROADCAST_SIDES, JoinDistribution, JoinLimits, choose_join
-from sharkpy.optimizer.replan.place_stage import Placement, place_stage
+from sharkpy.optimizer.replan.place_stage import Place, place_stage
 from sharkpy.plan.logical import LATERAL_JOINS, JoinKind
 
 LEFT, RIGHT, SHUFFLE = JoinDistribution.BROADCAST_LEFT, JoinDistribution.BROADCAST_RIGHT, JoinDistribution.SHUFFLE
@@ -60,14 +60,15 @@ def test_the_more_there_is_to_move_the_finer_are_buckets(size: int, expected: in
 @pytest.mark.parametrize(
     ("size", "is_local", "is_allowed", "expected"),
     [
-        (10, True, True, Placement.DRIVER),
-        (1000, True, True, Placement.CLUSTER),
-        (10, False, True, Placement.CLUSTER),
-        (None, True, True, Placement.CLUSTER),
-        (10, True, False, Placement.CLUSTER),
+        (10, True, True, Place.DRIVER),
+        (1000, True, True, Place.RDD),
+        (10, False, True, Place.RDD),
+        (None, True, True, Place.RDD),
+        (10, True, False, Place.RDD),
     ],
 )
-def test_placement(size: int | None, is_local: bool, is_allowed: bool, expected: Placement) -> None:
+def test_placement(size: int | None, is_local: bool, is_allowed: bool, expected: Place) -> None:
     decision = place_stage(size, is_local, 100, is_allowed)
-    assert decision.placement is expected
-    assert expected.value in decision.label
+    assert decision.place is expected
+    assert dict(decision.figures) == {"limit": 100} | ({} if size is None else {"bytes scanned": size})
+    assert decision.is_fixed is not is_allowed

@@ -15,6 +15,7 @@ from sharkpy.columnar.block import encode_block
 from sharkpy.columnar.store import BlockStore, open_block
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.block_form import ARROW_TYPES, read_block
 from sharkpy.physical.context import PlanContext
 from sharkpy.physical.distribution import (
@@ -85,11 +86,12 @@ class World:
             start = end
         return splits
 
-    def context(self, placement: str) -> PlanContext:
-        return PlanContext(self.conf, self.source, default_parallelism=2, placement=placement)
+    def context(self, placement: str | None) -> PlanContext:
+        place = None if placement is None else Place(placement)
+        return PlanContext(self.conf, self.source, default_parallelism=2, placement=place)
 
     def run(self, plan: LogicalPlan, placement: str, *, use_replan: bool = True) -> pa.Table:
-        return self.execute(plan_physical(plan, self.context(placement)), use_replan=use_replan)
+        return self.execute(plan_physical(plan, self.context(placement)).root, use_replan=use_replan)
 
     def execute(self, plan: PhysicalPlan, *, use_replan: bool = True) -> pa.Table:
         runner = Runner(self)

@@ -61,7 +61,7 @@ def agg(function, *args, dtype):
 
 
 def pruned(w: World, scan) -> int:
-    plan = plan_physical(scan, w.context("driver"))
+    plan = plan_physical(scan, w.context("driver")).root
     return plan.blocks.num_kept if isinstance(plan, BlockScan) else 0
 
 
@@ -108,11 +108,11 @@ def test_pruning_and_rows(store, text):
 def test_driver_placement_by_bytes(store):
     w = world(store)
     scan, _ = w.scan("t")
-    small = plan_physical(scan, w.context(None))
+    small = plan_physical(scan, w.context(None)).root
     assert str(small.distribution) == "single"
     w.conf.set("shark.placement.driver.max.bytes", "10")
     w.conf.set("shark.task.single.max.rows", "0")
-    assert str(plan_physical(scan, w.context(None)).distribution) == "any"
+    assert str(plan_physical(scan, w.context(None)).root.distribution) == "any"
 
 
 def test_answers_from_statistics(store):
@@ -129,13 +129,13 @@ def test_answers_from_statistics(store):
             agg("max", c["flag"], dtype=STRING),
         ),
     )
-    assert isinstance(plan_physical(plan, w.context("driver")), ValuesScan)
+    assert isinstance(plan_physical(plan, w.context("driver")).root, ValuesScan)
     got = rows(w.run(plan, "driver"))
     t = w.tables["t"]  # noqa: F841 - read by DuckDB
     query = "SELECT count(*), count(i), min(price), max(day), max(flag) FROM t"
     assert got == rows(duckdb.sql(query).to_arrow_table().rename_columns(list("abcde")))
     w.conf.set("shark.statistics.answers", "false")
-    assert not isinstance(plan_physical(plan, w.context("driver")), ValuesScan)
+    assert not isinstance(plan_physical(plan, w.context("driver")).root, ValuesScan)
     assert rows(w.run(plan, "driver")) == got
 
 
@@ -148,7 +148,7 @@ def test_answers_under_a_predicate_on_whole_blocks(store):
         scan = type(bare)(bare.table, bare.columns, bare.names, predicate)
         plan = Aggregate(scan, (), (agg("count", dtype=BIGINT), agg("max", c["big"], dtype=BIGINT)))
         assert rows(w.run(plan, "driver")) == [(limit, (limit - 1) * 10**12)]
-        return isinstance(plan_physical(plan, w.context("driver")), ValuesScan)
+        return isinstance(plan_physical(plan, w.context("driver")).root, ValuesScan)
 
     assert counted(2_000)
     assert not counted(2_001)
@@ -159,7 +159,7 @@ def test_no_answer_where_nulls_matter(store):
     bare, c = w.scan("t")
     scan = type(bare)(bare.table, bare.columns, bare.names, call("ge", c["i"], Literal(0, INT)))
     plan = Aggregate(scan, (), (agg("count", dtype=BIGINT),))
-    assert not isinstance(plan_physical(plan, w.context("driver")), ValuesScan)
+    assert not isinstance(plan_physical(plan, w.context("driver")).root, ValuesScan)
     assert rows(w.run(plan, "driver")) == [(N - len(range(0, N, 97)),)]
 
 
@@ -199,7 +199,7 @@ def test_sums_of_stored_integers(store, encoding, num_blocks):
 def test_arithmetic_stays_in_integers(store):
     w = world(store)
     scan, c = w.scan("t")
-    sql = lower_fragment(plan_physical(q1(scan, c), w.context("driver"))).sql
+    sql = lower_fragment(plan_physical(q1(scan, c), w.context("driver")).root).sql
     assert "sum_no_overflow" in sql
     assert "(100 - " in sql
 
@@ -231,7 +231,7 @@ def test_groups_of_few_strings_are_packed(store, encoding):
     w = World({"t": table}, versions={"t": cached(store, table, 3, encoding)})
     scan, c = w.scan("t")
     plan = Aggregate(scan, (c["flag"], c["mode"]), (agg("count", dtype=BIGINT), agg("sum", c["i"], dtype=BIGINT)))
-    sql = lower_fragment(plan_physical(plan, w.context("driver"))).sql
+    sql = lower_fragment(plan_physical(plan, w.context("driver")).root).sql
     assert "AS SMALLINT) * CAST(" in sql
     connection = duckdb.connect()
     connection.register("t", table)

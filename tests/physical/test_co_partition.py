@@ -73,7 +73,7 @@ def exchanges(plan: PhysicalPlan) -> list[Exchange]:
 
 
 def planned(w: World, plan: LogicalPlan) -> PhysicalPlan:
-    return plan_physical(plan, w.context("rdd"))
+    return plan_physical(plan, w.context("rdd")).root
 
 
 def joined(w: World, kind: JoinKind = JoinKind.INNER) -> LogicalPlan:

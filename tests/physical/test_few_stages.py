@@ -52,24 +52,24 @@ def exchanges(plan) -> list[str]:
 
 def test_a_table_of_one_block_is_scanned_by_one_task(store):
     w = world(store)
-    assert str(plan_physical(w.scan("keys")[0], w.context("rdd")).distribution) == "single"
-    assert str(plan_physical(w.scan("facts")[0], w.context("rdd")).distribution) == "any"
+    assert str(plan_physical(w.scan("keys")[0], w.context("rdd")).root.distribution) == "single"
+    assert str(plan_physical(w.scan("facts")[0], w.context("rdd")).root.distribution) == "any"
     w.conf.set("shark.task.single.max.rows", WIDE)
-    assert str(plan_physical(w.scan("facts")[0], w.context("rdd")).distribution) == "single"
+    assert str(plan_physical(w.scan("facts")[0], w.context("rdd")).root.distribution) == "single"
     w.conf.set("shark.task.single.max.bytes", "0")
-    assert str(plan_physical(w.scan("keys")[0], w.context("rdd")).distribution) == "any"
+    assert str(plan_physical(w.scan("keys")[0], w.context("rdd")).root.distribution) == "any"
 
 
 def test_a_query_over_tables_of_one_task_is_one_stage(store):
     w = world(store, shark_task_single_max_rows=WIDE)
-    assert exchanges(plan_physical(joined(w), w.context("rdd"))) == []
+    assert exchanges(plan_physical(joined(w), w.context("rdd")).root) == []
 
 
 @pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI])
 def test_a_small_build_side_is_read_by_every_task(store, kind):
     w = world(store)
     query = joined(w, kind)
-    plan = plan_physical(query, w.context("rdd"))
+    plan = plan_physical(query, w.context("rdd")).root
     scans = {node.table_name: node.is_replicated for node in plan.walk() if isinstance(node, BlockScan)}
     assert scans == {"default.facts": False, "default.keys": True}
     assert not any("broadcast" in text for text in exchanges(plan))
@@ -82,7 +82,7 @@ def test_a_small_build_side_is_read_by_every_task(store, kind):
 
 def test_a_build_side_of_many_rows_is_broadcast(store):
     w = world(store, shark_join_replicate_max_rows="3")
-    assert "broadcast" in exchanges(plan_physical(joined(w), w.context("rdd")))
+    assert "broadcast" in exchanges(plan_physical(joined(w), w.context("rdd")).root)
 
 
 def test_a_build_side_that_tasks_would_compute_differently_is_broadcast(store):
@@ -91,7 +91,7 @@ def test_a_build_side_that_tasks_would_compute_differently_is_broadcast(store):
     keys, k = w.scan("keys")
     picked = Project(keys, (k["key"], Alias(Call("rand", (), DOUBLE), next(ids), "r")))
     join = Join(facts, picked, JoinKind.INNER, Call("eq", (f["k"], k["key"]), BOOLEAN))
-    assert exchanges(plan_physical(join, w.context("rdd"))) == ["broadcast"]
+    assert exchanges(plan_physical(join, w.context("rdd")).root) == ["broadcast"]
 
 
 @pytest.mark.parametrize("kind", [JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT])
@@ -102,7 +102,7 @@ def test_a_large_right_side_is_reduced_by_the_measured_left_side(store, kind):
     few = Project(few, (f["k"], Alias(Call("add", (f["v"], Literal(1, BIGINT)), BIGINT), next(ids), "w")))
     w.conf.set("shark.test.join", "shuffle")
     join = Join(few, many, kind, Call("eq", (f["k"], m["k"]), BOOLEAN))
-    plan = plan_physical(join, w.context("rdd"))
+    plan = plan_physical(join, w.context("rdd")).root
     w.conf.reset("shark.test.join")
     plan = plan.transform_up(lambda node: _sized(node, 1000 if "w#" in node.label else 10 * MIN_BYTES))
     first = next_exchange(plan)
@@ -128,7 +128,7 @@ def test_reducing_a_side_changes_no_answer(store, kind, null_safe, monkeypatch):
     some, a = w.scan("some")
     more, b = w.scan("more")
     join = Join(some, more, kind, Call("eq_null_safe" if null_safe else "eq", (a["a"], b["b"]), BOOLEAN))
-    assert min(exchanges(plan_physical(join, w.context("rdd")))).startswith("hash")
+    assert min(exchanges(plan_physical(join, w.context("rdd")).root)).startswith("hash")
     assert unordered(w.run(join, "rdd")) == unordered(w.run(join, "driver"))
 
 

@@ -111,10 +111,10 @@ def test_the_first_rows_are_those_of_the_whole_table(
     w.versions = {"t": cached(store, table, num_blocks)}
     child, key, second = shaped(w, shape)
     keys = (SortKey(key, ascending, nulls_first), *([SortKey(second, not ascending, False)] if two_keys else []))
-    plan = plan_physical(Limit(Sort(child, keys, True), count, offset), w.context("driver"))
+    plan = plan_physical(Limit(Sort(child, keys, True), count, offset), w.context("driver")).root
     assert isinstance(plan, TopN)
     w.conf.set("shark.pruning", "false")
-    whole = plan_physical(Limit(Sort(child, keys, True), count, offset), w.context("driver"))
+    whole = plan_physical(Limit(Sort(child, keys, True), count, offset), w.context("driver")).root
     w.conf.reset()
     found, _ = run_waves(w, dataclasses.replace(plan, count=plan.count + plan.offset, offset=0))
     expected = run(w, dataclasses.replace(whole, count=count + offset, offset=0))
@@ -163,7 +163,7 @@ def clustered(store: BlockStore, num_blocks: int = 10) -> tuple[World, LogicalPl
 @pytest.mark.parametrize("ascending", [True, False])
 def test_row_counts_leave_one_block_without_a_filter(store: BlockStore, ascending: bool) -> None:
     w, scan, c = clustered(store)
-    plan = plan_physical(Limit(Sort(scan, (SortKey(c["k"], ascending, False),), True), 3), w.context("driver"))
+    plan = plan_physical(Limit(Sort(scan, (SortKey(c["k"], ascending, False),), True), 3), w.context("driver")).root
     assert blocks_of(plan) == 1
     assert [row[0] for row in rows(run(w, plan))] == ([0, 1, 2] if ascending else [99, 98, 97])
 
@@ -171,7 +171,7 @@ def test_row_counts_leave_one_block_without_a_filter(store: BlockStore, ascendin
 def test_waves_end_with_the_rows_that_no_other_block_beats(store: BlockStore) -> None:
     w, scan, c = clustered(store)
     even = dataclasses.replace(scan, predicate=Call("eq", (c["v"], Literal(3, INT)), BOOLEAN))
-    plan = plan_physical(Limit(Sort(even, (SortKey(c["k"], False, False),), True), 2), w.context("driver"))
+    plan = plan_physical(Limit(Sort(even, (SortKey(c["k"], False, False),), True), 2), w.context("driver")).root
     assert blocks_of(plan) == 10
     found, opened = run_waves(w, plan)
     assert sorted(found.column(0).to_pylist())[-2:] == [87, 94]
@@ -181,15 +181,15 @@ def test_waves_end_with_the_rows_that_no_other_block_beats(store: BlockStore) ->
 
 def test_a_limit_takes_the_fewest_blocks_that_have_its_rows(store: BlockStore) -> None:
     w, scan, _ = clustered(store)
-    assert blocks_of(plan_physical(Limit(scan, 10), w.context("driver"))) == 1
-    assert blocks_of(plan_physical(Limit(scan, 11), w.context("driver"))) == 2
-    assert blocks_of(plan_physical(Limit(scan, 5, 16), w.context("rdd"))) == 3
+    assert blocks_of(plan_physical(Limit(scan, 10), w.context("driver")).root) == 1
+    assert blocks_of(plan_physical(Limit(scan, 11), w.context("driver")).root) == 2
+    assert blocks_of(plan_physical(Limit(scan, 5, 16), w.context("rdd")).root) == 3
 
 
 def test_a_limit_opens_blocks_that_surely_match_first(store: BlockStore) -> None:
     w, scan, c = clustered(store)
     late = dataclasses.replace(scan, predicate=Call("ge", (c["k"], Literal(5, INT)), BOOLEAN))
-    plan = plan_physical(Limit(late, 4), w.context("driver"))
+    plan = plan_physical(Limit(late, 4), w.context("driver")).root
     found, opened = run_waves(w, plan)
     assert opened == 1
     assert found.num_rows == 4
@@ -200,7 +200,7 @@ def test_keys_that_say_nothing_of_blocks_open_all_at_once(store: BlockStore) -> 
     w, scan, c = clustered(store)
     doubled = Alias(Call("multiply", (Cast(c["k"], BIGINT), Literal(-2, BIGINT)), BIGINT), next(ids), "d")
     plan = Limit(Sort(Project(scan, (doubled,)), (SortKey(doubled.ref, True, True),), True), 3)
-    physical = plan_physical(plan, w.context("driver"))
+    physical = plan_physical(plan, w.context("driver")).root
     assert waves(physical, 1) is None
     assert unordered(run(w, physical)) == [(-194,), (-196,), (-198,)]
 
@@ -212,7 +212,7 @@ def test_ties_of_the_first_key_are_opened_for_the_second(store: BlockStore) -> N
     scan, c = w.scan("t")
     scan = dataclasses.replace(scan, predicate=Call("ne", (c["v"], Literal(1, INT)), BOOLEAN))
     keys = (SortKey(c["k"], True, False), SortKey(c["v"], False, False))
-    found, opened = run_waves(w, plan_physical(Limit(Sort(scan, keys, True), 2), w.context("driver")))
+    found, opened = run_waves(w, plan_physical(Limit(Sort(scan, keys, True), 2), w.context("driver")).root)
     assert set(rows(found)) >= {(0, 6), (0, 5)}
     assert 2 <= opened < 8
 
@@ -223,5 +223,5 @@ def test_nan_does_not_vouch_for_a_block(store: BlockStore) -> None:
     w = World({"t": table})
     w.versions = {"t": cached(store, table, 2)}
     scan, c = w.scan("t")
-    plan = plan_physical(Limit(Sort(scan, (SortKey(c["k"], True, False),), True), 3), w.context("driver"))
+    plan = plan_physical(Limit(Sort(scan, (SortKey(c["k"], True, False),), True), 3), w.context("driver")).root
     assert rows(run(w, plan)) == [(1.0,), (2.0,), (3.0,)]

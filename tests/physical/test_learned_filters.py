@@ -181,7 +181,7 @@ def test_the_answer_is_that_without_learning(
     terms = [equal(lc["k"], rc["k"], null_safe), *([equal(lc["m"], rc["m"])] if num_keys == 2 else [])]
     sided = (right, left) if mirrored else (left, right)
     plan = Join(*sided, kind, conjunction(terms))
-    physical = plan_physical(plan, w.context(placement))
+    physical = plan_physical(plan, w.context(placement)).root
     w.conf.reset()
     expected = outcome(lambda: w.execute(physical))
     learner = Learner(w)
@@ -214,7 +214,7 @@ def test_the_keys_prune_the_probe_side(store: BlockStore, placement: str, text: 
     w = facts(store)
     plan, _ = joined(w, text)
     learner = Learner(w)
-    rows = learner.run(plan_physical(plan, w.context(placement)))
+    rows = learner.run(plan_physical(plan, w.context(placement)).root)
     assert rows.num_rows == blocks
     assert learner.plan is not None
     assert len(fact_scan(learner.plan).blocks.blocks) == blocks
@@ -231,7 +231,9 @@ def test_rows_are_filtered_where_they_would_be_grouped_first(store: BlockStore) 
     dim = type(dim)(dim.table, dim.columns, dim.names, Call("eq", (d["n"], Literal("n7", d["n"].dtype)), BOOLEAN))
     grouped = Aggregate(fact, (f["k"],), (total,))
     learner = Learner(w)
-    rows = learner.run(plan_physical(Join(grouped, dim, JoinKind.INNER, equal(f["k"], d["k"])), w.context("driver")))
+    rows = learner.run(
+        plan_physical(Join(grouped, dim, JoinKind.INNER, equal(f["k"], d["k"])), w.context("driver")).root
+    )
     assert rows.num_rows == 1
     assert learner.plan is not None
     assert str(fact_scan(learner.plan).predicate) == f"in(cast(k#{f['k'].column_id} as bigint), 7)"
@@ -242,7 +244,7 @@ def test_a_side_whose_rows_all_appear_is_left_alone(store: BlockStore) -> None:
     for kind in (JoinKind.LEFT, JoinKind.FULL, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI, JoinKind.SINGLE):
         plan, _ = joined(w, "none", kind)
         learner = Learner(w)
-        assert learner.run(plan_physical(plan, w.context("driver"))).num_rows == 100
+        assert learner.run(plan_physical(plan, w.context("driver")).root).num_rows == 100
         assert learner.decisions == []
 
 
@@ -256,7 +258,7 @@ def test_a_null_among_what_not_in_looks_at_is_not_lost(store: BlockStore, placem
     dim = type(dim)(dim.table, dim.columns, dim.names, Call("eq", (d["n"], Literal("n42", d["n"].dtype)), BOOLEAN))
     probe, p = w.scan("probe")
     plan = Join(dim, probe, JoinKind.NULL_AWARE_ANTI, equal(d["k"], p["k"]))
-    assert Learner(w).run(plan_physical(plan, w.context(placement))).num_rows == 0
+    assert Learner(w).run(plan_physical(plan, w.context(placement)).root).num_rows == 0
 
 
 def test_a_key_in_no_order_is_not_run_early(store: BlockStore) -> None:
@@ -264,7 +266,7 @@ def test_a_key_in_no_order_is_not_run_early(store: BlockStore) -> None:
     shuffled = pa.table({"k": pa.array([(i * 37) % 100 for i in range(100)], pa.int32()), "v": pa.array(range(100))})
     w.tables["fact"], w.versions["fact"] = shuffled, cached(store, shuffled, 5)
     plan, _ = joined(w, "n42")
-    assert with_early_build_side(plan_physical(plan, w.context("driver")), EARLY) is None
+    assert with_early_build_side(plan_physical(plan, w.context("driver")).root, EARLY) is None
 
 
 def test_many_keys_are_known_by_their_bounds() -> None:

@@ -104,9 +104,9 @@ def test_two_levels_give_what_one_step_gives(data: st.DataObject, rows: list[tup
     levels = data.draw(st.sampled_from(Levels))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan_aggregate, "choose_levels", lambda _node, _context: levels)
-        physical = plan_physical(plan, world.context("rdd"))
+        physical = plan_physical(plan, world.context("rdd")).root
     assert _modes(physical) == ["final", *(["merge", "partial"] if levels is Levels.PAIRS else ["partial"])]
-    assert _modes(plan_physical(plan, step.context("rdd"))) == ["complete"]
+    assert _modes(plan_physical(plan, step.context("rdd")).root) == ["complete"]
     got = unordered(world.execute(physical, use_replan=data.draw(st.booleans())))
     assert _rounded(got) == _rounded(unordered(step.run(plan, "rdd")))
 
@@ -134,7 +134,7 @@ def _context(world: World, figures: Figures = UNKNOWN) -> PlanContext:
 
 
 def _planned(plan: Aggregate, figures: Figures, **conf: str) -> PhysicalPlan:
-    return plan_physical(plan, _context(world(**conf), figures))
+    return plan_physical(plan, _context(world(**conf), figures)).root
 
 
 def _modes(plan: PhysicalPlan) -> list[str]:
@@ -227,7 +227,7 @@ def test_levels_are_chosen_by_statistics_of_several(figures: Figures, cores: int
     scan, c = w.scan("t")
     items = (distinct("count", c["x"]), distinct("count", c["s"]))
     context = replace(_context(w, figures), default_parallelism=cores)
-    assert _modes(plan_physical(Aggregate(scan, (c["g"],), items), context)) == modes
+    assert _modes(plan_physical(Aggregate(scan, (c["g"],), items), context).root) == modes
 
 
 @pytest.mark.parametrize("function", ["approx_count_distinct", "first"])
@@ -235,7 +235,7 @@ def test_aggregates_without_states_take_one_step(function: str):
     w = world(shark_test_skew="true")
     scan, c = w.scan("t")
     items = (distinct("count", c["x"]), aggregate(function, c["y"], dtype=DOUBLE))
-    assert _modes(plan_physical(Aggregate(scan, (c["g"],), items), w.context("rdd"))) == ["complete"]
+    assert _modes(plan_physical(Aggregate(scan, (c["g"],), items), w.context("rdd")).root) == ["complete"]
 
 
 @pytest.mark.parametrize("figures", [FEW, MANY])
@@ -244,7 +244,7 @@ def test_lists_of_distinct_values_are_whole(figures: Figures):
     scan, c = w.scan("t")
     items = (distinct("collect_list", c["x"], dtype=ArrayType(BIGINT)), distinct("count", c["s"]))
     for groups in ((), (c["h"],)):
-        (row,) = unordered(w.execute(plan_physical(Aggregate(scan, groups, items), _context(w, figures))))
+        (row,) = unordered(w.execute(plan_physical(Aggregate(scan, groups, items), _context(w, figures)).root))
         assert sorted(row[-2]) == list(range(1000))
 
 
@@ -253,7 +253,7 @@ def test_tasks_share_a_heavy_group(figures: Figures):
     """Nine rows of ten are of one group."""
     w = world(shark_exchange_buckets="4")
     scan, c = w.scan("t")
-    plan = plan_physical(Aggregate(scan, (c["g"],), (distinct("count", c["x"]),)), _context(w, figures))
+    plan = plan_physical(Aggregate(scan, (c["g"],), (distinct("count", c["x"]),)), _context(w, figures)).root
     inner = [node for node in plan.walk() if isinstance(node, Exchange)][-1]
     runner = Runner(w)
     runner.run_exchange(inner)

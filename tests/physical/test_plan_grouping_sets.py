@@ -29,7 +29,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
 def planned(session: sharkpy.SharkContext, sql: str) -> PhysicalPlan:
     bound = bind_text(session, sql)
     assert isinstance(bound, LogicalPlan)
-    return plan_steps(session, bound)[1]
+    return plan_steps(session, bound)[1].root
 
 
 def below_expand(plan: PhysicalPlan) -> PhysicalPlan:

@@ -29,7 +29,7 @@ def shuffled(kind: JoinKind = JoinKind.INNER, group: str = "v") -> tuple[World, 
     right, rc = w.scan("small")
     join = Join(left, right, kind, Call("eq", (lc["k"], rc["k"]), BOOLEAN))
     count = Alias(AggregateCall("count", (), BIGINT), next(ids), "n")
-    plan = plan_physical(Aggregate(join, (lc[group],), (count,)), w.context("rdd"))
+    plan = plan_physical(Aggregate(join, (lc[group],), (count,)), w.context("rdd")).root
     w.conf.reset()
     return w, plan, lc
 
@@ -82,7 +82,7 @@ def test_what_is_tiny_is_read_by_one_task():
     w = World({"large": LARGE})
     scan, c = w.scan("large")
     count = Alias(AggregateCall("count", (), BIGINT), next(ids), "n")
-    plan = plan_physical(Aggregate(scan, (c["k"],), (count,)), w.context("rdd"))
+    plan = plan_physical(Aggregate(scan, (c["k"],), (count,)), w.context("rdd")).root
     _, plan, decisions = after_first(w, plan, 1000)
     assert str(plan.distribution) == "single"
     assert decisions[0].rule == "single_task"

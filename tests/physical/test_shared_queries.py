@@ -58,7 +58,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkC
 def test_scans_and_rows(
     session: sharkpy.SharkContext, text: str, num_scans: int, rows: list[tuple[object, ...]]
 ) -> None:
-    program = lower_stage(plan_query(session, bind_text(session, text)), ResultSink()).program
+    program = lower_stage(plan_query(session, bind_text(session, text)).root, ResultSink()).program
     assert len(program.inputs) == num_scans
     assert (" AS MATERIALIZED" in program.sql) == (num_scans == 1)
     assert sorted(session.sql(text).fetchall(), key=str) == sorted(rows, key=str)

@@ -70,7 +70,7 @@ def test_driver_plans_have_no_exchange():
     w = world()
     scan, c = w.scan("l")
     plan = Sort(Aggregate(scan, (c["k"],), (aggregate("count"),)), (SortKey(c["k"]),))
-    assert not any(isinstance(node, Exchange) for node in plan_physical(plan, w.context("driver")).walk())
+    assert not any(isinstance(node, Exchange) for node in plan_physical(plan, w.context("driver")).root.walk())
 
 
 @pytest.mark.parametrize("join", ["", "broadcast", "shuffle"])

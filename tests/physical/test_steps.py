@@ -35,7 +35,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def planned(world: World, plan: LogicalPlan, placement: str = "rdd") -> PhysicalPlan:
-    return plan_physical(plan, world.context(placement))
+    return plan_physical(plan, world.context(placement)).root
 
 
 def exchanges(plan: PhysicalPlan) -> list[str]:

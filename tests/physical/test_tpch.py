@@ -145,6 +145,6 @@ def test_tpch(number, choice, tables, versions, peer):
     placement, conf = CHOICES[choice]
     world = World(tables, conf=Conf(conf), versions={} if choice == "files" else versions)
     logical = optimize(bind(text, Tables(tables), world.conf, "default"), Figures(tables), world.conf)
-    got = world.execute(plan_physical(logical, world.context(placement)))
+    got = world.execute(plan_physical(logical, world.context(placement)).root)
     expected = peer.sql(text).to_arrow_table()
     assert_same(comparable(got), comparable(expected.rename_columns([f"c{i}" for i in range(expected.num_columns)])))

@@ -14,6 +14,7 @@ from sharkpy.execution.queries.bind_text import bind_text
 from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.execution.tasks import row_buckets
 from sharkpy.execution.tasks.row_buckets import RowBuckets
+from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.operators import Exchange
 
 SPREAD = {
@@ -57,7 +58,7 @@ def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
 
 def moved(context: sharkpy.SharkContext, sql: str) -> int:
     """Exchanges of a plan in RDD stages."""
-    plan = plan_steps(context, bind_text(context, sql), placement="rdd")[1]
+    plan = plan_steps(context, bind_text(context, sql), placement=Place.RDD)[1].root
     return sum(isinstance(node, Exchange) and node.exchange_id is not None for node in plan.walk())
 
 

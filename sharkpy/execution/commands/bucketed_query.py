@@ -21,7 +21,7 @@ def chosen_buckets(
     """`spec` with a number of buckets: where the statement has none, one for the rows of its query."""
     if spec is None or spec.num_buckets or query is None:
         return spec
-    estimate = estimated_bytes(plan_query(session, query, snapshot))
+    estimate = estimated_bytes(plan_query(session, query, snapshot).root)
     return replace(spec, num_buckets=choose_table_buckets(session.engine.parallelism, estimate))
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
     from sharkpy.catalog.model import Database, Table
     from sharkpy.execution.tables.snapshot import QuerySnapshot, TableState
-    from sharkpy.physical.plan import PhysicalPlan
+    from sharkpy.physical.placement import PlacedPlan
     from sharkpy.physical.stage import Stage
     from sharkpy.sql.context import CatalogReader
 
@@ -86,7 +86,7 @@ class PlannedQuery:
 
     schema: Schema
     label: str
-    physical: PhysicalPlan
+    physical: PlacedPlan
     stage: Stage | None
     lookups: CatalogLookups = field(repr=False)
     tables: tuple[tuple[Table, TableState], ...] = field(repr=False)

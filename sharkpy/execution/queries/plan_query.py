@@ -5,9 +5,10 @@ from __future__ import annotations
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.optimizer.optimize import optimize
+from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.optimizer.trace import Trace
 from sharkpy.physical.context import PlanContext
-from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.planner import plan_physical
 from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.plan.query_table import QueryTable
@@ -15,15 +16,15 @@ from sharkpy.sql.deep_stack import with_deep_stack
 
 
 def plan_query(
-    session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot | None = None, placement: str | None = None
-) -> PhysicalPlan:
+    session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot | None = None, placement: Place | None = None
+) -> PlacedPlan:
     """The physical plan of a query over the tables as they are now, or as they are in `snapshot`."""
     return plan_steps(session, logical, snapshot, placement)[1]
 
 
 def plan_steps(
-    session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot | None = None, placement: str | None = None
-) -> tuple[LogicalPlan, PhysicalPlan]:
+    session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot | None = None, placement: Place | None = None
+) -> tuple[LogicalPlan, PlacedPlan]:
     """The optimised logical plan of a query, and the physical plan made of it."""
     seen = session.snapshot() if snapshot is None else snapshot
     _load_tables(session, logical)
@@ -37,7 +38,7 @@ def plan_steps(
         file_source=seen.file_source,
     )
 
-    def plan() -> tuple[LogicalPlan, PhysicalPlan]:
+    def plan() -> tuple[LogicalPlan, PlacedPlan]:
         optimized = optimize(logical, seen, session.conf)
         return optimized, plan_physical(optimized, context)
 

@@ -15,37 +15,42 @@ if TYPE_CHECKING:
 
     from sharkpy.execution.stages.plan_runner import PlanRunner
     from sharkpy.execution.tables.snapshot import QuerySnapshot
-    from sharkpy.physical.plan import PhysicalPlan
+    from sharkpy.physical.placement import PlacedPlan
     from sharkpy.physical.sinks import BlockSink, FileSink
     from sharkpy.physical.stage import Stage
     from sharkpy.plan.logical import LogicalPlan
 
 
-def new_runner(session: EngineSession, description: str) -> PlanRunner:
+def new_runner(session: EngineSession, plan: PlacedPlan, description: str) -> PlanRunner:
+    """The runner of a plan under the session's limits, whose profile goes to those who take this thread's."""
+    from sharkpy.base.settings import QUERY_MEMORY
     from sharkpy.execution.stages.plan_runner import PlanRunner
+    from sharkpy.execution.stages.query_run import QueryRun
+    from sharkpy.execution.stages.recording.stage_recorder import stage_observer
 
     profiles = session.observers.profiles
-    runner = PlanRunner(
+    run = QueryRun(
         session.engine,
-        session.conf,
         session.observers.reporter(),
         description,
         is_profiled=profiles is not None,
         repair=session.table_cache.repair,
         pool=session.pool,
+        memory_limit=session.conf.value(QUERY_MEMORY),
+        observer=stage_observer(session.engine, session.conf, description),
     )
     if profiles is not None:
-        profiles.append(runner.profile)
-    return runner
+        profiles.append(run.profile)
+    return PlanRunner(plan, run, session.conf)
 
 
 def run_batches(
-    session: EngineSession, runner: PlanRunner, physical: PhysicalPlan, only_stage: Stage | None = None
+    session: EngineSession, runner: PlanRunner, only_stage: Stage | None = None
 ) -> Generator[pa.RecordBatch]:
     """The plan's rows, when the query's turn has come."""
     session.check_open()
-    with _turn(session, runner, physical):
-        yield from runner.batches(physical, only_stage)
+    with _turn(session, runner):
+        yield from runner.batches(only_stage)
 
 
 def query_rows(
@@ -56,41 +61,41 @@ def query_rows(
     from sharkpy.execution.tables.snapshot import reading
 
     with reading(session.snapshot, snapshot) as seen:
-        yield from run_batches(session, new_runner(session, plan.label), plan_query(session, plan, seen))
+        yield from run_batches(session, new_runner(session, plan_query(session, plan, seen), plan.label))
 
 
-def run_to_sink(
-    session: EngineSession, runner: PlanRunner, physical: PhysicalPlan, sink: FileSink | BlockSink
-) -> Sequence[object]:
+def run_to_sink(session: EngineSession, runner: PlanRunner, sink: FileSink | BlockSink) -> Sequence[object]:
+    """Blocks or files that the plan's tasks stored, when the query's turn has come."""
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tasks.report import num_rows
 
-    with _turn(session, runner, physical):
-        results = runner.to_sink(physical, sink)
-    if isinstance(runner.statement, Statement):
-        runner.statement.rows_written = num_rows(results)
+    with _turn(session, runner):
+        results = runner.to_sink(sink)
+    if isinstance(runner.run.statement, Statement):
+        runner.run.statement.rows_written = num_rows(results)
     return results
 
 
 @contextlib.contextmanager
-def _turn(session: EngineSession, runner: PlanRunner, physical: PhysicalPlan) -> Iterator[None]:
+def _turn(session: EngineSession, runner: PlanRunner) -> Iterator[None]:
     from sharkpy.execution.stages.progress import Progress
     from sharkpy.execution.statement import Statement
     from sharkpy.physical.plan_step import runs_scripts
     from sharkpy.physical.work import work_rows
 
+    physical, run = runner.plan.root, runner.run
     if runs_scripts(physical):
         session.restrictions.check_code(SCRIPT)
-    statement = runner.statement
+    statement = run.statement
     if not isinstance(statement, Statement):
         yield
         return
-    profile, start, tell = runner.profile, time.perf_counter(), session.observers.reporter()
+    profile, start, tell = run.profile, time.perf_counter(), session.observers.reporter()
 
     def report(num_before: int) -> None:
         profile.queued_behind = max(profile.queued_behind, num_before)
         tell(Progress("queue", 0, 0, 0, 0, num_before))
 
-    with session.admission.turn(work_rows(physical), runner.pool, statement, report):
+    with session.admission.turn(work_rows(physical), run.pool, statement, report):
         profile.queued_seconds = time.perf_counter() - start
         yield

@@ -28,7 +28,7 @@ def write_files(
 ) -> Sequence[tuple[str, int, int]]:
     """(path, rows, bytes) of each file, when all tasks are done; where one failed, its error."""
     sink = replace(sink, properties=_with_output_settings(sink.properties, session.conf))
-    results = run_to_sink(session, new_runner(session, plan.label), plan_query(session, plan, snapshot), sink)
+    results = run_to_sink(session, new_runner(session, plan_query(session, plan, snapshot), plan.label), sink)
     return [(one.path, one.num_rows, one.encoded_bytes) for one in results if isinstance(one, FileResult)]
 
 
@@ -39,9 +39,9 @@ def write_blocks(
     contents, physical = session.table_cache.contents(plan), plan_query(session, plan, snapshot)
     sink = replace(sink, is_checked=is_repeatable(plan))
     if sink.layout is not None:
-        sink = replace(sink, layout=replace(sink.layout, is_by_source=sink.is_checked and is_row_wise(physical)))
-    results = run_to_sink(session, new_runner(session, plan.label), physical, sink)
-    made = in_source_order([one for one in results if isinstance(one, BlockResult)], physical)
+        sink = replace(sink, layout=replace(sink.layout, is_by_source=sink.is_checked and is_row_wise(physical.root)))
+    results = run_to_sink(session, new_runner(session, physical, plan.label), sink)
+    made = in_source_order([one for one in results if isinstance(one, BlockResult)], physical.root)
     if sink.is_checked:
         recipe = Recipe.of(plan, contents, physical, sink, session.conf, partial(plan_query, session))
         session.table_cache.lineage.note_made(recipe, made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,8 +28,12 @@ class DriverStages:
     run: QueryRun
     outputs: StageOutputs
 
-    def batches(self, stage: Stage) -> Iterator[pa.RecordBatch]:
+    def batches(self, stage: Stage) -> Generator[pa.RecordBatch]:
         """The stage's rows as they come."""
+        with self.run.observer.running(stage):
+            yield from self._batches(stage)
+
+    def _batches(self, stage: Stage) -> Iterator[pa.RecordBatch]:
         start = time.perf_counter()
         metrics = TaskMetrics(is_profiled=self.run.is_profiled)
         total = len(stage.tasks)
@@ -37,7 +41,7 @@ class DriverStages:
             self.run.note_progress(stage, number, total, metrics.rows_in)
             yield from self._task_batches(stage, number, metrics)
         self.run.note_progress(stage, total, total, metrics.rows_in)
-        self.run.note(stage, "driver", len(stage.tasks), [_report(metrics, start)], start)
+        self.run.note(stage, len(stage.tasks), [_report(metrics, start)], start)
 
     def _task_batches(self, stage: Stage, number: int, metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
         for attempt in itertools.count():
@@ -57,8 +61,12 @@ class DriverStages:
                 if is_begun or not self.run.is_mended(error, stage, attempt):
                     raise self.run.failure(error) from error
 
-    def results(self, stage: Stage, only_tasks: frozenset[int] | None) -> list[BlockResult | FileResult]:
-        """What the stage's block or file sink stored; of `only_tasks`, where there are others."""
+    def results(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[BlockResult | FileResult]:
+        """Blocks or files that the stage's sink stored; of `only_tasks`, where there are others."""
+        with self.run.observer.running(stage):
+            return self._results(stage, only_tasks)
+
+    def _results(self, stage: Stage, only_tasks: frozenset[int] | None) -> list[BlockResult | FileResult]:
         start = time.perf_counter()
         results: list[BlockResult | FileResult] = []
         metrics = TaskMetrics(is_profiled=self.run.is_profiled)
@@ -70,7 +78,7 @@ class DriverStages:
         except BaseException:
             self.run.discard_blocks(results)
             raise
-        self.run.note(stage, "driver", len(stage.tasks), [_report(metrics, start)], start)
+        self.run.note(stage, len(stage.tasks), [_report(metrics, start)], start)
         return results
 
     def _task_results(self, stage: Stage, number: int, metrics: TaskMetrics) -> list[BlockResult | FileResult]:

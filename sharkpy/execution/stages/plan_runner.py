@@ -1,4 +1,4 @@
-"""Runs physical plans: map stage by map stage, replanning with what each one showed, then the result."""
+"""Runs of physical plans: map stage by map stage, replanned with what each one showed, then the result."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from dataclasses import replace
 import pyarrow as pa
 
 from sharkpy.base import settings
-from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.settings import Conf
-from sharkpy.execution.engine import Engine
-from sharkpy.execution.spark.pools import DEFAULT_POOL, Pool
-from sharkpy.execution.stages.build_keys import first_keys
+from sharkpy.execution.stages.build_keys import first_keys, key_values
 from sharkpy.execution.stages.prepared_stage import PreparedStage
-from sharkpy.execution.stages.profile import QueryProfile
-from sharkpy.execution.stages.progress import ProgressListener, ignore_progress
-from sharkpy.execution.stages.query_run import Repair
+from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tasks.buckets import bucket_count
 from sharkpy.execution.tasks.report import BlockResult, FileResult
+from sharkpy.optimizer.replan.decision import Decision
+from sharkpy.optimizer.replan.place_stage import Placement
 from sharkpy.physical.co_partition import spared_exchanges
 from sharkpy.physical.distribution import (
     BroadcastPartitioning,
@@ -35,7 +32,8 @@ from sharkpy.physical.first_rows import waves as first_row_waves
 from sharkpy.physical.key_filters import filter_by_keys
 from sharkpy.physical.learned_filters import KeyValues, learn_filters
 from sharkpy.physical.lowering.lower_stage import lower_stage
-from sharkpy.physical.operators import Exchange, ExchangeRead, LimitOperator, TopN, is_given_here
+from sharkpy.physical.operators import Exchange, ExchangeRead, LimitOperator, TopN
+from sharkpy.physical.placement import PlacedPlan, place_fragment
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.planned_decisions import planned_decisions
 from sharkpy.physical.range_bounds import SAMPLE_ROWS, range_bounds, sample_plan
@@ -47,113 +45,69 @@ from sharkpy.plan.expr import Expr
 
 
 class PlanRunner:
-    """Runs one plan for a session. `placement` is "driver", "rdd" or None: the driver where the plan is one task.
+    """Runs one plan, once, where it was placed; `run` has its profile, and its statement, which may end it."""
 
-    `profile` is filled as the plan runs; `cancel` may be called from any thread.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        conf: Conf | None = None,
-        progress: ProgressListener = ignore_progress,
-        description: str = "query",
-        placement: str | None = None,
-        *,
-        is_profiled: bool = False,
-        repair: Repair | None = None,
-        pool: Pool = DEFAULT_POOL,
-    ) -> None:
-        self.engine = engine
-        self.conf = engine.conf if conf is None else conf
-        self.placement = placement
-        self.stages = StageRunner(
-            engine,
-            progress,
-            description,
-            self.conf,
-            is_profiled=is_profiled,
-            repair=repair,
-            pool=pool,
-            memory_limit=self.conf.value(settings.QUERY_MEMORY),
-        )
+    def __init__(self, plan: PlacedPlan, run: QueryRun, conf: Conf) -> None:
+        self.plan = plan
+        self.run = run
+        self.stages = StageRunner(run)
+        self._conf = conf
+        self._parallelism = run.engine.parallelism
         self._known_keys: dict[tuple[int, Expr], KeyValues | None] = {}
         self._last_exchange_id = 0
 
-    @property
-    def profile(self) -> QueryProfile:
-        return self.stages.profile
+    def batches(self, only_stage: Stage | None = None) -> Iterator[pa.RecordBatch]:
+        """The plan's rows, streamed; closing the iterator early ends the query.
 
-    @property
-    def pool(self) -> Pool:
-        return self.stages.pool
-
-    @property
-    def statement(self) -> Cancellation:
-        """What ends the plan from outside."""
-        return self.stages.statement
-
-    def cancel(self) -> None:
-        self.stages.cancel()
-
-    def only_stage(self, physical: PhysicalPlan) -> Stage | None:
-        """The stage that a plan without exchanges is."""
-        return self._stage(physical, ResultSink()) if next_exchange(physical) is None else None
-
-    def batches(self, physical: PhysicalPlan, only_stage: Stage | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of `physical`, streamed; closing the iterator early ends the query."""
+        `only_stage`: the stage that the whole plan is, where it was lowered before.
+        """
         start = time.perf_counter()
         try:
-            plan = self._run_exchanges(physical)
-            # What early build sides said has made another plan of it.
-            stage = only_stage if only_stage and plan is physical else self._stage(plan, ResultSink())
-            yield from self.stages.driver_batches(stage) if self._in_driver(plan) else self.stages.batches(stage)
+            plan = self._run_exchanges()
+            # Early build sides may have made another plan of it.
+            stage = only_stage if only_stage and plan is self.plan.root else self._stage(plan, ResultSink())
+            yield from self.stages.batches(stage)
         finally:
             self.stages.close()
-            self.profile.seconds = time.perf_counter() - start
+            self.run.profile.seconds = time.perf_counter() - start
 
-    def to_sink(
-        self, physical: PhysicalPlan, sink: StageSink, only_tasks: frozenset[int] | None = None
-    ) -> list[BlockResult | FileResult]:
-        """Run `physical` into a block or file sink; what its tasks stored, in the order of tasks.
+    def to_sink(self, sink: StageSink, only_tasks: frozenset[int] | None = None) -> list[BlockResult | FileResult]:
+        """Run the plan into a block or file sink: what its tasks stored, in the order of tasks.
 
         `only_tasks`: of the last stage no others run.
         """
         start = time.perf_counter()
         try:
-            plan = self._run_exchanges(physical)
-            stage = self._stage(plan, sink)
-            run = self.stages.driver_results if self._in_driver(plan) else self.stages.results
-            return run(stage, only_tasks)
+            return self.stages.results(self._stage(self._run_exchanges(), sink), only_tasks)
         finally:
             self.stages.close()
-            self.profile.seconds = time.perf_counter() - start
+            self.run.profile.seconds = time.perf_counter() - start
 
-    def prepared(self, physical: PhysicalPlan, num_buckets: int | None = None) -> PreparedStage:
-        """The last stage of `physical`, not run: its exchanges have, and are kept until `stages.close()`.
+    def prepared(self, num_buckets: int | None = None) -> PreparedStage:
+        """The last stage of a plan for RDD tasks, not run: its exchanges have, and are kept until `stages.close()`.
 
         With `num_buckets` task i reads bucket i of the tables in that many buckets, empty ones too.
         """
-        plan = self._run_exchanges(physical)
-        return self.stages.prepared(self._stage(plan, ResultSink(), num_buckets))
+        return self.stages.rdd.prepared(self._stage(self._run_exchanges(), ResultSink(), num_buckets))
 
-    def _run_exchanges(self, plan: PhysicalPlan) -> PhysicalPlan:
-        """`plan` with every Exchange run and replaced by its read."""
+    def _run_exchanges(self) -> PhysicalPlan:
+        """The plan with every Exchange run and replaced by its read."""
         observed: dict[int, ExchangeStatistics] = {}
-        self.profile.decisions += planned_decisions(plan, self.conf, self.engine.parallelism, self.placement)
-        self.profile.decisions += spared_exchanges(plan)
-        plan = self._run_early(plan)
+        decisions = self.run.profile.decisions
+        decisions += planned_decisions(self.plan, self._conf, self._parallelism)
+        decisions += spared_exchanges(self.plan.root)
+        plan = self._run_early(self.plan.root)
         if next_exchange(plan) is not None:
             # What a map stage is told before it runs.
-            plan, _ = replan(plan, observed, self.conf)
+            plan, _ = replan(plan, observed, self._conf)
         while (exchange := next_exchange(plan)) is not None:
             statistics = self._run_exchange(exchange)
             observed[exchange.exchange_id] = statistics
             plan = replace_exchange(plan, exchange.exchange_id, read_of(exchange, statistics))
-            plan, decisions = replan(satisfied_limits(plan), observed, self.conf)
-            self.profile.decisions += decisions
+            plan, made = replan(satisfied_limits(plan), observed, self._conf)
+            decisions += made
             plan = self._learn(plan)
-        self.profile.physical = plan.explain()
+        self.run.profile.physical = plan.explain()
         return plan
 
     def _run_early(self, plan: PhysicalPlan) -> PhysicalPlan:
@@ -165,10 +119,7 @@ class PlanRunner:
             if early is None:
                 break
             wrapped, exchange = early
-            stage = self._stage(exchange.child, ResultSink())
-            is_here = self._in_driver(exchange.child)
-            hold = self.stages.hold_in_driver if is_here else self.stages.hold_exchange
-            statistics = hold(stage, exchange_id)
+            statistics = self.stages.hold(self._stage(exchange.child, ResultSink()), exchange_id)
             plan = self._learn(replace_exchange(wrapped, exchange_id, read_of(exchange, statistics)))
         return plan
 
@@ -185,9 +136,9 @@ class PlanRunner:
 
     def _waves(self, plan: PhysicalPlan) -> Waves | None:
         """The blocks of a TopN or Limit in order of promise, where it is worth while to open some before others."""
-        if not self.conf.value(settings.PRUNING):
+        if not self._conf.value(settings.PRUNING):
             return None
-        return first_row_waves(plan, self.engine.parallelism)
+        return first_row_waves(plan, self._parallelism)
 
     def _run_waves(self, waves: Waves, exchange: Exchange) -> ExchangeStatistics:
         """Open block after block until none is left that could have one of the first rows."""
@@ -196,13 +147,10 @@ class PlanRunner:
         while waves.num_blocks:
             plan, rest = waves.next_wave()
             opened, number = opened + waves.num_blocks - rest.num_blocks, number + 1
-            stage = self._stage(plan, ResultSink())
-            is_here = self._in_driver(plan)
-            batches = self.stages.driver_batches(stage) if is_here else self.stages.batches(stage)
-            kept += batches
+            kept += self.stages.batches(self._stage(plan, ResultSink()))
             waves = rest.after(sum(batch.num_rows for batch in kept), first_keys(kept, waves.key))
-        self.profile.decisions.append(waves.decision(opened, number))
-        return self.stages.hold(exchange.schema, exchange.exchange_id, kept)
+        self.run.profile.decisions.append(waves.decision(opened, number))
+        return self.stages.outputs.hold(exchange.schema, exchange.exchange_id, kept)
 
     def _new_exchange_id(self, plan: PhysicalPlan) -> int:
         """A number that no exchange of the query has had."""
@@ -212,43 +160,51 @@ class PlanRunner:
 
     @property
     def _learns(self) -> bool:
-        return self.conf.value(settings.PRUNING) and self.conf.value(settings.LEARNED_FILTERS)
+        return self._conf.value(settings.PRUNING) and self._conf.value(settings.LEARNED_FILTERS)
 
     def _learn(self, plan: PhysicalPlan) -> PhysicalPlan:
         """`plan` with its scans restricted by the keys of the exchanges that have run."""
         if not self._learns:
             return plan
         plan, learned = learn_filters(plan, self._key_values)
-        limit = self.conf.value(settings.BROADCAST_BYTES)
+        limit = self._conf.value(settings.BROADCAST_BYTES)
         plan, by_keys = filter_by_keys(plan, limit, lambda: self._new_exchange_id(plan))
-        self.profile.decisions += (*learned, *by_keys)
+        self.run.profile.decisions += (*learned, *by_keys)
         return plan
 
     def _key_values(self, read: ExchangeRead, key: Expr) -> KeyValues | None:
         """From rows that lie in the driver, or must come there in any case."""
-        if not (isinstance(read.partitioning, BroadcastPartitioning) or self.stages.is_held(read.exchange_id)):
+        if not (isinstance(read.partitioning, BroadcastPartitioning) or self.stages.outputs.is_held(read.exchange_id)):
             return None
         if (read.exchange_id, key) not in self._known_keys:
-            self._known_keys[read.exchange_id, key] = self.stages.key_values(read, key)
+            self._known_keys[read.exchange_id, key] = self._read_key_values(read, key)
         return self._known_keys[read.exchange_id, key]
+
+    def _read_key_values(self, read: ExchangeRead, key: Expr) -> KeyValues | None:
+        rows = self.stages.outputs.whole(read.exchange_id, read.schema)
+        with self.run.connection() as connection:
+            try:
+                return key_values(read, key, rows, connection)
+            except BaseException as error:
+                raise self.run.failure(error) from error
 
     def _run_exchange(self, exchange: Exchange) -> ExchangeStatistics:
         match exchange.partitioning:
             case BroadcastPartitioning():
-                return self.stages.hold_exchange(self._stage(exchange.child, ResultSink()), exchange.exchange_id)
+                return self.stages.hold(self._stage(exchange.child, ResultSink()), exchange.exchange_id)
             case SinglePartitioning() if (waves := self._waves(exchange.child)) is not None:
                 return self._run_waves(waves, exchange)
             case SinglePartitioning() if (wanted := _held_rows(exchange.child)) is not None:
                 stage = self._stage(exchange.child, ResultSink())
                 # All the rows of a TopN's tasks compete: only a plain LIMIT is satisfied early.
                 limit = wanted if isinstance(exchange.child, LimitOperator) else None
-                return self.stages.hold_exchange(stage, exchange.exchange_id, limit)
+                return self.stages.hold(stage, exchange.exchange_id, limit)
             case RangePartitioning() as partitioning:
                 bounds = range_bounds(self._sample(exchange), partitioning)
-                stage = self._stage(exchange.child, sink_of(exchange, bounds))
+                stage = self._map_stage(exchange, sink_of(exchange, bounds))
             case _:
-                stage = self._stage(exchange.child, sink_of(exchange))
-        return self.stages.run_exchange(stage, exchange.exchange_id, bucket_count(stage.program.sink))
+                stage = self._map_stage(exchange, sink_of(exchange))
+        return self.stages.rdd.exchange(stage, exchange.exchange_id, bucket_count(stage.program.sink))
 
     def _sample(self, exchange: Exchange) -> pa.Table:
         """Sort keys of some rows of each task, the same ones on every run."""
@@ -264,18 +220,21 @@ class PlanRunner:
         return pa.Table.from_batches(batches)
 
     def _stage(self, fragment: PhysicalPlan, sink: StageSink, num_tasks: int | None = None) -> Stage:
-        return lower_stage(fragment, sink, self.engine.parallelism, num_tasks)
+        placement = place_fragment(fragment, self.plan.placement, self.stages.outputs.is_held)
+        if placement is not self.plan.placement:
+            self._note_placement(fragment, placement)
+        return lower_stage(fragment, sink, self._parallelism, num_tasks, placement)
 
-    def _in_driver(self, plan: PhysicalPlan) -> bool:
-        """One task over nothing that lies in Spark's shuffle, where the session allows it."""
-        if is_given_here(plan):
-            return True
-        if self.placement == "rdd" or not isinstance(plan.distribution, Single):
-            return False
-        if self.placement is None and not self.conf.value(settings.DRIVER_PLACEMENT):
-            return False
-        reads = [node for node in plan.walk() if isinstance(node, ExchangeRead)]
-        return all(self.stages.is_held(read.exchange_id) for read in reads)
+    def _map_stage(self, exchange: Exchange, sink: StageSink) -> Stage:
+        """Where the plan was placed: rows enter Spark's shuffle from its tasks alone."""
+        return lower_stage(exchange.child, sink, self._parallelism, placement=self.plan.placement)
+
+    def _note_placement(self, fragment: PhysicalPlan, placement: Placement) -> None:
+        """Show what has been decided for a stage otherwise than for the plan; once, where waves run it many times."""
+        where = "in the driver" if placement.is_driver else "as RDD tasks"
+        decision = Decision("placement", f"{fragment.label} runs {where}: {placement.reason}", placement.figures)
+        if decision not in self.run.profile.decisions:
+            self.run.profile.decisions.append(decision)
 
 
 def _held_rows(plan: PhysicalPlan) -> int | None:

@@ -1,4 +1,4 @@
-"""The RDD of one run of a stage: what exchanges bring to its tasks, packed, and what each task gets beside it."""
+"""Stages prepared to run as RDDs: what exchanges bring to their tasks, packed, and what each task gets beside it."""
 
 from __future__ import annotations
 
@@ -22,49 +22,42 @@ if TYPE_CHECKING:
     from sharkpy.columnar.block_writer import BlockWriter
     from sharkpy.columnar.executor_store import ExecutorWriter
     from sharkpy.columnar.handle import BlockHandle
+    from sharkpy.plan.given_rows import GivenRows
 
 _UNLIMITED = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedStage:
-    """A stage before it runs: the JavaRDD of what exchanges bring to its tasks, and the function over it."""
+    """A stage before a run of it: the JavaRDD of what exchanges bring to its tasks, and the function over it."""
 
     frames: Any
     task: StageTask
     tasks: tuple[TaskInput, ...]
+    given: GivenRows | None = None
+    """Rows of an RDD of a Python program, which the tasks read in the place of frames."""
 
     @property
     def blocks(self) -> tuple[BlockHandle, ...]:
-        """What its tasks read."""
+        """The blocks that its tasks read."""
         return tuple(handle for part in self.tasks for _, handles in part.blocks for handle in handles)
 
+    @property
+    def run_id(self) -> int:
+        return self.task.run_id
 
-@dataclass(frozen=True, slots=True)
-class StageRdd:
-    """The frames of a run (Py4J), its number, and how many tasks it has."""
+    @property
+    def num_tasks(self) -> int:
+        return len(self.tasks)
 
-    frames: Any
-    run_id: int
-    num_tasks: int
-
-
-def stage_rdd(
-    run: QueryRun,
-    outputs: StageOutputs,
-    stage: Stage,
-    exchange_id: int | None,
-    run_id: int,
-    writer: BlockWriter | ExecutorWriter | None,
-) -> StageRdd:
-    prepared = prepared_stage(run, outputs, stage, exchange_id, run_id, writer)
-    jobs, given = run.engine.jobs, stage.given
-    if given is not None:
-        return StageRdd(jobs.given_rdd(given.rdd, prepared.task), run_id, len(prepared.tasks))
-    return StageRdd(jobs.stage_rdd(prepared.frames, prepared.task), run_id, len(prepared.tasks))
+    def rdd(self, jobs: SparkJobs) -> Any:
+        """The frames that the tasks give, as a JavaRDD."""
+        if self.given is not None:
+            return jobs.given_rdd(self.given.rdd, self.task)
+        return jobs.stage_rdd(self.frames, self.task)
 
 
-def prepared_stage(
+def prepare(
     run: QueryRun,
     outputs: StageOutputs,
     stage: Stage,
@@ -72,6 +65,7 @@ def prepared_stage(
     run_id: int,
     writer: BlockWriter | ExecutorWriter | None = None,
 ) -> PreparedStage:
+    """The stage for the run `run_id`, whose rows go to `exchange_id` and whose blocks `writer` writes."""
     jobs, engine = run.engine.jobs, run.engine
     base, packed = _input_frames(run, outputs, jobs, stage)
     tasks = tuple(merged([stage.tasks[planned] for planned in task]) for task in packed)
@@ -81,7 +75,7 @@ def prepared_stage(
     stop_file = str(jobs.stop_file(run.group)) if engine.is_local else ""
     parts = _pickled_parts(tasks)
     task = StageTask(run_id, stage.program, parts, broadcasts, exchange_id, settings, stop_file)
-    return PreparedStage(base, task, tasks)
+    return PreparedStage(base, task, tasks, stage.given)
 
 
 def _input_frames(run: QueryRun, outputs: StageOutputs, jobs: SparkJobs, stage: Stage) -> tuple[Any, list[Packed]]:

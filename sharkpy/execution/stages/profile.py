@@ -12,6 +12,7 @@ from sharkpy.optimizer.replan.decision import Decision
 
 if TYPE_CHECKING:
     from sharkpy.physical.plan import PhysicalPlan
+    from sharkpy.physical.stage import Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +68,18 @@ class QueryProfile:
 
 
 def stage_profile(
-    label: str,
-    placement: str,
+    stage: Stage,
     num_tasks: int,
     reports: Sequence[TaskReport],
     seconds: float,
     exchange_id: int | None = None,
     bytes_per_bucket: tuple[int, ...] = (),
-    fragment: PhysicalPlan | None = None,
-    leaves: tuple[tuple[str, PhysicalPlan], ...] = (),
 ) -> StageProfile:
+    """The profile of a run of `stage` from the reports of its tasks."""
     reads = [report.read for report in reports if report.read is not None]
     return StageProfile(
-        label,
-        placement,
+        stage.label,
+        stage.placement.place.value,
         num_tasks,
         sum(report.rows_in for report in reports),
         sum(report.rows_out for report in reports),
@@ -91,8 +90,8 @@ def stage_profile(
         bytes_per_bucket,
         sum(read.malformed_lines for read in reads),
         sum(read.malformed_fields for read in reads),
-        fragment,
-        leaves,
+        stage.fragment,
+        stage.leaves,
         sum_figures(report.operators for report in reports),
         tuple(report.cpu_seconds for report in reports),
         tuple(report.rows_in for report in reports),

@@ -163,7 +163,6 @@ class QueryRun:
     def note(
         self,
         stage: Stage,
-        placement: str,
         count: int,
         reports: Sequence[TaskReport],
         start: float,
@@ -173,10 +172,7 @@ class QueryRun:
         """A run of the stage that began at `start` is over."""
         self.observer.ended(stage, reports)
         seconds = time.perf_counter() - start
-        noted = stage_profile(
-            stage.label, placement, count, reports, seconds, exchange_id, sizes, stage.fragment, stage.leaves
-        )
-        self.profile.stages.append(noted)
+        self.profile.stages.append(stage_profile(stage, count, reports, seconds, exchange_id, sizes))
 
     # Ending
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sharkpy.base.errors import CorruptionError, UnsupportedError, WorkersLostError
 from sharkpy.execution.spark.jobs import payload_batches
 from sharkpy.execution.stages.exchange import ExchangeOutput, run_map_stage
-from sharkpy.execution.stages.prepared_stage import PreparedStage, StageRdd, prepared_stage, stage_rdd
+from sharkpy.execution.stages.prepared_stage import PreparedStage, prepare
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.stage_outputs import StageOutputs
 from sharkpy.execution.stages.waves import WaveReader, waves
@@ -33,10 +33,14 @@ class RddStages:
     run: QueryRun
     outputs: StageOutputs
     _name: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
-    """What the names of blocks that the query's tasks write begin with."""
+    """Prefix of the names of blocks that the query's tasks write."""
 
     def exchange(self, stage: Stage, exchange_id: int, num_buckets: int) -> ExchangeStatistics:
         """Run a map stage, whose sink writes `num_buckets` in all; returns what it observed."""
+        with self.run.observer.running(stage):
+            return self._exchange(stage, exchange_id, num_buckets)
+
+    def _exchange(self, stage: Stage, exchange_id: int, num_buckets: int) -> ExchangeStatistics:
         start = time.perf_counter()
         jobs = self.run.engine.jobs
 
@@ -47,13 +51,17 @@ class RddStages:
         output, reports = self._run_whole(stage, exchange_id, run)
         count = len(reports)
         self.outputs.add(output)
-        self.run.note(stage, "rdd", count, reports, start, exchange_id, output.bytes_per_bucket)
+        self.run.note(stage, count, reports, start, exchange_id, output.bytes_per_bucket)
         rows = sum(report.rows_out for report in reports)
         collected = merge_collected([report.collected for report in reports if report.collected])
         return ExchangeStatistics(rows, output.bytes_per_bucket, **collected)
 
-    def reports(self, stage: Stage, only_tasks: frozenset[int] | None) -> list[TaskReport]:
-        """The reports of tasks whose sinks store blocks or files, in the order of tasks."""
+    def reports(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[TaskReport]:
+        """The reports of tasks whose sinks store blocks or files, in the order of tasks; of `only_tasks`."""
+        with self.run.observer.running(stage):
+            return self._reports(stage, only_tasks)
+
+    def _reports(self, stage: Stage, only_tasks: frozenset[int] | None) -> list[TaskReport]:
         start = time.perf_counter()
         jobs = self.run.engine.jobs
 
@@ -63,22 +71,31 @@ class RddStages:
             jobs.collect(frames, wanted, is_all=only_tasks is None)
 
         _, reports = self._run_whole(stage, None, run, only_tasks)
-        self.run.note(stage, "rdd", len(reports), reports, start)
+        self.run.note(stage, len(reports), reports, start)
         return reports
 
-    def batches(self, stage: Stage, first_rows: int | None, exchange_id: int | None) -> Generator[pa.RecordBatch]:
-        """The stage's rows in the order of its tasks, in waves; see StageRunner.batches."""
+    def batches(
+        self, stage: Stage, first_rows: int | None = None, exchange_id: int | None = None
+    ) -> Generator[pa.RecordBatch]:
+        """The stage's rows in the order of its tasks, in waves of tasks: one is read while the next one runs.
+
+        With `first_rows` the waves start small: the reader wants no more than that many rows.
+        """
+        with self.run.observer.running(stage):
+            yield from self._batches(stage, first_rows, exchange_id)
+
+    def _batches(self, stage: Stage, first_rows: int | None, exchange_id: int | None) -> Generator[pa.RecordBatch]:
         engine, jobs = self.run.engine, self.run.engine.jobs
         given = 0
         for attempt in itertools.count():
             start = time.perf_counter()
-            rdd = self._stage_rdd(stage, None)
-            parts = waves(rdd.num_tasks, engine.parallelism, starts_small=first_rows is not None)
-            listener = self.run.listener(jobs, stage, rdd.num_tasks)
-            reader = WaveReader(self.run, jobs, rdd.frames, rdd.run_id, rdd.num_tasks)
+            prepared = self._prepared_run(stage, None)
+            parts = waves(prepared.num_tasks, engine.parallelism, starts_small=first_rows is not None)
+            listener = self.run.listener(jobs, stage, prepared.num_tasks)
+            reader = WaveReader(self.run, jobs, prepared.rdd(jobs), prepared.run_id, prepared.num_tasks)
             reports: list[TaskReport] = []
             try:
-                with jobs.reported(rdd.run_id, listener) as reports:
+                with jobs.reported(prepared.run_id, listener) as reports:
                     for wave in reader.frames(parts[given:]):
                         for frame in wave:
                             yield from payload_batches(frame)
@@ -89,15 +106,18 @@ class RddStages:
                 if not self.run.is_mended(error, stage, attempt):
                     raise
             finally:
-                remove_frames(engine.results_dir, f"{rdd.run_id}-")
-                self.run.note(stage, "rdd", len(reports), reports, start, exchange_id)
+                remove_frames(engine.results_dir, f"{prepared.run_id}-")
+                self.run.note(stage, len(reports), reports, start, exchange_id)
 
     def prepared(self, stage: Stage) -> PreparedStage:
-        """The stage as RDDs of others begin with it; nothing runs."""
+        """The stage, not run: RDDs of users begin with it, until the query's outputs are closed."""
         if stage.given is not None:
             hint = "call cache() on the TableRDD first, or save it as a table"
             raise UnsupportedError(f"an RDD over {stage.given.label} that is read for a TableRDD", hint=hint)
-        return prepared_stage(self.run, self.outputs, stage, None, self.run.engine.jobs.new_run())
+        with self.run.observer.running(stage):
+            prepared = prepare(self.run, self.outputs, stage, None, self.run.engine.jobs.new_run())
+        self.run.outlive_statement()
+        return prepared
 
     def _run_whole(
         self,
@@ -106,37 +126,39 @@ class RddStages:
         run: Callable[[Any], Any],
         only_tasks: frozenset[int] | None = None,
     ) -> tuple[Any, list[TaskReport]]:
-        """What one job over all tasks gives, and their reports; run again where blocks were lost and made anew."""
+        """Answer of one job over all tasks, and their reports; run again where blocks were lost and made anew."""
         jobs = self.run.engine.jobs
         for attempt in itertools.count():
-            rdd = self._stage_rdd(stage, exchange_id)
-            listener = self.run.listener(jobs, stage, rdd.num_tasks)
+            prepared = self._prepared_run(stage, exchange_id)
+            frames = prepared.rdd(jobs)
+            listener = self.run.listener(jobs, stage, prepared.num_tasks)
             reports: list[TaskReport] = []
             try:
                 if isinstance(stage.program.sink, BlockSink):
-                    self.run.engine.store.claim(self._block_prefix(rdd.run_id))
-                group = jobs.job_group(self.run.group, self.run.description, self.run.pool, rdd.run_id)
-                with group, jobs.reported(rdd.run_id, listener) as reports:
-                    output = run(rdd.frames)
-                    tasks = range(rdd.num_tasks)
-                    jobs.check_tasks(rdd.run_id, tasks if only_tasks is None else only_tasks.intersection(tasks))
+                    self.run.engine.store.claim(self._block_prefix(prepared.run_id))
+                group = jobs.job_group(self.run.group, self.run.description, self.run.pool, prepared.run_id)
+                with group, jobs.reported(prepared.run_id, listener) as reports:
+                    output = run(frames)
+                    tasks = range(prepared.num_tasks)
+                    jobs.check_tasks(prepared.run_id, tasks if only_tasks is None else only_tasks.intersection(tasks))
                 break
             except BaseException as error:
                 self.run.discard_blocks([result for report in reports for result in report.results])
                 if not self.run.is_mended(error, stage, attempt):
                     raise
             finally:
-                self._release_untold(stage, rdd.run_id, reports)
+                self._release_untold(stage, prepared.run_id, reports)
         self.run.check()
         return output, reports
 
-    def _stage_rdd(self, stage: Stage, exchange_id: int | None) -> StageRdd:
+    def _prepared_run(self, stage: Stage, exchange_id: int | None) -> PreparedStage:
+        """The stage for one run of it, with the blocks that its tasks write under a name of the run's."""
         self.run.check()
         self.run.stages.append(stage)
         run_id = self.run.engine.jobs.new_run()
         stores = isinstance(stage.program.sink, BlockSink)
         writer = replace(self.run.engine.task_writer(), prefix=self._block_prefix(run_id)) if stores else None
-        return stage_rdd(self.run, self.outputs, stage, exchange_id, run_id, writer)
+        return prepare(self.run, self.outputs, stage, exchange_id, run_id, writer)
 
     def _block_prefix(self, run_id: int) -> str:
         return f"{self._name}-{run_id}-"

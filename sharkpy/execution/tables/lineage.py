@@ -14,6 +14,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion
 from sharkpy.optimizer.function_traits import is_deterministic_function
 from sharkpy.physical.operators import BlockScan, Filter, Project
+from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.physical.sinks import BlockSink
 from sharkpy.plan.expr import Call
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 Contents = tuple[object, ...]
 """What identifies the rows of the tables that a query reads: equal for equal rows."""
-Planner = Callable[[LogicalPlan], PhysicalPlan]
+Planner = Callable[[LogicalPlan], PlacedPlan]
 """Plans a query over its tables as they are now."""
 
 
@@ -39,7 +40,7 @@ class Recipe:
 
     query: LogicalPlan
     contents: Contents
-    plan: PhysicalPlan
+    plan: PlacedPlan
     inputs: tuple[tuple[weakref.ref[BlockHandle], ...], ...]
     sink: BlockSink
     conf: Conf
@@ -52,7 +53,7 @@ class Recipe:
         cls,
         query: LogicalPlan,
         contents: Contents,
-        physical: PhysicalPlan,
+        physical: PlacedPlan,
         sink: BlockSink,
         conf: Conf,
         plan_anew: Planner,
@@ -65,10 +66,10 @@ class Recipe:
             inputs.append(tuple(map(weakref.ref, node.blocks.blocks)))
             return replace(node, blocks=replace(node.blocks, blocks=()))
 
-        plan = physical.transform_up(emptied)
+        plan = physical.with_root(physical.root.transform_up(emptied))
         return cls(query, contents, plan, tuple(inputs), sink, conf.copy(), plan_anew)
 
-    def filled_plan(self, only_sources: frozenset[str] | None = None) -> PhysicalPlan | None:
+    def filled_plan(self, only_sources: frozenset[str] | None = None) -> PlacedPlan | None:
         """The plan over the blocks that it read at first, or those of `only_sources`; None where some are gone."""
         found = [tuple(block for ref in blocks if (block := ref()) is not None) for blocks in self.inputs]
         if [len(blocks) for blocks in found] != [len(blocks) for blocks in self.inputs]:
@@ -81,7 +82,7 @@ class Recipe:
             blocks = (block for block in next(rest) if only_sources is None or block.block_id in only_sources)
             return replace(node, blocks=replace(node.blocks, blocks=tuple(blocks)))
 
-        return self.plan.transform_up(filled)
+        return self.plan.with_root(self.plan.root.transform_up(filled))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec
+from sharkpy.execution.stages.query_run import QueryRun
+from sharkpy.execution.stages.recording.stage_recorder import stage_observer
 from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tables.block_loading import LoadedBlock
 from sharkpy.execution.tasks.report import BlockResult
@@ -40,9 +42,10 @@ class RddLoader:
         sink = BlockSink(schema, self._conf.value(settings.BLOCK_ROWS), durable_dir, bucketing(self._buckets, schema))
         program = StageProgram("", (FileColumns(_RELATION, schema, names, names),), schema, sink)
         tasks = tuple(TaskInput(splits=((_RELATION, (split,)),)) for split in splits)
-        runner = StageRunner(self._engine, description="load", conf=self._conf)
+        observer = stage_observer(self._engine, self._conf, "load")
+        runner = StageRunner(QueryRun(self._engine, description="load", observer=observer))
         try:
-            reports = runner.task_reports(Stage(program, tasks, "Load"))
+            reports = runner.rdd.reports(Stage(program, tasks, "Load"))
         finally:
             runner.close()
         loaded, metrics = [], ReadMetrics()

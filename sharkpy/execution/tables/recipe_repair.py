@@ -7,10 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from sharkpy.base import settings
 from sharkpy.base.cancellation import check_cancelled, held, submit
 from sharkpy.base.errors import CancelledError, CorruptionError, ResourceError, SharkError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.stages.plan_runner import PlanRunner
+from sharkpy.execution.stages.query_run import QueryRun
+from sharkpy.execution.stages.recording.stage_recorder import stage_observer
 from sharkpy.execution.tables.lineage import Contents, Lineage, Piece, Recipe
 from sharkpy.execution.tasks.block_rebuild import hopeless
 from sharkpy.execution.tasks.report import BlockResult
@@ -20,7 +23,7 @@ from sharkpy.values.types import ArrayType, DataType, DoubleType, FloatType, Map
 if TYPE_CHECKING:
     from sharkpy.columnar.store import BlockStore
     from sharkpy.execution.engine import Engine
-    from sharkpy.physical.plan import PhysicalPlan
+    from sharkpy.physical.placement import PlacedPlan
     from sharkpy.plan.logical import LogicalPlan
 
 _RECIPES_AT_ONCE = 4
@@ -119,12 +122,19 @@ class RecipeRepair:
         self.store.release([result.handle.block_id for result in made], durable=True)
 
     def _run(
-        self, recipe: Recipe, plan: PhysicalPlan, only_tasks: frozenset[int] | None, lost: BlockHandle
+        self, recipe: Recipe, plan: PlacedPlan, only_tasks: frozenset[int] | None, lost: BlockHandle
     ) -> list[BlockResult]:
         check_cancelled()
-        runner = PlanRunner(self.engine, recipe.conf, description="make lost blocks again", repair=self.tables.repair)
+        description = "make lost blocks again"
+        run = QueryRun(
+            self.engine,
+            description=description,
+            repair=self.tables.repair,
+            memory_limit=recipe.conf.value(settings.QUERY_MEMORY),
+            observer=stage_observer(self.engine, recipe.conf, description),
+        )
         try:
-            results = runner.to_sink(plan, recipe.sink, only_tasks)
+            results = PlanRunner(plan, run, recipe.conf).to_sink(recipe.sink, only_tasks)
         except (CancelledError, ResourceError):
             raise
         except SharkError as error:

@@ -23,7 +23,7 @@ from sharkpy.ml.features.feature_blocks import Kernel
 from sharkpy.ml.features.feature_plan import FeaturePlan
 from sharkpy.ml.features.kernel_call import kernel_code, kernel_name
 from sharkpy.ml.features.table_columns import lie_side_by_side, table_columns
-from sharkpy.optimizer.replan.place_stage import Placement, place_stage
+from sharkpy.optimizer.replan.place_stage import place_stage
 from sharkpy.physical.sinks import BlockSink, MatrixLayout
 from sharkpy.plan.logical import Project, Scan
 from sharkpy.udf.user.python_code import python_code
@@ -132,7 +132,7 @@ class StoredBlocks:
         conf, engine = self._session.conf, self._session.engine
         limit, is_allowed = conf.value(settings.DRIVER_PLACEMENT_BYTES), conf.value(settings.DRIVER_PLACEMENT)
         size = self._size_bytes(blocks)
-        return place_stage(size, engine.is_local, limit, is_allowed).placement is Placement.DRIVER
+        return place_stage(size, engine.is_local, limit, is_allowed).is_driver
 
     def _is_current(self, snapshot: QuerySnapshot) -> bool:
         """Whether tables are now as the snapshot saw them."""

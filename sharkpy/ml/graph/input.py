@@ -19,7 +19,7 @@ from sharkpy.ml.graph.ids import Ids
 from sharkpy.ml.graph.pieces import VALUE, Piece, Role, checked_columns
 from sharkpy.ml.graph.workspace import Array, ProcessWorkspace, RddWorkspace, Workspace
 from sharkpy.ml.rdd.table_rdd import TableRDD
-from sharkpy.optimizer.replan.place_stage import Placement, place_stage
+from sharkpy.optimizer.replan.place_stage import place_stage
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.physical.sinks import BlockSink
 from sharkpy.plan.logical import Project
@@ -196,4 +196,4 @@ def workspace_for(size_bytes: int, session: EngineSession | None) -> Workspace:
         session.conf.value(settings.DRIVER_PLACEMENT),
     )
     placed = place_stage(size_bytes, session.engine.is_local, limit, is_allowed)
-    return ProcessWorkspace() if placed.placement is Placement.DRIVER else RddWorkspace(session.engine, session.pool)
+    return ProcessWorkspace() if placed.is_driver else RddWorkspace(session.engine, session.pool)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from sharkpy.base import settings
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.ml.rdd.key_hash import KeyHash
+from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.distribution import BroadcastPartitioning, Hashed
 from sharkpy.physical.operators import Exchange, HashJoin, Project
 from sharkpy.physical.operators.block_scan import bucketed_scan
+from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Distribute, JoinKind, LogicalPlan
@@ -22,13 +24,13 @@ if TYPE_CHECKING:
 
 def plan_in_buckets(
     session: EngineSession, plan: LogicalPlan, keys: Sequence[ColumnRef], snapshot: QuerySnapshot
-) -> tuple[EngineSession, PhysicalPlan, KeyHash] | None:
+) -> tuple[EngineSession, PlacedPlan, KeyHash] | None:
     """`plan` with rows of equal `keys`, columns of it, in one bucket, and under which settings; see `in_buckets`."""
     # Scans of one task, which spare exchanges, would have no buckets.
     apart = session.with_settings({settings.SINGLE_TASK_BYTES.key: "0"})
-    physical = plan_query(apart, Distribute(plan, tuple(keys)), snapshot, "rdd")
-    found = in_buckets(physical, keys)
-    return None if found is None else (apart, *found)
+    physical = plan_query(apart, Distribute(plan, tuple(keys)), snapshot, Place.RDD)
+    found = in_buckets(physical.root, keys)
+    return None if found is None else (apart, physical.with_root(found[0]), found[1])
 
 
 def in_buckets(physical: PhysicalPlan, keys: Sequence[ColumnRef]) -> tuple[PhysicalPlan, KeyHash] | None:

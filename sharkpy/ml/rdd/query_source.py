@@ -18,15 +18,15 @@ from sharkpy.ml.rdd.end_of_use import at_end_of_use
 from sharkpy.ml.rdd.key_buckets import plan_in_buckets
 from sharkpy.ml.rdd.key_hash import KeyHash
 from sharkpy.ml.rdd.table_query import TableQuery
+from sharkpy.optimizer.replan.place_stage import Place
 from sharkpy.physical.operators import BlockScan
-from sharkpy.physical.plan import PhysicalPlan
+from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.plan.logical import LogicalPlan
 
 if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.execution.engine_session import EngineSession
-    from sharkpy.execution.stages.plan_runner import PlanRunner
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class PlannedStages:
     """A physical plan as of a state of its query, to be run under the settings of `session`."""
 
     sequence: int
-    physical: PhysicalPlan
+    physical: PlacedPlan
     session: EngineSession
     key_hash: KeyHash | None
     """How rows with equal keys come to be in one task, where they are by the buckets of tables."""
@@ -87,7 +87,7 @@ class QuerySource:
     @property
     def blocks(self) -> tuple[BlockHandle, ...]:
         """What the tasks of the query read, those of its map stages too."""
-        scans = (node for node in self.planned().physical.walk() if isinstance(node, BlockScan))
+        scans = (node for node in self.planned().physical.root.walk() if isinstance(node, BlockScan))
         return tuple(block for scan in scans for block in scan.blocks.blocks)
 
     def planned(self) -> PlannedStages:
@@ -109,16 +109,15 @@ class QuerySource:
         columns = [plan.output[place] for place in self.keys]
         if columns and (found := plan_in_buckets(session, plan, columns, snapshot)) is not None:
             return PlannedStages(sequence, found[1], found[0], found[2])
-        return PlannedStages(sequence, plan_query(session, plan, snapshot, "rdd"), session, None)
+        return PlannedStages(sequence, plan_query(session, plan, snapshot, Place.RDD), session, None)
 
     def _bind(self, planned: PlannedStages) -> BoundStage:
-        if runs_scripts(planned.physical):
+        if runs_scripts(planned.physical.root):
             self.session.restrictions.check_code(SCRIPT)
-        runner: PlanRunner = new_runner(planned.session, self.query.plan.label)
-        runner.placement = "rdd"
+        runner = new_runner(planned.session, planned.physical, self.query.plan.label)
         buckets = planned.key_hash.num_buckets if planned.key_hash is not None else None
         try:
-            stage = runner.prepared(planned.physical, buckets)
+            stage = runner.prepared(buckets)
         except BaseException:
             runner.stages.close()
             raise

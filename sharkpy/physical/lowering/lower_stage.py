@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from sharkpy.optimizer.replan.place_stage import Placement
 from sharkpy.physical.distribution import BroadcastPartitioning, Single, SinglePartitioning
 from sharkpy.physical.lowering.lower_fragment import lower_fragment
-from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan, GivenScan
+from sharkpy.physical.operators import BlockScan, Exchange, ExchangeRead, FileScan, GivenScan
+from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.plan import PhysicalPlan
-from sharkpy.physical.sinks import StageSink
-from sharkpy.physical.stage import Stage
+from sharkpy.physical.sinks import ResultSink, StageSink
+from sharkpy.physical.stage import AS_TASKS, Stage
 from sharkpy.physical.stage_program import StageProgram
 from sharkpy.physical.task_inputs import deal
 
 
-def lower_stage(fragment: PhysicalPlan, sink: StageSink, parallelism: int = 2, num_tasks: int | None = None) -> Stage:
+def lower_stage(
+    fragment: PhysicalPlan,
+    sink: StageSink,
+    parallelism: int = 2,
+    num_tasks: int | None = None,
+    placement: Placement = AS_TASKS,
+) -> Stage:
     """The stage of a fragment without Exchanges: of `num_tasks`, or of as many as it asks for."""
     lowered = lower_fragment(fragment)
     program = StageProgram(lowered.sql, lowered.inputs, fragment.schema, sink, lowered.functions)
@@ -21,7 +29,14 @@ def lower_stage(fragment: PhysicalPlan, sink: StageSink, parallelism: int = 2, n
     reads = [node for node in fragment.walk() if isinstance(node, ExchangeRead)]
     singles = frozenset(read.exchange_id for read in reads if isinstance(read.partitioning, SinglePartitioning))
     dealt = tuple((read.exchange_id, read.dealt) for read in reads if read.dealt)
-    return Stage(program, tasks, fragment.label, singles, dealt, fragment, lowered.leaves)
+    return Stage(program, tasks, fragment.label, singles, dealt, placement, fragment, lowered.leaves)
+
+
+def only_stage(plan: PlacedPlan, parallelism: int) -> Stage | None:
+    """The stage that a plan without exchanges is, which gives its result."""
+    if any(isinstance(node, Exchange) for node in plan.root.walk()):
+        return None
+    return lower_stage(plan.root, ResultSink(), parallelism, placement=plan.placement)
 
 
 def _num_buckets(fragment: PhysicalPlan) -> int | None:

@@ -6,7 +6,7 @@ from sharkpy.physical.operators.expand import Expand
 from sharkpy.physical.operators.file_scan import FileScan, SplitSet
 from sharkpy.physical.operators.filter import Filter
 from sharkpy.physical.operators.generate import Generate
-from sharkpy.physical.operators.given_scan import GivenScan, is_given_here
+from sharkpy.physical.operators.given_scan import GivenScan
 from sharkpy.physical.operators.hash_aggregate import AggregateMode, HashAggregate
 from sharkpy.physical.operators.join import LEFT_PRESERVED, RIGHT_PRESERVED, HashJoin, NestedLoopJoin
 from sharkpy.physical.operators.limit import LimitOperator
@@ -43,5 +43,4 @@ __all__ = [
     "UnionAll",
     "ValuesScan",
     "WindowOperator",
-    "is_given_here",
 ]

@@ -29,8 +29,3 @@ class GivenScan(PhysicalPlan):
     @property
     def label(self) -> str:
         return f"Given {listed(self.columns)} from {self.rows.label}"
-
-
-def is_given_here(plan: PhysicalPlan) -> bool:
-    """Whether `plan` reads rows that are in this process alone."""
-    return any(isinstance(node, GivenScan) and node.rows.is_here for node in plan.walk())

@@ -114,14 +114,6 @@ Partitioning = HashPartitioning | RangePartitioning | SinglePartitioning | Broad
 
 
 @dataclass(frozen=True, slots=True)
-class HeavyKey:
-    """A key, by its hash, that many rows share: about `rows` of those that were moved."""
-
-    key_hash: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
 class SpreadKey:
     """A key, by its hash, some of whose rows are in `pieces` spread buckets (see `spread_buckets`)."""
 
@@ -137,21 +129,17 @@ def spread_buckets(key_hash: int, pieces: int, num_spread: int) -> tuple[int, ..
 
 @dataclass(frozen=True, slots=True)
 class ExchangeStatistics:
-    """What running an exchange's map stage observed (SPEC P1).
+    """Measurements of an exchange whose map stage has run (SPEC P1).
 
     1. `rows` and `bytes_per_bucket` are exact; spread buckets come behind the ordinary ones.
-    2. What collectors gathered is empty where a stage has none: rows per bucket (exact while they fit), the most
-       frequent keys with their estimated rows, rows whose first key is NULL, and values of the first key (as
-       numbers; dates and times in Arrow's units) that cut its rows into about equal parts, least and greatest included.
-    3. `spread_keys` are all keys that have rows in spread buckets.
+    2. Those of collectors are empty where a stage has none.
+    3. `rows_per_bucket` is a histogram of the keys by their hash, exact while it fits.
+    4. `spread_keys` are the heavy hitters: all keys that have rows in spread buckets.
     """
 
     rows: int
     bytes_per_bucket: tuple[int, ...]
     rows_per_bucket: tuple[int, ...] = ()
-    heavy_keys: tuple[HeavyKey, ...] = ()
-    null_keys: int = 0
-    quantiles: tuple[float, ...] = ()
     spread_keys: tuple[SpreadKey, ...] = ()
 
     @property

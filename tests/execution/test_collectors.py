@@ -1,28 +1,24 @@
-"""What map tasks tell of their rows, in at most 2 kB, and what the driver makes of it."""
+"""Statistics of map tasks in at most 2 kB, and of all of them together."""
 
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharkpy.execution.tasks.collectors import COLLECTORS, TASK_BYTES, TaskCollectors, merge_collected
 from sharkpy.execution.tasks.collectors.spread_keys import MOST_KEYS
-from sharkpy.execution.tasks.collectors.window import SAMPLE_ROWS, Window, sample_positions
+from sharkpy.execution.tasks.collectors.window import Window
 from sharkpy.execution.tasks.report import ReportBook, TaskReport
 from sharkpy.physical.distribution import ExchangeStatistics
 
 
 def window(key: np.ndarray, num_buckets: int, spread: dict[int, int] | None = None) -> Window:
-    """Rows whose key is its own hash; masked keys are NULL."""
-    hashes = np.ma.filled(key, 0).astype(np.uint64)
+    """Rows whose key is its own hash."""
+    hashes = key.astype(np.uint64)
     counts = np.bincount((hashes % np.uint64(num_buckets)).astype(np.int64), minlength=num_buckets)
-    sample = sample_positions(len(key))
-    sampled = np.unique(hashes[sample], return_counts=True)
-    column = pa.chunked_array([pa.array(np.ma.getdata(key), mask=np.ma.getmaskarray(key))])
-    return Window(counts, sample, sampled, column, spread or {})
+    return Window(counts, spread or {})
 
 
 def collected(*windows: Window) -> bytes:
@@ -40,13 +36,6 @@ def test_few_rows_are_told_exactly(tasks: list[list[int]], num_buckets: int) -> 
     assert merged["rows_per_bucket"] == tuple(
         sum(key % num_buckets == bucket for key in keys) for bucket in range(num_buckets)
     )
-    assert merged["null_keys"] == 0
-    if keys:
-        assert (merged["quantiles"][0], merged["quantiles"][-1]) == (min(keys), max(keys))
-        assert list(merged["quantiles"]) == sorted(merged["quantiles"])
-    for key in merged.get("heavy_keys", ()):
-        # A task tells of 24 keys at most: of no key are there fewer rows than told.
-        assert key.rows <= keys.count(key.key_hash)
     assert ExchangeStatistics(len(keys), (0,) * num_buckets, **merged).rows == len(keys)
 
 
@@ -71,31 +60,6 @@ def test_rough_rows_per_bucket_are_near() -> None:
     (rough,) = (merge_collected([collected(window(keys, 1500))])["rows_per_bucket"],)
     exact = np.bincount(keys % 1500, minlength=1500)
     assert np.abs(np.array(rough) - exact).max() <= 0.25 * exact.max()
-
-
-def test_heavy_keys_of_a_large_window_are_found_from_a_sample() -> None:
-    random = np.random.default_rng(5)
-    keys = random.zipf(1.5, 500_000) % 1_000_003
-    assert len(keys) > SAMPLE_ROWS
-    found = merge_collected([collected(window(keys, 16))])["heavy_keys"]
-    assert [key.key_hash for key in found[:3]] == [1, 2, 3]
-    assert found[0].rows == pytest.approx(np.count_nonzero(keys == 1), rel=0.1)
-
-
-def test_quantiles_weigh_tasks_by_their_rows() -> None:
-    low, high = np.arange(90_000), np.arange(1_000_000, 1_010_000)
-    quantiles = merge_collected([collected(window(low, 4)), collected(window(high, 4))])["quantiles"]
-    assert sum(value < 1_000_000 for value in quantiles) / len(quantiles) == pytest.approx(0.9, abs=0.05)
-    assert quantiles[len(quantiles) // 2] == pytest.approx(50_000, rel=0.1)
-
-
-def test_null_keys_are_counted_and_keys_without_numbers_have_no_histogram() -> None:
-    keys = np.ma.array(np.arange(10), mask=[value % 3 == 0 for value in range(10)])
-    assert merge_collected([collected(window(keys, 4))])["null_keys"] == 4
-    text = Window(np.array([2]), np.arange(2), (np.zeros(0), np.zeros(0)), pa.chunked_array([["a", "b"]]), {})
-    merged = merge_collected([collected(text)])
-    assert "quantiles" not in merged
-    assert merged["rows_per_bucket"] == (2,)
 
 
 def test_another_try_of_a_task_takes_the_place_of_the_first() -> None:

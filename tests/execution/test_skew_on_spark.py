@@ -27,7 +27,6 @@ def test_a_heavy_key_is_joined_by_several_tasks(spark_engine: Engine) -> None:
         stage("SELECT range AS c0, 'd' AS c1 FROM range(401)", sink=HashSink(("c0",), BUCKETS)), 2, BUCKETS
     )
     (key,) = left.spread_keys
-    assert left.heavy_keys[0].key_hash == key.key_hash
     assert left.rows == sum(left.rows_per_bucket) == 40_000
     assert len(left.bytes_per_bucket) == 2 * BUCKETS
     pieces = spread_buckets(key.key_hash, key.pieces, BUCKETS)

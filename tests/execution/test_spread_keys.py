@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sharkpy.base.errors import ExecutionError
 from sharkpy.base.settings import Conf
 from sharkpy.columnar.store import BlockStore
-from sharkpy.execution.tasks.exchange_writer import Spreader
+from sharkpy.execution.tasks.exchange_writer import SAMPLE_ROWS, Spreader
 from sharkpy.execution.tasks.inputs import (
     SPREAD_METADATA,
     payload_exchange,
@@ -171,13 +171,21 @@ def test_light_keys_stay_where_they_are() -> None:
 
     hashes = np.arange(1000, dtype=np.uint64)
     hashes[:300] = 5
-    sampled = np.unique(hashes, return_counts=True)
     spreader = Spreader(4, Spread(4, 100))
-    assert spreader.deal(hashes % np.uint64(4), hashes, sampled, 1000).max() == 7
+    assert spreader.deal(hashes % np.uint64(4), hashes).max() == 7
     assert list(spreader.pieces) == [5]
     for spread in (Spread(4, 301), Spread(4, 100, kept=frozenset({5}))):
-        assert Spreader(4, spread).deal(hashes % np.uint64(4), hashes, sampled, 1000).max() == 3
-    assert Spreader(3, Spread(3, 100)).deal(hashes % np.uint64(3), hashes, sampled, 1000).max() == 2
+        assert Spreader(4, spread).deal(hashes % np.uint64(4), hashes).max() == 3
+    assert Spreader(3, Spread(3, 100)).deal(hashes % np.uint64(3), hashes).max() == 2
+
+
+def test_heavy_keys_of_a_large_window_are_found_from_a_sample() -> None:
+    import numpy as np
+
+    keys = (np.random.default_rng(5).zipf(1.5, 100 * SAMPLE_ROWS) % 1_000_003).astype(np.uint64)
+    spreader = Spreader(16, Spread(16, 100))
+    spreader.deal(keys % np.uint64(16), keys)
+    assert list(spreader.pieces) == [1, 2, 3]
 
 
 def test_rows_of_keys_that_nobody_told_of_are_refused() -> None:

@@ -40,7 +40,6 @@ def test_a_hash_exchange_moves_equal_keys_together(spark_engine: Engine) -> None
     assert observed.rows == sum(observed.rows_per_bucket) == 3000
     assert len(observed.bytes_per_bucket) == len(observed.rows_per_bucket) == 4
     assert all(observed.bytes_per_bucket)
-    assert (observed.quantiles[0], observed.quantiles[-1], observed.null_keys) == (0, 999, 0)
     counted = stage(
         'SELECT c0, count(*)::VARCHAR AS c1 FROM "in0" GROUP BY c0', ExchangeColumns("in0", 1, SCHEMA), tasks=4
     )

@@ -1,4 +1,4 @@
-"""What a map task writes: payloads by bucket, with heavy keys dealt over spread buckets, and what it observed."""
+"""Payloads of a map task by bucket, with heavy keys dealt over spread buckets, and the statistics of its rows."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import pyarrow as pa
 from sharkpy.execution.tasks.buckets import BUCKET_COLUMN, HASH_COLUMN, bucket_count
 from sharkpy.execution.tasks.collectors import TaskCollectors
 from sharkpy.execution.tasks.collectors.spread_keys import MOST_KEYS
-from sharkpy.execution.tasks.collectors.window import Numbers, Window, sample_positions
+from sharkpy.execution.tasks.collectors.window import Numbers, Window
 from sharkpy.execution.tasks.inputs import SPREAD_METADATA, TaskMetrics, payload_header
 from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, Payload, SinkContext, conform, encode_payload, windows
 from sharkpy.physical.distribution import spread_buckets
 from sharkpy.physical.sinks import HashSink, RangeSink, Spread
 
-_NOTHING: tuple[Numbers, Numbers] = (np.zeros(0, np.uint64), np.zeros(0, np.int64))
 _MOST_BUCKETS = 1 << 16
 PIECES = 3
 """Finer than fair shares: a key's rows make the work of a join, which bytes do not tell, and tasks get them evenly."""
+SAMPLE_ROWS = 4096
+"""Rows of a window that are looked at for heavy keys; of smaller windows all are."""
 
 
 def exchange_payloads(
@@ -35,20 +36,17 @@ def exchange_payloads(
     spreader = Spreader(sink.num_buckets, sink.spread) if isinstance(sink, HashSink) and sink.spread else None
     for batches_together in windows(batches, PAYLOAD_BYTES):
         table = pa.Table.from_batches(batches_together)
-        sample = sample_positions(table.num_rows)
         if isinstance(sink, HashSink):
             hashes = table.column(HASH_COLUMN).to_numpy()
-            sampled = np.unique(hashes[sample], return_counts=True)
             buckets = hashes % np.uint64(sink.num_buckets)
-            key = sink.keys[0] if sink.keys else None
             if spreader is not None:
-                buckets = spreader.deal(buckets, hashes, sampled, len(sample))
+                buckets = spreader.deal(buckets, hashes)
         else:
-            buckets, sampled, key = table.column(BUCKET_COLUMN).to_numpy(), _NOTHING, sink.keys[0][0]
+            buckets = table.column(BUCKET_COLUMN).to_numpy()
         counts = np.bincount(buckets.astype(np.int64), minlength=bucket_count(sink))
         rows = table.select(schema.names)
         spread = spreader.pieces if spreader else {}
-        collectors.observe(Window(counts, sample, sampled, rows.column(key) if key else None, spread))
+        collectors.observe(Window(counts, spread))
         for bucket, part in _by_bucket(rows, buckets, counts):
             conformed = (conform(batch, schema) for batch in part.to_batches())
             header = payload_header(context.exchange_id, context.partition, bucket)
@@ -75,6 +73,13 @@ def _packed(keys: Iterable[int]) -> bytes:
     return np.array(sorted(keys), "<u8").tobytes()
 
 
+def sample_positions(num_rows: int) -> Numbers:
+    """About SAMPLE_ROWS positions, the same ones on every try: seeded, and not at even steps, as rows may repeat so."""
+    if num_rows <= SAMPLE_ROWS:
+        return np.arange(num_rows)
+    return np.random.Generator(np.random.PCG64(num_rows)).integers(0, num_rows, SAMPLE_ROWS)
+
+
 @dataclass(slots=True)
 class Spreader:
     """Finds a task's heavy keys (SPEC P4) and deals their rows over spread buckets, one after the other.
@@ -89,9 +94,9 @@ class Spreader:
     """Keys that are dealt, by their hash, with their number of spread buckets."""
     _dealt: dict[int, int] = field(default_factory=dict)
 
-    def deal(self, buckets: Numbers, hashes: Numbers, sampled: tuple[Numbers, Numbers], num_sampled: int) -> Numbers:
+    def deal(self, buckets: Numbers, hashes: Numbers) -> Numbers:
         """`buckets` with those of heavy keys' rows changed."""
-        self._find(len(hashes), *sampled, num_sampled)
+        self._find(hashes)
         for key, pieces in self.pieces.items():
             rows = np.flatnonzero(hashes == np.uint64(key))
             places = np.array(spread_buckets(key, pieces, self.spread.num_buckets))
@@ -100,9 +105,11 @@ class Spreader:
             self._dealt[key] = start + len(rows)
         return buckets
 
-    def _find(self, num_rows: int, keys: Numbers, seen: Numbers, num_sampled: int) -> None:
+    def _find(self, hashes: Numbers) -> None:
         """Add the heavy keys of a window to `pieces`, the heaviest first, while there is room."""
-        rows = seen * (num_rows / max(num_sampled, 1))
+        num_rows, sample = len(hashes), sample_positions(len(hashes))
+        keys, seen = np.unique(hashes[sample], return_counts=True)
+        rows = seen * (num_rows / max(len(sample), 1))
         least = 1 if self.spread.is_forced else max(self.spread.min_rows, num_rows / self.num_buckets)
         heavy = np.flatnonzero(rows >= least)
         for index in heavy[np.argsort(-rows[heavy], kind="stable")]:

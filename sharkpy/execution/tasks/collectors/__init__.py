@@ -1,4 +1,4 @@
-"""What map tasks tell of the rows that they move: a table of collectors (SPEC P1, after Shark's PDE).
+"""Statistics that map tasks collect of the rows they move: a table of collectors (SPEC P1, after Shark's PDE).
 
 1. A task makes one of each, lets it observe each window of rows, and encodes what it found.
 2. A task's collectors take TASK_BYTES in all; a collector is told the bytes that it has and
@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sharkpy.base.errors import InternalError
-from sharkpy.execution.tasks.collectors.heavy_hitters import HeavyHitters
-from sharkpy.execution.tasks.collectors.key_quantiles import KeyQuantiles
-from sharkpy.execution.tasks.collectors.null_keys import NullKeys
 from sharkpy.execution.tasks.collectors.rows_per_bucket import RowsPerBucket
 from sharkpy.execution.tasks.collectors.spread_keys import ENCODED_BYTES, SpreadKeys
 from sharkpy.execution.tasks.collectors.window import Window
@@ -44,10 +41,7 @@ class CollectorRow:
 COLLECTORS: tuple[CollectorRow, ...] = (
     # First, as it cannot give way: without it rows would not be found.
     CollectorRow("spread_keys", SpreadKeys, SpreadKeys.merge, ENCODED_BYTES),
-    # The small ones before the last, which takes what is left.
-    CollectorRow("null_keys", NullKeys, NullKeys.merge, 8),
-    CollectorRow("heavy_keys", HeavyHitters, HeavyHitters.merge, 288),
-    CollectorRow("quantiles", KeyQuantiles, KeyQuantiles.merge, 272),
+    # Last, as it takes what is left.
     CollectorRow("rows_per_bucket", RowsPerBucket, RowsPerBucket.merge, TASK_BYTES),
 )
 
@@ -77,7 +71,7 @@ class TaskCollectors:
 
 
 def merge_collected(encoded: Sequence[bytes]) -> dict[str, Any]:
-    """What all tasks' collectors found, by name; nothing for those that no task has a part of."""
+    """The statistics of all tasks together, by name; nothing for those that no task has a part of."""
     columns: list[list[bytes]] = [[] for _ in COLLECTORS]
     for task in encoded:
         start = 0

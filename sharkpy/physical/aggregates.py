@@ -1,4 +1,4 @@
-"""What the registry says of an aggregate call."""
+"""Aggregate calls as the registry describes them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def is_aligned(left: PhysicalPlan, right: PhysicalPlan, left_keys: Sequence[Expr
 
 
 def key_positions(side: PhysicalPlan, keys: Sequence[Expr]) -> tuple[int, ...] | None:
-    """Where among the join's `keys` those are by which the side lies in its table's buckets; None: it does not."""
+    """Places among the join's `keys` of those by which the side lies in its table's buckets; None: it does not."""
     if not isinstance(side.distribution, Hashed) or bucketed_scan(side) is None:
         return None
     ids = list(map(_id, keys))
@@ -62,7 +62,7 @@ def release_buckets(plan: PhysicalPlan, is_free: bool = True) -> PhysicalPlan:
 
 
 def spared_exchanges(plan: PhysicalPlan) -> Iterator[Decision]:
-    """What would have been moved if the tables were not in buckets, for EXPLAIN ANALYZE."""
+    """Moves that would have been made if the tables were not in buckets, for EXPLAIN ANALYZE."""
     for node in plan.walk():
         for side in _sides(node):
             scan = bucketed_scan(side)

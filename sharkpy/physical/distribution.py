@@ -1,4 +1,4 @@
-"""Where the rows of an operator are: the property that the planner enforces, and the ways to establish it."""
+"""Distribution of an operator's rows: the property that the planner enforces, and the ways to establish it."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _wrapped(plan: PhysicalPlan, join: HashJoin, edge: JoinEdge, exchange_id: in
 
 
 def _in_one_task(plan: PhysicalPlan) -> PhysicalPlan:
-    """What every task would compute by itself, computed once."""
+    """A build side that every task would compute for itself, computed once."""
 
     def once(node: PhysicalPlan) -> PhysicalPlan:
         if isinstance(node, BlockScan) and node.is_replicated:

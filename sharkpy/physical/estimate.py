@@ -1,4 +1,4 @@
-"""Rough rows and bytes of physical plans: what decides before anything has been measured."""
+"""Rough rows and bytes of physical plans, for decisions before anything has been measured."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class Waves:
         return with_blocks(plan, iter(taken)), waves  # type: ignore[return-value]
 
     def after(self, num_rows: int, values: Sequence[PythonValue] | None) -> Waves:
-        """What is left once `num_rows` rows were found, whose first sort keys are `values` (None: not known)."""
+        """The blocks left once `num_rows` rows were found, whose first sort keys are `values` (None: not known)."""
         if num_rows < self.wanted:
             return self
         if isinstance(self.plan, LimitOperator):

@@ -1,4 +1,4 @@
-"""What planning knows of a partitioned table: its Hive partitions with their values, and how some are read."""
+"""Hive partitions of a table as planning knows them: their values, and how some of them are read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class HivePartitions:
         return cls(tuple(names), schema, read, partition_statistics(tuple(names), schema))
 
     def whole(self, scan: Scan) -> tuple[str, ...] | None:
-        """Those that are kept, where their values prove the scan's predicate on every row of theirs; else None."""
+        """The kept partitions, where their values prove the scan's predicate on every row of theirs; else None."""
         if scan.predicate is None:
             return self.names
         names = {column.column_id: name for column, name in zip(scan.columns, scan.names, strict=True)}
@@ -69,7 +69,7 @@ class HivePartitions:
         return tuple(self.names[int(index)] for index in np.flatnonzero(kept))
 
     def kept(self, scan: Scan) -> tuple[str, ...]:
-        """Those that may have rows for the scan's predicate."""
+        """The partitions that may have rows for the scan's predicate."""
         if scan.predicate is None:
             return self.names
         columns = zip(scan.columns, scan.names, strict=True)

@@ -85,7 +85,7 @@ def filter_by_keys(
 
 
 def key_filter(edges: tuple[JoinEdge, ...]) -> KeyFilter | None:
-    """What the measured side of a join's equalities says of the other; None where its keys are not plain columns."""
+    """The filter of a join's waiting side by keys of the measured one; None where these are not plain columns."""
     found = [build_source(edge.build, edge.build_key) for edge in edges]
     reads = [source[0] for source in found if source is not None]
     keys = tuple(source[1] for source in found if source is not None and isinstance(source[1], ColumnRef))

@@ -59,7 +59,7 @@ def placed(root: PhysicalPlan, decided: Placement) -> PlacedPlan:
 
 
 def place_fragment(fragment: PhysicalPlan, decided: Placement, is_held: Callable[[int], bool]) -> Placement:
-    """Where the stage of a fragment runs: as `decided` for its plan, or in the driver where one task reads it all.
+    """Placement of the stage of a fragment: as `decided` for its plan, or in the driver where one task reads it all.
 
     `is_held` says whether an exchange's rows lie in the driver: those in Spark's shuffle are read by tasks.
     """

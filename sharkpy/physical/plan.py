@@ -44,7 +44,7 @@ def column_name(column_id: int) -> str:
 
 
 def union_distribution(distributions: tuple[Distribution, ...]) -> Distribution:
-    """Where rows of several inputs put side by side are."""
+    """Distribution of the rows of several inputs put side by side."""
     if all(isinstance(one, Single) for one in distributions):
         return Single()
     if all(isinstance(one, Broadcast) for one in distributions):

@@ -32,10 +32,10 @@ _ROWS_OF_A_GROUP = 100
 
 
 class Levels(Enum):
-    """What moves by group and arguments."""
+    """Rows that move by group and arguments."""
 
     PAIRS = "pairs"
-    """Those that differ in a map task, with the states of the other aggregates: right for any skew."""
+    """Rows that differ in a map task, with the states of the other aggregates: right for any skew."""
     ROWS = "rows"
     """Cheaper where nearly all differ."""
 
@@ -98,7 +98,7 @@ def plan_distinct(
 
 @dataclass(frozen=True, slots=True)
 class _FirstLevel:
-    """What is grouped first: `groups` are the query's and the arguments of DISTINCT aggregates, which in
+    """The first grouping: `groups` are the query's and the arguments of DISTINCT aggregates, which in
     `aggregates` are columns."""
 
     child: PhysicalPlan

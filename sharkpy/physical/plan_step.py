@@ -13,7 +13,7 @@ from sharkpy.plan.steps.script import Script
 
 
 def step_input(plan: LogicalPlan) -> LogicalPlan:
-    """What a step reads: rows in a total order all go to one task, or its order would end where a task does."""
+    """The input of a step: rows in a total order all go to one task, or its order would end where a task does."""
     match plan:
         case Sort(child, _, True):
             return dataclasses.replace(plan, child=Distribute(child, ()))

@@ -58,7 +58,7 @@ def _in_set(value: Expr, items: Sequence[Expr], names: Mapping[int, str]) -> Pre
 
 
 def _like(value: Expr, pattern: str, names: Mapping[int, str]) -> Predicate:
-    """What precedes the first wildcard of `pattern`."""
+    """The text before the first wildcard of `pattern`."""
     target = pruning_target(value, names)
     prefix = pattern.split("%", 1)[0].split("_", 1)[0]
     if not isinstance(target, str) or not prefix or "\\" in prefix:

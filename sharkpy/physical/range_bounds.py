@@ -18,7 +18,7 @@ SAMPLE_ROWS = 2_000
 
 
 def sample_plan(exchange: Exchange) -> PhysicalPlan:
-    """What to run before a range exchange: its keys alone; each task gives at most SAMPLE_ROWS of them."""
+    """The plan to run before a range exchange: its keys alone; each task gives at most SAMPLE_ROWS of them."""
     partitioning = _range(exchange)
     keys = tuple({key.expr: None for key in partitioning.keys})
     return Project(exchange.child, keys)  # type: ignore[arg-type]

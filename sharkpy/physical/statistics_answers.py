@@ -52,7 +52,7 @@ def _answered(node: Aggregate, context: PlanContext) -> LogicalPlan | None:
 
 
 def _known(scan: Scan, names: dict[int, str], context: PlanContext) -> _Known | None:
-    """What statistics tell of all rows that the scan gives, None where they do not."""
+    """Statistics of all rows that the scan gives; None where they do not tell of exactly these."""
     if scan.is_of_files:
         return None
     match context.scan_source(scan.table):

@@ -1,4 +1,4 @@
-"""What the statistics of a table version say to the planner: blocks to read and ranges of their columns."""
+"""Statistics of a table version as the planner uses them: blocks to read and ranges of their columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much work a plan is, before it runs: what decides whether a query is short."""
+"""Work of a plan estimated before it runs, which decides whether a query is short."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from sharkpy.physical.distribution import DealtBuckets
 
 @dataclass(frozen=True, slots=True)
 class MapOutput:
-    """What a map stage wrote: the shuffled RDD (Py4J) and its size by bucket."""
+    """Output of a map stage: the shuffled RDD (Py4J) and its size by bucket."""
 
     exchange_id: int
     shuffled: Any

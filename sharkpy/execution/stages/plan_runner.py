@@ -226,7 +226,7 @@ class PlanRunner:
         return lower_stage(fragment, sink, self._parallelism, num_tasks, placement)
 
     def _map_stage(self, exchange: Exchange, sink: StageSink) -> Stage:
-        """Where the plan was placed: rows enter Spark's shuffle from its tasks alone."""
+        """The map stage of an exchange, placed as its plan: rows enter Spark's shuffle from RDD tasks alone."""
         return lower_stage(exchange.child, sink, self._parallelism, placement=self.plan.placement)
 
     def _note_placement(self, fragment: PhysicalPlan, placement: Placement) -> None:

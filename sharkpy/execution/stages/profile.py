@@ -1,4 +1,4 @@
-"""What running a query observed, for Result.profile and EXPLAIN ANALYZE."""
+"""Profile of a query that has run, for Result.profile and EXPLAIN ANALYZE."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class StageProfile:
     leaves: tuple[tuple[str, PhysicalPlan], ...] = field(default=(), repr=False)
     """The scans and exchange reads of `fragment` by the relation they were in the stage's query."""
     operators: tuple[OperatorFigures, ...] = ()
-    """What DuckDB measured, summed over tasks; under EXPLAIN ANALYZE alone."""
+    """Measurements of DuckDB, summed over tasks; under EXPLAIN ANALYZE alone."""
     cpu_seconds_per_task: tuple[float, ...] = ()
-    """What the tasks' processes computed, in the order of tasks: other load does not show; 0 in the driver."""
+    """Time that the tasks' processes computed, in the order of tasks: other load does not show; 0 in the driver."""
     rows_per_task: tuple[int, ...] = ()
     """Rows that each task read."""
     placed_tasks: int = 0
     """Tasks that read blocks which lie in the memory of other hosts than the driver's."""
     beside_tasks: int = 0
-    """Those of them that ran on the host of most of their blocks."""
+    """Tasks of these that ran on the host of most of their blocks."""
     blocks_rebuilt: int = 0
     """Lost or damaged blocks that the stage's tasks made whole again themselves."""
 

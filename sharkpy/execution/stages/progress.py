@@ -18,11 +18,11 @@ class Progress:
     queued_behind: int | None = None
     """While the query waits for its turn: how many wait before it."""
     notice: str | None = None
-    """What the statement's user is to read beside its answer; then there are no figures."""
+    """A message to the statement's user beside its answer; then there are no figures."""
 
 
 ProgressListener = Callable[[Progress], None]
 
 
 def ignore_progress(progress: Progress) -> None:
-    """The listener of those who do not look."""
+    """Do nothing: the listener where nobody follows a query."""

@@ -1,4 +1,4 @@
-"""What the stages of one running query share: its limits, its end, its repairs, and its profile."""
+"""State that the stages of one running query share: its limits, its end, its repairs, and its profile."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class QueryRun:
     observer: StageObserver = field(default_factory=Unobserved)
     profile: QueryProfile = field(default_factory=QueryProfile)
     stages: list[Stage] = field(default_factory=list)
-    """Those that have run as RDD jobs: what they read may be read again, where their output is lost."""
+    """Stages that have run as RDD jobs: what they read may be read again, where their output is lost."""
     statement: Cancellation = field(default_factory=lambda: current_cancellation() or Cancellation())
-    """What ends the query from outside: this thread's statement."""
+    """This thread's statement, which ends the query from outside."""
     group: str = field(default_factory=new_group)
     _connections: HeldConnections = field(default_factory=HeldConnections)
     _own_database: ConnectionPool | None = None
@@ -100,7 +100,7 @@ class QueryRun:
         self.statement.check()
 
     def failure(self, error: BaseException) -> SharkError:
-        """What to raise for an exception of a stage that ran in this process."""
+        """The error to raise for an exception of a stage that ran in this process."""
         self.check()
         failure = as_shark_error(error)
         if self.memory_limit and failure.sqlstate == "53200":

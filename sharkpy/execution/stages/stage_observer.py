@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.workers.connection import ConnectionSettings
 
 Payloads = Mapping[int, Sequence["pa.Buffer"]]
-"""What exchanges bring to a task, by the exchange's id."""
+"""Payloads that exchanges bring to a task, by the exchange's id."""
 
 
 class StageObserver(Protocol):
@@ -45,7 +45,7 @@ class StageObserver(Protocol):
 
 
 class Unobserved:
-    """The StageObserver of those who do not look."""
+    """StageObserver that does nothing."""
 
     def running(self, stage: Stage) -> AbstractContextManager[None]:  # noqa: ARG002
         return nullcontext()

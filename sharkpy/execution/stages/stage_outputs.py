@@ -1,4 +1,4 @@
-"""What exchanges and broadcasts of one query hold until it ends, and how later stages come by it."""
+"""Outputs of a query's stages: what its exchanges and broadcasts hold until it ends, for later stages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StageOutputs:
         self._tables: dict[int, pa.Table] = {}
         self._sources: dict[int, BroadcastSource] = {}
         self._jobs: SparkJobs | None = None
-        """Whose shuffles the outputs are: where Spark was started again since, others have their numbers."""
+        """The jobs that made the shuffles: where Spark was started again since, others have their numbers."""
 
     def add(self, output: ExchangeOutput) -> None:
         if not isinstance(output, HeldOutput):
@@ -80,7 +80,7 @@ class StageOutputs:
         return self._tables[exchange_id]
 
     def source(self, jobs: SparkJobs, spec: BroadcastColumns) -> BroadcastSource:
-        """Where tasks find the rows of a broadcast; sent once."""
+        """The place where tasks find the rows of a broadcast; sent once."""
         if spec.exchange_id not in self._sources:
             engine = self._run.engine
             try:

@@ -56,7 +56,7 @@ def _group(value: Value) -> Value:
 
 
 def most_rows(plan: PhysicalPlan) -> int | None:
-    """What the rows of `plan` cannot exceed; None where that is not known."""
+    """The most rows that `plan` can have; None where that is not known."""
     match plan:
         case BlockScan():
             return plan.blocks.num_rows

@@ -40,7 +40,7 @@ class BlockSet:
     num_kept: int
     blocks: tuple[BlockHandle, ...] = field(compare=False, repr=False)
     ranges: tuple[tuple[str, ColumnRange], ...] = field(compare=False, repr=False, default=())
-    """What statistics say of the kept blocks' stored columns, by name."""
+    """Ranges of the kept blocks' stored columns by statistics, by name."""
     distinct: tuple[tuple[str, tuple[str, ...]], ...] = field(compare=False, repr=False, default=())
     """All values of string columns that have few in the kept blocks, sorted, by name."""
     statistics: StatisticsTable | None = field(compare=False, repr=False, default=None)

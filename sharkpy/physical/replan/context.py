@@ -1,4 +1,4 @@
-"""What run-time rules share: the session's settings, and the record of what they decide."""
+"""Context of run-time rules: the session's settings, and the record of decisions."""
 
 from __future__ import annotations
 

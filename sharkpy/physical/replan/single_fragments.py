@@ -1,4 +1,4 @@
-"""What turned out tiny is read by one task; moves that are then idle go."""
+"""Exchanges that turned out tiny are read by one task; moves that are then idle go."""
 
 from __future__ import annotations
 

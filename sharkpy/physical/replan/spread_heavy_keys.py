@@ -122,7 +122,7 @@ def _note(
 
 
 def _moved(plan: PhysicalPlan) -> Exchange | ExchangeRead | None:
-    """What a side reads, through Projects and Filters, where that is hashed buckets and nothing else."""
+    """The exchange or read below the Projects and Filters of a side with its rows in hashed buckets; else None."""
     while isinstance(plan, (Project, Filter)):
         plan = plan.child
     is_moved = isinstance(plan, (Exchange, ExchangeRead)) and isinstance(plan.partitioning, HashPartitioning)

@@ -22,7 +22,7 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """What the task did this time."""
+    """Rows and figures of a task that was run again."""
 
     schema: Schema
     batches: tuple[pa.RecordBatch, ...]

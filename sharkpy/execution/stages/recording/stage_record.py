@@ -1,4 +1,4 @@
-"""Stages on record: what each stage that ran read and gave, so that it can be run again alone, in a debugger.
+"""Records of stages: all that each one read and gave, so that it can be run again alone, in a debugger.
 
 A record is a folder: `stage.json` says what ran and what came of it, `stage.pickle` holds program and tasks, and
 Arrow streams hold what exchanges and broadcasts brought. Blocks with a durable copy, and files, are referred to.
@@ -29,7 +29,7 @@ _PROGRAM = "stage.pickle"
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """What one task gave when it was recorded; a stage in the driver has one for all its parts."""
+    """Figures of one recorded task, and its error; a stage in the driver has one for all its parts."""
 
     task: int
     rows_in: int
@@ -40,7 +40,7 @@ class TaskOutcome:
 
 @dataclass(frozen=True, slots=True)
 class StageFacts:
-    """What ran: readable without running anything."""
+    """Description of a recorded stage, readable without running anything."""
 
     number: int
     query: str
@@ -56,7 +56,7 @@ class StageFacts:
 
 @dataclass(frozen=True, slots=True)
 class StageContent:
-    """What a task runs on: pickled by Spark's serializer, for the same versions of the engine."""
+    """Program and inputs of a recorded stage: pickled by Spark's serializer, for the same versions of the engine."""
 
     program: StageProgram
     tasks: tuple[TaskInput, ...]
@@ -86,7 +86,7 @@ class StageRecord:
                     self._copy_block(handle)
 
     def save_payloads(self, task: int, payloads: Mapping[int, Sequence[pa.Buffer]]) -> None:
-        """What exchanges bring to a task; a task whose payloads do not fit is recorded without them."""
+        """Keep what exchanges bring to a task; a task whose payloads do not fit is recorded without them."""
         sizes = sum(len(payload) for arrived in payloads.values() for payload in arrived)
         folder = self.folder / f"task-{task}"
         if folder.is_dir() or not self._takes(sizes):

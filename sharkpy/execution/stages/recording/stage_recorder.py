@@ -24,13 +24,13 @@ from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns, Ta
 
 
 def stage_observer(engine: Engine, conf: Conf, description: str) -> StageObserver:
-    """Who watches the stages of a query under these settings."""
+    """The observer of the stages of a query under these settings."""
     return StageRecorder(engine, conf, description) if conf.value(settings.DEBUG_RECORD) else Unobserved()
 
 
 @dataclass(frozen=True, slots=True)
 class StageRecorder:
-    """The StageObserver that keeps what each stage read and gave."""
+    """StageObserver that keeps what each stage read and gave."""
 
     engine: Engine
     conf: Conf

@@ -22,7 +22,7 @@ from sharkpy.session.writers import BINARY_WRITERS, WRITERS
 from sharkpy.values.value_text import NULL_TEXT
 
 if TYPE_CHECKING:
-    from sharkpy.cli.interactive import Shell
+    from sharkpy.cli.command_shell import CommandShell
 
 PREFIXES = (".", "\\", "!")
 DEFAULT_EDITOR = "vi"
@@ -39,7 +39,7 @@ class Command:
     names: tuple[str, ...]
     arguments: str
     help: str
-    run: Callable[[Shell, str], None]
+    run: Callable[[CommandShell, str], None]
     completes: str | tuple[str, ...] = ()
     """"file", "table", "database", "function", or the words themselves."""
 
@@ -64,7 +64,7 @@ def is_command(text: str) -> bool:
     return text.lstrip().startswith(PREFIXES)
 
 
-def _mode(shell: Shell, argument: str) -> None:
+def _mode(shell: CommandShell, argument: str) -> None:
     modes = (*WRITERS, *BINARY_WRITERS)
     if not argument:
         shell.say(f"mode {shell.options.mode}; there are {', '.join(modes)}")
@@ -72,56 +72,56 @@ def _mode(shell: Shell, argument: str) -> None:
     shell.options.mode = _one_of("output format", argument, modes)
 
 
-def _timer(shell: Shell, argument: str) -> None:
+def _timer(shell: CommandShell, argument: str) -> None:
     shell.options.timer = _switched(argument, shell.options.timer)
     shell.say(f"timer {_on_off(shell.options.timer)}")
 
 
-def _pager(shell: Shell, argument: str) -> None:
+def _pager(shell: CommandShell, argument: str) -> None:
     shell.options.pager = _switched(argument, shell.options.pager)
     shell.say(f"pager {_on_off(shell.options.pager)}")
 
 
-def _expanded(shell: Shell, argument: str) -> None:
+def _expanded(shell: CommandShell, argument: str) -> None:
     is_on = _switched(argument, shell.options.mode == "vertical")
     shell.options.mode = "vertical" if is_on else "table"
     shell.say(f"mode {shell.options.mode}")
 
 
-def _max_rows(shell: Shell, argument: str) -> None:
+def _max_rows(shell: CommandShell, argument: str) -> None:
     shell.options.max_rows = _count("rows", argument, DEFAULT_MAX_ROWS, least=0)
     shell.say(
         f"answers are cut after {shell.options.max_rows:,} rows" if shell.options.max_rows else "all rows are shown"
     )
 
 
-def _width(shell: Shell, argument: str) -> None:
+def _width(shell: CommandShell, argument: str) -> None:
     shell.options.width = _count("cells", argument, 0, least=-1)
 
 
-def _null_value(shell: Shell, argument: str) -> None:
+def _null_value(shell: CommandShell, argument: str) -> None:
     words = _words(argument)
     shell.options.null_text = words[0] if words else NULL_TEXT
 
 
-def _explain(shell: Shell, argument: str) -> None:
+def _explain(shell: CommandShell, argument: str) -> None:
     if argument:
         shell.options.explain = _one_of("way to explain", argument, ("on", "off", "analyze"))
     shell.say(f"explain {shell.options.explain}")
 
 
-def _output(shell: Shell, argument: str) -> None:
+def _output(shell: CommandShell, argument: str) -> None:
     shell.answers.redirect(_path(argument))
 
 
-def _once(shell: Shell, argument: str) -> None:
+def _once(shell: CommandShell, argument: str) -> None:
     path = _path(argument)
     if path is None:
         raise ConfigurationError("a file is needed", hint=".once file", sqlstate="22023")
     shell.options.once = path
 
 
-def _read(shell: Shell, argument: str) -> None:
+def _read(shell: CommandShell, argument: str) -> None:
     path = _path(argument)
     if path is None:
         raise ConfigurationError("a file is needed", hint=".read file", sqlstate="22023")
@@ -133,50 +133,50 @@ def _read(shell: Shell, argument: str) -> None:
     shell.run_script(text)
 
 
-def _tables(shell: Shell, argument: str) -> None:
+def _tables(shell: CommandShell, argument: str) -> None:
     shell.run_sql("SHOW TABLES" + _like(argument))
 
 
-def _views(shell: Shell, argument: str) -> None:
+def _views(shell: CommandShell, argument: str) -> None:
     shell.run_sql("SHOW VIEWS" + _like(argument))
 
 
-def _databases(shell: Shell, argument: str) -> None:
+def _databases(shell: CommandShell, argument: str) -> None:
     shell.run_sql("SHOW DATABASES" + _like(argument))
 
 
-def _functions(shell: Shell, argument: str) -> None:
+def _functions(shell: CommandShell, argument: str) -> None:
     shell.run_sql("SHOW FUNCTIONS" + _like(argument))
 
 
-def _describe(shell: Shell, argument: str) -> None:
+def _describe(shell: CommandShell, argument: str) -> None:
     shell.run_sql(f"DESCRIBE {argument}" if argument else "SHOW TABLES")
 
 
-def _describe_more(shell: Shell, argument: str) -> None:
+def _describe_more(shell: CommandShell, argument: str) -> None:
     shell.run_sql(f"DESCRIBE FORMATTED {argument}" if argument else "SHOW TABLES")
 
 
-def _schema(shell: Shell, argument: str) -> None:
+def _schema(shell: CommandShell, argument: str) -> None:
     for name in [argument] if argument else shell.wait_for(shell.names.tables):
         rows = shell.rows_of(f"SHOW CREATE TABLE {name}")
         shell.say("\n".join(str(row[0]) for row in rows) + ";\n")
 
 
-def _settings(shell: Shell, argument: str) -> None:
+def _settings(shell: CommandShell, argument: str) -> None:
     wanted = argument.strip("*%").lower()
     lines = ["=".join(str(value) for value in row if value is not None) for row in shell.rows_of("SET -v")]
     shell.say("\n".join(line for line in lines if wanted in line.lower()) or f'no setting with "{wanted}"')
 
 
-def _use(shell: Shell, argument: str) -> None:
+def _use(shell: CommandShell, argument: str) -> None:
     if not argument:
         shell.say(f"database {shell.session.current_database}")
         return
     shell.run_sql(f"USE {argument}")
 
 
-def _watch(shell: Shell, argument: str) -> None:
+def _watch(shell: CommandShell, argument: str) -> None:
     if not shell.last_sql:
         raise ConfigurationError("there is no statement yet to be watched", sqlstate="22023")
     try:
@@ -191,7 +191,7 @@ def _watch(shell: Shell, argument: str) -> None:
         shell.say("")
 
 
-def _edit(shell: Shell, argument: str) -> None:
+def _edit(shell: CommandShell, argument: str) -> None:
     editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or DEFAULT_EDITOR)
     with tempfile.TemporaryDirectory() as folder:
         path = _path(argument) or Path(folder) / "statement.sql"
@@ -208,24 +208,24 @@ def _edit(shell: Shell, argument: str) -> None:
         shell.run_script(text)
 
 
-def _local_shell(shell: Shell, argument: str) -> None:
+def _local_shell(shell: CommandShell, argument: str) -> None:
     code = subprocess.run(argument or os.environ.get("SHELL", "/bin/sh"), shell=True, check=False).returncode
     if code:
         shell.say(f"exit code {code}")
 
 
-def _logs(shell: Shell, argument: str) -> None:
+def _logs(shell: CommandShell, argument: str) -> None:
     shell.switch_logs(_switched(argument, is_on=False))
 
 
-def _error(shell: Shell, argument: str) -> None:  # noqa: ARG001
+def _error(shell: CommandShell, argument: str) -> None:  # noqa: ARG001
     if shell.last_error is None:
         shell.say("there was no error")
         return
     shell.say("".join(traceback.format_exception(shell.last_error)).rstrip())
 
 
-def _help(shell: Shell, argument: str) -> None:
+def _help(shell: CommandShell, argument: str) -> None:
     if argument:
         command, _ = find_command(argument if argument.startswith(PREFIXES) else f".{argument}")
         shell.say(_help_line(command))
@@ -238,7 +238,7 @@ def _help_line(command: Command) -> str:
     return f"  {' '.join(command.names) + ' ' + command.arguments:<44} {command.help}"
 
 
-def _quit(shell: Shell, argument: str) -> None:  # noqa: ARG001
+def _quit(shell: CommandShell, argument: str) -> None:  # noqa: ARG001
     shell.is_over = True
 
 

@@ -52,11 +52,11 @@ _LAZY = {
     "VertexBlock": "sharkpy.ml.graph.program",
     "pregel": "sharkpy.ml.graph.pregel",
 }
-"""Public names and where they are. Model files name their class, which is looked up here."""
+"""Modules of the public names. Model files name their class, which is looked up here."""
 
 
 def __getattr__(name: str) -> object:
-    """The public names, imported when first used."""
+    """Import a public name at its first use."""
     if module := _LAZY.get(name):
         import importlib
 

@@ -1,4 +1,4 @@
-"""How the arrays of a pass are found in a mapped block: in those made for features, and in those of a table."""
+"""Readers of features from mapped blocks: from blocks made for features, and from those of a table."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from sharkpy.execution.tasks.matrix_blocks import FEATURES, LABEL, as_floats
 from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix
 
 BlockReader: TypeAlias = Callable[[int, Block], FeatureBlock]
-"""The features and the label of a block by its number, without a copy of the features. Picklable."""
+"""Reads the features and the label of a block with its number, without a copy of the features. Picklable."""
 
 
 def read_matrix(number: int, block: Block) -> FeatureBlock:
-    """Of a block that was made for features."""
+    """Read a block that was made for features."""
     labels = block.values(LABEL).to_numpy() if LABEL in block.names else None
     return FeatureBlock(number, matrix.as_numpy(block.stored(FEATURES)), labels)
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """Reads a table's own block, in which the features lie side by side as they are; see `matrix_in`.
+    """Reader of a table's own block, in which the features lie side by side, unencoded; see `matrix_in`.
 
-    The label is of any numeric type and encoding: each process keeps what it has decoded of it.
+    The label is of any numeric type and encoding: each process keeps the labels it has decoded.
     """
 
     names: tuple[str, ...]
@@ -55,7 +55,7 @@ class TableColumns:
 def matrix_in(block: Block, names: tuple[str, ...], dtype: np.dtype[Any]) -> Matrix | None:
     """Columns of a block as an array of shape (rows, columns) over the mapped file.
 
-    None where one is encoded or of another type, or where they do not lie at equal distances, in this order.
+    None if one is encoded or of another type, or if they do not lie at equal distances, in this order.
     """
     columns = [plain.as_floats(block.stored(name), dtype) for name in names]
     if any(column is None for column in columns):

@@ -1,4 +1,4 @@
-"""What aggregate queries say of feature columns: means for na="mean", how many values are missing or infinite."""
+"""Aggregates of feature columns by query: means for na="mean", numbers of missing and infinite values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INFINITY = Literal(float("inf"), DOUBLE)
 
 
 def column_means(session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot) -> tuple[float, ...]:
-    """Of each feature over the values that there are. DataError where a column has none."""
+    """Mean of each feature over its values that are not missing. DataError if a column has none."""
     means = _aggregated(session, features, snapshot, _mean)[: len(features.names)]
     for name, mean in zip(features.names, means, strict=True):
         if mean is None:
@@ -35,7 +35,7 @@ def column_means(session: EngineSession, features: FeaturePlan, snapshot: QueryS
 
 
 def check_finite(session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot) -> None:
-    """DataError naming the first column with missing or infinite values, and how many there are in all."""
+    """Raise DataError naming the first column with missing or infinite values, and their number in all."""
     present = np.array(_aggregated(session, features, snapshot, _num_present))
     finite = np.array(_aggregated(session, features, snapshot, _num_finite))
     rows = np.array(_aggregated(session, features, snapshot, _num_rows))
@@ -60,7 +60,7 @@ def _aggregated(
 
 
 def _number(column: ColumnRef) -> Expr:
-    """NULL for NaN, which is beyond infinity in the order of values."""
+    """Column with NULL for NaN, which is beyond infinity in the order of values."""
     value = Cast(column, DOUBLE)
     return Call("case_when", (Call("le", (value, _INFINITY), BOOLEAN), value, Literal(None, DOUBLE)), DOUBLE)
 

@@ -1,4 +1,4 @@
-"""Rows of numbers as NumPy blocks, and one pass over them: what every algorithm is written against."""
+"""Rows of numbers as NumPy blocks, and one pass over them: the interface of every algorithm to its data."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ BLOCK_ROWS = 262_144
 
 @dataclass(frozen=True, slots=True)
 class FeatureBlock:
-    """Some rows: `X` of shape (rows, features), each column contiguous, read-only; `y` of shape (rows,).
+    """Block of rows: `X` of shape (rows, features), each column contiguous, read-only; `y` of shape (rows,).
 
-    `y` has the type of `X`, or is None where no label was asked for. `number` counts the blocks from 0 and is the same
-    on every pass, whichever task reads the block: seed random numbers with it.
+    `y` has the type of `X`, or is None without a label. `number` counts the blocks from 0 and is the same on every
+    pass, whichever task reads the block: seed random numbers with it.
     """
 
     number: int
@@ -37,20 +37,21 @@ class FeatureBlock:
 
 
 Kernel: TypeAlias = Callable[[FeatureBlock, Any], Any]
-"""What a pass computes of one block and the pass's argument: a small picklable value. A function of a module, so that
-tasks import it; it must not write to the block."""
+"""Function of a pass, from a block and the pass's argument to a small picklable value. It belongs to a module, so that
+tasks can import it, and must not write to the block.
+"""
 
 
 class FeatureBlocks(Protocol):
-    """Features and, where asked for, a label, of a table or of arrays."""
+    """Features of a table or of arrays, with a label if one was asked for."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the features, in the order of the columns of `X`."""
+        """Names of the features, in the order of the columns of `X`."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """float32 or float64."""
+        """Type of `X`: float32 or float64."""
 
     @property
     def num_rows(self) -> int: ...
@@ -59,15 +60,16 @@ class FeatureBlocks(Protocol):
     def has_label(self) -> bool: ...
 
     def run(self, kernel: Kernel, argument: Any = None) -> list[Any]:
-        """[kernel(block, argument) for each block], in the order of blocks: one RDD job, or threads of this process.
+        """Run one pass: [kernel(block, argument) for each block], in their order, by one RDD job or threads of this
+        process.
 
-        The same on every run, whatever the number of tasks: combine the results in their order.
+        Results are the same for any number of tasks: combine them in their order.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayBlocks:
-    """Blocks of arrays in this process, side by side on all cores."""
+    """Blocks of arrays in this process, computed on all its cores."""
 
     names: tuple[str, ...]
     blocks: tuple[FeatureBlock, ...]
@@ -77,7 +79,7 @@ class ArrayBlocks:
     def of(
         cls, X: npt.ArrayLike, y: npt.ArrayLike | None = None, names: Sequence[str] = (), block_rows: int = BLOCK_ROWS
     ) -> ArrayBlocks:
-        """Cut from a matrix of float32 or float64 (others become float64) and labels as long."""
+        """Cut blocks from a matrix of float32 or float64 (others become float64) and as many labels."""
         matrix = np.asarray(X)
         if matrix.dtype not in (np.float32, np.float64):
             matrix = matrix.astype(np.float64)

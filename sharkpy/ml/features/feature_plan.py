@@ -1,4 +1,4 @@
-"""Which columns of a query are features, which one is the label, and what becomes of missing values: all checked."""
+"""Choice of features, label and policy for missing values over a query's columns, checked."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from sharkpy.values.types import BOOLEAN, DataType, Field, Schema, StringType, i
 
 _MOST_ROWS = 262_144
 _BLOCK_VALUES = 10 * _MOST_ROWS
-"""Numbers of a block: enough for one kernel's call to be worth its while, few enough for several to a core."""
+"""Numbers in a block: enough to make a kernel's call worth its cost, few enough for several blocks a core."""
 _LEAST_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class FeaturePlan:
-    """A bound query whose columns are the features, with the label, where there is one, behind them.
+    """Bound query whose columns are the features, followed by the label, if any.
 
-    Their types are those of the query's columns: they become `dtype` ("float32", "float64") where blocks are made.
+    Columns keep the query's types; they become `dtype` ("float32", "float64") in the blocks.
     """
 
     plan: LogicalPlan
@@ -44,7 +44,7 @@ class FeaturePlan:
 
     @property
     def block_rows(self) -> int:
-        """The most rows of a block."""
+        """Maximum number of rows of a block."""
         return min(_MOST_ROWS, max(_LEAST_ROWS, _BLOCK_VALUES // len(self.names)))
 
 
@@ -55,7 +55,7 @@ def feature_plan(
     dtype: str | None = None,
     na: str = "error",
 ) -> FeaturePlan:
-    """`columns` None: all numeric and boolean ones but the label.
+    """Choose features and label of a query. `columns` None: all numeric and boolean columns but the label.
 
     ColumnNotFoundError, TypeMismatchError or DataError naming what does not fit.
     """

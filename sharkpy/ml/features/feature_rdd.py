@@ -22,7 +22,7 @@ class FeatureRDD(FusedRDD):
     """An RDD of pairs (X, y), a pair a block of rows.
 
     1. X has the shape (rows, features) and contiguous columns; y has the shape (rows,) and the type of X, or is None
-       where no label was asked for.
+    without a label.
     2. Columns and types are checked when it is made; nothing runs before the first action. Missing values are found
        while blocks are made.
     3. Each action computes the blocks again, in the tasks that read them, without a row in between. `cache` keeps
@@ -44,7 +44,9 @@ class FeatureRDD(FusedRDD):
 
     @classmethod
     def of(cls, table: TableRDD, columns: Sequence[str] | None, label: str | None, dtype: str, na: str) -> FeatureRDD:
-        """Of columns of a TableRDD (None: all numeric and boolean ones but the label); see FeaturePlan for errors."""
+        """FeatureRDD of columns of a TableRDD (None: all numeric and boolean ones but the label); see FeaturePlan for
+        errors.
+        """
         found = feature_plan(table.plan, columns, label, dtype, na)
         source = FeatureSource(table._query, found.names, found.label, found.dtype, na)
         return cls(source, found.names, found.label, found.dtype)
@@ -56,26 +58,28 @@ class FeatureRDD(FusedRDD):
 
     @property
     def num_rows(self) -> int:
-        """Of all blocks; computes them where they are not kept."""
+        """Number of rows of all blocks; computes them unless they are kept."""
         if self._source.keeps:
             return self._source.stored().num_rows
         return int(self.map(_num_rows).sum())
 
     def blocks(self) -> FeatureBlocks:
-        """The blocks as algorithms read them: those that `cache` keeps, else others that go with their last user."""
+        """Blocks as algorithms read them: those that `cache` keeps, else new ones that are freed with their last
+        user.
+        """
         return self._source.stored()
 
     def cache(self) -> FeatureRDD:
         """Keep the blocks in the memory store, from the first action on; Spark's cache is not used.
 
-        What is lost is made again, block by block. `unpersist`, or the end of the RDD, frees them.
+        Lost blocks are made again, one by one. `unpersist`, or the end of the RDD, frees them.
         """
         self._source.keep()
         self.is_cached = True
         return self
 
     def persist(self, storageLevel: StorageLevel = StorageLevel.MEMORY_ONLY) -> FeatureRDD:
-        """As `cache`: the memory store moves what has no room to disk."""
+        """Keep the blocks, as `cache` does: the memory store moves blocks that do not fit to disk."""
         if storageLevel == StorageLevel.NONE:
             raise UnsupportedError("persist with the storage level NONE", hint="call unpersist")
         self._level = storageLevel
@@ -88,7 +92,7 @@ class FeatureRDD(FusedRDD):
         return self
 
     def _is_pipelinable(self) -> bool:
-        """Functions are fused with the reading of kept blocks too."""
+        """True: functions are fused with the reading of kept blocks too."""
         return not (self.is_checkpointed or self.has_resource_profile)
 
     def _persisted(self, jrdd: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a FeatureRDD reads: the batches of its query's last stage, or blocks of the memory store once they are kept."""
+"""Source of a FeatureRDD: the batches of its query's last stage, or the kept blocks of the memory store."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_query import TableQuery
 
 Pair = tuple[npt.NDArray[Any], npt.NDArray[Any] | None]
-"""Features of shape (rows, features) and the label of shape (rows,), or None where there is none."""
+"""Features of shape (rows, features) and the label of shape (rows,), or None without a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptStage:
-    """Stands for the last stage of a query: the frames that its tasks are made of, and the blocks that they read."""
+    """Stand-in for the last stage of a query: the frames of its tasks, and the blocks that they read."""
 
     frames: Any
     blocks: tuple[BlockHandle, ...]
@@ -46,7 +46,7 @@ class KeptStage:
 
 @dataclass(frozen=True, slots=True)
 class BoundPairs:
-    """As of a state of the source, `elements` is what its tasks do."""
+    """State of a source: `sequence` identifies it, `elements` is the function of its tasks."""
 
     sequence: int
     stage: Any
@@ -54,14 +54,16 @@ class BoundPairs:
 
 
 class FeatureSource:
-    """1. In a task it is the function from a partition's number and its frames to (X, y) pairs.
+    """Source of (X, y) pairs, in tasks and for actions.
+
+    1. In a task it is the function from a partition's number and its frames to (X, y) pairs.
     2. Towards actions it is a QuerySource: `session`, `sequence`, `bound`, `blocks`, `query`.
     """
 
     key_hash = None
 
     def __init__(self, rows: TableQuery, names: tuple[str, ...], label: str | None, dtype: str, na: str) -> None:
-        """Of columns of `rows` that are known to fit."""
+        """Make the source of columns of `rows`, already checked."""
         self._rows = rows
         self._choice = (names, label, dtype, na)
         self._stage = QuerySource(rows.changed(lambda plan: self.features(plan).plan))
@@ -77,7 +79,7 @@ class FeatureSource:
 
     @property
     def query(self) -> FeatureSource:
-        """Whose `see_anew` is to be called where blocks could not be made again one by one."""
+        """Query whose `see_anew` is called if blocks could not be made again one by one."""
         return self
 
     def features(self, plan: LogicalPlan) -> FeaturePlan:
@@ -101,12 +103,12 @@ class FeatureSource:
 
     @property
     def blocks(self) -> tuple[BlockHandle, ...]:
-        """What its tasks read."""
+        """Blocks that the tasks read."""
         kept = self._kept
         return kept.handles if kept is not None else self._stage.blocks
 
     def stored(self) -> StoredBlocks:
-        """The kept blocks, else others that go with who asked for them."""
+        """Kept blocks, else new ones that are freed with their user."""
         with self._lock, self.session.working():
             if self._kept is not None:
                 return self._kept
@@ -154,7 +156,7 @@ class FeatureSource:
         return BoundPairs(self._own_sequence, stage, elements)
 
     def see_anew(self) -> None:
-        """Blocks that were lost had to be replaced by others."""
+        """Make all kept blocks anew, or have the query see the tables as they are now."""
         with self._lock:
             if self._kept is not None:
                 self._kept.make_anew()
@@ -172,12 +174,12 @@ class FeatureSource:
 
 @dataclass(frozen=True)
 class KeptPairs:
-    """In a task: the arrays of its mapped blocks."""
+    """Function of a task: the arrays of its mapped blocks."""
 
     parts: tuple[tuple[tuple[int, BlockHandle], ...], ...]
     read: BlockReader
     scratch: str
-    """Where it says which jobs were cancelled; empty: on other hosts."""
+    """Folder with the notes of cancelled jobs; empty on other hosts."""
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Pair]:
         for _ in frames:
@@ -192,10 +194,10 @@ class KeptPairs:
 
 @dataclass(frozen=True)
 class QueryPairs:
-    """In a task: its rows in blocks of arrays that go with their reader."""
+    """Function of a task: its rows in blocks of arrays that are freed with their reader."""
 
     batches: Any
-    """From the partition's number and its frames to Arrow batches."""
+    """Function from the partition's number and its frames to Arrow batches."""
     schema: Schema
     layout: MatrixLayout
     block_rows: int

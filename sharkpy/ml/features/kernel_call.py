@@ -1,4 +1,4 @@
-"""What a pass calls in a task: a kernel on the arrays of a mapped block. Of `ml` workers import little else."""
+"""Call of a pass in a task: a kernel on the arrays of a mapped block. Workers import little else of `ml`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class KernelCall:
 
 
 def kernel_code(kernel: Kernel, read: BlockReader) -> PythonCode:
-    """The call of `kernel` on what `read` finds in blocks, as tasks get it. BindError where it cannot be shipped."""
+    """Code of tasks: the call of `kernel` on the arrays that `read` finds in blocks. BindError if it cannot be
+    shipped.
+    """
     name = kernel_name(kernel)
     return python_code(name, KernelCall(python_code(name, kernel), name, read))
 

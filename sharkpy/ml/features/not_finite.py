@@ -1,4 +1,4 @@
-"""Why a pass gave NaN or infinity: looked up afterwards, so that good data is not read for it."""
+"""Diagnosis of NaN or infinity in a pass's result: only after a failure, so that good data is not read for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.ml.features.missing_values import NotFinite
 
 
 def refuse_not_finite(blocks: FeatureBlocks) -> NoReturn:
-    """DataError naming the column with NaN or infinity, or saying that numbers grew too large."""
+    """Raise DataError naming the column with NaN or infinity, or saying that numbers grew too large."""
     found = blocks.run(_count_not_finite)
     functools.reduce(operator.add, (features for features, _ in found)).check(blocks.names)
     if blocks.has_label:

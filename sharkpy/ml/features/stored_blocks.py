@@ -1,4 +1,4 @@
-"""Features as blocks of the block store: a table's own or made by a query, mapped by whoever passes over them."""
+"""Features as blocks of the block store: a table's own or made by a query, mapped by all readers."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
 
 
 _MOST_REMAKES = 3
-"""Times that a pass has all blocks made anew."""
+"""Limit on the times that a pass has all blocks made anew."""
 
 
 class StoredBlocks:
     """FeatureBlocks whose arrays are mapped from blocks of the store, by all processes of a machine the same memory.
 
-    1. Where the table's own blocks have the features side by side, they are these blocks. Else blocks are made by one
-       query when this object is, and removed when nobody has it any more.
-    2. `run` is one RDD job; threads of this process where the session allows it and the blocks are small and near.
+    1. The table's own blocks if they have the features side by side. Else blocks are made by one query together with
+       this object, and freed with it.
+    2. `run` is one RDD job; threads of this process if the session allows it and the blocks are small and near.
     3. Blocks of a scan do not depend on how many tasks made them: those of each stored block of the table follow
        each other, in the order of the table.
-    4. A lost or damaged block costs its own being made again, in the middle of a pass too. CorruptionError where what
-       it was made from has changed since.
+    4. A lost or damaged block alone is made again, in the middle of a pass too. CorruptionError if its sources have
+       changed since.
     """
 
     def __init__(self, session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot | None = None) -> None:
-        """Of the tables as they are, or are in `snapshot`.
+        """Make or find the blocks over the tables as they are now, or in `snapshot`.
 
-        DataError naming the column where a value is missing or infinite, or where there are no rows.
+        DataError naming a column with a missing or infinite value, or if there are no rows.
         """
         self._session = session
         self._features = features
@@ -83,7 +83,7 @@ class StoredBlocks:
 
     @property
     def size_bytes(self) -> int:
-        """Of what a pass reads."""
+        """Bytes that a pass reads."""
         return self._size_bytes(self.handles)
 
     def _size_bytes(self, blocks: Sequence[BlockHandle]) -> int:
@@ -91,23 +91,23 @@ class StoredBlocks:
 
     @property
     def handles(self) -> tuple[BlockHandle, ...]:
-        """The blocks, by number."""
+        """Handles of the blocks, by number."""
         return self._content.passes.handles
 
     @property
     def read(self) -> BlockReader:
-        """The arrays of a block by its number."""
+        """Reader of a block's arrays."""
         return self._content.read
 
     @property
     def num_tasks(self) -> int:
-        """RDD tasks that passes have started so far."""
+        """Number of RDD tasks that passes have started so far."""
         return self._content.passes.num_tasks
 
     def run(self, kernel: Kernel, argument: Any = None) -> list[Any]:
-        """[kernel(block, argument) for each block], in the order of blocks.
+        """Run one pass: [kernel(block, argument) for each block], in the order of blocks.
 
-        ExecutionError naming the kernel and the block where it raises.
+        ExecutionError naming the kernel and the block if it raises.
         """
         description = f"{kernel_name(kernel)} over features"
         with self._session.working():
@@ -125,7 +125,7 @@ class StoredBlocks:
 
     @property
     def is_in_driver(self) -> bool:
-        """Whether passes run in this process."""
+        """True if passes run in this process."""
         return self._is_for_driver(self.handles)
 
     def _is_for_driver(self, blocks: Sequence[BlockHandle]) -> bool:
@@ -135,7 +135,7 @@ class StoredBlocks:
         return place_stage(size, engine.is_local, limit, is_allowed).is_driver
 
     def _is_current(self, snapshot: QuerySnapshot) -> bool:
-        """Whether tables are now as the snapshot saw them."""
+        """True if the tables are still in the states of the snapshot."""
         now = self._session.snapshot()
         try:
             return all(now.is_state(table, state) for table, state in snapshot.states())
@@ -143,7 +143,7 @@ class StoredBlocks:
             now.release()
 
     def mend(self) -> None:
-        """Make blocks again that are gone; those that are damaged are met by who reads them."""
+        """Make missing blocks again; damaged ones are noticed by their readers."""
         content = self._content
         lost = [handle for handle in content.passes.handles if not _is_there(handle)]
         if not lost:
@@ -154,7 +154,7 @@ class StoredBlocks:
             self.make_anew(content)
 
     def repair(self, lost: Iterable[BlockHandle]) -> None:
-        """Make those of the blocks again that are lost or damaged."""
+        """Make the lost or damaged blocks among `lost` again."""
         self._session.table_cache.repair(lost)
 
     def _found(self, snapshot: QuerySnapshot | None = None) -> _Content:
@@ -177,7 +177,7 @@ class StoredBlocks:
         return _Content(self._passes(handles), read_matrix, is_made=True)
 
     def _in_table(self, snapshot: QuerySnapshot) -> _Content | None:
-        """The table's own blocks, where these are on this machine and have the features as they are wanted."""
+        """The table's own blocks, if they are on this machine and have the features in the wanted form."""
         found = table_columns(self._features, snapshot) if self._session.engine.is_local else None
         if found is None:
             return None
@@ -194,9 +194,10 @@ class StoredBlocks:
         return BlockPasses(self._session.engine, handles, self.repair, self._session.pool)
 
     def make_anew(self, content: _Content | None = None) -> None:
-        """All blocks by another run of the query: its rows come in another order now, or its table was loaded anew.
+        """Make all blocks by another run of the query: its rows come in another order now, or its table was loaded
+        anew.
 
-        Nothing where others than those of `content` are there by now. CorruptionError where its rows are not the same.
+        Does nothing if `content` was already replaced. CorruptionError if its rows are not the same.
         """
         with self._lock:
             if content is not None and self._content is not content:
@@ -212,16 +213,16 @@ class StoredBlocks:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """The blocks as they are now, and how their arrays are found."""
+    """Current blocks, and their reader."""
 
     passes: BlockPasses
     read: BlockReader
     is_made: bool
-    """For the features, by their query."""
+    """True if a query made the blocks for the features."""
 
 
 def _known_bytes(features: FeaturePlan, snapshot: QuerySnapshot) -> int:
-    """Of the blocks of all rows of a table; 0 where it is not known how many rows there are."""
+    """Bytes of the blocks of all rows of a table; 0 if their number is unknown."""
     nodes = list(features.plan.walk())
     if not isinstance(nodes[-1], Scan) or not all(isinstance(node, (Project, Scan)) for node in nodes):
         return 0
@@ -235,13 +236,13 @@ def _is_there(handle: BlockHandle) -> bool:
 
 
 def feature_layout(session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot) -> MatrixLayout:
-    """How blocks are made; with the means where they fill in for missing values."""
+    """Layout of blocks of features, with the means that replace missing values, if these are wanted."""
     layout = MatrixLayout(features.dtype, features.label is not None, features.na == "drop")
     return replace(layout, fills=column_means(session, features, snapshot)) if features.na == "mean" else layout
 
 
 def stored_features(session: EngineSession, features: FeaturePlan, snapshot: QuerySnapshot) -> tuple[BlockHandle, ...]:
-    """Blocks of a matrix each, in a store that has not taken them up yet."""
+    """Make blocks of a matrix each, which the store has not taken up yet."""
     try:
         layout = feature_layout(session, features, snapshot)
         sink = BlockSink(features.schema, features.block_rows, None, layout=layout)

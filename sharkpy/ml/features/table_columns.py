@@ -1,4 +1,4 @@
-"""Features that a table's blocks hold as they are wanted: found by the plan and by statistics, read without a copy."""
+"""Features that a table's blocks hold in the wanted form: found by the plan and by statistics, read without a copy."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def table_columns(
     features: FeaturePlan, snapshot: QuerySnapshot
 ) -> tuple[tuple[BlockHandle, ...], TableColumns] | None:
-    """The blocks of a cached table, on this machine, whose columns are all features and seem to lie as they are wanted.
+    """Blocks of a cached table, on this machine, with columns that are all features and seem to lie in the wanted form.
 
-    Nothing is missing and nothing infinite, so that no policy for missing values has work to do. Whether the columns
-    lie side by side `lie_side_by_side` says of each block.
+    No value is missing or infinite, so that no policy for missing values is needed. `lie_side_by_side` tells of each
+    block whether its columns lie side by side.
     """
     found = _scanned(features.plan)
     if found is None:
@@ -48,13 +48,13 @@ def table_columns(
 
 
 def lie_side_by_side(number: int, block: Block, columns: TableColumns) -> bool:
-    """In the order of their names."""
+    """True if the columns of a block lie side by side, in the order of their names."""
     del number
     return matrix_in(block, columns.names, np.dtype(columns.dtype)) is not None
 
 
 def _scanned(plan: LogicalPlan) -> tuple[Scan, tuple[str, ...]] | None:
-    """All rows of a table, and the table's columns behind the plan's; None where the plan is more than that."""
+    """Scan of all rows of a table, and the table's columns under the plan's; None if the plan is more than that."""
     wanted = tuple(column.column_id for column in plan.output)
     while isinstance(plan, Project):
         behind = {item.column_id: item.expr if isinstance(item, Alias) else item for item in plan.items}
@@ -70,7 +70,7 @@ def _scanned(plan: LogicalPlan) -> tuple[Scan, tuple[str, ...]] | None:
 
 
 def _is_plain(block: BlockHandle, names: Sequence[str], width: int) -> bool:
-    """As far as bytes tell."""
+    """True if columns seem unencoded, as far as their bytes tell."""
     sizes = dict(block.column_bytes)
     return all(sizes.get(name) == block.num_rows * width for name in names)
 

@@ -1,4 +1,4 @@
-"""What estimators are fitted from: arrays, tables, and features of tables, all as blocks."""
+"""Training data of estimators: arrays, tables, and features of tables, all as blocks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def training_blocks(
     na: str = "error",
     session: EngineSession | None = None,
 ) -> FeatureBlocks:
-    """Blocks of features, with labels where `y` is given.
+    """Blocks of features, with labels if `y` is given.
 
     1. `data`: an array of shape (rows, features), a data frame, a TableRDD, a FeatureRDD, FeatureBlocks, or the name
        of a table of `session` (default: the newest one that runs in this process).
@@ -52,7 +52,7 @@ def training_blocks(
 
 
 class NamedTable:
-    """A table as what TableRDD is: a bound query and its session."""
+    """Table with a TableRDD's parts: a bound query and its session."""
 
     def __init__(self, name: str, session: EngineSession) -> None:
         quoted = ".".join(f"`{part.strip('`')}`" for part in name.strip().split("."))

@@ -1,6 +1,6 @@
 """GENERATE: a Python function called with whole tables, whose result becomes a table or rows.
 
-command → arguments → call → what it returned, as a plan and perhaps a model → table and model table | streamed rows
+command → arguments → call → its result, as a plan and perhaps a model → table and model table | streamed rows
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
 
 def generate(command: GenerateTable, session: EngineSession) -> CommandResult:
-    """All or nothing: where the function fails, or its result cannot be stored, there is no table and no model.
+    """Run GENERATE, all or nothing: if the function fails, or its result cannot be stored, there is no table and no
+    model.
 
-    TableExistsError before the function is called where there is a table of a name to be made.
+    TableExistsError before the function is called if a table of a name to be made exists.
     """
     function = function_of(command)
     target = None if command.name is None else table_name(command.name, command.database or session.current_database)
@@ -79,7 +80,7 @@ def function_of(command: GenerateTable) -> PythonRelation:
 def _model_name(
     function: PythonRelation, arguments: inspect.BoundArguments, session: EngineSession
 ) -> TableName | None:
-    """Of a built-in function; what a user's calls a model is its own affair."""
+    """Name of the model of a built-in function; models of users' functions are their own affair."""
     name = arguments.arguments.get(MODEL) if function.is_built_in else None
     return table_name(name, session.current_database) if isinstance(name, str) else None
 
@@ -90,7 +91,7 @@ def _save_model(made: Generated, name: TableName | None, session: EngineSession)
 
 
 def _called(function: PythonRelation, arguments: inspect.BoundArguments) -> object:
-    """What it returns. What a user's function raises names it; what is no error of ours, where in its code that was."""
+    """Call the function. Errors of a user's function name it, and exceptions also their place in its code."""
     try:
         result = function.target(*arguments.args, **arguments.kwargs)
         return list(result) if inspect.isgenerator(result) else result

@@ -1,4 +1,4 @@
-"""What a function called by GENERATE has returned: a table, and a model where it fitted one."""
+"""Results of functions called by GENERATE: a table, and the model if the function fitted one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OF_RESULTS = (BindError, DataError, ParameterError, UnsupportedError)
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A function may return one: a table and the model that made it, which `model => 'name'` keeps.
+    """Table and the model that made it, which `model => 'name'` keeps; a function may return one.
 
     `is_model`: the function returned the model alone, and the table shows it.
     """
@@ -51,7 +51,7 @@ class Generated:
     is_model: bool = False
 
     def save(self, name: TableName) -> None:
-        """As a table; as that of the model where the result is one."""
+        """Make a table of the result; the model's table if the result is a model."""
         session = self.table.session
         if self.is_model and self.model is not None:
             save_model(session, self.model, ".".join(name))
@@ -59,14 +59,16 @@ class Generated:
             save_as_table(session, self.table, ".".join(name))
 
     def batches(self) -> Generator[pa.RecordBatch]:
-        """The rows, over the tables as the function saw them."""
+        """Rows of the result, over the tables as the function saw them."""
         session, query = self.table.session, self.table._query
         plan = query.ready_plan()
         yield from query_rows(session, plan, query.snapshot)
 
 
 def generated(function: PythonRelation, result: object, session: EngineSession) -> Generated:
-    """ExecutionError naming the function where `result` has no rows, or does not fit what is declared."""
+    """Result of a function as a table; ExecutionError naming the function if it has no rows, or does not fit the
+    declared columns.
+    """
     if isinstance(result, Generated):
         return result
     if isinstance(result, Estimator):
@@ -79,7 +81,7 @@ def generated(function: PythonRelation, result: object, session: EngineSession) 
 
 @contextlib.contextmanager
 def naming(function: PythonRelation) -> Iterator[None]:
-    """Errors in what a user's function returned name it; for blocks, workers and disks it is not to be blamed."""
+    """Name the user's function in errors of its result; it is not blamed for blocks, workers and disks."""
     try:
         yield
     except SharkError as error:
@@ -98,7 +100,7 @@ def _given(data: object, columns: StructType | None, session: EngineSession) -> 
 
 
 def _as_declared(table: TableRDD, function: PythonRelation) -> TableRDD:
-    """With the declared types; an error where the table has other columns, or types that are not among these."""
+    """Table with the declared types; an error if it has other columns, or types that do not widen to these."""
     declared = function.columns or StructType((), ())
     names = tuple(name.lower() for name in table.columns)
     fits = names == declared.names and all(

@@ -1,4 +1,4 @@
-"""Fitted models as functions of columns: what SQL's predict calls, and what adds a prediction to a table."""
+"""Fitted models as functions of columns: for SQL's predict, and for tables with a prediction."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ if TYPE_CHECKING:
     from sharkpy.ml.models.estimator import Estimator
 
 PREDICT, PROBABILITIES, PROBABILITY = "predict", "predict_proba", "probability"
-"""Of a row: the prediction; the probability of each class; and that of the second alone where there are two."""
+"""Methods of a row's prediction: the class or number; the probability of each class; that of the second of two alone.
+"""
 LOG_PROBABILITIES, DECISION, DISTANCES = "predict_log_proba", "decision_function", "transform"
-"""Of a row: the logarithm of each probability; the score of each class, or of the second of two; of k-means the
-distance from each centre."""
+"""Methods of a row's scores: the logarithm of each probability; the score of each class, or of the second of two; for
+k-means the distance from each centre.
+"""
 _MODELS = 32
-"""How many models a process keeps ready."""
+"""Number of models that a process keeps ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A method of a model, called with its features as columns; pickled, it is the model's text.
+    """Method of a model, called with its features as columns; pickled as the model's text.
 
     Missing features, which are NaN here, give NULL.
     """
@@ -54,7 +56,7 @@ class ModelCall:
 
 
 def _listed(values: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None = None) -> object:
-    """Rows of a matrix as lists, None for those that are missing; other arrays as they are."""
+    """Rows of a matrix as lists, None for missing rows; other arrays unchanged."""
     if values.ndim == 1:
         return values
     rows = values.tolist()
@@ -66,11 +68,11 @@ class _Method:
     call: Callable[[Any, list[npt.NDArray[Any]]], npt.NDArray[Any]]
     result: Callable[[Any], DataType]
     needs: str
-    """The method that a model of its own has for it."""
+    """Method that the model's own class needs for it."""
 
 
 def _of_matrix(method: str) -> Callable[[Any, list[npt.NDArray[Any]]], npt.NDArray[Any]]:
-    """The model's own method of that name, of arrays."""
+    """Call the model's own method of that name on a matrix."""
     return lambda model, columns: getattr(model, method)(np.column_stack(columns))
 
 
@@ -105,7 +107,7 @@ _METHODS: dict[str, _Method] = {
 
 @lru_cache(_MODELS)
 def loaded(text: str) -> Predictor:
-    """The model of a text. BindError where it cannot predict."""
+    """Model read from a text. BindError if it cannot predict."""
     from sharkpy.ml.models.estimator import Estimator
 
     return _predictor(Estimator.from_json(text))
@@ -123,7 +125,7 @@ def has_method(model: Estimator, method: str) -> bool:
 
 @lru_cache(_MODELS)
 def function_of(text: str, method: str, name: str | None = None) -> ModelFunction:
-    """A method of the model of a text, which is the table `name`'s. BindError where it has none of that name."""
+    """Method of the model in a text, which is the table `name`'s. BindError if it has none of that name."""
     model = loaded(text)
     if not has_method(model, method):
         raise BindError(f"a {type(model).__name__} has no {method}")

@@ -1,4 +1,4 @@
-"""Models as tables: rows that show what was fitted, and in the property `shark.model` the model's text."""
+"""Models as tables: rows that show the fitted values, and the model's text in the property `shark.model`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
 
 MODEL = "shark.model"
-"""The property of a table that holds a model."""
+"""Property of a table with a model's text."""
 INTERCEPT = "(intercept)"
 NOT_A_MODEL = "42809"
 TableName = tuple[str, str]
@@ -33,13 +33,13 @@ TableName = tuple[str, str]
 
 
 def table_name(name: str, database: str) -> TableName:
-    """Of `name`, perhaps `database.name`, in a session's `database`."""
+    """Qualify `name`, or `database.name`, in a session's `database`."""
     given, _, short = name.lower().rpartition(".")
     return given or database.lower(), short
 
 
 def check_free(session: EngineSession, name: TableName) -> None:
-    """An error where there is a table of that name already, where its database is not there, or where it is no name."""
+    """Raise an error if a table of that name exists, if its database does not, or if the name is invalid."""
     check_name(name[1])
     session.catalog.database(name[0])
     if session.catalog.find_table(*name) is not None:
@@ -47,7 +47,7 @@ def check_free(session: EngineSession, name: TableName) -> None:
 
 
 def save_model(session: EngineSession, model: Estimator, name: str, *, replace: bool = False) -> None:
-    """A table `name` that holds the model; TableExistsError where there is one and `replace` is not given."""
+    """Make a table `name` that holds the model; TableExistsError if it exists, unless `replace` is given."""
     database, short = table_name(name, session.current_database)
     if not replace:
         check_free(session, (database, short))
@@ -70,12 +70,12 @@ def save_model(session: EngineSession, model: Estimator, name: str, *, replace: 
 
 
 def load_model(session: EngineSession, name: str) -> Estimator:
-    """The model that the table `name` holds. TableNotFoundError; BindError for a table that holds none."""
+    """Model that the table `name` holds. TableNotFoundError; BindError for a table that holds none."""
     return Estimator.from_json(_text(session.catalog.table(*table_name(name, session.current_database))))
 
 
 def model_function(table: Table, method: str) -> ModelFunction:
-    """`predict` or `predict_proba` of the model that `table` holds, as SQL calls it."""
+    """Method `predict` or `predict_proba` of the model that `table` holds, as SQL calls it."""
     return function_of(_text(table), method, table.qualified_name)
 
 
@@ -91,7 +91,7 @@ def _text(table: Table) -> str:
 
 
 def model_rows(model: Estimator) -> pa.Table:
-    """By the model's class; of classes without an entry, a row a feature with what was fitted to each."""
+    """Rows that show a model, by its class; for classes without an entry a row a feature with its fitted values."""
     return _ROWS.get(type(model).__name__, _by_feature)(model)
 
 
@@ -108,14 +108,14 @@ def _centers(model: Any) -> pa.Table:
 
 
 def _coefficients(model: Any) -> pa.Table:
-    """The intercept is the row after the features."""
+    """Coefficients by feature, then the intercept."""
     features = [*map(str, model.feature_names_in_), INTERCEPT]
     weights = np.append(np.ravel(model.coef_), np.ravel(model.intercept_)).astype(np.float64)
     return pa.table({"feature": features, "coefficient": weights})
 
 
 def _class_coefficients(model: Any) -> pa.Table:
-    """Of two classes those of the second alone: the first's are their negatives."""
+    """Coefficients by class and feature; of two classes only the second's: the first's are their negatives."""
     features = [*map(str, model.feature_names_in_), INTERCEPT]
     coefficients = np.asarray(model.coef_, dtype=np.float64)
     weights = np.column_stack([coefficients, np.broadcast_to(model.intercept_, len(coefficients))])

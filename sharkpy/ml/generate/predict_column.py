@@ -1,4 +1,4 @@
-"""A table with further columns: what a model gives for each row."""
+"""Tables with further columns: a model's output for each row."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def with_prediction(table: TableRDD, model: Predictor, name: str | None = None, method: str = PREDICT) -> TableRDD:
-    """The rows of `table` with a column `name` (default: as the model says) of what `method` gives.
+    """Rows of `table` with a column `name` (default: the model's choice) of the results of `method`.
 
-    The features are the columns of the names that the model was fitted with; where one is NULL, so is the new column.
-    Nothing is computed yet.
+    The features are the columns by the names the model was fitted with; if one is NULL, so is the new column. Nothing
+    is computed yet.
     """
     return with_predictions(table, model, {name or model.prediction_column: method})
 
 
 def with_predictions(table: TableRDD, model: Predictor, methods: Mapping[str, str]) -> TableRDD:
-    """The rows with several columns by name, each of a method. Errors of columns are raised now."""
+    """Rows with several columns by name, each of a method. Errors of columns are raised now."""
     text = model.to_json()
     return table.changed(lambda plan: _projected(plan, type(model).__name__, text, methods))
 

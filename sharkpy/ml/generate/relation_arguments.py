@@ -1,4 +1,4 @@
-"""From the arguments of GENERATE to those of the Python function that it calls."""
+"""Arguments of GENERATE, converted for the Python function that it calls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bound_arguments(
 ) -> inspect.BoundArguments:
     """The call's arguments under its parameters: a TableRDD for a query, a Python value for a constant.
 
-    BindError naming the signature where they are too many, too few or unknown; TypeMismatchError for a wrong type.
+    BindError naming the signature if they are too many, too few or unknown; TypeMismatchError for a wrong type.
     """
     by_position: list[object] = []
     by_name: dict[str, object] = {}
@@ -62,7 +62,7 @@ def _values(arguments: Sequence[GenerateArgument], session: EngineSession) -> It
 
 
 def constant_values(exprs: Sequence[Expr], session: EngineSession) -> list[object]:
-    """The values of expressions without columns; what is more than a literal is computed by a query of one row."""
+    """Values of expressions without columns; anything more than a literal is computed by a query of one row."""
     if all(isinstance(expr, Literal) for expr in exprs):
         return [expr.value for expr in exprs if isinstance(expr, Literal)]
     items = tuple(Alias(expr, index, f"c{index}") for index, expr in enumerate(exprs, start=1))
@@ -75,7 +75,7 @@ def _rows(batch: Any) -> Iterator[tuple[object, ...]]:
 
 
 def _parameter(function: PythonRelation, name: str) -> str:
-    """The parameter of that name; SQL's names are the same in any case."""
+    """Parameter of that name; names of SQL ignore case."""
     parameters = function.signature.parameters
     if name in parameters:
         return name
@@ -88,7 +88,7 @@ def _parameter(function: PythonRelation, name: str) -> str:
 
 
 def _of_parameter(function: PythonRelation, name: str, value: Any) -> object:
-    """What a parameter is called with; of `*others` and `**others` each value."""
+    """Value of a parameter, converted; for `*others` and `**others` each value by itself."""
     kind = function.kinds.get(name)
     match function.signature.parameters[name].kind:
         case inspect.Parameter.VAR_POSITIONAL:

@@ -1,4 +1,4 @@
-"""The built-in functions of GENERATE: a row each, from the name to the Python function behind it."""
+"""Built-in functions of GENERATE: a row each, from the name to the Python function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_rdd import TableRDD
 
 MODEL = "model"
-"""The parameter that names the table which a fitted model becomes."""
+"""Parameter with the name of the table that holds the fitted model."""
 _KINDS: dict[str, Kind] = {"data": TABLE, "label": STRING, "features": ArrayType(STRING), "na": STRING, MODEL: STRING}
 _OPTIONS = {"features": None, "na": "error", MODEL: None}
 _Parameter = inspect.Parameter
@@ -29,10 +29,11 @@ _Parameter = inspect.Parameter
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A class of `sharkpy.ml` that fits a model, as a function: the table's columns and what the model predicts.
+    """Class of `sharkpy.ml` that fits a model, as a function: it returns the table's columns and the model's
+    predictions.
 
-    Its parameters are the table, the label where the class needs one, `leading` ones of the class, and by name
-    `features`, `na`, `model` and all others of the class.
+    Its parameters are the table, the label if the class needs one, `leading` ones of the class, and by name `features`,
+    `na`, `model` and all others of the class.
     """
 
     class_name: str
@@ -97,19 +98,19 @@ BUILT_IN: dict[str, Callable[[str], PythonRelation]] = {
     "logisticregression": Algorithm("LogisticRegression"),
     "pagerank": _page_rank,
 }
-"""Name -> what makes the function; `udf/relation_functions.py` has a row with its usage for each."""
+"""Makers of the functions by name; `udf/relation_functions.py` has a row with its usage for each."""
 
 
 @cache
 def built_in(name: str) -> PythonRelation:
-    """The function of that name; its row in the registry says that there is one."""
+    """Built-in function of that name, which the registry is known to have."""
     if name not in BUILT_IN:
         raise InternalError(f'nothing is behind the function "{name}"')
     return BUILT_IN[name](name)
 
 
 def of_rows(name: str) -> PythonRelation:
-    """A table function of rows: what it is given is the query that calls it."""
+    """Table function of rows; its argument is the query that calls it."""
     signature = inspect.Signature([_Parameter("data", _Parameter.POSITIONAL_OR_KEYWORD)])
     kinds: dict[str, Kind] = {"data": TABLE}
     return PythonRelation(name, lambda data: data, signature, kinds, None, place_of(of_rows), is_built_in=True)

@@ -22,7 +22,7 @@ from sharkpy.ml.graph.pieces import VALUE, Piece
 from sharkpy.ml.graph.workspace import Array, ArrayWriter, Handle, Made, read
 
 SOURCE, TARGET, VERTEX = "source", "target", "vertex"
-"""Arrays of what was dealt, with VALUE where there are values; of a list of vertices there are no edges."""
+"""Names of the arrays of dealt edges and vertices. With values there is VALUE too; lists of vertices have no edges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def deal_edges(number: int, writer: ArrayWriter, argument: Dealing) -> Made:
 
 
 def _by_partition(ids: Ids, count: int) -> tuple[Array, Array]:
-    """The order that sorts by partition and keeps that of equals, and where each partition begins in it."""
+    """Stable order by partition, and the start of each partition in it."""
     partitions = vertex_ids.partitions_of(ids, count)
     order = np.argsort(partitions.astype(np.int16) if count < 1 << 15 else partitions, kind="stable")
     return order, np.searchsorted(partitions[order], np.arange(count + 1))
@@ -75,12 +75,12 @@ def _by_partition(ids: Ids, count: int) -> tuple[Array, Array]:
 @dataclass(frozen=True, slots=True)
 class Numbering:
     dealt_vertices: tuple[Handle, ...]
-    """Of the list of vertices; none where there is no list."""
+    """Pieces of the list of vertices, dealt; none without a list."""
     dealt_edges: tuple[Handle, ...]
 
 
 def number_vertices(partition: int, writer: ArrayWriter, argument: Numbering) -> Made:
-    """The vertices of a partition by id, with the values that came with the list; the value made: how many."""
+    """Number the vertices of a partition by id, with their listed values; the value made is their count."""
     listed = [read(handle) for handle in argument.dealt_vertices]
     named = [read(handle) for handle in argument.dealt_edges]
     pieces = [_segment(VERTEX, arrays, "vertex bounds", partition) for arrays in (*listed, *named)]
@@ -111,12 +111,11 @@ class Connecting:
 
 
 def connect_edges(partition: int, writer: ArrayWriter, argument: Connecting) -> Made:
-    """The edges of a partition by target, then source; the value made: how many.
+    """Sort the edges of a partition by target, then source; the value made is their count.
 
-    A slot stands for one target: its edges are those from `starts[slot]` on. Arrays: `sources` (place of the
-    source, by edge), `values` (of edges), `starts`, `targets` (place of the target in its partition, by slot),
-    `slot bounds` (where each partition's slots begin), `degrees` (edges of each source), `by source` (edges in the
-    order of sources).
+    A slot stands for one target: its edges begin at `starts[slot]`. Arrays: `sources` (place of the source, by edge),
+    `values` (of edges), `starts`, `targets` (place of the target in its partition, by slot), `slot bounds` (where each
+    partition's slots begin), `degrees` (edges of each source), `by source` (edges in the order of sources).
     """
     dealt = [read(handle) for handle in argument.dealt_edges]
     known = vertex_ids.from_arrays("ids", read(argument.vertices[partition]))
@@ -146,7 +145,7 @@ def connect_edges(partition: int, writer: ArrayWriter, argument: Connecting) -> 
 
 
 def _numbers(ids: Ids, vertices: Sequence[Handle], bases: Array) -> Array:
-    """Vertices numbered through all partitions."""
+    """Numbers of vertices, counted through all partitions."""
     order, bounds = _by_partition(ids, len(vertices))
     numbers = np.empty(len(ids), np.int64)
     for partition, handle in enumerate(vertices):
@@ -159,7 +158,7 @@ def _numbers(ids: Ids, vertices: Sequence[Handle], bases: Array) -> Array:
 def _in_order(
     targets: Array, sources: Array, values: Array | None, num_vertices: int, num_sources: int
 ) -> tuple[Array, Array, Array | None]:
-    """Sorted by target, then source, then value: however the edges came, the graph is the same."""
+    """Edges by target, then source, then value: the graph is the same for any order of input."""
     if num_vertices * num_sources >= 1 << 63:
         order = np.lexsort((sources, targets) if values is None else (values, sources, targets))
         return targets[order], sources[order], None if values is None else values[order]
@@ -183,7 +182,7 @@ def _sorted_by_source(sources: Array, degrees: Array) -> Array:
 
 @compiled
 def _count_sort(sources: Array, starts: Array, order: Array) -> None:
-    """The places of equal sources in order, those of source i from `starts[i]` on, which is written over."""
+    """Sort the positions of equal sources; those of source i begin at `starts[i]`, and `starts` is overwritten."""
     for place in range(len(sources)):
         source = sources[place]
         order[starts[source]] = place

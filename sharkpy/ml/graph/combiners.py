@@ -1,4 +1,4 @@
-"""Combining messages: of edges with one target, before they leave, and of partitions, where they arrive."""
+"""Combining messages: of edges with one target, before they are sent, and of partitions, where they arrive."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from sharkpy.ml.graph import kernels
 
 Array: TypeAlias = npt.NDArray[Any]
 CombineFunction: TypeAlias = Callable[[Array, Array], Array]
-"""Of two arrays of messages, element by element. Associative and commutative."""
+"""Function that combines two arrays of messages, element by element; associative and commutative."""
 
 
 class Combiner(Protocol):
-    """How several messages become one. Runs are given by where each starts, the first one at 0; none is empty."""
+    """Way to combine several messages into one. Runs are given by their starts, the first at 0; none is empty."""
 
     def message_type(self, sent: np.dtype[Any]) -> np.dtype[Any]:
-        """Of combined messages, where vertices send this type."""
+        """Type of combined messages if vertices send messages of type `sent`."""
 
     def neutral(self, dtype: np.dtype[Any]) -> Any:
-        """What a vertex without messages sees."""
+        """Message seen by a vertex without messages."""
 
     def combine_runs(self, messages: Array, starts: Array) -> Array:
-        """One message of each run."""
+        """Combine each run of messages into one."""
 
     def combine_sent(self, send: Array, sources: Array, starts: Array) -> Array:
-        """As `combine_runs(send[sources], starts)`."""
+        """Combine the messages that the sources of edges send: `combine_runs(send[sources], starts)`."""
 
     def combine_arrived(self, combined: Array, received: Array, places: Array, arrived: Array) -> None:
-        """Put messages to what has arrived before; no place comes twice."""
+        """Combine messages with those that arrived before; no place comes twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumberCombiner:
-    """By a compiled loop."""
+    """Combiner of numbers, by a compiled loop."""
 
     kind: int
 
@@ -70,7 +70,7 @@ class NumberCombiner:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCombiner:
-    """By a user's function, two by two."""
+    """Combiner by a user's function, two by two."""
 
     combine: CombineFunction
 
@@ -82,7 +82,7 @@ class FunctionCombiner:
         return np.asarray(0 if identity is None else identity).astype(dtype)
 
     def combine_runs(self, messages: Array, starts: Array) -> Array:
-        """Neighbours are combined until each run is one message."""
+        """Combine neighbours until each run is one message."""
         if not len(starts):
             return messages[:0]
         lengths = np.diff(starts, append=len(messages))
@@ -118,7 +118,7 @@ COMBINERS: Mapping[str, Combiner] = MappingProxyType(
 
 
 def combiner(combine: str | CombineFunction) -> Combiner:
-    """By name, or of a function; ParameterError where it is neither."""
+    """Combiner of a name or a function; ParameterError for anything else."""
     if isinstance(combine, str) and combine in COMBINERS:
         return COMBINERS[combine]
     if callable(combine):

@@ -30,15 +30,15 @@ _RULES = {"partitions": integer_at_least(1).or_none()}
 _MANY_EDGES = 200_000
 _PARTITION_EDGES = 2_500_000
 _FEWEST_PARTITIONS = 4
-"""Of a graph with many edges, so that cores work side by side."""
+"""Least number of partitions of a graph with many edges, so that all cores have work."""
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
     """Vertices and edges, dealt to partitions by hash; any number of programs may run over it.
 
-    Its arrays are freed when nobody holds the graph. What is computed depends on the number of partitions, never on
-    that of tasks or cores.
+    Its arrays are freed when nobody holds the graph. Results depend on the number of partitions, never on that of tasks
+    or cores.
     """
 
     workspace: Workspace
@@ -69,7 +69,9 @@ class Graph:
         session: EngineSession | None = None,
         columns: Sequence[str | int] | None = None,
     ) -> Graph:
-        """See `pregel`. `columns`: those of source, target and, where wanted, value, of edges with more columns."""
+        """Build a graph, see `pregel`. `columns` picks source, target and, if wanted, value from edges with more
+        columns.
+        """
         check_parameters("Graph", {"partitions": partitions}, _RULES)
         found = session_of((edges, vertices), session)
         with found.working() if found is not None else nullcontext():
@@ -84,7 +86,7 @@ class Graph:
 
 
 def _num_partitions(num_rows: int) -> int:
-    """A matter of the data alone: sums are taken partition by partition."""
+    """Number of partitions, from the data alone: sums are taken partition by partition."""
     return max(_FEWEST_PARTITIONS if num_rows >= _MANY_EDGES else 1, -(-num_rows // _PARTITION_EDGES))
 
 

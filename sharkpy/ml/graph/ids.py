@@ -18,11 +18,11 @@ Array: TypeAlias = npt.NDArray[Any]
 INTEGERS = pa.int64()
 STRINGS = pa.large_string()
 _SPARSE = 64
-"""Integers that lie less far apart, on the average, are looked up in a table of all between the least and the last."""
+"""Average gap of integers below which they are looked up in a table over their whole range."""
 
 
 def as_ids(values: Any, what: str) -> Ids:
-    """Integers or strings of NumPy, Arrow or a sequence; DataError where there is a NULL, naming `what` they are."""
+    """Ids from integers or strings of NumPy, Arrow or a sequence; DataError naming them by `what` if one is NULL."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     array: Any = values if isinstance(values, pa.Array) else _from_numpy(np.asarray(values), what)
@@ -55,7 +55,7 @@ def _is_string(dtype: pa.DataType) -> bool:
 
 
 def to_numpy(ids: Ids) -> Array:
-    """int64, or an object array of str."""
+    """Ids as an array of int64, or an object array of str."""
     values: Array = ids.to_numpy(zero_copy_only=False)
     return values
 
@@ -66,7 +66,7 @@ def taken(ids: Ids, places: Array) -> Ids:
 
 
 def concat(pieces: Sequence[Ids]) -> Ids:
-    """One array of pieces of one type; DataError where some are integers and others strings."""
+    """Concatenate pieces of one type; DataError if some are integers and others strings."""
     filled = [piece for piece in pieces if len(piece)]
     if not filled:
         return pieces[0] if pieces else pa.array([], INTEGERS)
@@ -87,7 +87,7 @@ def sorted_unique(ids: Ids) -> Ids:
 
 
 def find(ids: Ids, known: Ids) -> Array:
-    """The place of each of `ids` in `known`, -1 where it is not there; int32."""
+    """Position of each of `ids` in `known`, -1 if absent; int32."""
     if ids.type != known.type:
         return np.full(len(ids), -1, np.int32)
     if known.type == INTEGERS and len(known):
@@ -103,7 +103,7 @@ def find(ids: Ids, known: Ids) -> Array:
 
 
 def partitions_of(ids: Ids, num_partitions: int) -> Array:
-    """The partition of each vertex: the same on every machine and in every version of the libraries."""
+    """Partition of each vertex: the same on every machine and in every version of the libraries."""
     if ids.type == INTEGERS:
         hashes = _mixed(to_numpy(ids).view(np.uint64))
     else:
@@ -115,7 +115,9 @@ def partitions_of(ids: Ids, num_partitions: int) -> Array:
 
 
 def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014)."""
+    """Hash of integers: the finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+    generators, 2014).
+    """
     mixed = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))
@@ -123,7 +125,7 @@ def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 @compiled
 def _hash_strings(offsets: Array, data: Array, hashes: Array) -> None:
-    """FNV-1a of 64 bits."""
+    """Hash strings by FNV-1a of 64 bits."""
     for row in range(len(offsets) - 1):
         value = np.uint64(0xCBF29CE484222325)
         for place in range(offsets[row], offsets[row + 1]):
@@ -140,7 +142,7 @@ def _string_parts(ids: Ids) -> tuple[Array, Array]:
 
 
 def to_arrays(name: str, ids: Ids) -> dict[str, Array]:
-    """What is stored of ids under `name`."""
+    """Arrays that store ids under `name`."""
     if ids.type == INTEGERS:
         return {name: to_numpy(ids)}
     offsets, data = _string_parts(ids)
@@ -150,7 +152,7 @@ def to_arrays(name: str, ids: Ids) -> dict[str, Array]:
 
 
 def from_arrays(name: str, arrays: Mapping[str, Array]) -> Ids:
-    """The ids that `to_arrays` stored, without a copy."""
+    """Ids that `to_arrays` stored, without a copy."""
     if name in arrays:
         values = arrays[name]
         return pa.Array.from_buffers(INTEGERS, len(values), [None, _buffer(values)])

@@ -1,4 +1,4 @@
-"""What graphs are made of: arrays, data frames and tables, as pieces that tasks read."""
+"""Inputs of graphs: arrays, data frames and tables, as pieces that tasks read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PIECE_ROWS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """An input, ready to be dealt; `repair` makes lost blocks of it again."""
+    """Input ready to be dealt; `repair` makes its lost blocks again."""
 
     pieces: tuple[Piece, ...] = ()
     num_rows: int = 0
@@ -122,7 +122,7 @@ class QueryInput:
 
 
 def session_of(inputs: Sequence[object], session: EngineSession | None) -> EngineSession | None:
-    """That of the tables among `inputs`, where none is given; for names of tables the newest in this process."""
+    """Session of the tables among `inputs` unless one is given; for names of tables the newest in this process."""
     if session is None:
         session = next((one.session for one in inputs if isinstance(one, TableRDD)), None)
     if session is None and any(isinstance(one, str) for one in inputs):
@@ -133,10 +133,10 @@ def session_of(inputs: Sequence[object], session: EngineSession | None) -> Engin
 def graph_input(
     data: Any, role: Role, session: EngineSession | None, columns: Sequence[str | int] | None = None
 ) -> Input:
-    """Of a TableRDD, a table's name, an Arrow table, a data frame, a tuple of columns, or an array.
+    """Input of a graph: a TableRDD, a table's name, an Arrow table, a data frame, a tuple of columns, or an array.
 
-    `columns`: names or places of those to be taken. ColumnNotFoundError, DataError or TypeMismatchError naming what
-    does not fit.
+    `columns`: names or positions of the columns to take. ColumnNotFoundError, DataError or TypeMismatchError naming
+    what does not fit.
     """
     if isinstance(data, str):
         quoted = ".".join(f"`{part.strip('`')}`" for part in data.strip().split("."))
@@ -148,7 +148,7 @@ def graph_input(
 
 
 def _columns(data: Any, role: Role) -> tuple[list[Any], list[str]]:
-    """Columns and their names; none where they have no names."""
+    """Columns and their names; no names if they have none."""
     if type(data).__module__.startswith("pandas"):
         data = pa.Table.from_pandas(data, preserve_index=False)
     elif hasattr(data, "to_arrow"):
@@ -188,7 +188,7 @@ def _chosen(found: Sequence[T], names: Sequence[str], role: Role, columns: Seque
 
 
 def workspace_for(size_bytes: int, session: EngineSession | None) -> Workspace:
-    """This process where the session, if there is one, allows it and the graph is small and near."""
+    """Workspace of a graph: this process if it is small and near and the session, if any, allows it; else RDD tasks."""
     if session is None:
         return ProcessWorkspace()
     limit, is_allowed = (

@@ -1,4 +1,4 @@
-"""Loops over messages that are summed, or whose least or greatest counts. NaN is less and greater than any number."""
+"""Loops over messages that are combined by sum, minimum or maximum. NaN is both less and greater than any number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUM, MIN, MAX = range(3)
 
 @compiled
 def combine_runs(messages: Array, starts: Array, kind: int, combined: Array) -> None:
-    """One message of each run: those from starts[i] to starts[i + 1], the last one to the end."""
+    """Combine each run of messages into one: those from starts[i] to starts[i + 1], the last run to the end."""
     for run in range(len(starts)):
         end = starts[run + 1] if run + 1 < len(starts) else len(messages)
         found = messages[starts[run]]
@@ -30,7 +30,7 @@ def combine_runs(messages: Array, starts: Array, kind: int, combined: Array) -> 
 
 @compiled
 def combine_sent(send: Array, sources: Array, starts: Array, kind: int, combined: Array) -> None:
-    """As `combine_runs` over what the sources of edges send."""
+    """Combine runs of the messages that the sources of edges send, as `combine_runs` does."""
     for run in range(len(starts)):
         end = starts[run + 1] if run + 1 < len(starts) else len(sources)
         found = send[sources[starts[run]]]
@@ -45,7 +45,7 @@ def combine_sent(send: Array, sources: Array, starts: Array, kind: int, combined
 
 @compiled
 def combine_arrived(combined: Array, received: Array, places: Array, arrived: Array, kind: int) -> None:
-    """Put messages to what has arrived before them."""
+    """Combine messages with those that arrived before them."""
     for index in range(len(places)):
         place, message = places[index], arrived[index]
         if kind == SUM:

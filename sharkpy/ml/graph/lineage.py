@@ -1,4 +1,4 @@
-"""Supersteps since the last checkpoint: from them what was lost of a partition's state is computed again."""
+"""Supersteps since the last checkpoint, from which lost states of partitions are computed again."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from sharkpy.ml.graph.superstep import PartitionState, Superstep, run_superstep
 from sharkpy.ml.graph.workspace import Handle, Made, Workspace
 
 _MOST_REPAIRS = 100
-"""Blocks that are made again in one superstep before its failure is raised."""
+"""Limit on the blocks made again in one superstep; beyond it the failure is raised."""
 
 
 @dataclass(slots=True)
 class Lineage:
-    """Runs supersteps and remembers them. Tasks are deterministic: what is computed again is the same, bit by bit."""
+    """Runner of supersteps that remembers them. Tasks are deterministic: recomputed states are the same, bit by bit."""
 
     workspace: Workspace
     graph: Sequence[Handle]
     """Arrays of vertices and edges."""
     _records: list[tuple[Superstep, tuple[PartitionState, ...]]] = field(default_factory=list)
-    """Supersteps with the states after them; the first one's are durable, or it is the first of all."""
+    """Supersteps with the states after them; the first record is durable, or that of the first superstep."""
 
     def run(self, step: Superstep, partitions: Sequence[int], *, is_checkpoint: bool) -> list[Made]:
-        """The step's tasks, after what they miss was made again."""
+        """Run the tasks of a superstep, after making lost inputs again."""
         for _ in range(_MOST_REPAIRS):
             try:
                 return self._run(step, partitions, is_checkpoint)
@@ -40,17 +40,17 @@ class Lineage:
 
     @property
     def states(self) -> tuple[PartitionState, ...]:
-        """After the last superstep; none before the first."""
+        """States after the last superstep; none before the first."""
         return self._records[-1][1] if self._records else ()
 
     def note(self, step: Superstep, states: tuple[PartitionState, ...], *, is_checkpoint: bool) -> None:
-        """A superstep is over. Behind a checkpoint, and where nothing can get lost, earlier ones are forgotten."""
+        """Record a superstep. After a checkpoint, and if nothing can get lost, earlier ones are forgotten."""
         if is_checkpoint or not self.workspace.can_lose:
             self._records.clear()
         self._records.append((replace(step, states=()), states))
 
     def _repair(self, error: CorruptionError) -> None:
-        """Make the block whole that `error` tells of; raise it where that is not possible."""
+        """Make the block of `error` whole again; raise `error` if that is impossible."""
         for handle in self.graph:
             if _is_block(handle, error.block_id):
                 if self.workspace.mend(handle):

@@ -1,4 +1,4 @@
-"""What a partition sends in a superstep: the messages of its edges, combined for each target."""
+"""Messages that a partition sends in a superstep: those of its edges, combined for each target."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sharkpy.ml.graph.program import AlongEdges, Mask
 
 Array: TypeAlias = npt.NDArray[Any]
 _CHUNK_EDGES = 1 << 17
-"""Edges whose messages are made at a time: they stay in the processor's cache until they are combined."""
+"""Number of edges whose messages are made at a time: they stay in the processor's cache until they are combined."""
 _FEW = 4
-"""Where less than one edge in so many carries a message, these edges are looked up by their sources."""
+"""Share of edges with a message, one in so many, below which edges are looked up by their sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """Combined messages, one a slot; `slots` None: of all slots, else of these, ascending."""
+    """Combined messages, one a slot: those of `slots`, ascending, or of all slots if it is None."""
 
     messages: Array
     slots: Array | None
@@ -32,7 +32,7 @@ class Outgoing:
 def outgoing(
     send: Array, senders: Mask, along: AlongEdges | None, edges: Mapping[str, Array], combiner: Combiner
 ) -> Outgoing | None:
-    """The messages of the edges that begin at `senders`; None where there is no such edge."""
+    """Messages of the edges that begin at `senders`; None if there is no such edge."""
     degrees, sources = edges["degrees"], edges["sources"]
     num_carrying = int(degrees[senders].sum())
     if num_carrying == 0:
@@ -83,7 +83,7 @@ def _messages(send: Array, sources: Array, along: AlongEdges, values: Array) -> 
 
 
 def _of_sources(senders: Mask, degrees: Array, by_source: Array) -> Array:
-    """The edges that begin at `senders`, ascending."""
+    """Edges that begin at `senders`, ascending."""
     ends = np.cumsum(degrees)
     sending = np.flatnonzero(senders & (degrees > 0))
     counts = degrees[sending]
@@ -93,6 +93,6 @@ def _of_sources(senders: Mask, degrees: Array, by_source: Array) -> Array:
 
 
 def _runs(slots: Array) -> tuple[Array, Array]:
-    """The distinct ones of ascending slots, and where each begins."""
+    """Distinct values of ascending slots, and the start of each run."""
     starts = np.flatnonzero(np.concatenate([[True], slots[1:] != slots[:-1]]))
     return slots[starts], starts

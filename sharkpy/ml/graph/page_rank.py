@@ -28,8 +28,8 @@ Array = npt.NDArray[Any]
 
 
 class PageRank(Estimator):
-    """How often a walker is at each vertex who, with probability `damping`, takes one of the edges that begin where he
-    is, and else goes on at any vertex of the graph.
+    """PageRank of vertices: the share of time at each of a walker who, with probability `damping`, follows an edge from
+    his vertex, and else jumps to any vertex of the graph.
 
     1. Ranks sum up to 1. Where no edge begins he goes on at any vertex as well.
     2. `tol` bounds the distance to the exact ranks: the sum of absolute differences over all vertices. As in each
@@ -62,7 +62,7 @@ class PageRank(Estimator):
         partitions: int | None = None,
         checkpoint_every: int = 10,
     ) -> None:
-        """`partitions`, `checkpoint_every`: see `pregel`."""
+        """Parameters of the walk; `partitions`, `checkpoint_every`: see `pregel`."""
         self.damping = damping
         self.tol = tol
         self.max_iter = max_iter
@@ -156,7 +156,7 @@ class PageRank(Estimator):
         return np.ascontiguousarray(self._fitted().values["rank"])
 
     def transform(self, vertices: object) -> Array:
-        """The ranks of an array of vertices; DataError naming one that the graph does not have."""
+        """Ranks of an array of vertices; DataError naming one that the graph does not have."""
         if isinstance(vertices, TableRDD):
             raise UnsupportedError("transform of a TableRDD", hint="save_as_table, and join the ranks in SQL")
         ids = as_ids(vertices, "vertices")
@@ -166,15 +166,15 @@ class PageRank(Estimator):
         return self.ranks_[places]
 
     def to_arrow(self) -> pa.Table:
-        """Columns `vertex` and `rank`, by vertex."""
+        """Ranks as a table of `vertex` and `rank`, by vertex."""
         return self._fitted().to_arrow().select(["vertex", "rank"])
 
     def to_table_rdd(self, session: EngineSession | None = None) -> TableRDD:
-        """As `to_arrow`, in the order of partitions."""
+        """Ranks as a TableRDD of `vertex` and `rank`, in the order of partitions."""
         return self._fitted().to_table_rdd(session=session, columns=("rank",))
 
     def save_as_table(self, name: str, session: EngineSession | None = None, **how: Any) -> int:
-        """Make a table of `vertex` and `rank`, see `SharkContext.save_as_table`; how many vertices there are."""
+        """Make a table of `vertex` and `rank`, see `SharkContext.save_as_table`; returns the number of vertices."""
         table = self.to_table_rdd(session)
         return save_as_table(table.session, table, name, **how)
 
@@ -198,7 +198,7 @@ def page_rank(
     session: EngineSession | None = None,
     **parameters: Any,
 ) -> TableRDD:
-    """`vertex` and `rank` of all vertices as a TableRDD. `parameters` are those of PageRank, others of its `fit`."""
+    """TableRDD of `vertex` and `rank` of all vertices. `parameters` are those of PageRank, others of its `fit`."""
     model = PageRank(**parameters).fit(
         edges,
         source=source,

@@ -17,16 +17,16 @@ from sharkpy.ml.graph.ids import Ids
 from sharkpy.ml.graph.workspace import Array, Handle, read
 
 VALUE = "value"
-"""The name of the array of values; those of ids are named as the role says."""
+"""Name of the array of values; the arrays of ids are named by the role."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What the columns of an input are: ids, and values behind them perhaps."""
+    """Meaning of an input's columns: ids, and perhaps values after them."""
 
     name: str
     ids: tuple[str, ...]
-    """What each column of ids is called in messages."""
+    """Name of each column of ids, for errors."""
 
     @property
     def shape(self) -> str:
@@ -40,14 +40,14 @@ VERTICES = Role("vertices", ("ids of vertices",))
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some rows of an input: `columns` of a table's block, or where there are none, arrays."""
+    """Part of an input's rows: `columns` of a table's block, or arrays without one."""
 
     handle: Handle
     role: Role
     columns: tuple[str, ...] = ()
 
     def read(self) -> tuple[list[Ids], Array | None]:
-        """The columns of ids, and the values where there are any. DataError where something is NULL."""
+        """Read the columns of ids, and the values if there are any. DataError if something is NULL."""
         if self.columns and isinstance(self.handle, BlockHandle):
             table = open_block(self.handle).read(self.columns, decoded=True)
             return checked_columns(table.columns, self.role)

@@ -140,14 +140,16 @@ def _awake(states: tuple[PartitionState, ...], count: int) -> list[int]:
 
 
 def _after(states: tuple[PartitionState, ...], made: Mapping[int, Made], count: int) -> tuple[PartitionState, ...]:
-    """Those that computed, and the others as they were: what these sent has arrived."""
+    """States after a superstep: those of the partitions that computed; the others keep theirs, without the messages
+    they sent.
+    """
     return tuple(
         made[number].value[0] if number in made else states[number].without_messages() for number in range(count)
     )
 
 
 def _aggregated(parts: list[Mapping[str, Any]], aggregators: Mapping[str, str]) -> Mapping[str, Any]:
-    """Aggregates of partitions, taken together in the order of partitions."""
+    """Aggregates of all partitions, combined in the order of partitions."""
     found: dict[str, Any] = {}
     for part in parts:
         for name, value in part.items():

@@ -1,4 +1,4 @@
-"""What a Pregel program leaves: the vertices with their values."""
+"""Result of a Pregel program: the vertices with their values."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PregelResult:
-    """Vertices by partition, and how they came to their values. It holds the arrays: they are freed with it."""
+    """Vertices by partition, and the history of their values' aggregates. It holds the arrays: they are freed with
+    it.
+    """
 
     graph: Graph
     states: Sequence[PartitionState]
     history: Sequence[Mapping[str, Any]]
     """Aggregates by superstep."""
     has_halted: bool
-    """All vertices have halted; False where the program ended for another reason."""
+    """True if all vertices have halted; False if the program ended for another reason."""
 
     @property
     def num_supersteps(self) -> int:
@@ -44,7 +46,7 @@ class PregelResult:
 
     @property
     def aggregates(self) -> Mapping[str, Any]:
-        """Of the last superstep."""
+        """Aggregates of the last superstep."""
         return self.history[-1] if self.history else {}
 
     @cached_property
@@ -60,16 +62,16 @@ class PregelResult:
 
     @property
     def ids(self) -> Array:
-        """Of all vertices, ascending: int64, or an object array of str."""
+        """Ids of all vertices, ascending: int64, or an object array of str."""
         return vertex_ids.to_numpy(self._columns[0])
 
     @property
     def values(self) -> Array:
-        """Of the vertices of `ids`, in their order."""
+        """Values of the vertices of `ids`, in their order."""
         return self._columns[1]
 
     def to_arrow(self, vertex: str = "vertex", value: str = "value") -> pa.Table:
-        """All vertices, by ascending id; of records each field is a column of its own name."""
+        """Table of all vertices, by ascending id; the fields of records are columns of their names."""
         return _table(*self._columns, vertex, value)
 
     def to_table_rdd(
@@ -80,9 +82,9 @@ class PregelResult:
         *,
         columns: Sequence[str] | None = None,
     ) -> TableRDD:
-        """A TableRDD of the vertices, kept in blocks from its first use on; `session` default: the graph's.
+        """TableRDD of the vertices, kept in blocks from its first use on; default `session`: the graph's.
 
-        `columns`: the fields of records that are wanted.
+        `columns`: fields of records to keep.
         """
         ids = vertex_ids.from_arrays("ids", read(self.graph.vertices[0]))
         schema = _table(ids[:0], self._values(0)[:0], vertex, value).schema
@@ -104,14 +106,14 @@ class PregelResult:
     def save_as_table(
         self, name: str, vertex: str = "vertex", value: str = "value", session: EngineSession | None = None, **how: Any
     ) -> int:
-        """Make a table of the vertices, see `SharkContext.save_as_table`; how many there are."""
+        """Make a table of the vertices, see `SharkContext.save_as_table`; returns their number."""
         table = self.to_table_rdd(vertex, value, session)
         return save_as_table(table.session, table, name, **how)
 
 
 @dataclass(frozen=True, slots=True)
 class _VertexRows:
-    """The vertices of a partition, in a task. In this process it keeps the blocks alive."""
+    """Source of the vertices of a partition, in a task. In this process it keeps the blocks alive."""
 
     vertices: Sequence[Handle]
     states: Sequence[Handle]

@@ -1,4 +1,4 @@
-"""The task of a superstep: one partition computes, and combines what it sends for each target."""
+"""Task of a superstep: one partition computes, and combines its messages for each target."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ AGGREGATORS: Mapping[str, np.ufunc] = MappingProxyType({"sum": np.add, "min": np
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """A partition after a superstep. Arrays of `handle`: `values`, `halted`, and where it has sent anything `messages`,
-    with the `slots` of its edges that they belong to where these are not all.
+    """State of a partition after a superstep. Arrays of `handle`: `values`, `halted`, and if it sent anything
+    `messages`, with their `slots` unless these are all slots of its edges.
     """
 
     handle: Handle
     num_awake: int
-    """Vertices that have not halted."""
+    """Number of vertices that have not halted."""
     sent_to: tuple[int, ...] = ()
-    """Combined messages by partition; empty where there are none."""
+    """Number of combined messages by partition; empty if there are none."""
     message_type: str = ""
 
     def without_messages(self) -> PartitionState:
@@ -41,20 +41,20 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class Superstep:
-    """What the tasks of one superstep share."""
+    """Data of a superstep that all its tasks share."""
 
     number: int
     vertices: tuple[Handle, ...]
     edges: tuple[Handle, ...]
     num_vertices: int
     initial: Any
-    """A value for all vertices, or the UserCode of a function from a VertexBlock to values."""
+    """Value for all vertices, or the UserCode of a function from a VertexBlock to values."""
     program: UserCode
     combine: str | UserCode
     aggregators: Mapping[str, str]
     aggregates: Mapping[str, Any]
     states: tuple[PartitionState, ...]
-    """After the superstep before; none in the first one."""
+    """States after the superstep before; none in the first one."""
 
     @property
     def combiner(self) -> Combiner:
@@ -62,7 +62,7 @@ class Superstep:
 
 
 def run_superstep(partition: int, writer: ArrayWriter, step: Superstep) -> Made:
-    """The value made: the PartitionState and what the partition's active vertices aggregate."""
+    """Compute one partition; the value made is its PartitionState and the aggregates of its active vertices."""
     vertices, edges = read(step.vertices[partition]), read(step.edges[partition])
     ids, degrees = vertex_ids.from_arrays("ids", vertices), edges["degrees"]
     out_edges = OutEdges(edges["sources"], edges.get("values"))
@@ -111,7 +111,7 @@ def run_superstep(partition: int, writer: ArrayWriter, step: Superstep) -> Made:
 
 
 def _initial(partition: int, step: Superstep, vertices: Mapping[str, Array], edges: OutEdges, degrees: Array) -> Array:
-    """The given values; those of the list where there is one; those of the function given, which sees both."""
+    """Initial values: those of a function, which sees the listed ones; else those of the list; else the given value."""
     count = len(degrees)
     listed, is_listed = vertices.get("values"), vertices.get("is listed", np.zeros(count, bool))
     if isinstance(step.initial, UserCode):
@@ -135,9 +135,9 @@ def _initial(partition: int, step: Superstep, vertices: Mapping[str, Array], edg
 
 
 def _incoming(partition: int, step: Superstep, values: Array) -> Messages:
-    """What the superstep before has sent here, combined in the order of partitions.
+    """Messages to this partition from the superstep before, combined in the order of partitions.
 
-    Where nobody has sent anything, messages are of the type of vertices' values, or double.
+    If nothing was sent, they are of the type of vertices' values, or double.
     """
     num_here = len(values)
     senders = [
@@ -163,7 +163,7 @@ def _incoming(partition: int, step: Superstep, values: Array) -> Messages:
 
 
 def _check(outcome: Outcome, block: VertexBlock, name: str) -> None:
-    """DataError where something has not one element a vertex, or a value does not fit the type of values."""
+    """Raise DataError if an array has not one element a vertex, or a value does not fit the type of values."""
     if not isinstance(outcome, Outcome):
         raise DataError(f'the function "{name}" returned {type(outcome).__name__}, not Outcome')
     arrays = {key: getattr(outcome, key) for key in ("values", "send", "where", "halt")} | {**outcome.aggregate}

@@ -1,4 +1,4 @@
-"""Functions of the user's that supersteps call: shipped by value, their failures as one error that names them."""
+"""Users' functions that supersteps call: shipped by value, their failures as one error that names them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UserCode:
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> UserCode:
-        """BindError where it cannot be shipped to tasks."""
+        """Pickle a function; BindError if it cannot be shipped to tasks."""
         name = getattr(function, "__name__", type(function).__name__)
         return cls(name, python_code(name, function))
 
@@ -30,7 +30,7 @@ class UserCode:
 
 @contextlib.contextmanager
 def running(place: str) -> Iterator[None]:
-    """What a user's function raises inside becomes an ExecutionError that names the function and `place`."""
+    """Turn exceptions of a user's function into an ExecutionError that names the function and `place`."""
     try:
         yield
     except SharkError:

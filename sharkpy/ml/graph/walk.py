@@ -17,15 +17,15 @@ _VALUES = np.dtype([("rank", "<f8"), ("out", "<f8"), ("share", "<f8")])
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The program of the vertices. Their values are records: `rank`, `out` (weight of the edges that begin at the
-    vertex), and `share` of those where the walker goes on, as given.
+    """Vertex program of PageRank. Values are records: `rank`, `out` (weight of the edges that begin at the vertex), and
+    `share` (given weight of the vertex for jumps).
     """
 
     damping: float
     is_personal: bool
 
     def start(self, vertices: VertexBlock) -> Array:
-        """The first values; DataError where a weight is none."""
+        """Initial values; DataError for an invalid weight."""
         weights, sources = vertices.edges.values, vertices.edges.sources
         if weights is not None:
             _check_weights(weights, "edges")
@@ -38,7 +38,7 @@ class Walk:
         return values
 
     def __call__(self, vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
-        """Superstep 0 sums the shares up, 1 is the start of the walk, and each one after it an iteration."""
+        """Run a superstep: 0 sums up the shares, 1 starts the walk, each one after it is an iteration."""
         values = vertices.values.copy()
         if superstep == 0:
             return Outcome(values, halt=False, aggregate={"shares": values["share"]})

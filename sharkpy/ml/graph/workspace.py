@@ -1,4 +1,4 @@
-"""Where the arrays of a graph lie and its tasks run: in this process, or in the block store and as RDD tasks."""
+"""Workspaces hold a graph's arrays and run its tasks: in this process, or in the block store and as RDD tasks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class HeldArrays:
-    """Arrays of this process."""
+    """Arrays kept in this process."""
 
     arrays: Mapping[str, Array]
 
@@ -41,37 +41,39 @@ Handle: TypeAlias = BlockHandle | HeldArrays
 
 
 def read(handle: Handle) -> Mapping[str, Array]:
-    """The arrays by name, read-only; BlockMissingError or CorruptionError where a block is lost or damaged."""
+    """Read the arrays by name, read-only; BlockMissingError or CorruptionError if a block is lost or damaged."""
     return handle.arrays if isinstance(handle, HeldArrays) else StoredArrays(open_block(handle))
 
 
 class ArrayWriter(Protocol):
-    """Given to tasks; picklable where these run elsewhere."""
+    """Writer of arrays, given to tasks; picklable if these run elsewhere."""
 
     def write(self, arrays: Mapping[str, Array]) -> Handle:
-        """Keep `arrays`, which nobody writes to from now on."""
+        """Keep `arrays`, which nobody modifies from now on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a task returns: the arrays that it wrote, and something small."""
+    """Outcome of a task: the arrays that it wrote, and a small value."""
 
     handles: tuple[Handle, ...]
     value: Any = None
 
 
 TaskFunction: TypeAlias = Callable[[int, ArrayWriter, Any], Made]
-"""Of a number, where to write, and an argument; a function of a module. Equal arguments give equal arrays."""
+"""Task of a graph: takes a number, a writer of arrays, and an argument; a function of a module. Equal arguments give
+equal arrays.
+"""
 
 
 class Workspace(Protocol):
-    """Arrays live as long as someone holds their handles."""
+    """Place of arrays and tasks. Arrays live as long as someone holds their handles."""
 
     can_lose: bool
-    """Whether arrays can get lost, and lineage and checkpoints are of use."""
+    """True if arrays can get lost, so that lineage and checkpoints are of use."""
 
     def put(self, arrays: Mapping[str, Array]) -> Handle:
-        """Keep arrays of this process, where tasks read them."""
+        """Store arrays of this process where tasks can read them."""
 
     def run(
         self,
@@ -82,13 +84,13 @@ class Workspace(Protocol):
         near: Sequence[Handle] = (),
         is_durable: bool = False,
     ) -> list[Made]:
-        """What the task of each of `numbers` gives, in their order.
+        """Run a task for each of `numbers`; outcomes in their order.
 
-        `near`: by task, arrays in whose memory it should run. `is_durable`: what is written lies on disk, too.
+        `near`: by task, arrays near which it should run. `is_durable`: written arrays lie on disk, too.
         """
 
     def mend(self, handle: Handle) -> bool:
-        """Make lost or damaged arrays whole again from a durable copy; False where there is none."""
+        """Make lost or damaged arrays whole again from a durable copy; False if there is none."""
 
 
 class _ProcessWriter:
@@ -100,7 +102,7 @@ class _ProcessWriter:
 
 
 class ProcessWorkspace:
-    """In this process, side by side on all cores."""
+    """Workspace in this process, with tasks on all its cores."""
 
     can_lose = False
 
@@ -130,7 +132,7 @@ class ProcessWorkspace:
 
 @dataclass(frozen=True, slots=True)
 class _BlockArrays:
-    """An ArrayWriter over that of blocks."""
+    """ArrayWriter over a writer of blocks."""
 
     writer: BlockWriter | ExecutorWriter
     durable_dir: str | None = None
@@ -141,7 +143,7 @@ class _BlockArrays:
 
 @dataclass(frozen=True, slots=True)
 class RddWorkspace:
-    """Blocks of the session's store, written and read by tasks of RDD jobs."""
+    """Workspace of blocks in the session's store, written and read by tasks of RDD jobs."""
 
     engine: Engine
     pool: Pool
@@ -192,7 +194,7 @@ class RddWorkspace:
         return isinstance(handle, BlockHandle) and self.engine.store.mend(handle)
 
     def _keep(self, handles: Sequence[Handle]) -> None:
-        """The store lets go of the blocks when nobody has these handles any more."""
+        """Have the store free the blocks when nobody holds these handles any more."""
         store = self.engine.store
         blocks = [handle for handle in handles if isinstance(handle, BlockHandle)]
         store.adopt(blocks)

@@ -24,9 +24,9 @@ _OF_CLASS: dict[type, str] = {
     datetime.date: "M8[D]",
     datetime.datetime: "M8[us]",
 }
-"""The array type of Python's values."""
+"""Array type of each Python class of values."""
 _MISSING = ("NaTType", "NAType")
-"""Classes of pandas' own NULLs."""
+"""Names of the classes of pandas' own NULLs."""
 _LITERALS: dict[str, Callable[[Any], Literal]] = {
     "b": lambda value: Literal(bool(value), BOOLEAN),
     "i": lambda value: Literal(int(value), BIGINT),
@@ -38,9 +38,9 @@ _LITERALS: dict[str, Callable[[Any], Literal]] = {
 
 
 def typed_values(values: object, name: str) -> tuple[Array, Array]:
-    """(values, whether each is missing) of a column: None, NaN and NaT are, and stand for anything in the values.
+    """(values, whether each is missing) of a column: None, NaN and NaT are missing, and their values mean nothing.
 
-    TypeMismatchError where the values are of no type of categories, or of several.
+    TypeMismatchError if the values are of no type of categories, or of several.
     """
     array = np.asarray(values)
     match array.dtype.kind:
@@ -84,7 +84,7 @@ def _is_missing(value: object) -> bool:
 
 
 def _class_of(value: object) -> type:
-    """Of NumPy's numbers and texts that of Python's, of a subclass the base that is known."""
+    """Python class of a value: of NumPy's scalars the Python equivalent, of a subclass its known base."""
     if isinstance(value, np.generic):
         value = value.item()
     known = (bool, datetime.datetime, *_OF_CLASS)
@@ -92,12 +92,12 @@ def _class_of(value: object) -> type:
 
 
 def distinct(values: Array) -> Array:
-    """Sorted; texts by code points."""
+    """Distinct values, sorted; texts by code points."""
     return np.unique(values)
 
 
 def codes_of(values: Array, categories: Array) -> Array:
-    """The place of each value among `categories`, which need no order; -1 of one that is not there."""
+    """Position of each value among `categories`, which need no order; -1 for unknown values."""
     if not len(categories) or (values.dtype.kind in "OM") != (categories.dtype.kind in "OM"):
         return np.full(len(values), -1, np.int64)
     if values.dtype.kind != categories.dtype.kind and "M" in (values.dtype.kind, categories.dtype.kind):
@@ -115,13 +115,13 @@ def literal(categories: Array, place: int) -> Literal:
 
 
 def text_of(categories: Array, place: int) -> str:
-    """As SQL writes it as text."""
+    """Text of a category, as SQL writes it."""
     value: PythonValue = literal(categories, place).value
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def given_columns(data: object, names: Sequence[str] | None) -> list[tuple[str, Array]]:
-    """The columns of a matrix or a data frame as they are, by name; `names` chooses, or names those of a matrix."""
+    """Columns of a matrix or a data frame, unchanged, by name; `names` chooses columns, or names those of a matrix."""
     known = column_names(data)
     if known is not None:
         for name in names or ():

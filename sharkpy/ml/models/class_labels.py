@@ -1,4 +1,4 @@
-"""Labels of classes: numbers inside blocks, and what the user called them."""
+"""Labels of classes: their numbers inside blocks, and the user's names for them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Array = npt.NDArray[Any]
 
 MAX_CLASSES = 1000
 _FEW = 16
-"""Classes that are counted one by one, which is faster than sorting."""
+"""Number of classes up to which they are counted one by one, which is faster than sorting."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassCounts:
-    """`values` of labels in ascending order, and in how many rows each is."""
+    """Distinct labels: `values` in ascending order, and the number of rows of each."""
 
     values: npt.NDArray[np.float64]
     rows: npt.NDArray[np.int64]
 
     @classmethod
     def of(cls, blocks: FeatureBlocks) -> ClassCounts:
-        """One pass. DataError where a label is missing, where there is one class only, or too many."""
+        """Count the classes in one pass. DataError if a label is missing, if there is only one class, or too many."""
         counted = blocks.run(count_labels, MAX_CLASSES)
         values, place = np.unique(np.concatenate([found.values for found in counted]), return_inverse=True)
         rows = np.bincount(place, np.concatenate([found.rows for found in counted]), len(values)).astype(np.int64)
@@ -41,14 +41,14 @@ class ClassCounts:
 
 
 def check_number(classes: int) -> None:
-    """DataError where there are too many."""
+    """Raise DataError if there are too many classes."""
     if classes > MAX_CLASSES:
         hint = "a number that is no class is predicted by LinearRegression"
         raise DataError(f"the label has more than {MAX_CLASSES:,} different values", hint=hint)
 
 
 def count_labels(block: FeatureBlock, limit: int) -> ClassCounts:
-    """Kernel of a pass; of many values, only as many as show that the limit is passed."""
+    """Count labels: kernel of a pass. Of many values it returns only enough to show that the limit is passed."""
     assert block.y is not None
     likely = np.unique(block.y[:1024])
     if len(likely) <= _FEW:
@@ -63,8 +63,9 @@ def count_labels(block: FeatureBlock, limit: int) -> ClassCounts:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What goes for blocks as `y`, numbers or the name of a column of numbers, and what it stands for: the number of a
-    class is its place in `classes`, or, where that is None, the class itself, of type `dtype`."""
+    """Labels as `y` of blocks, numbers or the name of a column of numbers, with their classes: the number of a class is
+    its place in `classes`, or, if that is None, the class itself, of type `dtype`.
+    """
 
     y: Array | str
     dtype: np.dtype[Any]
@@ -72,7 +73,9 @@ class Labels:
 
     @classmethod
     def of(cls, labels: Array) -> Labels:
-        """Of an array. Text, and integers that float32 does not hold, are numbered; DataError for None among them."""
+        """Labels of an array. Text, and integers that float32 does not hold, are numbered; DataError for None among
+        them.
+        """
         if labels.dtype.kind in "bf" or (labels.dtype.kind in "iu" and np.all(np.abs(labels) < 2**24)):
             return cls(labels, labels.dtype)
         if labels.ndim != 1:
@@ -86,12 +89,12 @@ class Labels:
         return cls(places.astype(np.float64), classes.dtype, classes)
 
     def named(self, values: npt.NDArray[np.float64]) -> Array:
-        """The classes as the user knows them, of the labels' values in blocks."""
+        """Classes as the user knows them, for labels' values in blocks."""
         return values.astype(self.dtype) if self.classes is None else self.classes[values.astype(np.int64)]
 
 
 def named_by_value(values: npt.NDArray[np.float64]) -> Array:
-    """Classes of labels whose type is not known: integers where all are."""
+    """Classes of labels of unknown type: integers if all values are whole."""
     integers = values.astype(np.int64)
     return integers if np.array_equal(integers, values) else values
 
@@ -99,7 +102,7 @@ def named_by_value(values: npt.NDArray[np.float64]) -> Array:
 def class_weights(
     given: Mapping[Any, float] | str | None, classes: Array, rows: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """A weight for each class: of a mapping, where others have 1; "balanced" gives each class the same sum."""
+    """Weight of each class: from a mapping, 1 by default; "balanced" gives each class the same sum."""
     if given is None:
         return np.ones(len(classes))
     if isinstance(given, str):

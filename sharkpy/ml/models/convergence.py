@@ -1,4 +1,4 @@
-"""What a user is told where an algorithm ended before it arrived."""
+"""Warnings for an algorithm that ended before it converged."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ _HEARD: ContextVar[Callable[[str], bool] | None] = ContextVar("convergence_heard
 
 
 class ConvergenceWarning(UserWarning):
-    """The model is fitted, and more iterations would make it better."""
+    """Warning that more iterations would improve the fitted model."""
 
 
 @contextlib.contextmanager
 def told_to(hear: Callable[[str], bool]) -> Iterator[None]:
-    """Warnings of what this thread fits inside are given to `hear`; those for which it returns False are Python's."""
+    """Give warnings of this thread's fits inside to `hear`; those for which it returns False become Python's
+    warnings.
+    """
     token = _HEARD.set(hear)
     try:
         yield
@@ -29,7 +31,7 @@ def warn_not_converged(model: object, fact: str, advice: str) -> None:
 
 
 def warn(text: str, stacklevel: int = 3) -> None:
-    """A ConvergenceWarning, of the caller's caller, or as far up as `stacklevel` says."""
+    """Raise a ConvergenceWarning at the caller's caller, or `stacklevel` frames up."""
     hear = _HEARD.get()
     if hear is None or not hear(text):
         warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel)

@@ -1,4 +1,4 @@
-"""What all models share: parameters, fitted state, checks of input, model files.
+"""Common parts of all models: parameters, fitted state, checks of input, model files.
 
 scikit-learn's conventions: a constructor stores its arguments as they are, `fit` checks them, computes attributes whose
 names end with `_`, and returns the model. So scikit-learn's `clone`, `Pipeline` and `GridSearchCV` take these models.
@@ -23,7 +23,8 @@ from sharkpy.ml.models.parameters import Rule, check_parameters
 
 
 class Estimator:
-    """Base of all models; those that predict are a `Predictor`. A subclass has a constructor, `parameter_rules`, `fit`:
+    """Base of all models; models that predict are a `Predictor`. A subclass has a constructor, `parameter_rules`,
+    `fit`:
 
     1. `self._check_parameters()`;
     2. `blocks = training_blocks(data, y, …)` and `check_features(blocks, self)`: there are rows and features;
@@ -35,10 +36,10 @@ class Estimator:
 
     parameter_rules: ClassVar[Mapping[str, Rule]] = {}
     estimator_type: ClassVar[str | None] = None
-    """scikit-learn's "classifier", "regressor", "clusterer" or "transformer"."""
+    """Kind of model in scikit-learn's words: "classifier", "regressor", "clusterer" or "transformer"."""
     requires_label: ClassVar[bool] = False
     not_saved: ClassVar[frozenset[str]] = frozenset()
-    """Fitted attributes of the size of the data, as labels are."""
+    """Fitted attributes that model files leave out: they are of the size of the data, as labels are."""
 
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
@@ -51,7 +52,7 @@ class Estimator:
         return tuple(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """`deep` is scikit-learn's: no parameter here is a model."""
+        """Parameters by name. `deep` is scikit-learn's: no parameter here is a model."""
         del deep
         return {name: getattr(self, name) for name in self.parameter_names()}
 
@@ -68,11 +69,11 @@ class Estimator:
         return self
 
     def clone(self) -> Self:
-        """Another with the same parameters, not fitted."""
+        """Unfitted model with the same parameters."""
         return type(self)(**self.get_params())
 
     def __repr__(self) -> str:
-        """The parameters that are not the default's."""
+        """Text of the model, with the parameters that differ from their defaults."""
         defaults = inspect.signature(type(self).__init__).parameters
         given = [
             f"{name}={value!r}"
@@ -87,7 +88,7 @@ class Estimator:
     # Fitted state
 
     def fitted_state(self) -> dict[str, Any]:
-        """Attributes that `fit` made, those of the size of the data left out."""
+        """Attributes that `fit` made, without those of the size of the data."""
         return {
             name: value
             for name, value in vars(self).items()
@@ -99,7 +100,7 @@ class Estimator:
         return "n_features_in_" in vars(self)
 
     def check_fitted(self) -> None:
-        """NotFittedError where `fit` has not ended yet."""
+        """Raise NotFittedError if no `fit` has ended."""
         if not self.is_fitted:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet", hint="call fit first")
 
@@ -110,7 +111,9 @@ class Estimator:
     # Input of predict, transform, score
 
     def _input_blocks(self, X: object, y: object = None, na: str = "error") -> ArrayBlocks:
-        """Arrays and data frames, whose columns are found by name, as blocks; DataError where they do not fit."""
+        """Blocks of an array or a data frame, whose columns are found by name; DataError if they do not fit the
+        model.
+        """
         self.check_fitted()
         if isinstance(X, str) or hasattr(type(X), "blocks") or hasattr(type(X), "features"):
             hint = 'predict takes a TableRDD, such as ctx.sql2rdd("SELECT * FROM t")'
@@ -131,7 +134,7 @@ class Estimator:
     # Model files
 
     def to_json(self) -> str:
-        """Parameters and fitted state, exactly: `from_json` gives a model that predicts the same bits."""
+        """Parameters and fitted state, exactly: `from_json` makes a model that predicts the same bits."""
         return model_json.to_text(
             model_json.ModelState(type(self).__name__, self.get_params(), self.fitted_state()),
         )
@@ -141,13 +144,13 @@ class Estimator:
         return cls._from_state(model_json.from_text(text), "the text")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """As JSON, whole or not at all; a file that is there is replaced."""
+        """Write the model as JSON, whole or not at all; an existing file is replaced."""
         self.check_fitted()
         model_json.write_file(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """`Estimator.load` takes a file of any model, `KMeans.load` one of a KMeans."""
+        """Read a model: `Estimator.load` takes a file of any model, `KMeans.load` that of a KMeans."""
         return cls._from_state(model_json.read_file(path), f'file "{path}"')
 
     @classmethod
@@ -171,7 +174,7 @@ class Estimator:
         return self.is_fitted
 
     def __sklearn_tags__(self) -> object:
-        """Asked for by scikit-learn alone, whose own classes the answer is made of."""
+        """Tags for scikit-learn, which alone calls this; they are of its own classes."""
         tags = sys.modules["sklearn.utils"]
         return tags.Tags(
             estimator_type=self.estimator_type,
@@ -183,12 +186,12 @@ class Estimator:
 
 
 def default_names(number: int) -> tuple[str, ...]:
-    """Of features that came without names."""
+    """Names of features that came without names."""
     return tuple(f"x{column}" for column in range(number))
 
 
 def check_features(blocks: FeatureBlocks, model: Estimator) -> None:
-    """DataError where there are no rows or no features."""
+    """Raise DataError if there are no rows or no features."""
     if not blocks.names:
         raise DataError(f"{type(model).__name__} needs at least one feature; the data has no numeric column")
     if blocks.num_rows == 0:

@@ -1,4 +1,4 @@
-"""A table that a transformer is given: its query, and what the statistics of its blocks tell of all its rows."""
+"""Table given to a transformer: its query, and the statistics of its blocks if they describe all its rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def given_table(data: object, session: EngineSession | None) -> TableRDD | None:
-    """A TableRDD, that of all rows of the table of a name, or None where `data` is no table."""
+    """TableRDD of `data`, a TableRDD or a table's name; None for any other data."""
     if is_table(data):
         return data
     if not isinstance(data, str):
@@ -31,14 +31,16 @@ def given_table(data: object, session: EngineSession | None) -> TableRDD | None:
 
 @dataclass(frozen=True, slots=True)
 class KnownColumns:
-    """Statistics of exactly the rows of a query, and the stored column behind each column of it, by its name."""
+    """Statistics of exactly the rows of a query, and the stored column of each of its columns by name."""
 
     statistics: StatisticsTable
     stored: dict[str, str]
 
     @classmethod
     def of(cls, table: TableRDD) -> KnownColumns | None:
-        """None where the query is more than columns of one table in memory, or statistics are not to answer."""
+        """Statistics of a query; None if it is more than columns of one table in memory, or if statistics are switched
+        off.
+        """
         found = scan_below(table.plan)
         if found is None or not table.session.conf.value(settings.STATISTICS_ANSWERS):
             return None
@@ -52,17 +54,17 @@ class KnownColumns:
         return cls(version.statistics, stored)
 
     def column(self, name: str) -> ColumnTable | None:
-        """None where the column is computed."""
+        """Stored column of a column of the query; None if it is computed."""
         stored = self.stored.get(name)
         return None if stored is None else self.statistics.columns[stored]
 
     def num_missing(self, name: str) -> int | None:
-        """NULLs of a column; None where there may be NaN too."""
+        """Number of NULLs of a column; None if there may be NaN too."""
         column = self.column(name)
         return None if column is None or column.has_nan.any() else int(column.null_counts.sum())
 
     def constant(self, name: str) -> object | None:
-        """The only value, besides NULL, of a column; None where there are several, or where that is not known."""
+        """Only value, besides NULL, of a column; None if there are several, or if that is unknown."""
         stored = self.stored.get(name)
         if stored is None:
             return None

@@ -1,4 +1,4 @@
-"""K-means: as many centres as asked for, each the mean of the rows that are nearer to it than to others."""
+"""K-means: a given number of centres, each the mean of the rows that are nearest to it."""
 
 from __future__ import annotations
 
@@ -40,17 +40,19 @@ _RUNS = Rule(
 
 
 class KMeans(Predictor):
-    """Lloyd's algorithm from a k-means‖ start; conventions, convergence and empty clusters are scikit-learn's.
+    """K-means by Lloyd's algorithm from a k-means‖ start; conventions, convergence and empty clusters are
+    scikit-learn's.
 
-    `init` "k-means||", "k-means++", "random", or the first centres. Of `n_init` runs that of the least inertia is kept;
-    "auto" is 10 of random starts, else 1. A run ends after `max_iter` iterations, or where the squared distances that
-    centres move add up to at most `tol` times the mean variance of the features. k-means‖ draws about `oversampling`
-    rows (default: 2 n_clusters) in each of `init_steps` rounds. `random_state` None gives other results on each call.
+    `init` "k-means||", "k-means++", "random", or the first centres. Of `n_init` runs the one with the least inertia is
+    kept; "auto" is 10 of random starts, else 1. A run ends after `max_iter` iterations, or when the squared distances
+    that centres move add up to at most `tol` times the mean variance of the features. k-means‖ draws about
+    `oversampling` rows (default: 2 n_clusters) in each of `init_steps` rounds. `random_state` None gives different
+    results on each call.
 
     Of equally near centres the first one counts. Rows of float32 are compared in float32, all sums are float64.
 
     Fitted: `cluster_centers_` (n_clusters, features), `inertia_`, `n_iter_`, `inertia_history_` (before the first
-    iteration and after each), `cluster_sizes_`, and where an array was given `labels_`.
+    iteration and after each), `cluster_sizes_`, and for an array `labels_`.
     """
 
     estimator_type = "clusterer"
@@ -97,9 +99,9 @@ class KMeans(Predictor):
         na: str = "error",
         session: EngineSession | None = None,
     ) -> Self:
-        """One pass over the rows for each iteration, a few for the start. `y` is there for pipelines and not looked at.
+        """Fit the centres: one pass over the rows for each iteration, a few for the start. `y` is ignored.
 
-        DataError where there are fewer rows than clusters; ConvergenceWarning where there are fewer different ones.
+        DataError if there are fewer rows than clusters; ConvergenceWarning if there are fewer distinct ones.
         """
         del y
         self._check_parameters()
@@ -174,7 +176,7 @@ class KMeans(Predictor):
     @overload
     def fit_predict(self, data: npt.ArrayLike, y: object = None, **options: Any) -> Array: ...
     def fit_predict(self, data: npt.ArrayLike | TableRDD, y: object = None, **options: Any) -> Array | TableRDD:
-        """`fit` with its options, then the labels of an array, or a TableRDD with the column `cluster`."""
+        """Fit with options, then return the labels of an array, or a TableRDD with the column `cluster`."""
         self.fit(data, y, **options)
         if is_table(data):
             return self.predict(data)
@@ -185,8 +187,9 @@ class KMeans(Predictor):
     @overload
     def transform(self, X: npt.ArrayLike) -> Array: ...
     def transform(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
-        """Distances (rows, n_clusters) from the centres, float64; of a TableRDD, it with them as a column `distances`
-        of array<double>."""
+        """Distances (rows, n_clusters) from the centres, float64; for a TableRDD, its rows with a column `distances` of
+        array<double>.
+        """
         if is_table(X):
             return self._with_column(X, "distances", "transform")
         return np.concatenate(self._input_blocks(X).run(_distances, self.cluster_centers_))
@@ -199,13 +202,13 @@ class KMeans(Predictor):
         return self.fit(data, y, **options).transform(data)
 
     def get_feature_names_out(self, input_features: object = None) -> Array:
-        """Of the columns that `transform` gives."""
+        """Names of the columns that `transform` makes."""
         del input_features
         self.check_fitted()
         return np.array([f"kmeans{cluster}" for cluster in range(self.n_clusters)], dtype=object)
 
     def score(self, X: object, y: object = None, *, na: str = "error", session: EngineSession | None = None) -> float:
-        """The inertia of the rows with its sign turned, of whatever `fit` takes."""
+        """Negated inertia of the rows of any data that `fit` takes."""
         del y
         self.check_fitted()
         has_blocks = hasattr(X, "run") or hasattr(X, "blocks")

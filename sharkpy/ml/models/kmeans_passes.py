@@ -1,6 +1,6 @@
-"""What k-means asks of one block: kernels for `FeatureBlocks.run`, and how the answers of blocks combine.
+"""Passes of k-means: kernels over one block for `FeatureBlocks.run`, and the combination of their results.
 
-Centres are float64 of shape (centres, features). The compiled loops are imported by whoever runs a pass.
+Centres are float64 of shape (centres, features). The compiled loops are imported only when a pass runs.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from sharkpy.ml.features.feature_blocks import FeatureBlock, FeatureBlocks
 Array = npt.NDArray[Any]
 _SAMPLED_RUN = 1024
 Seed = tuple[int, ...]
-"""The seed of a fit and a key behind it: other keys give independent numbers."""
+"""Seed of a fit, followed by a key: different keys give independent numbers."""
 
 
 def random_numbers(seed: Seed) -> np.random.Generator:
-    """Of Philox, which counts: nothing but the seed tells them."""
+    """Random numbers of Philox, a counter-based generator: they depend on the seed alone."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed[0], spawn_key=seed[1:])))
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The rows by their nearest centre: sums (centres, features), counts (centres,); inertia, the sum of d²."""
+    """Cells, the rows by their nearest centre: sums (centres, features), counts (centres,); inertia, the sum of d²."""
 
     sums: Array
     counts: Array
@@ -51,7 +51,7 @@ def cells(block: FeatureBlock, centres: Array) -> Cells:
 
 
 def sampled_cells(block: FeatureBlock, argument: tuple[Array, float]) -> Cells:
-    """Those of about a share of the block's rows, in runs that lie evenly over it."""
+    """Cells of about a share of the block's rows, in runs spread evenly over it."""
     centres, share = argument
     step = max(_SAMPLED_RUN, int(_SAMPLED_RUN / share))
     parts = (block.X[start : start + _SAMPLED_RUN] for start in range(0, block.num_rows, step))
@@ -83,18 +83,18 @@ def labels(block: FeatureBlock, centres: Array) -> Array:
 
 
 def random_rows(block: FeatureBlock, seed: Seed, number: int) -> Array:
-    """So many, each drawn among all of the block's rows, if it has any."""
+    """Draw `number` rows of the block, each among all of them; none if the block is empty."""
     return _rows(block, _random(seed, block).integers(0, max(1, block.num_rows), number if block.num_rows else 0))
 
 
 def rows_at(block: FeatureBlock, positions: Mapping[int, Array]) -> Array:
-    """Rows by their places in the blocks of those numbers."""
+    """Rows by their positions in blocks of those numbers."""
     return _rows(block, positions.get(block.number, np.zeros(0, np.int64)))
 
 
 @dataclass(frozen=True, slots=True)
 class DistantRows:
-    """Some rows (rows, features) with their nearest centre and d²; those of lesser `keys` are wanted more."""
+    """Rows (rows, features) with their nearest centre and d²; those with lesser `keys` are preferred."""
 
     rows: Array
     labels: Array
@@ -114,12 +114,12 @@ class DistantRows:
         return DistantRows(self.rows[chosen], self.labels[chosen], self.distances[chosen], self.keys[chosen])
 
     def least(self, number: int) -> DistantRows:
-        """Those of the least keys, in their order; of equal ones the first."""
+        """Rows with the least keys, in their order; of equal keys the first."""
         return self.take(_places_of_least(self.keys, number))
 
 
 def farthest_rows(block: FeatureBlock, argument: tuple[Array, int]) -> DistantRows:
-    """As many rows as the argument says, farthest from their centres; keys are -d²."""
+    """The given number of rows that are farthest from their centres; keys are -d²."""
     centres, number = argument
     found, distances = nearest(block, centres)
     chosen = _places_of_least(-distances, number)
@@ -137,10 +137,10 @@ class Draw:
 
 
 def drawn_by_distance(block: FeatureBlock, draw: Draw) -> tuple[float, DistantRows]:
-    """The sum of d², and rows that a draw of `number * d² / (sum over all blocks)` may hold, keys -d² / u.
+    """Sum of d², and rows that a draw of `number * d² / (sum over all blocks)` may hold, keys -d² / u.
 
-    u is the row's random number: it is drawn where u < number * d² / sum. One row at least comes of a block where any
-    is away from the centres.
+    u is the row's random number: it is drawn where u < number * d² / sum. A block with any row away from the centres
+    gives at least one.
     """
     found, distances = nearest(block, draw.centres)
     cost = float(distances.sum(dtype=np.float64))
@@ -155,7 +155,7 @@ def drawn_by_distance(block: FeatureBlock, draw: Draw) -> tuple[float, DistantRo
 
 
 def is_drawn(keys: Array, number: float, cost: float) -> Array:
-    """Of the keys of `drawn_by_distance`, where `cost` is the sum of d² over all blocks."""
+    """True for drawn rows, by the keys of `drawn_by_distance`; `cost` is the sum of d² over all blocks."""
     drawn: Array = -keys * number > cost
     return drawn
 
@@ -173,14 +173,14 @@ def chosen_by_distance(block: FeatureBlock, draw: Draw) -> DistantRows:
 
 
 def costs_with(block: FeatureBlock, argument: tuple[Array, Array]) -> Array:
-    """The sum of d² from the nearest of some centres and one more, for each of several others."""
+    """Sum of d² from the nearest of some centres and one more, for each of several candidates."""
     centres, others = argument
     squares = nearest(block, centres)[1]
     return np.array([np.minimum(squares, nearest(block, one[np.newaxis])[1]).sum(dtype=np.float64) for one in others])
 
 
 def _random(seed: Seed, block: FeatureBlock) -> np.random.Generator:
-    """Those of a block depend on its number, never on who reads it."""
+    """Random numbers of a block, which depend on its number, never on the process that reads it."""
     return random_numbers((*seed, block.number))
 
 
@@ -189,7 +189,7 @@ def _rows(block: FeatureBlock, places: Array) -> Array:
 
 
 def _places_of_least(keys: Array, number: int) -> Array:
-    """In the order of keys and places."""
+    """Positions of the least keys, in the order of keys and positions."""
     if number < len(keys):
         limit = np.partition(keys, number - 1)[number - 1] if number else -np.inf
         places = np.flatnonzero(keys <= limit)

@@ -1,6 +1,6 @@
-"""Where k-means begins: k-means‖, k-means++ or random rows, by passes over blocks and then in this process.
+"""First centres of k-means: k-means‖, k-means++ or random rows, by passes over blocks and then in this process.
 
-Fewer centres than asked for come of data with fewer distinct rows: the last ones are then there twice.
+Data with fewer distinct rows than centres repeats the last ones.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from sharkpy.ml.models.kmeans_passes import Array, DistantRows, Draw, Seed
 
 _SAMPLED_ROWS = 500_000
 _SAMPLED_CELL = 5000
-"""Rows that tell the weights of candidates: so many at least, and so many of a cell on average."""
+"""Rows that estimate the weights of candidates: at least so many, and so many of a cell on average."""
 _TRIES = 5
 _STEPS = 20
-"""How often the candidates of k-means‖ are clustered, and the most steps of each time: they are few."""
+"""Number of times that the candidates of k-means‖ are clustered, and limit on the steps of each: they are few."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a first pass tells: moments of the columns, rows of each block, and of each block rows drawn at random."""
+    """Results of a first pass: moments of the columns, and of each block its rows and some drawn at random."""
 
     moments: ColumnMoments
     block_rows: tuple[int, ...]
@@ -47,7 +47,7 @@ class Survey:
         return sum(self.block_rows)
 
     def random_row(self, run: int, random: np.random.Generator) -> Array:
-        """Of shape (1, features), each row as likely as another."""
+        """Random row of shape (1, features), each as likely as another."""
         shares = np.array(self.block_rows) / self.num_rows
         row: Array = self.drawn[random.choice(len(shares), p=shares)][run : run + 1]
         return row
@@ -60,7 +60,7 @@ def _survey(block: FeatureBlock, argument: tuple[Seed, int]) -> tuple[int, Colum
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a way to begin may use; `run` counts the runs of one fit, whose random numbers differ."""
+    """Input of a way to choose first centres; `run` counts the runs of one fit, whose random numbers differ."""
 
     blocks: FeatureBlocks
     survey: Survey
@@ -71,7 +71,7 @@ class Start:
     rounds: int
 
     def random(self) -> np.random.Generator:
-        """Of what happens in this process: keys of two numbers, where those of blocks have one (survey) or three."""
+        """Random numbers of this process: keys of two numbers, unlike those of blocks with one (survey) or three."""
         return passes.random_numbers((self.seed, self.run, 0))
 
     def pass_seed(self, number: int) -> Seed:
@@ -82,8 +82,8 @@ def scalable_start(start: Start) -> Array:
     """k-means‖ (Bahmani, Moseley, Vattani, Kumar and Vassilvitskii, VLDB 2012): in each of a few rounds rows are drawn
     with probability l d² / (sum of d²), l being the oversampling; then k-means++ of these, weighted by their cells.
 
-    One pass a round and one for the weights. A point stands for its cell by the cell's mean. Of many rows the weights
-    are those of a sample: they only say how much a candidate counts beside the others, and each one does.
+    One pass a round and one for the weights. A cell is represented by its mean. Weights of many rows are estimated from
+    a sample: they only tell how much a candidate counts beside the others.
     """
     random = start.random()
     candidates = start.survey.random_row(start.run, random)
@@ -128,7 +128,7 @@ def careful_start(start: Start) -> Array:
 
 
 def random_start(start: Start) -> Array:
-    """Different rows drawn at random; their values may be equal."""
+    """Distinct rows drawn at random; their values may be equal."""
     places = np.sort(start.random().choice(start.survey.num_rows, start.num_clusters, replace=False))
     ends = np.cumsum(start.survey.block_rows)
     owners = np.searchsorted(ends, places, side="right")
@@ -186,7 +186,7 @@ def _few_steps(points: Array, weights: Array, centres: Array) -> tuple[Array, fl
 
 
 def _num_draws(num_clusters: int) -> int:
-    """As many as scikit-learn draws."""
+    """Number of draws for a centre, as in scikit-learn."""
     return 2 + int(np.log(num_clusters))
 
 
@@ -196,7 +196,7 @@ def _squares(points: Array, centre: Array) -> npt.NDArray[Any]:
 
 
 def _distinct(rows: Array) -> Array:
-    """In the order of their first places."""
+    """Distinct rows, in the order of their first occurrence."""
     places = np.unique(rows, axis=0, return_index=True)[1]
     return rows[np.sort(places)]
 

@@ -1,4 +1,4 @@
-"""Least squares from a triangular factor, whatever the scales of the columns and their rank."""
+"""Least squares from a triangular factor, for columns of any scales and any rank."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 _DEPENDENT = 1e-12
-"""Columns of length 1 depend on each other in a direction in which they are shorter than this part of the longest."""
+"""Bound on dependence: unit columns depend on each other in a direction whose length is below this part of the longest.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class LeastSquares:
 def least_squares(
     factor: npt.NDArray[np.float64], rounding: npt.NDArray[np.float64], alpha: float = 0.0
 ) -> LeastSquares:
-    """The shortest w that minimises |y - X w|^2 + alpha |w|^2.
+    """Find the shortest w that minimises |y - X w|^2 + alpha |w|^2.
 
     `factor` is R of the columns [X y], with R'R = [X y]'[X y]. A column that is not longer than `rounding` (columns,)
     counts as zero. The rank is that of columns brought to length 1, so that units do not matter.
@@ -46,11 +47,11 @@ def least_squares(
 
 
 def _scale(X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Lengths of columns, 1 of those that are zero."""
+    """Lengths of columns; 1 for zero columns."""
     length: npt.NDArray[np.float64] = np.linalg.norm(X, axis=0)
     return np.where(length == 0, 1.0, length)
 
 
 def _independent(singular: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.intp]:
-    """Places of the directions that count."""
+    """Positions of the directions that count."""
     return np.flatnonzero(singular > _DEPENDENT * singular.max(initial=0.0))

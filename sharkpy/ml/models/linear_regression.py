@@ -28,10 +28,10 @@ Array = npt.NDArray[Any]
 
 
 class LinearRegression(Predictor):
-    """A number as a linear function of the features: ordinary least squares, or ridge regression.
+    """Linear function of the features for a number: ordinary least squares, or ridge regression.
 
     Minimises |y - X coef - intercept|^2 + `alpha` |coef|^2, as scikit-learn's LinearRegression (alpha 0) and Ridge do;
-    the intercept is not penalised. Where columns depend on each other, the shortest of the solutions.
+    the intercept is not penalised. If columns depend on each other, it is the shortest solution.
 
     Fitted: `coef_` (features,), `intercept_`, `rank_` of the centred features.
     """
@@ -53,7 +53,7 @@ class LinearRegression(Predictor):
         na: str = "error",
         session: EngineSession | None = None,
     ) -> Self:
-        """One pass over the rows; `data` and `y` as `training_blocks` takes them."""
+        """Fit in one pass over the rows; `data` and `y` as `training_blocks` takes them."""
         self._check_parameters()
         blocks = training_blocks(data, y, features=features, na=na, session=session)
         check_features(blocks, self)
@@ -78,7 +78,7 @@ class LinearRegression(Predictor):
         return found
 
     def score(self, X: object, y: object = None, *, na: str = "error", session: EngineSession | None = None) -> float:
-        """R², 1 - (squared errors) / (squared distances from the mean), of whatever `fit` takes."""
+        """R², 1 - (squared errors) / (squared distances from the mean), of any data that `fit` takes."""
         blocks = self._scored_blocks(X, y, na, session)
         of_blocks = blocks.run(squared_errors, self)
         from_mean = float(functools.reduce(operator.add, (label for label, _ in of_blocks)).squares[0])
@@ -89,7 +89,7 @@ class LinearRegression(Predictor):
 
 
 def squared_errors(block: FeatureBlock, model: LinearRegression) -> tuple[ColumnMoments, float]:
-    """Kernel of a pass: moments of the label, and the sum of squared errors of predictions."""
+    """Errors of a block, kernel of a pass: moments of the label, and the sum of squared errors of predictions."""
     assert block.y is not None
     label = block.y.astype(np.float64)
     error = label - model._predicted(block.X)

@@ -15,7 +15,9 @@ from sharkpy.ml.models.kmeans_passes import Array, Cells, DistantRows
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """Centres after some iterations, the rows that each of them has, and the inertia before each iteration and now."""
+    """Centres after some iterations, the number of rows of each, and the inertia before each iteration and at the
+    end.
+    """
 
     centres: Array
     counts: Array
@@ -33,7 +35,7 @@ class Clustering:
 def lloyd(blocks: FeatureBlocks, centres: Array, max_iter: int, tolerance: float) -> Clustering:
     """Iterate until the squared distances that centres move add up to `tolerance` at most, as in scikit-learn.
 
-    Centres that do not move at all are those of equal labels. DataError where a distance is not finite.
+    Centres stop moving when labels stay equal. DataError if a distance is not finite.
     """
     inertias: list[float] = []
     while True:
@@ -53,7 +55,7 @@ def lloyd(blocks: FeatureBlocks, centres: Array, max_iter: int, tolerance: float
 
 
 def _without_empty(blocks: FeatureBlocks, centres: Array, found: Cells) -> Cells:
-    """Centres without rows get those that are farthest from theirs, one each: by another pass, as that is rare."""
+    """Give centres without rows one row each of those farthest from their centres, by another pass, as that is rare."""
     empty = np.flatnonzero(found.counts == 0)
     if not len(empty):
         return found
@@ -70,7 +72,7 @@ def _without_empty(blocks: FeatureBlocks, centres: Array, found: Cells) -> Cells
 
 
 def _means(found: Cells) -> Array:
-    """Of the rows of each centre; one without rows comes to lie on that with most."""
+    """Mean of the rows of each centre; a centre without rows is put on the one with most."""
     has_rows = found.counts > 0
     means = found.sums / np.where(has_rows, found.counts, 1)[:, np.newaxis]
     return np.where(has_rows[:, np.newaxis], means, means[found.counts.argmax()])

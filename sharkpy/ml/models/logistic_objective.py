@@ -1,4 +1,4 @@
-"""What logistic regression minimises, as one pass over the blocks for each evaluation.
+"""Objective of logistic regression, evaluated in one pass over the blocks.
 
 The mean over rows (weighted by their classes) of the logistic loss, plus 1/2 |coef|^2 / (C n) where n is the sum of the
 rows' weights: scikit-learn's objective, so that `tol` means the same. Intercepts are not penalised.
@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class LogisticObjective:
-    """A function of parameters: for each score, its coefficients and, where there is one, its intercept."""
+    """Function of the parameters: for each score, its coefficients and, if fitted, its intercept."""
 
     blocks: FeatureBlocks
     classes: ClassCounts
@@ -50,25 +50,25 @@ class LogisticObjective:
         return np.zeros(self.num_scores * (len(self.blocks.names) + self.fit_intercept))
 
     def split(self, parameters: Array) -> tuple[Array, Array]:
-        """coef (scores, features), intercept (scores,)."""
+        """Split parameters into coef (scores, features) and intercept (scores,)."""
         rows = parameters.reshape(self.num_scores, -1)
         num_features = len(self.blocks.names)
         return rows[:, :num_features], rows[:, num_features] if self.fit_intercept else np.zeros(self.num_scores)
 
     def centred(self, parameters: Array) -> Array:
-        """With a sum of 0 over the classes: softmax does not change by what all scores have in common."""
+        """Shift parameters to a sum of 0 over the classes: softmax ignores what all scores have in common."""
         if self.num_scores == 1:
             return parameters
         rows = parameters.reshape(self.num_scores, -1)
         return np.ravel(rows - rows.mean(axis=0))
 
     def __call__(self, parameters: Array) -> tuple[float, Array]:
-        """Its value and gradient; DataError where they are not finite."""
+        """Value and gradient at `parameters`; DataError if they are not finite."""
         sums: LossSums = functools.reduce(operator.add, self.blocks.run(logistic_loss, self._point(parameters)))
         return self._with_penalty(sums, parameters)
 
     def with_hessian(self, parameters: Array) -> tuple[float, Array, Array]:
-        """Its value, gradient and second derivatives, by one pass."""
+        """Value, gradient and second derivatives at `parameters`, by one pass."""
         found: CurvatureSums = functools.reduce(
             operator.add, self.blocks.run(logistic_curvature, self._point(parameters))
         )
@@ -94,8 +94,9 @@ class LogisticObjective:
         return value, gradient.ravel()
 
     def lipschitz(self) -> float:
-        """An upper bound of the second derivative in any direction, by one pass: with step 1 / bound, every step of
-        gradient descent goes down. The loss of two classes bends by at most 1/4, softmax by 1/2 (Boehning, 1992)."""
+        """Upper bound of the second derivative in any direction, by one pass: gradient descent with step 1 / bound
+        always descends. The loss of two classes bends by at most 1/4, softmax by 1/2 (Boehning, 1992).
+        """
         rows: Scatter = functools.reduce(operator.add, self.blocks.run(scatter))
         num_features = len(self.blocks.names)
         columns = np.vstack([rows.factor, rows.mean])[:, : num_features + self.fit_intercept]

@@ -36,14 +36,13 @@ _CLASS_WEIGHT = Rule(
 
 
 class LogisticRegression(Predictor):
-    """Two classes, or more with softmax, with an L2 penalty: scikit-learn's model and objective.
+    """Logistic regression of two classes, or more with softmax, with an L2 penalty: scikit-learn's model and objective.
 
-    `C` is the inverse of the penalty, `np.inf` none; intercepts are not penalised. `solver` "lbfgs" stops where no part
+    `C` is the inverse of the penalty, `np.inf` none; intercepts are not penalised. `solver` "lbfgs" stops when no part
     of the gradient is above `tol`, and so does "gradient_descent", whose every step is one pass with a fixed
-    `learning_rate` (default: the largest that is sure to descend). "newton" takes the fewest passes where there are no
-    more than some hundred coefficients, whatever the scales of the features. `class_weight` weighs rows by their class,
-    "balanced" so that classes count alike. Nothing is random: `random_state` is there for programs that were written
-    for scikit-learn.
+    `learning_rate` (default: the largest that is sure to descend). "newton" takes the fewest passes for up to some
+    hundred coefficients, for any scales of the features. `class_weight` weighs rows by their class, "balanced" so that
+    all classes count the same. Nothing is random: `random_state` exists for programs written for scikit-learn.
 
     Fitted: `classes_`, `coef_` (1 or classes, features), `intercept_`, `n_iter_`, `loss_history_` (the objective before
     the first iteration and after each).
@@ -91,10 +90,10 @@ class LogisticRegression(Predictor):
         na: str = "error",
         session: EngineSession | None = None,
     ) -> Self:
-        """One pass over the rows for the classes, then one for each evaluation of the objective.
+        """Fit by one pass over the rows for the classes, then one for each evaluation of the objective.
 
-        `data` and `y` as `training_blocks` takes them; labels are numbers, booleans or text, whose classes a query
-        finds where it is a table's. ConvergenceWarning where the iterations did not suffice.
+        `data` and `y` as `training_blocks` takes them; labels are numbers, booleans or text; a query finds the classes
+        of a table's text. ConvergenceWarning if the iterations did not suffice.
         """
         self._check_parameters()
         data, labels = _labelled(data, y, session)
@@ -120,7 +119,7 @@ class LogisticRegression(Predictor):
 
     @property
     def prediction_type(self) -> DataType:
-        """Of `classes_`."""
+        """Type of `classes_`."""
         self.check_fitted()
         return _TYPES.get(self.classes_.dtype.kind, STRING)
 
@@ -129,7 +128,7 @@ class LogisticRegression(Predictor):
         return found
 
     def _places(self, X: Matrix) -> npt.NDArray[np.intp]:
-        """Of the predicted classes among `classes_`."""
+        """Positions of the predicted classes among `classes_`."""
         scores = self._scores(X)
         return scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.intp)
 
@@ -142,7 +141,9 @@ class LogisticRegression(Predictor):
     @overload
     def decision_function(self, X: npt.ArrayLike) -> Array: ...
     def decision_function(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
-        """Scores (rows, classes); of two classes (rows,), above 0 for the second. Of a TableRDD a column `decision`."""
+        """Scores (rows, classes); of two classes (rows,), above 0 for the second. For a TableRDD a column
+        `decision`.
+        """
         if is_table(X):
             return self._with_column(X, "decision", "decision_function")
         scores = np.concatenate(self._input_blocks(X).run(_block_scores, self))
@@ -153,8 +154,9 @@ class LogisticRegression(Predictor):
     @overload
     def predict_proba(self, X: npt.ArrayLike) -> Array: ...
     def predict_proba(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
-        """Probabilities (rows, classes), in the order of `classes_`; of a TableRDD, it with them as a column
-        `probabilities` of array<double>."""
+        """Probabilities (rows, classes), in the order of `classes_`; for a TableRDD, its rows with a column
+        `probabilities` of array<double>.
+        """
         if is_table(X):
             return self._with_column(X, "probabilities", "predict_proba")
         return np.exp(self.predict_log_proba(X))
@@ -164,7 +166,7 @@ class LogisticRegression(Predictor):
     @overload
     def predict_log_proba(self, X: npt.ArrayLike) -> Array: ...
     def predict_log_proba(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
-        """Logarithms of probabilities, exact where these are near 0; of a TableRDD a column `log_probabilities`."""
+        """Logarithms of probabilities, exact for those near 0; for a TableRDD a column `log_probabilities`."""
         from scipy.special import log_expit, log_softmax
 
         if is_table(X):
@@ -176,7 +178,7 @@ class LogisticRegression(Predictor):
         return found
 
     def score(self, X: Any, y: object = None, *, na: str = "error", session: EngineSession | None = None) -> float:
-        """The share of rows whose class is predicted, of whatever `fit` takes."""
+        """Share of rows whose class is predicted, of any data that `fit` takes."""
         self.check_fitted()
         given = _given_labels(X, y)
         if given is not None:
@@ -195,7 +197,7 @@ _TYPES = {"b": BOOLEAN_TYPE, "i": BIGINT, "u": BIGINT, "f": DOUBLE}
 
 
 def _labelled(data: object, y: object, session: EngineSession | None) -> tuple[object, Labels | None]:
-    """`data`, with numbers in place of labels that are text, and what they stand for; None where blocks have them."""
+    """`data` with numbers in place of labels that are text, and their classes; None if blocks have the labels."""
     given = _given_labels(data, y)
     if given is not None:
         return data, Labels.of(given)
@@ -208,7 +210,7 @@ def _labelled(data: object, y: object, session: EngineSession | None) -> tuple[o
 
 
 def _given_labels(data: Any, y: object) -> Array | None:
-    """Labels in this process, of an array or a column of a data frame; None where a table or blocks have them."""
+    """Labels in this process, of an array or a column of a data frame; None if a table or blocks have them."""
     if y is None or not is_in_process(data) or (isinstance(y, str) and y not in (column_names(data) or ())):
         return None
     labels = np.asarray(data[y] if isinstance(y, str) else y)
@@ -220,7 +222,9 @@ def _block_scores(block: FeatureBlock, model: LogisticRegression) -> Array:
 
 
 def _count_right(block: FeatureBlock, model_and_form: tuple[LogisticRegression, bool]) -> int:
-    """Kernel of a pass; labels are the places of classes or, where the second argument is false, classes."""
+    """Number of right predictions of a block, kernel of a pass; labels are positions of classes or, if the form says
+    so, classes.
+    """
     assert block.y is not None
     model, by_place = model_and_form
     found = model._places(block.X) if by_place else model._predicted(block.X)

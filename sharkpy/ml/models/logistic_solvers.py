@@ -1,4 +1,4 @@
-"""Ways to the minimum of a smooth function that gives value and gradient: rows of SOLVERS."""
+"""Solvers: ways to the minimum of a smooth function with value and gradient, as rows of SOLVERS."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.ml.models.logistic_objective import LogisticObjective
 
 MAX_NEWTON = 500
-"""Coefficients: each block gives a matrix of their square."""
+"""Limit on coefficients for Newton's method: each block gives a matrix of their square."""
 _ROUNDING = 1e-13
-"""Relative to a loss: of values that differ by less, the gradient says which is nearer to the minimum."""
+"""Relative rounding of a loss: for values that differ by less, the gradient tells which is nearer to the minimum."""
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """`losses` after 0, 1, … iterations; `failure` says why the gradient is above the tolerance where it is."""
+    """Solution of a solver: `losses` after 0, 1, … iterations; `failure` tells why the gradient is above the tolerance,
+    if it is.
+    """
 
     parameters: Array
     losses: list[float]
@@ -58,7 +60,9 @@ def lbfgs(objective: LogisticObjective, max_iter: int, tol: float, learning_rate
 
 
 def gradient_descent(objective: LogisticObjective, max_iter: int, tol: float, learning_rate: float | None) -> Solution:
-    """parameters -= step * gradient, a pass each, until max|gradient| <= tol; the default step is sure to descend."""
+    """Gradient descent: parameters -= step * gradient, a pass each, until max|gradient| <= tol; the default step always
+    descends.
+    """
     step = learning_rate if learning_rate is not None else 1.0 / objective.lipschitz()
     parameters = objective.start()
     value, gradient = objective(parameters)
@@ -75,10 +79,10 @@ def gradient_descent(objective: LogisticObjective, max_iter: int, tol: float, le
 
 
 def newton(objective: LogisticObjective, max_iter: int, tol: float, learning_rate: float | None) -> Solution:
-    """Newton's method, a pass for each step and for each time that one is halved, until max|gradient| <= tol.
+    """Newton's method, a pass for each step and for each halving of one, until max|gradient| <= tol.
 
-    It does not mind the scales of the features, and arrives within ten steps or so, at more digits than L-BFGS, which
-    sees by the loss alone where the minimum is. UnsupportedError where there are too many second derivatives.
+    It is independent of the features' scales and converges within ten steps or so, to more digits than L-BFGS, which
+    judges by the loss alone. UnsupportedError if there are too many second derivatives.
     """
     del learning_rate
     parameters = objective.start()
@@ -108,7 +112,7 @@ def newton(objective: LogisticObjective, max_iter: int, tol: float, learning_rat
 
 
 def _newton_step(hessian: Array, gradient: Array) -> Array:
-    """The shortest solution, in units in which the diagonal is 1: directions without curvature are left alone."""
+    """Shortest step, in units in which the diagonal is 1: directions without curvature are left alone."""
     scale = np.sqrt(np.diag(hessian))
     scale = np.where(scale == 0, 1.0, scale)
     found: Array = np.linalg.lstsq(hessian / np.outer(scale, scale), gradient / scale, rcond=None)[0] / scale

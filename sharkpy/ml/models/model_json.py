@@ -26,7 +26,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ModelState:
-    """What a text holds of a model; `fitted` is empty where it was not fitted."""
+    """Model read from a text; `fitted` is empty if the model was not fitted."""
 
     class_name: str
     parameters: dict[str, Any]
@@ -34,7 +34,7 @@ class ModelState:
 
 
 def to_text(state: ModelState) -> str:
-    """UnsupportedError names the attribute whose value has no form, as a function has none."""
+    """Write a model as text; UnsupportedError names an attribute whose value has no form, such as a function."""
     written = {
         "format": FORMAT,
         "version": VERSION,
@@ -46,7 +46,7 @@ def to_text(state: ModelState) -> str:
 
 
 def from_text(text: str, origin: str = "the text") -> ModelState:
-    """SourceError where `text` is no model, is damaged, or was written by a later version."""
+    """Read a model's state; SourceError if `text` is no model, is damaged, or was written by a later version."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -65,7 +65,7 @@ def from_text(text: str, origin: str = "the text") -> ModelState:
 
 
 def write_file(path: str | os.PathLike[str], text: str) -> None:
-    """A file that is there whole or not at all; one that was there is replaced."""
+    """Write a file, whole or not at all; an existing one is replaced."""
     target = Path(path)
     staged = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     try:
@@ -120,7 +120,9 @@ def _written(value: object) -> Any:
 
 
 def _written_array(array: np.ndarray[Any, Any]) -> list[Any]:
-    """[type, shape, values in C order]; dates are their integers. float32 widens to Python's float and back exactly."""
+    """Array as [type, shape, values in C order]; dates are their integers. float32 widens to Python's float and back
+    exactly.
+    """
     kind = array.dtype.kind
     if kind not in "biufmMUO":
         raise TypeError(f"an array of {array.dtype}")

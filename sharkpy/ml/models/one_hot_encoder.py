@@ -1,4 +1,4 @@
-"""A column of 0 and 1 for each category of a column."""
+"""One-hot encoding: a column of 0 and 1 for each category of a column."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _ONE, _ZERO = Literal(1, INT), Literal(0, INT)
 
 
 class OneHotEncoder(Estimator):
-    """Categories are booleans, integers, floats, text, dates or timestamps; the columns that come of them are dense.
+    """Encoder of categories: booleans, integers, floats, text, dates or timestamps; the new columns are dense.
 
-    `categories` "auto": those of the data, sorted; of a table they are read off the statistics of its blocks, or asked
-    for by SELECT DISTINCT. `drop` "first" leaves out the first one of each column. `handle_unknown` "ignore" makes 0 of
-    a category that `fit` has not seen, and of NULL.
+    `categories` "auto": those of the data, sorted; those of a table are read off the statistics of its blocks, or found
+    by SELECT DISTINCT. `drop` "first" leaves out the first one of each column. `handle_unknown` "ignore" makes 0 of a
+    category that `fit` has not seen, and of NULL.
 
-    Fitted: `categories_`, an array for each column. New columns are called as `get_feature_names_out` says: column and
-    category joined by `_`, in lower case, with what is no letter or digit as `_`, and numbered where names are equal.
+    Fitted: `categories_`, an array for each column. `get_feature_names_out` names the new columns: column and category
+    joined by `_`, in lower case, with `_` for anything but letters and digits, and numbered if names are equal.
     """
 
     estimator_type = "transformer"
@@ -76,9 +76,10 @@ class OneHotEncoder(Estimator):
         na: str = "error",
         session: EngineSession | None = None,
     ) -> Self:
-        """`data`: a matrix, a data frame, a TableRDD or the name of a table; `features`: columns (default: all).
+        """Find the categories. `data`: a matrix, a data frame, a TableRDD or the name of a table; `features`: columns
+        (default: all).
 
-        `na`: "error", or "drop" for leaving out rows with a missing value. `y` is not looked at.
+        `na`: "error", or "drop" for leaving out rows with a missing value. `y` is ignored.
         """
         del y
         self._check_parameters()
@@ -119,8 +120,9 @@ class OneHotEncoder(Estimator):
     @overload
     def transform(self, X: npt.ArrayLike) -> Array: ...
     def transform(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
-        """Of a matrix or a data frame (rows, new columns) of float64; of a TableRDD it with INT columns in the place of
-        each column, by the query itself. An unknown category, or NULL, is an error or zeros, by `handle_unknown`."""
+        """Encode a matrix or a data frame as (rows, new columns) of float64, or a TableRDD by INT columns in the place
+        of each column, within its query. An unknown category, or NULL, is an error or zeros, by `handle_unknown`.
+        """
         self.check_fitted()
         if is_table(X):
             return X.changed(lambda plan: replace_columns(plan, self._encoded_columns(), "OneHotEncoder"))
@@ -178,8 +180,9 @@ class OneHotEncoder(Estimator):
     @overload
     def inverse_transform(self, X: npt.ArrayLike) -> Array: ...
     def inverse_transform(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
-        """The categories (rows, columns), an array of objects unless all have one type; of a TableRDD it with them in
-        the place of the columns of 0 and 1. Zeros alone are the dropped category, else None and NULL."""
+        """Categories (rows, columns), an array of objects unless all have one type; for a TableRDD its rows with them
+        in the place of the columns of 0 and 1. Zeros alone mean the dropped category, else None or NULL.
+        """
         self.check_fitted()
         if is_table(X):
             return X.changed(self._decoded_plan)
@@ -232,13 +235,13 @@ class OneHotEncoder(Estimator):
         return self.fit(data, y, **options).transform(data)
 
     def get_feature_names_out(self, input_features: object = None) -> Array:
-        """The names of the new columns."""
+        """Names of the new columns."""
         del input_features
         self.check_fitted()
         return np.array([name for names in self._names() for name in names], dtype=object)
 
     def _names(self) -> list[list[str]]:
-        """Of the columns that come of each column."""
+        """Names of the new columns of each column."""
         taken: set[str] = set()
         return [
             [

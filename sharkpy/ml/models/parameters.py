@@ -1,4 +1,4 @@
-"""What values a model's parameters may have: a rule each, checked by `fit` and not by the constructor."""
+"""Rules for the values of a model's parameters, checked by `fit` and not by the constructor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharkpy.base.errors import ParameterError
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`says` completes the sentence: parameter "C" must be …"""
+    """Rule for a parameter's value; `says` completes the sentence: parameter "C" must be …"""
 
     says: str
     holds: Callable[[object], bool]
@@ -21,7 +21,7 @@ class Rule:
 
 
 def check_parameters(owner: str, values: Mapping[str, object], rules: Mapping[str, Rule]) -> None:
-    """ParameterError for the first value that breaks its rule."""
+    """Raise ParameterError for the first value that breaks its rule."""
     for name, rule in rules.items():
         if not rule.holds(values[name]):
             raise ParameterError(f'parameter "{name}" of {owner} must be {rule.says}, not {values[name]!r}')
@@ -41,7 +41,7 @@ def _is_integer(value: object) -> bool:
 
 
 def number_at_least(low: float) -> Rule:
-    """Finite or infinite; NaN is none."""
+    """Rule for a finite or infinite number; NaN breaks it."""
     return Rule(f"a number of at least {low:g}", lambda value: _is_real(value) and value >= low)  # type: ignore[operator]
 
 
@@ -55,4 +55,4 @@ def integer_at_least(low: int) -> Rule:
 
 BOOLEAN = Rule("True or False", lambda value: isinstance(value, bool))
 SEED = integer_at_least(0).or_none()
-"""Of random numbers; None gives others on every call of `fit`."""
+"""Rule for seeds of random numbers; None means a new seed on every call of `fit`."""

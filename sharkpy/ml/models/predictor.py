@@ -24,18 +24,20 @@ if TYPE_CHECKING:
 
 
 class Predictor(Estimator):
-    """A subclass says `prediction_type` and `_predicted`; `predict` and SQL's `predict` come from these."""
+    """Model that predicts. A subclass gives `prediction_type` and `_predicted`; `predict` and SQL's `predict` use
+    these.
+    """
 
     prediction_column: ClassVar[str] = "prediction"
-    """What `predict` calls the column that it adds to a table."""
+    """Name of the column that `predict` adds to a table."""
 
     @property
     def prediction_type(self) -> DataType:
-        """Of the column that `predict` adds to a table, and of SQL's `predict`."""
+        """Type of the column that `predict` adds to a table, and of SQL's `predict`."""
         raise NotImplementedError
 
     def _predicted(self, X: Matrix) -> npt.NDArray[Any]:
-        """One value a row of a checked matrix."""
+        """Predictions, one value a row of a checked matrix."""
         raise NotImplementedError
 
     @overload
@@ -43,20 +45,22 @@ class Predictor(Estimator):
     @overload
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]: ...
     def predict(self, X: npt.ArrayLike | TableRDD) -> npt.NDArray[Any] | TableRDD:
-        """An array of one value a row of an array; a TableRDD with one more column of a TableRDD, planned lazily."""
+        """Predict an array of one value a row of an array, or a TableRDD with one more column, planned lazily."""
         if is_table(X):
             return self._with_column(X)
         return np.concatenate(self._input_blocks(X).run(predicted_block, self))
 
     def _with_column(self, table: TableRDD, name: str | None = None, method: str = "predict") -> TableRDD:
-        """The table with one more column of what `method` gives."""
+        """Table with one more column of the results of `method`."""
         from sharkpy.ml.generate.predict_column import with_prediction
 
         self.check_fitted()
         return with_prediction(table, self, name, method)
 
     def predict_arrays(self, columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        """Of the features as columns of equal length, in the order of `feature_names_in_`; they may have no rows."""
+        """Predict from the features as columns of equal length, in the order of `feature_names_in_`; they may have no
+        rows.
+        """
         self.check_fitted()
         if len(columns) != self.n_features_in_:
             raise DataError(
@@ -70,7 +74,9 @@ class Predictor(Estimator):
         return self._predicted(matrix)
 
     def _scored_blocks(self, data: object, y: object, na: str, session: EngineSession | None) -> FeatureBlocks:
-        """Features and labels of whatever `fit` takes; DataError where they do not fit the model, or without labels."""
+        """Blocks of features and labels of any data that `fit` takes; DataError without labels, or if they do not fit
+        the model.
+        """
         self.check_fitted()
         if is_in_process(data):
             blocks: FeatureBlocks = self._input_blocks(data, y)
@@ -87,7 +93,7 @@ class Predictor(Estimator):
 
 
 def check_labels(blocks: FeatureBlocks, model: Predictor) -> None:
-    """DataError where there are none."""
+    """Raise DataError if there are no labels."""
     if not blocks.has_label:
         hint = "give y: an array, or the name of the label's column"
         raise DataError(f"{type(model).__name__} needs labels", hint=hint)
@@ -98,11 +104,11 @@ def predicted_block(block: FeatureBlock, model: Predictor) -> npt.NDArray[Any]:
 
 
 def is_table(data: object) -> TypeIs[TableRDD]:
-    """A TableRDD is there only where its module is loaded, which brings PySpark with it."""
+    """True for a TableRDD, without loading its module, which brings PySpark with it."""
     module = sys.modules.get("sharkpy.ml.rdd.table_rdd")
     return module is not None and isinstance(data, module.TableRDD)
 
 
 def is_in_process(data: object) -> bool:
-    """Arrays and data frames; not tables, their names, or blocks."""
+    """True for arrays and data frames; False for tables, their names, and blocks."""
     return not (isinstance(data, str) or is_table(data) or hasattr(type(data), "run") or hasattr(type(data), "blocks"))

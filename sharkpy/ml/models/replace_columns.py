@@ -1,4 +1,4 @@
-"""A table some of whose columns give way to expressions over it."""
+"""Replacement of a table's columns by expressions over it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from sharkpy.plan.logical import LogicalPlan, Project
 
 Named = tuple[str, Expr]
 Replacement = Callable[[ColumnRef], Sequence[Named]]
-"""The columns, by name, that come in the place of one."""
+"""Makes the named columns that replace a column."""
 
 
 def replace_columns(plan: LogicalPlan, replacements: Mapping[str, Replacement], owner: str) -> Project:
-    """The other columns stay where they are. `owner` needs all of the columns: it is named where one is not there, or
-    where a new column has the name of another."""
+    """Replace columns of a plan; the others keep their positions. Errors for a missing column, or for a new column with
+    the name of another, name `owner`.
+    """
     by_id = {column_named(plan, name, owner).column_id: change for name, change in replacements.items()}
     ids = FreshIds(plan)
     items: list[Alias | ColumnRef] = []

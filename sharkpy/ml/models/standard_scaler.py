@@ -1,4 +1,4 @@
-"""Features with mean 0 and variance 1: what gradient methods and distances want."""
+"""Scaling of features to mean 0 and variance 1, for gradient methods and distances."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ _IGNORE = "ignore"
 
 
 class StandardScaler(Estimator):
-    """(x - mean) / standard deviation of each feature, the variance being the population's: scikit-learn's.
+    """Scaler of each feature to (x - mean) / standard deviation, by the variance of the population, as scikit-learn's.
 
-    Of a table the engine computes what is needed by one aggregate query, or reads it off the statistics of the table's
+    For a table the engine computes the moments by one aggregate query, or reads them off the statistics of the table's
     blocks: no features are made. A constant feature is not scaled.
 
-    Fitted: `mean_`, `var_`, `scale_` (features,), `n_samples_seen_` (an array where features miss different values).
+    Fitted: `mean_`, `var_`, `scale_` (features,), `n_samples_seen_` (an array if features miss different numbers of
+    values).
     """
 
     estimator_type = "transformer"
@@ -59,10 +60,9 @@ class StandardScaler(Estimator):
         na: str = "error",
         session: EngineSession | None = None,
     ) -> Self:
-        """`data` as `training_blocks` takes it; `y` is there for pipelines and not looked at.
+        """Compute means and variances; `data` as `training_blocks` takes it, `y` is ignored.
 
-        `na`: the policies of `missing_values`, and "ignore": means and variances of the values that there are, as
-        scikit-learn does.
+        `na`: the policies of `missing_values`, and "ignore": missing values do not count, as in scikit-learn.
         """
         del y
         self._check_parameters()
@@ -108,9 +108,9 @@ class StandardScaler(Estimator):
     @overload
     def transform(self, X: npt.ArrayLike) -> Array: ...
     def transform(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
-        """Of an array an array of its type; of a TableRDD it with the features scaled, as DOUBLE, by the query itself.
+        """Scale an array to one of its type, or the features of a TableRDD to DOUBLE, within its query.
 
-        What is missing stays so: NaN of arrays, NULL and NaN of tables.
+        Missing values stay: NaN of arrays, NULL and NaN of tables.
         """
         found: Array | TableRDD = self._changed(X, _scaled, _scaled_expr)
         return found
@@ -120,7 +120,7 @@ class StandardScaler(Estimator):
     @overload
     def inverse_transform(self, X: npt.ArrayLike) -> Array: ...
     def inverse_transform(self, X: npt.ArrayLike | TableRDD) -> Array | TableRDD:
-        """From scaled values back to what they were."""
+        """Undo the scaling."""
         found: Array | TableRDD = self._changed(X, _unscaled, _unscaled_expr)
         return found
 
@@ -136,7 +136,7 @@ class StandardScaler(Estimator):
         return X.changed(lambda plan: replace_columns(plan, changes, "StandardScaler"))
 
     def _steps(self) -> tuple[Array, Array]:
-        """What is taken off each feature, and what it is divided by then."""
+        """Subtrahend and divisor of each feature."""
         means = self.mean_ if self.with_mean and self.mean_ is not None else np.zeros(self.n_features_in_)
         return means, self.scale_ if self.scale_ is not None else np.ones(self.n_features_in_)
 
@@ -148,14 +148,14 @@ class StandardScaler(Estimator):
         return self.fit(data, y, **options).transform(data)
 
     def get_feature_names_out(self, input_features: object = None) -> Array:
-        """Those of the features: their columns keep their names."""
+        """Names of the features: their columns keep their names."""
         del input_features
         self.check_fitted()
         return self.feature_names_in_
 
 
 def _scales(moments: ColumnMoments) -> Array:
-    """Standard deviations; 1 of features whose variance is what rounding makes of a constant one."""
+    """Standard deviations; 1 for features whose variance is only the rounding of a constant."""
     counts, variances = moments.counts, moments.variances
     noise = np.finfo(np.float64).eps * counts
     is_constant = variances <= noise * variances + np.square(noise * moments.means)

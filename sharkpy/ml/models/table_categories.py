@@ -1,4 +1,4 @@
-"""The categories of a table's columns: from the sets of values in block statistics, else by SELECT DISTINCT."""
+"""Categories of a table's columns: from the sets of values in block statistics, else by SELECT DISTINCT."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _TYPES: tuple[DataType, ...] = (BOOLEAN, *INTEGER_TYPES, FLOAT, DOUBLE, DATE, TI
 
 
 def table_categories(table: TableRDD, names: Sequence[str] | None, na: str) -> dict[str, Array]:
-    """Sorted, by the columns' names (None: all columns). DataError names a column with missing values, na="error"."""
+    """Sorted categories by column (None: all columns). With na="error", DataError names a column with missing
+    values.
+    """
     columns = [column_named(table.plan, name, "OneHotEncoder") for name in names or table.schema.names]
     for column in columns:
         if column.dtype not in _TYPES and not is_string(column.dtype):
@@ -80,7 +82,7 @@ def _distinct_values(plan: LogicalPlan, name: str, names: Sequence[str], na: str
 
 
 def _is_present(column: ColumnRef) -> Expr:
-    """Neither NULL nor NaN, which is beyond infinity in the order of values."""
+    """True for values that are neither NULL nor NaN, which is beyond infinity in the order of values."""
     if column.dtype in (FLOAT, DOUBLE):
         number = cast(column, DOUBLE)
         return Call("le", (number, Literal(math.inf, DOUBLE)), BOOLEAN)

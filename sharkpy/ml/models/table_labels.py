@@ -1,4 +1,4 @@
-"""Labels of tables: of which type their classes are; of text, a query finds them, and another has numbers instead."""
+"""Labels of tables: the type of their classes; classes of text are found by a query and replaced by numbers."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from sharkpy.ml.rdd.table_rdd import TableRDD
 
 _OF_NONE = -1.0
-"""The number of a label that is none of the classes."""
+"""Number of a label that is none of the classes."""
 
 
 def table_with_text_label(data: object, label: object, session: EngineSession | None) -> TableRDD | None:
-    """`data`, a TableRDD or the name of a table, where the column `label` is text; None of everything else."""
+    """TableRDD of `data`, a TableRDD or the name of a table, if its column `label` is text; else None."""
     table = _table(data, label, session)
     if table is None or not isinstance(_column(table.plan, str(label)).dtype, (StringType, VarcharType, CharType)):
         return None
@@ -36,7 +36,7 @@ def table_with_text_label(data: object, label: object, session: EngineSession | 
 
 
 def number_type(data: object, label: object, session: EngineSession | None) -> np.dtype[Any] | None:
-    """Of classes that are numbers or booleans in the column `label` of a table; None of everything else."""
+    """Type of classes that are numbers or booleans in the column `label` of a table; None for any other data."""
     table = _table(data, label, session)
     if table is None:
         return None
@@ -45,7 +45,7 @@ def number_type(data: object, label: object, session: EngineSession | None) -> n
 
 
 def _table(data: object, label: object, session: EngineSession | None) -> TableRDD | NamedTable | None:
-    """The table that `data` is or names, where it has one column `label`."""
+    """Table that `data` is or names, if it has one column `label`."""
     if not isinstance(label, str) or not (isinstance(data, str) or is_table(data)):
         return None
     table = NamedTable(data, session or newest_session()) if isinstance(data, str) else data
@@ -53,7 +53,7 @@ def _table(data: object, label: object, session: EngineSession | None) -> TableR
 
 
 def text_classes(table: TableRDD, label: str) -> npt.NDArray[Any]:
-    """The values of the column in ascending order, without NULL. DataError where there are too many."""
+    """Distinct values of the column in ascending order, without NULL. DataError if there are too many."""
 
     def distinct(plan: LogicalPlan) -> LogicalPlan:
         text = FreshIds(plan).alias(_text(plan, label), label)
@@ -66,7 +66,7 @@ def text_classes(table: TableRDD, label: str) -> npt.NDArray[Any]:
 
 
 def with_numbers(table: TableRDD, label: str, classes: Sequence[str]) -> TableRDD:
-    """`table` with a label's place among `classes` instead of it; NULL stays NULL."""
+    """`table` with each label replaced by its position among `classes`; NULL stays NULL."""
 
     def numbered(plan: LogicalPlan) -> LogicalPlan:
         column, text = _column(plan, label), _text(plan, label)

@@ -1,6 +1,7 @@
-"""Counts, means and squares of a table's columns by the engine: from block statistics where these tell, else by one
+"""Counts, means and squares of a table's columns by the engine: from block statistics if these suffice, else by one
 aggregate query over the blocks as they are stored. DuckDB's variance is Welford's, and parts combine as in Chan, Golub
-and LeVeque (1983)."""
+and LeVeque (1983).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _INFINITY = Literal(math.inf, DOUBLE)
 
 @dataclass(frozen=True, slots=True)
 class TableMoments:
-    """`num_rows` are those that count: with na="drop" the ones without a missing value."""
+    """Moments of a table's columns. `num_rows` counts the used rows: with na="drop" those without a missing value."""
 
     names: tuple[str, ...]
     num_rows: int
@@ -40,7 +41,7 @@ class TableMoments:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Of one column: rows, those of them with a value, those with a finite one, and mean and variance of these."""
+    """Moments of one column: the numbers of rows, of values and of finite ones, and their mean and variance."""
 
     rows: int
     present: int
@@ -50,7 +51,7 @@ class _Column:
 
 
 def table_moments(table: TableRDD, names: Sequence[str] | None, na: str) -> TableMoments:
-    """Of the columns `names` (None: all numeric and boolean ones); NULL and NaN are missing.
+    """Moments of the columns `names` (None: all numeric and boolean ones); NULL and NaN are missing.
 
     DataError naming a column with infinite values, or, with na="error", with missing ones.
     """
@@ -70,7 +71,7 @@ def table_moments(table: TableRDD, names: Sequence[str] | None, na: str) -> Tabl
 
 
 def _from_statistics(table: TableRDD, names: Sequence[str], na: str) -> dict[str, _Column]:
-    """Columns with one value. DataError where na="error" and there are NULLs: nothing needs to be read for it."""
+    """Moments of constant columns. DataError with na="error" if there are NULLs, without reading any rows."""
     known = KnownColumns.of(table)
     if known is None:
         return {}
@@ -104,7 +105,7 @@ def _from_query(table: TableRDD, names: Sequence[str], asked: Sequence[str], na:
 
 
 def _aggregate(plan: LogicalPlan, names: Sequence[str], asked: Sequence[str], na: str) -> LogicalPlan:
-    """count(*), and of each column asked for: count, count of finite values, their mean and variance."""
+    """Query of count(*), and of each column in `asked` its count, the count, mean and variance of its finite values."""
     columns = {name: column_named(plan, name, "StandardScaler") for name in names}
     if na == "drop":
         plan = Filter(plan, reduce(_and, [_is_number(Cast(column, DOUBLE)) for column in columns.values()]))
@@ -129,13 +130,13 @@ def _numbered(ids: FreshIds, place: int, call: AggregateCall) -> Alias:
 
 
 def _number(column: ColumnRef) -> Expr:
-    """As DOUBLE, NULL for NaN."""
+    """Column as DOUBLE, with NULL for NaN."""
     number = Cast(column, DOUBLE) if column.dtype != DOUBLE else column
     return _where(_is_number(number), number)
 
 
 def _is_number(value: Expr) -> Expr:
-    """In the order of values NaN is beyond infinity."""
+    """Test for a number: in the order of values NaN is beyond infinity."""
     return _compared("le", value, _INFINITY)
 
 

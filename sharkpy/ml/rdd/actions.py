@@ -1,4 +1,4 @@
-"""Actions of RDDs that begin with a query: each is a statement of the session, mended and run again where it may."""
+"""Actions of RDDs that begin with a query: each is a statement of the session, repaired and run again if possible."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _is_inside: ContextVar[bool] = ContextVar("sharkpy_rdd_action", default=False)
 
 
 def run_action(sources: Collection[QuerySource], name: str, action: Callable[[], T]) -> T:
-    """What `action` gives, whose jobs read `sources`.
+    """Run `action`, whose jobs read `sources`.
 
-    It runs again where blocks were lost, or workers did not start, and are there anew. Task errors are SharkErrors.
+    It runs again after lost blocks were made anew, or if workers did not start. Task errors are SharkErrors.
     """
     if _is_inside.get() or not sources:
         return action()
@@ -50,7 +50,7 @@ def run_action(sources: Collection[QuerySource], name: str, action: Callable[[],
 
 
 def iterate_action(sources: Collection[QuerySource], name: str, items: Callable[[], Iterator[T]]) -> Iterator[T]:
-    """As `run_action`, of elements that are read one by one: it does not run again."""
+    """Run an action, as `run_action`, whose elements are read one by one: it does not run again."""
     made = run_action(sources, name, items)
     while True:
         try:
@@ -68,9 +68,9 @@ def _session(sources: Collection[QuerySource]) -> EngineSession:
 
 @contextlib.contextmanager
 def _job(sources: Collection[QuerySource], name: str) -> Iterator[None]:
-    """The jobs that this thread starts inside are of the session's pool, and end with the statement.
+    """Put the jobs that this thread starts inside into the session's pool, to end with the statement.
 
-    A job group that the thread is in already, the user's, stays.
+    A job group that the user has set stays.
     """
     session = _session(sources)
     jobs, statement = session.engine.jobs, current_cancellation()
@@ -90,7 +90,7 @@ def _on_cancel(statement: Cancellation | None, stop: Callable[[], None]) -> Call
 
 
 def _failure(sources: Collection[QuerySource], error: Exception) -> SharkError | None:
-    """The error to raise for one of Spark's; None for those of Python code in this process."""
+    """Error to raise for one of Spark's; None for errors of Python code in this process."""
     if isinstance(error, SharkError):
         return error
     java = java_exception(error)
@@ -102,7 +102,7 @@ def _failure(sources: Collection[QuerySource], error: Exception) -> SharkError |
 
 
 def _is_mended(sources: Collection[QuerySource], error: SharkError) -> bool:
-    """Whether the action may run again."""
+    """True if the action may run again."""
     if isinstance(error, WorkersLostError):
         return True
     if not isinstance(error, CorruptionError) or error.block_id is None:

@@ -1,4 +1,4 @@
-"""A user's function of Arrow batches as a part of a query with a declared schema."""
+"""User's function of Arrow batches as a part of a query with a declared schema."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sharkpy.values.types import Schema, to_arrow
 
 
 def mapped_plan(f: Callable[[pa.RecordBatch], Any], schema: object) -> Change:
-    """What makes of a plan the plan of f's rows. ParameterError where `schema` names no types, or f cannot be sent."""
+    """Change from a plan to the plan of f's rows. ParameterError if `schema` names no types, or f cannot be sent."""
     declared = declared_columns(schema)
     if declared is None or declared.schema is None:
         raise ParameterError("map_batches takes a schema with types", hint='such as "id bigint, score double"')

@@ -1,4 +1,4 @@
-"""What a user's function of Arrow batches returned, as batches of a declared schema; workers import this file."""
+"""Results of a user's function of Arrow batches, as batches of a declared schema; workers import this file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class CheckedBatches:
-    """f of a batch under the names and types of `given`, as batches of the columns `made`.
+    """Function f over batches with the names and types of `given`, its results as batches of the columns `made`.
 
     f may return a batch, a table, a dict of arrays, a data frame of pandas or polars, or None for no rows.
     """

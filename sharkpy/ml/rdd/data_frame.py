@@ -1,4 +1,4 @@
-"""RDDs as DataFrames of Spark's."""
+"""RDDs as Spark's DataFrames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.values.types import Schema, arrow_schema
 
 
 def data_frame(rdd: Any, schema: Any, sample_ratio: float | None = None, *, verify: bool = True) -> DataFrame:
-    """As `SparkSession.createDataFrame` makes it, whether there is a SparkSession yet or not."""
+    """DataFrame of an RDD by `SparkSession.createDataFrame`, with a new SparkSession if there is none."""
     # The SparkContext first: the session is made over it.
     rdd.ctx  # noqa: B018
     session: Any = SparkSession.builder.getOrCreate()
@@ -21,5 +21,5 @@ def data_frame(rdd: Any, schema: Any, sample_ratio: float | None = None, *, veri
 
 
 def spark_schema(schema: Schema) -> StructType:
-    """The types of Spark that hold what ours do: a TIMESTAMP has no zone."""
+    """Schema of Spark for values of `schema`: TIMESTAMP becomes the type without a zone."""
     return from_arrow_schema(arrow_schema(schema), prefer_timestamp_ntz=True)

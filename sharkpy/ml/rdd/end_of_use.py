@@ -1,4 +1,4 @@
-"""What is freed when nobody refers to an object any more: by a thread of its own, never inside somebody's lock."""
+"""Freeing at the end of an object's use: by a thread of its own, never inside somebody's lock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _threads: list[threading.Thread] = []
 
 
 def at_end_of_use(owner: object, free: Callable[[], object]) -> Callable[[], object]:
-    """Call `free`, which must not refer to `owner`, once `owner` is gone. The returned call takes it back."""
+    """Call `free`, which must not refer to `owner`, once `owner` is gone. The returned function cancels that."""
     with _lock:
         if not _threads:
             thread = threading.Thread(target=_run, name="sharkpy-end-of-use", daemon=True)

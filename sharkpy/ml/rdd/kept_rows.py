@@ -1,4 +1,4 @@
-"""The rows of a query as blocks of the memory store, under a table that no catalog knows."""
+"""Rows of a query kept as blocks of the memory store, under a table that no catalog knows."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _numbers = itertools.count(1)
 def keep_rows(
     session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot
 ) -> tuple[LogicalPlan, Callable[[], None]]:
-    """The scan of the blocks that `plan` makes, with the same columns, and the call that frees them.
+    """Run `plan` into blocks; returns the scan of the blocks, with the same columns, and the function that frees them.
 
-    Lost blocks are made again by the tasks that made them. What the query leaves in the buckets of a table stays in
-    such buckets. UnsupportedError for types that are never stored.
+    Lost blocks are made again by the tasks that made them. Rows that the query leaves in the buckets of a table stay in
+    such buckets. UnsupportedError for types that cannot be stored.
     """
     # Names of a query's columns may be equal.
     named = Schema(tuple(Field(f"c{place}", column.dtype) for place, column in enumerate(plan.output)))
@@ -51,7 +51,7 @@ def keep_rows(
 
 
 def _buckets(session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot) -> BucketSpec | None:
-    """Those of a table that is read, where the query leaves its rows in them and has the columns that they are by."""
+    """Buckets of a table that is read, if the query leaves its rows in them and has the columns that they are by."""
     places = {column.column_id: place for place, column in reversed([*enumerate(plan.output)])}
     for scan in plan.walk():
         if not isinstance(scan, Scan) or scan.table.buckets is None:

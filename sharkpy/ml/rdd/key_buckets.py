@@ -1,4 +1,4 @@
-"""Whether a query leaves rows with equal keys together in the buckets of its tables."""
+"""Queries that leave rows with equal keys together, in the buckets of their tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 def plan_in_buckets(
     session: EngineSession, plan: LogicalPlan, keys: Sequence[ColumnRef], snapshot: QuerySnapshot
 ) -> tuple[EngineSession, PlacedPlan, KeyHash] | None:
-    """`plan` with rows of equal `keys`, columns of it, in one bucket, and under which settings; see `in_buckets`."""
+    """Plan with rows of equal `keys`, columns of `plan`, in one bucket, with the session for its settings; see
+    `in_buckets`.
+    """
     # Scans of one task, which spare exchanges, would have no buckets.
     apart = session.with_settings({settings.SINGLE_TASK_BYTES.key: "0"})
     physical = plan_query(apart, Distribute(plan, tuple(keys)), snapshot, Place.RDD)
@@ -34,9 +36,9 @@ def plan_in_buckets(
 
 
 def in_buckets(physical: PhysicalPlan, keys: Sequence[ColumnRef]) -> tuple[PhysicalPlan, KeyHash] | None:
-    """The plan of the same rows in which those with equal `keys` are in one bucket, and the function of the buckets.
+    """Plan of the same rows with those of equal `keys` in one bucket, and the function of the buckets.
 
-    `physical` is planned to bring such rows together; None where it moves any for that.
+    `physical` is planned to bring such rows together; None if it moves any for that.
     """
     # Rows in buckets by an equal column are moved in vain.
     plan = physical.child if isinstance(physical, Exchange) else physical
@@ -60,7 +62,7 @@ def in_buckets(physical: PhysicalPlan, keys: Sequence[ColumnRef]) -> tuple[Physi
 
 
 def _equal_columns(plan: PhysicalPlan) -> dict[int, frozenset[int]]:
-    """The columns that inner joins have made equal to a column, by its id."""
+    """Columns that inner joins have made equal to a column, by its id."""
     equal: dict[int, frozenset[int]] = {}
     for node in plan.walk():
         if isinstance(node, HashJoin) and node.kind is JoinKind.INNER:

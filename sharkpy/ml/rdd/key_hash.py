@@ -1,4 +1,4 @@
-"""The bucket of a key in Python, by the hash that tables in buckets and exchanges use."""
+"""Bucket of a key in Python, by the hash of bucketed tables and exchanges."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.values.types import DataType, Field, Schema, to_arrow
 
 _BATCH = 10_000
-"""Keys whose buckets are found by one query."""
+"""Number of keys whose buckets are found by one query."""
 _MOST_KNOWN = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class KeyHash:
-    """The partition function of RDDs by key whose rows lie in buckets of tables.
+    """Partition function of RDDs by key whose rows lie in buckets of tables.
 
     Equal for tables with as many buckets by columns of the same types: their rows of a key are in partitions of one
-    number. `places` are those of the columns in a key that is a tuple; None: the key is the column's value itself.
+    number. `places` are the positions of the columns in a key that is a tuple; None: the key is the column's value
+    itself.
     """
 
     types: tuple[DataType, ...]
     places: tuple[int, ...] | None
     num_buckets: int
     _known: dict[Any, int] = field(default_factory=dict, compare=False, repr=False)
-    """Buckets of keys that were asked for; each process has its own."""
+    """Buckets of known keys; each process has its own."""
 
     def __call__(self, key: Hashable) -> int:
         if key not in self._known:
@@ -39,7 +40,7 @@ class KeyHash:
         return self._known[key]
 
     def find(self, keys: Sequence[Hashable]) -> None:
-        """The buckets of all `keys` at once, for the calls that follow."""
+        """Find the buckets of all `keys` at once, for the calls that follow."""
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
         if not new:
             return
@@ -68,7 +69,7 @@ class KeyHash:
 
 @dataclass(frozen=True, slots=True)
 class FindBuckets:
-    """Pairs of a key and a value as they come, their keys' buckets found in batches before they are asked for."""
+    """Pairs of a key and a value, unchanged; buckets of their keys are found in batches before they are needed."""
 
     key_hash: KeyHash
 

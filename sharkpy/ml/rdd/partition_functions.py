@@ -1,4 +1,4 @@
-"""Functions of an RDD's partitions made of others; apart from the RDDs, as workers import this file."""
+"""Functions of an RDD's partitions that combine others; apart from the RDDs, as workers import this file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharkpy.ml.rdd.task_errors import Elements
 
 
 class Composed:
-    """`second` of what `first` yields."""
+    """Composition of functions: `second` over the elements of `first`."""
 
     def __init__(self, first: Elements, second: Elements) -> None:
         self.first = first
@@ -21,7 +21,7 @@ class Composed:
 
 
 class Beside:
-    """In a task: the elements of a query's own functions before or behind those of another RDD's partition."""
+    """Concatenation, in a task, of the elements of a query's functions and those of another RDD's partition."""
 
     def __init__(self, own: Elements, *, is_first: bool) -> None:
         self.own = own

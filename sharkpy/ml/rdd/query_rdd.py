@@ -1,4 +1,4 @@
-"""RDDs that begin with a query: lazy until Spark is asked for something, and prepared again where the query is."""
+"""RDDs that begin with a query: lazy until Spark needs them, and prepared again whenever the query is."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ T = TypeVar("T")
 
 
 class QueryRDD(RDD[Any]):
-    """Base of the RDDs that are made from a TableRDD: pyspark's own, but for this.
+    """Base of the RDDs that are made from a TableRDD; they differ from pyspark's in this:
 
     1. Nothing starts Spark's JVM, and no stage runs, before an action, or a transformation that asks for the number
        of partitions (`reduceByKey` without one), needs it.
     2. Actions are statements of the session: `ctx.cancel()` and `shark.query.timeout` end them; lost blocks are made
-       again. What a task raises is a SharkError that names the user's function and shows its traceback.
+       again. Errors of a task are a SharkError that names the user's function and shows its traceback.
     3. RDDs by key with equal partitioners of tables in buckets (see `TableRDD.key_by`) are joined, cogrouped,
        grouped and united without a shuffle.
     """
 
     session: EngineSession
     sources: frozenset[QuerySource]
-    """Whose rows the RDD reads."""
+    """Queries whose rows the RDD reads."""
 
     def _begin(self, session: EngineSession, sources: Iterable[QuerySource]) -> None:
-        """What pyspark's own constructors do, without Spark."""
+        """Set the attributes that pyspark's constructors set, without Spark."""
         self.session = session
         self.sources = frozenset(sources)
         self.is_cached = self.is_checkpointed = self.has_resource_profile = False
@@ -57,7 +57,7 @@ class QueryRDD(RDD[Any]):
         return f"<{type(self).__name__} of {self.session.engine.master}>"
 
     def _current(self, make: Callable[[], T]) -> T:
-        """What `make` gave for the queries as they are now."""
+        """Result of `make` for the current states of the queries."""
         with self.session.working():
             states = tuple(sorted(source.sequence for source in self.sources))
             if self._made is None or self._made[0] != states:
@@ -71,7 +71,7 @@ class QueryRDD(RDD[Any]):
         return FusedRDD(self, f, preservesPartitioning)
 
     def partitionBy(self, numPartitions: int | None, partitionFunc: Any = portable_hash) -> Any:  # noqa: N802
-        """As pyspark's. Rows that are in a table's buckets by their key already stay there."""
+        """Partition pairs by key, as pyspark's does. Rows already in a table's buckets by their key are not moved."""
         known = self.partitioner
         if numPartitions is None:
             numPartitions = self._defaultReducePartitions()
@@ -111,7 +111,7 @@ class QueryRDD(RDD[Any]):
         return int(super()._defaultReducePartitions())
 
     def toDF(self, schema: Any = None, sampleRatio: float | None = None) -> Any:  # noqa: N802 - pyspark's
-        """A DataFrame of Spark's, as pyspark's `toDF` makes it; a SparkSession need not be there."""
+        """DataFrame as pyspark's `toDF` makes it, with a new SparkSession if there is none."""
         from sharkpy.ml.rdd.data_frame import data_frame
 
         return data_frame(self, schema, sampleRatio)
@@ -122,7 +122,7 @@ class QueryRDD(RDD[Any]):
         return self.persist()
 
     def persist(self, storageLevel: StorageLevel = StorageLevel.MEMORY_ONLY) -> Any:
-        """In Spark's cache, from the first action on."""
+        """Keep the elements in Spark's cache, from the first action on."""
         self.is_cached, self._level = True, storageLevel
         if self._made is not None:
             super().persist(storageLevel)
@@ -148,13 +148,13 @@ class QueryRDD(RDD[Any]):
 
 
 class Base(Protocol):
-    """What the functions of an RDD read: a JavaRDD and how its elements are read."""
+    """Input of an RDD's functions: a JavaRDD and the way to read its elements."""
 
     def frames(self) -> tuple[Any, Any]: ...
 
 
 class SourceBase:
-    """The frames of a query's last stage."""
+    """Input from the frames of a query's last stage."""
 
     def __init__(self, source: QuerySource) -> None:
         self.source = source
@@ -164,7 +164,7 @@ class SourceBase:
 
 
 class RddBase:
-    """The elements of another RDD."""
+    """Input from the elements of another RDD."""
 
     def __init__(self, rdd: Any) -> None:
         self.rdd = rdd
@@ -174,7 +174,7 @@ class RddBase:
 
 
 class FusedRDD(QueryRDD, PipelinedRDD[Any, Any]):
-    """Functions one after the other in one process, over a query's last stage in the same process or another RDD."""
+    """RDD of functions that run one after the other in one process, over a query's last stage there or another RDD."""
 
     def __init__(
         self,
@@ -185,7 +185,9 @@ class FusedRDD(QueryRDD, PipelinedRDD[Any, Any]):
         sources: Iterable[QuerySource] = (),
         partitioner: Callable[[], Partitioner | None] | None = None,
     ) -> None:
-        """`sources`: of what `func` brings along. `partitioner`: None for that of `prev`, where it is preserved."""
+        """RDD of `func` over `prev`. `sources` are those of `func`. `partitioner`: None for that of `prev`, if it is
+        preserved.
+        """
         self._begin(prev.session, [*prev.sources, *sources])
         self.prev = prev
         self.preservesPartitioning = preservesPartitioning
@@ -208,7 +210,7 @@ class FusedRDD(QueryRDD, PipelinedRDD[Any, Any]):
 
     @property
     def is_source(self) -> bool:
-        """Whether its tasks need nothing but what the query's own tasks bring along."""
+        """True if its tasks need nothing beyond the query's own tasks."""
         return isinstance(self.base, SourceBase) and self.base.source.key_hash is not None
 
     @property
@@ -257,7 +259,7 @@ class FusedRDD(QueryRDD, PipelinedRDD[Any, Any]):
 
 
 class BarrierRDD(RDDBarrier[Any]):
-    """An RDD whose next functions run in tasks that start together."""
+    """RDD whose next functions run in tasks that start together."""
 
     def mapPartitions(self, f: Any, preservesPartitioning: bool = False) -> Any:  # noqa: N802 - pyspark's
         return self.mapPartitionsWithIndex(lambda _, items: f(items), preservesPartitioning)
@@ -267,11 +269,11 @@ class BarrierRDD(RDDBarrier[Any]):
 
 
 _UNKNOWN: Any = object()
-"""The partitioner of an RDD that tells only when it is there."""
+"""Marks the partitioner of an RDD that can tell it only when made."""
 
 
 class RemadeRDD(QueryRDD):
-    """An RDD that pyspark makes of others when it is needed: of shuffles, unions, …"""
+    """RDD that pyspark makes of others when it is needed: by a shuffle, a union, …"""
 
     def __init__(self, parents: Iterable[Any], make: Callable[[], RDD[Any]], partitioner: Any = None) -> None:
         known = [parent for parent in parents if isinstance(parent, QueryRDD)]
@@ -304,7 +306,7 @@ class RemadeRDD(QueryRDD):
 
 
 def _side_by_side(first: QueryRDD, second: Any) -> Any:
-    """The union of RDDs whose partitions of one number have the same keys: partition by partition, nothing moves."""
+    """Union of RDDs whose partitions of one number have the same keys: partition by partition, without moving rows."""
     if isinstance(first, FusedRDD) and first.is_source and isinstance(second, QueryRDD):
         return FusedRDD(second, Beside(first.func, is_first=True), True, sources=first.sources)
     if isinstance(second, FusedRDD) and second.is_source:
@@ -330,7 +332,7 @@ _ACTIONS = (
     "saveAsNewAPIHadoopFile",
     "saveAsNewAPIHadoopDataset",
 )
-"""The methods of pyspark's RDD that run jobs by themselves; all its other actions call these."""
+"""Methods of pyspark's RDD that run jobs by themselves; all its other actions call these."""
 
 
 def _as_action(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The last stage of a query as the beginning of RDDs: prepared when Spark first needs it, shared by all of them."""
+"""Last stage of a query as the source of RDDs: prepared when Spark first needs it, shared by all of them."""
 
 from __future__ import annotations
 
@@ -31,31 +31,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStages:
-    """A physical plan as of a state of its query, to be run under the settings of `session`."""
+    """Physical plan for a state of its query, to be run under the settings of `session`."""
 
     sequence: int
     physical: PlacedPlan
     session: EngineSession
     key_hash: KeyHash | None
-    """How rows with equal keys come to be in one task, where they are by the buckets of tables."""
+    """Function that finds the task of a key, if rows with equal keys are together by the buckets of tables; else None.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class BoundStage:
-    """A prepared stage as of a state of its query."""
+    """Prepared stage for a state of its query."""
 
     sequence: int
     stage: PreparedStage
 
 
 class QuerySource:
-    """In a task it is the function from a partition's number and its frames to the batches of the query's rows.
+    """Source of the rows of a query; in a task, a function from a partition's number and its frames to batches.
 
-    1. `bound` runs the query's map stages, at most once for each state of the query; what they made is kept until
-       nobody refers to the source any more.
+    1. `bound` runs the query's map stages, at most once for each state of the query; their output is kept until nobody
+       refers to the source any more.
     2. Pickled for a task it is the stage's own code and nothing else.
-    3. With `keys`, places of the query's columns, rows with equal keys are left in one task where the buckets of
-       tables bring them there: `key_hash` says which. No row is moved for it.
+    3. With `keys`, places of the query's columns, rows with equal keys stay in one task if the buckets of tables put
+       them there: `key_hash` tells which. No row is moved for it.
     """
 
     def __init__(self, query: TableQuery, keys: tuple[int, ...] = ()) -> None:
@@ -81,12 +82,12 @@ class QuerySource:
 
     @property
     def sequence(self) -> int:
-        """Grows when there is another stage to be prepared."""
+        """Number of the query's state: it grows when another stage has to be prepared."""
         return self.bound().sequence
 
     @property
     def blocks(self) -> tuple[BlockHandle, ...]:
-        """What the tasks of the query read, those of its map stages too."""
+        """Blocks that the tasks of the query read, map stages included."""
         scans = (node for node in self.planned().physical.root.walk() if isinstance(node, BlockScan))
         return tuple(block for scan in scans for block in scan.blocks.blocks)
 

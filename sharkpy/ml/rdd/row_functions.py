@@ -1,6 +1,6 @@
-"""What the tasks of a TableRDD run: from the frames of a query's last stage to rows, pairs, batches.
+"""Functions of a TableRDD's tasks: from the frames of a query's last stage to rows, pairs, batches.
 
-Workers import this file for the functions, so it imports no more than tasks have already: no planner, no SQL.
+Workers import this file for the functions, so it imports only modules that tasks have already: no planner, no SQL.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from sharkpy.values.python_values import python_values
 from sharkpy.values.types import Schema
 
 Batches = Callable[[int, Iterable[bytes]], Iterator[pa.RecordBatch]]
-"""From a partition's number and its frames to the batches of the query's rows."""
+"""Function from a partition's number and its frames to the batches of the query's rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowFunction:
-    """From a task's frames to its rows."""
+    """Function from a task's frames to its rows."""
 
     batches: Batches
     schema: Schema
@@ -32,7 +32,7 @@ class RowFunction:
 
 @dataclass(frozen=True, slots=True)
 class KeyedRowFunction:
-    """From a task's frames to its rows with the values of the columns `keys` before each."""
+    """Function from a task's frames to its rows, each after its values of the columns `keys`."""
 
     batches: Batches
     schema: Schema
@@ -47,7 +47,7 @@ class KeyedRowFunction:
 
 @dataclass(frozen=True, slots=True)
 class BatchFunction:
-    """From a task's frames to its batches under the query's names."""
+    """Function from a task's frames to its batches, under the query's names."""
 
     batches: Batches
     schema: pa.Schema
@@ -60,7 +60,7 @@ class BatchFunction:
 
 @dataclass(frozen=True, slots=True)
 class EachBatch:
-    """f of each batch."""
+    """Function that applies f to each batch."""
 
     f: Callable[[pa.RecordBatch], Any]
 

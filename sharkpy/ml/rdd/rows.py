@@ -39,11 +39,11 @@ from sharkpy.values.types import (
 )
 
 _CLASS = "Row_"
-"""What the names of row classes begin with; the schema follows."""
+"""Prefix of the names of row classes; the schema follows."""
 
 
 class Row(tuple[Any, ...]):
-    """One row: a tuple whose values have names and Hive types.
+    """Row of a query: a tuple whose values have names and Hive types.
 
     1. `row.age`, `row["age"]` and `row[0]` are the same. A column whose name is a keyword or that of a method
        (`count`, `index`, …) is reached by `row["count"]`.
@@ -55,12 +55,12 @@ class Row(tuple[Any, ...]):
     __slots__ = ()
     schema: ClassVar[Schema]
     columns: ClassVar[tuple[str, ...]]
-    """The names."""
+    """Names of the columns."""
     _fields: ClassVar[tuple[str, ...]]
     _field_defaults: ClassVar[dict[str, object]] = {}
     _positions: ClassVar[dict[str, int]]
     _readable: ClassVar[dict[str, dict[str | int, int]]]
-    """By getter, the places of the columns that it reads, by name and by place."""
+    """Positions of the columns that each getter reads, by name and by position."""
 
     @overload
     def __getitem__(self, key: str | SupportsIndex) -> Any: ...
@@ -81,11 +81,11 @@ class Row(tuple[Any, ...]):
         return f"Row({', '.join(f'{name}={value!r}' for name, value in zip(self.columns, self, strict=True))})"
 
     def as_dict(self) -> dict[str, Any]:
-        """The values by name, in the order of the columns."""
+        """Values by name, in the order of the columns."""
         return dict(zip(self.columns, self, strict=True))
 
     def _replace(self, **values: Any) -> Row:
-        """With other values for some names."""
+        """Copy of the row with other values for some names."""
         for name in values:
             self._position(name)
         return tuple.__new__(
@@ -100,22 +100,22 @@ class Row(tuple[Any, ...]):
         return value
 
     def get_byte(self, column: str | int) -> int | None:
-        """Of a TINYINT."""
+        """Value of a TINYINT column."""
         value: int | None = self._typed(column, "get_byte")
         return value
 
     def get_short(self, column: str | int) -> int | None:
-        """Of a SMALLINT, or of a narrower integer."""
+        """Value of a SMALLINT column, or of a narrower integer."""
         value: int | None = self._typed(column, "get_short")
         return value
 
     def get_int(self, column: str | int) -> int | None:
-        """Of an INT, or of a narrower integer."""
+        """Value of an INT column, or of a narrower integer."""
         value: int | None = self._typed(column, "get_int")
         return value
 
     def get_long(self, column: str | int) -> int | None:
-        """Of any integer."""
+        """Value of a column of any integer type."""
         value: int | None = self._typed(column, "get_long")
         return value
 
@@ -124,7 +124,7 @@ class Row(tuple[Any, ...]):
         return value
 
     def get_double(self, column: str | int) -> float | None:
-        """Of a DOUBLE or FLOAT, or of an integer that a double holds exactly."""
+        """Value of a DOUBLE or FLOAT column, or of an integer that a double holds exactly."""
         value = self._typed(column, "get_double")
         return None if value is None else float(value)
 
@@ -133,7 +133,7 @@ class Row(tuple[Any, ...]):
         return value
 
     def get_string(self, column: str | int) -> str | None:
-        """Of a STRING, VARCHAR or CHAR."""
+        """Value of a STRING, VARCHAR or CHAR column."""
         value: str | None = self._typed(column, "get_string")
         return value
 
@@ -146,7 +146,7 @@ class Row(tuple[Any, ...]):
         return value
 
     def get_timestamp(self, column: str | int) -> datetime.datetime | None:
-        """Without a zone, as TIMESTAMP is."""
+        """Value of a TIMESTAMP column, without a zone."""
         value: datetime.datetime | None = self._typed(column, "get_timestamp")
         return value
 
@@ -181,7 +181,7 @@ class Row(tuple[Any, ...]):
         return tuple.__getitem__(self, self._checked(column, getter) if place is None else place)
 
     def _checked(self, column: str | int, getter: str) -> int:
-        """The place of a column that is named in another way; TypeMismatchError where the getter does not read it."""
+        """Position of a column that is given in an unusual way; TypeMismatchError if the getter does not read it."""
         place = self._position(column) if isinstance(column, str) else column
         if not -len(self) <= place < len(self):
             raise ColumnNotFoundError(f"no column {place}: the row has {len(self)}")
@@ -216,17 +216,19 @@ _GETTERS: dict[str, Callable[[DataType], bool]] = {
     "get_map": _is_a(MapType),
     "get_struct": _is_a(StructType),
 }
-"""Getter -> the types of columns that it reads: those whose values it gives as they are."""
+"""Types of columns that each getter reads; it returns their values unchanged."""
 
 
 def row_class(schema: Schema) -> type[Row]:
-    """The class of the rows of `schema`: one a process for equal schemas."""
+    """Class of the rows of `schema`; a process has one for equal schemas."""
     content = json.dumps([(field.name, _type_json(field.dtype)) for field in schema], separators=(",", ":"))
     return _named_class(_CLASS + base64.urlsafe_b64encode(content.encode()).decode().rstrip("="))
 
 
 def __getattr__(name: str) -> object:
-    """Row classes are attributes of this module under a name made of their schema: so they pickle by reference."""
+    """Make row classes attributes of this module, under names made of their schemas, so that they pickle by
+    reference.
+    """
     if name.startswith(_CLASS):
         return _named_class(name)
     raise AttributeError(f'module "{__name__}" has no attribute "{name}"')
@@ -266,7 +268,7 @@ def _places(schema: Schema, reads: Callable[[DataType], bool]) -> dict[str | int
 
 
 def _type_json(dtype: DataType) -> object:
-    """Text, but for nested types: names of fields may be anything."""
+    """Type as JSON: text, except for nested types, as names of their fields may be anything."""
     match dtype:
         case ArrayType(element):
             return [_type_json(element)]
@@ -289,12 +291,12 @@ def _type_of(content: Any) -> DataType:
 
 
 def text_of(schema: Schema) -> str:
-    """The columns as DESCRIBE names them."""
+    """Columns as DESCRIBE names them."""
     return ", ".join(f"{field.name} {field.dtype}" for field in schema)
 
 
 def rows_of(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[Row]:
-    """The rows of batches with the Arrow types of `schema`, one after the other."""
+    """Rows of batches with the Arrow types of `schema`, one after the other."""
     made, new = row_class(schema), cast("Callable[[type[Row], tuple[Any, ...]], Row]", tuple.__new__)
     for batch in batches:
         if not batch.num_columns:

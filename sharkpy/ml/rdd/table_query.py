@@ -1,4 +1,4 @@
-"""The query behind a TableRDD: its plan, the tables as it sees them, and its rows where they are kept."""
+"""Query behind a TableRDD: its plan, its snapshot of the tables, and its rows if they are kept."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ Change = Callable[[LogicalPlan], LogicalPlan]
 
 
 class TableQuery:
-    """1. `plan` is what is computed: the query, or the scan of its kept rows once they are there.
-    2. The tables are seen as they were when the query was first needed: each run gives the same rows, but for
-       functions that have other values each time (`rand()`).
-    3. `sequence` grows with each change of what is computed: who has prepared a stage prepares another one then.
+    """Query of a TableRDD.
+
+    1. `plan` is the query, or the scan of its kept rows once they are computed.
+    2. The tables are seen as they were when the query was first needed: each run gives the same rows, but for functions
+       with new values each time (`rand()`).
+    3. `sequence` grows with each change of the plan: prepared stages are then outdated.
     """
 
     def __init__(self, session: EngineSession, plan: LogicalPlan, parent: TableQuery | None = None) -> None:
-        """`parent` is the query that `plan` was made of (see `changed`)."""
+        """Make the query of a plan; `parent` is the query that `plan` was made of (see `changed`)."""
         self.session = session
         self.lock = threading.RLock()
         self._plan = plan
@@ -40,7 +42,7 @@ class TableQuery:
         self._forget_end: Callable[[], object] = _nothing
 
     def changed(self, change: Change) -> TableQuery:
-        """The query that `change` makes of this one's plan, over the same tables."""
+        """Query that `change` makes of this one's plan, over the same tables."""
         below = self.plan
         query = TableQuery(self.session, change(below), self)
         query._below = below
@@ -49,20 +51,20 @@ class TableQuery:
 
     @property
     def plan(self) -> LogicalPlan:
-        """As it is now; nothing is computed for it."""
+        """Current plan; nothing is computed for it."""
         if self._kept is not None:
             return self._kept
         return self._plan if self._parent is None else self._over(self._parent.plan)
 
     def _over(self, below: LogicalPlan) -> LogicalPlan:
-        """The query over the parent's plan as it is by now."""
+        """Query over the parent's current plan."""
         with self.lock:
             if below is not self._below:
                 self._below, self._plan = below, self._change(below)
             return self._plan
 
     def ready_plan(self) -> LogicalPlan:
-        """The plan, with the rows that are to be kept computed."""
+        """Plan, after computing the rows that are to be kept."""
         with self.lock:
             if self._kept is not None:
                 return self._kept
@@ -89,7 +91,7 @@ class TableQuery:
 
     @property
     def keeps(self) -> bool:
-        """Whether rows are kept, or are to be."""
+        """True if rows are kept, or are to be."""
         return self._keeps
 
     def keep(self) -> None:
@@ -106,7 +108,7 @@ class TableQuery:
                 self._free()
 
     def see_anew(self) -> None:
-        """See the tables as they are now: blocks that were lost had to be replaced by others."""
+        """See the tables as they are now, after lost blocks had to be replaced by others."""
         if self._parent is not None:
             self._parent.see_anew()
             return
@@ -118,7 +120,7 @@ class TableQuery:
 
 
 def _nothing() -> None:
-    """No rows are kept."""
+    """Do nothing: no rows are kept."""
 
 
 def _same(plan: LogicalPlan) -> LogicalPlan:

@@ -1,4 +1,4 @@
-"""TableRDD: the rows of a query as an RDD (SPEC L1)."""
+"""TableRDD: rows of a query as an RDD (SPEC L1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class TableRDD(FusedRDD):
-    """The rows of a query, an RDD of `Row`s: tuples with names and Hive types.
+    """Rows of a query as an RDD of `Row`s: tuples with names and Hive types.
 
     1. The query's last stage and the functions of `map`, `filter`, … run in one process of a task, a row at a time.
        Names and types are checked when it is made; nothing runs before the first action (see QueryRDD). Shuffling
@@ -38,7 +38,7 @@ class TableRDD(FusedRDD):
     """
 
     def __init__(self, session: EngineSession, plan: LogicalPlan | TableQuery) -> None:
-        """Of a bound plan; `ctx.sql2rdd` makes one of a text."""
+        """Make the RDD of a bound plan; `ctx.sql2rdd` makes one of a text."""
         query = plan if isinstance(plan, TableQuery) else TableQuery(session, plan)
         source = QuerySource(query)
         self._begin(session, (source,))
@@ -53,7 +53,7 @@ class TableRDD(FusedRDD):
 
     @classmethod
     def of_text(cls, session: EngineSession, text: str) -> TableRDD:
-        """Of a query in HiveQL; its errors are those of `ctx.sql`."""
+        """TableRDD of a query in HiveQL; its errors are those of `ctx.sql`."""
         with session.working():
             bound = bind_text(session, text)
         if not isinstance(bound, LogicalPlan):
@@ -62,39 +62,39 @@ class TableRDD(FusedRDD):
 
     @property
     def plan(self) -> LogicalPlan:
-        """The bound query, or the scan of its rows where they are kept already."""
+        """Bound query, or the scan of its rows if they are kept already."""
         return self._query.plan
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Names of the columns."""
         return self.schema.names
 
     def __repr__(self) -> str:
         return f"<TableRDD {text_of(self.schema) or 'without columns'}{' (cached)' if self._query.keeps else ''}>"
 
     def explain(self) -> str:
-        """The plan of the query, as EXPLAIN prints it."""
+        """Plan of the query, as EXPLAIN prints it."""
         table = self.session.run_command(Explain(self.plan), self._query.snapshot).table
         return "" if table is None else "\n".join(map(str, table.column(0).to_pylist()))
 
     def changed(self, change: Change) -> TableRDD:
-        """The rows of the plan that `change` makes of this one's, over the same state of the tables."""
+        """TableRDD of the plan that `change` makes of this one's, over the same state of the tables."""
         return TableRDD(self.session, self._query.changed(change))
 
     # By row
 
     def map_rows(self, f: Callable[[Row], Any]) -> Any:
-        """An RDD of f(row) for each row."""
+        """RDD of f(row) for each row."""
         return self.map(f)
 
     mapRows = map_rows  # noqa: N815 - Shark's
 
     def key_by(self, *columns: str) -> Any:
-        """An RDD of (key, row): the key is the value of the column, or a tuple of those of several.
+        """RDD of (key, row): the key is the value of the column, or a tuple of those of several.
 
-        Where the query leaves a table in its buckets by these columns (DISTRIBUTE BY, CLUSTERED BY), its partitions
-        are these, and so is its `partitioner`: equal for tables with as many buckets by columns of the same types.
+        If the query leaves a table in its buckets by these columns (DISTRIBUTE BY, CLUSTERED BY), its partitions are
+        these, and so is its `partitioner`: equal for tables with as many buckets by columns of the same types.
         """
         places = tuple(map(self._place, columns))
         if not places:
@@ -103,7 +103,7 @@ class TableRDD(FusedRDD):
         return KeyedRDD(self, source)
 
     def keyBy(self, f: Callable[[Row], Any] | str, *columns: str) -> Any:  # noqa: N802 - pyspark's
-        """As pyspark's, and as `key_by` of names."""
+        """RDD by key: of a function, as pyspark's, or of names, as `key_by`."""
         return self.key_by(f, *columns) if isinstance(f, str) else super().keyBy(f)
 
     def _place(self, name: str) -> int:
@@ -114,7 +114,7 @@ class TableRDD(FusedRDD):
         return found[0]
 
     def toDF(self, schema: Any = None, sampleRatio: float | None = None) -> Any:  # noqa: N802 - pyspark's
-        """A DataFrame of Spark's with the names and types of the columns, or a list of other names."""
+        """Spark's DataFrame with the names and types of the columns, or with other names from a list."""
         from sharkpy.ml.rdd.data_frame import data_frame, spark_schema
 
         if schema is not None and not isinstance(schema, (list, tuple)):
@@ -125,10 +125,11 @@ class TableRDD(FusedRDD):
     # By column
 
     def map_batches(self, f: Callable[[pa.RecordBatch], Any], schema: object = None) -> Any:
-        """f of each Arrow batch of rows, with the names and types of the query: columns are plain, not encoded.
+        """Apply f to each Arrow batch of rows, with the names and types of the query: columns are plain, not encoded.
 
-        Without a schema an RDD of what f returns. With one (`"id bigint, score double"`, a dict, a pyarrow schema)
-        f returns batches of these columns, tables or dicts of arrays, and the result is a TableRDD of their rows.
+        Without a schema the result is an RDD of f's results. With one (`"id bigint, score double"`, a dict, a pyarrow
+        schema) f returns batches of these columns, tables or dicts of arrays, and the result is a TableRDD of their
+        rows.
         """
         if schema is not None:
             from sharkpy.ml.rdd.batch_function import mapped_plan
@@ -137,7 +138,7 @@ class TableRDD(FusedRDD):
         return FusedRDD(self._of_batches(), EachBatch(f))
 
     def arrow_batches(self) -> Any:
-        """An RDD of the rows as Arrow batches."""
+        """RDD of the rows as Arrow batches."""
         return self._of_batches()
 
     def _of_batches(self) -> FusedRDD:
@@ -150,13 +151,13 @@ class TableRDD(FusedRDD):
         dtype: str = "float64",
         na: str = "error",
     ) -> FeatureRDD:
-        """The rows as NumPy blocks (X, y): see FeatureRDD."""
+        """Rows as NumPy blocks (X, y): see FeatureRDD."""
         from sharkpy.ml.features.feature_rdd import FeatureRDD
 
         return FeatureRDD.of(self, columns, label, dtype, na)
 
     def to_arrow(self) -> pa.Table:
-        """All rows, in this process."""
+        """Read all rows into this process."""
         with self.session.working():
             plan = self._query.ready_plan()
             target = arrow_schema(self.schema)
@@ -164,7 +165,7 @@ class TableRDD(FusedRDD):
             return pa.Table.from_batches(batches, schema=target)
 
     def count(self) -> int:
-        """The number of rows; none of them becomes a Python object."""
+        """Number of rows; none of them becomes a Python object."""
         return int(self.map_batches(num_rows).sum())
 
     # Kept rows
@@ -172,12 +173,12 @@ class TableRDD(FusedRDD):
     def cache(self) -> TableRDD:
         """Keep the rows as blocks of the memory store, from the first action on; Spark's cache is not used.
 
-        What is lost is made again by the tasks that made it. `unpersist`, or the end of the RDD, frees them.
+        Lost blocks are made again by the tasks that made them. `unpersist`, or the end of the RDD, frees them.
         """
         return self.persist()
 
     def persist(self, storageLevel: StorageLevel = StorageLevel.MEMORY_ONLY) -> TableRDD:
-        """As `cache`: the memory store moves what has no room to disk."""
+        """Keep the rows, as `cache` does: the memory store moves blocks that do not fit to disk."""
         if storageLevel == StorageLevel.NONE:
             raise UnsupportedError("persist with the storage level NONE", hint="call unpersist")
         self._query.keep()
@@ -191,7 +192,7 @@ class TableRDD(FusedRDD):
         return self
 
     def _is_pipelinable(self) -> bool:
-        """Functions are fused with the scan of kept rows too."""
+        """True: functions are fused with the scan of kept rows too."""
         return not (self.is_checkpointed or self.has_resource_profile)
 
     def _persisted(self, jrdd: Any) -> Any:
@@ -199,7 +200,7 @@ class TableRDD(FusedRDD):
 
 
 class BatchRDD(FusedRDD):
-    """The rows of a TableRDD as Arrow batches."""
+    """Rows of a TableRDD as Arrow batches."""
 
     def __init__(self, table: TableRDD) -> None:
         source = QuerySource(table._query) if not isinstance(table.base, SourceBase) else table.base.source
@@ -212,7 +213,7 @@ class BatchRDD(FusedRDD):
 
 
 class KeyedRDD(FusedRDD):
-    """(key, row) of the rows of a TableRDD."""
+    """Rows of a TableRDD as pairs (key, row)."""
 
     def __init__(self, table: TableRDD, source: QuerySource) -> None:
         self._begin(table.session, (source,))

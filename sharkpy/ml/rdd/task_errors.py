@@ -1,4 +1,4 @@
-"""Errors of users' functions in the tasks of an RDD: which one it was, where, and how."""
+"""Errors of users' functions in the tasks of an RDD: the function, the place, and the cause."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sharkpy.base.errors import ExecutionError, SharkError
 from sharkpy.execution.workers.task_error import EXTERNAL, TaskError
 
 Elements = Callable[[int, Iterable[Any]], Iterable[Any]]
-"""From a partition's number and what it reads to its elements."""
+"""Function from a partition's number and its input to its elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """`elements` in a task; what it raises is an error that the driver can read."""
+    """Function of a task whose exceptions become errors that the driver can read."""
 
     elements: Elements
 
@@ -31,7 +31,9 @@ class Guarded:
 
 
 def as_task_error(error: BaseException, place: str) -> SharkError:
-    """The engine's own errors as they are; of others, which function of the user's raised it, where, and how."""
+    """Error of the engine, unchanged; other exceptions as an error with the user's function, its place, and the
+    cause.
+    """
     if isinstance(error, SharkError):
         return error
     frames = list(_user_frames(error.__traceback__))
@@ -46,7 +48,7 @@ def as_task_error(error: BaseException, place: str) -> SharkError:
 
 
 def _user_frames(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
-    """From the first frame of a traceback that is neither ours nor a library's."""
+    """Frames of a traceback, from the first that is neither the engine's nor a library's."""
     is_begun = False
     while trace is not None:
         is_begun = is_begun or not _is_library(trace.tb_frame.f_code.co_filename)

@@ -1,4 +1,4 @@
-"""What a caller says of the columns of a table to be: names, or names with types, in any of the usual forms."""
+"""Columns that a caller declares for a new table: names, or names with types, in any of the usual forms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORMS = 'columns as text ("id bigint, name string"), a dict of types, a list of
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumns:
-    """Names of columns, lower case and different, with their types, or None: those of the data."""
+    """Declared columns: names, lower case and distinct, with their types, or None for the types of the data."""
 
     names: tuple[str, ...]
     types: tuple[DataType, ...] | None = None
@@ -38,7 +38,7 @@ class DeclaredColumns:
 
 
 def declared_columns(schema: object) -> DeclaredColumns | None:
-    """ParameterError where `schema` is none of the forms; None for None."""
+    """Read a declaration of columns; None for None, ParameterError if `schema` has none of the forms."""
     if schema is None:
         return None
     pairs = _pairs(schema)
@@ -66,7 +66,7 @@ def _pairs(schema: Any) -> list[tuple[str, DataType | None]]:
 
 
 def declared_type(name: object, dtype: object) -> DataType:
-    """A type given as text, as one of ours or of pyarrow, or as an annotation (`int`, `list[str]`)."""
+    """Read a declared type: text, a type of the engine or of pyarrow, or an annotation (`int`, `list[str]`)."""
     from sharkpy.udf.user.declare import annotated_type
 
     if isinstance(dtype, str):
@@ -79,7 +79,7 @@ def declared_type(name: object, dtype: object) -> DataType:
 
 
 def arrow_column_type(name: str, arrow_type: Any) -> DataType:
-    """The type of a column of a table for a column of Arrow's; UnsupportedError naming it where there is none."""
+    """Type of the table's column for a column of Arrow; UnsupportedError naming it if there is none."""
     try:
         return from_arrow(arrow_type)
     except SharkError as error:
@@ -87,7 +87,7 @@ def arrow_column_type(name: str, arrow_type: Any) -> DataType:
 
 
 def make_schema(columns: Iterable[tuple[str, DataType]]) -> Schema:
-    """A table's: names in lower case, which differ, and types that are stored (STRING for NULLs alone)."""
+    """Schema of a table: distinct names in lower case, and types that can be stored (STRING for NULLs alone)."""
     fields: list[Field] = []
     spelled: dict[str, str] = {}
     for written, dtype in columns:
@@ -120,7 +120,7 @@ def stored_form(dtype: DataType) -> DataType:
 
 
 def renamed(schema: Schema, names: Sequence[str], data: str) -> Schema:
-    """`schema` under other names, by place; ColumnCountError where `data` has another number of columns."""
+    """Rename the columns of `schema` by position; ColumnCountError if `data` has another number of columns."""
     if len(names) != len(schema):
         raise ColumnCountError(f"{len(names)} names for the {len(schema)} columns of {data}")
     return Schema(tuple(dataclasses.replace(one, name=name) for one, name in zip(schema, names, strict=True)))

@@ -1,4 +1,6 @@
-"""Arrow columns of any origin as those of a table: exactly the same values, or an error that names the first other."""
+"""Arrow columns of any origin as those of a table: exactly the same values, or an error naming the first that
+differs.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,17 @@ from sharkpy.sources.columns import conform_column
 from sharkpy.values.types import CharType, DataType, Field, Schema, VarcharType, arrow_schema, from_arrow
 
 Place = Callable[[int], str]
-"""Where the row of that number is, for errors: `row 17 of partition 3 of an RDD`."""
+"""Describes the place of a row by its number, for errors: `row 17 of partition 3 of an RDD`."""
 AN_RDD = "an RDD"
 ARROW_FAULTS = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
-"""What Arrow raises where values do not fit a type."""
+"""Arrow's errors for values that do not fit a type."""
 _SHOWN = 60
 
 
 def schema_of(arrow: pa.Schema, declared: DeclaredColumns | None, data: str) -> Schema:
-    """The columns of a table of data with the schema `arrow`: those declared; under names alone, by place."""
+    """Schema of a table of data with the schema `arrow`: the declared columns; declarations without types go by
+    position.
+    """
     if declared is not None and declared.schema is not None:
         return declared.schema
     found = make_schema((field.name, arrow_column_type(field.name, field.type)) for field in arrow)
@@ -30,7 +34,7 @@ def schema_of(arrow: pa.Schema, declared: DeclaredColumns | None, data: str) -> 
 
 
 def places_of(names: Sequence[str], schema: Schema, data: str) -> list[int]:
-    """Where data with columns `names` has each of `schema`; errors name what is missing, and what is too much."""
+    """Position in data with columns `names` of each column of `schema`; errors name missing and surplus columns."""
     found = {name.lower(): place for place, name in enumerate(names)}
     if len(found) < len(names):
         make_schema((name, field.dtype) for name, field in zip(names, schema, strict=False))
@@ -46,13 +50,13 @@ def places_of(names: Sequence[str], schema: Schema, data: str) -> list[int]:
 
 
 def places_from(start: int, label: str, part: int) -> Place:
-    """The places of rows from number `start` on, of a part of an RDD or of data of this process."""
+    """Describe rows by number from `start` on, for rows of a partition of an RDD or of data of this process."""
     within = f" of partition {part} of {label}" if label == AN_RDD else ""
     return lambda row: f"row {start + row:,}{within}"
 
 
 def check_count(count: int, schema: Schema, data: str) -> None:
-    """ColumnCountError where data without names has another number of columns."""
+    """Raise ColumnCountError if data without names has another number of columns than `schema`."""
     if count != len(schema):
         raise ColumnCountError(f"{data} has {count} columns, the schema has {len(schema)}")
 
@@ -89,7 +93,7 @@ def _none(arrow_type: pa.DataType) -> Array:
 
 
 def _decoded(column: Array) -> Array:
-    """Plain values of a dictionary, of runs, of an extension type."""
+    """Plain values of a dictionary-encoded, run-length encoded or extension column."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_dictionary(column.type):
@@ -98,7 +102,7 @@ def _decoded(column: Array) -> Array:
 
 
 def _fitted(column: Array, dtype: DataType) -> Array:
-    """The same values in another type; one of ARROW_FAULTS where that cannot be."""
+    """The same values in another type; one of ARROW_FAULTS if that is impossible."""
     try:
         given = stored_form(from_arrow(column.type))
     except UnsupportedError as error:
@@ -119,7 +123,7 @@ def _fitted(column: Array, dtype: DataType) -> Array:
 
 
 _TIMES = (("DateType", "TimestampType"), ("TimestampType", "DateType"))
-"""A date is its midnight."""
+"""Conversions of times: a date is its midnight."""
 _FAMILIES = {
     **dict.fromkeys(("TinyIntType", "SmallIntType", "IntType", "BigIntType"), "number"),
     **dict.fromkeys(("FloatType", "DoubleType", "DecimalType"), "number"),
@@ -128,13 +132,13 @@ _FAMILIES = {
 
 
 def _family(dtype: DataType) -> str:
-    """Types of one family have values in common; there is no way from one family to another."""
+    """Family of a type. Types of one family have values in common; values never change families."""
     name = type(dtype).__name__
     return _FAMILIES.get(name, name)
 
 
 def _first_misfit(column: Array, dtype: DataType) -> int:
-    """The first row whose value does not fit, found by halves."""
+    """Index of the first row whose value does not fit, found by bisection."""
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2

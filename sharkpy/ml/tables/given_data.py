@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from sharkpy.execution.engine_session import EngineSession
 
 SAMPLE_ROWS = 1_000
-"""Rows of an RDD's first partition that has any, from which its columns are found where they are not declared."""
+"""Number of rows sampled from an RDD's first partition with rows, to find columns that are not declared."""
 
 
 def given_rows(session: EngineSession, data: Any, declared: DeclaredColumns | None) -> GivenRows:
-    """`data` as rows of a plan; ParameterError where it is of no kind that is known."""
+    """`data` as rows of a plan; ParameterError if it is of no known kind."""
     if _is_rdd(data):
         return _of_rdd(session, data, declared)
     if (table := tabular(data)) is not None:
@@ -66,7 +66,7 @@ def _of_rdd(session: EngineSession, rdd: Any, declared: DeclaredColumns | None) 
 
 
 def _sampled(session: EngineSession, rdd: Any, declared: DeclaredColumns | None) -> Schema | None:
-    """The columns of an RDD, found by a task of its own in the first partition with rows; None without rows."""
+    """Columns of an RDD, found by a job of their own in the first partition with rows; None without rows."""
     jobs, group = session.engine.jobs, new_group()
     statement = current_cancellation() or Cancellation()
     forget = statement.on_cancel(lambda: jobs.cancel(group))
@@ -90,7 +90,7 @@ def _sampled(session: EngineSession, rdd: Any, declared: DeclaredColumns | None)
 
 @dataclass(frozen=True, slots=True)
 class SampleRows:
-    """Yields, pickled, the Schema of a partition's first rows, or the error met: Spark's would not say it in a line."""
+    """Task that yields, pickled, the Schema of a partition's first rows, or its error, which Spark's would bury."""
 
     declared: DeclaredColumns | None
 
@@ -105,7 +105,7 @@ class SampleRows:
 
 @dataclass(frozen=True, slots=True)
 class MixedRows:
-    """A RowReader of elements that are rows, or pieces of tables with many rows each."""
+    """RowReader of elements that are rows, or pieces of tables with many rows each."""
 
     schema: Schema
     label: str
@@ -121,7 +121,7 @@ class MixedRows:
 
 
 def _is_piece(element: object) -> bool:
-    """Whether an element of an RDD is a table: Arrow, a data frame, a matrix, a structured array."""
+    """True if an element of an RDD is a table: Arrow, a data frame, a matrix, a structured array."""
     if isinstance(element, np.ndarray):
         return element.ndim == 2 or element.dtype.names is not None
     return not isinstance(element, (str, bytes)) and tabular(element) is not None

@@ -29,16 +29,16 @@ from sharkpy.values.types import (
 
 BATCH_ROWS = 16_384
 SINGLE = "value"
-"""The column of rows that are single values."""
+"""Name of the column of rows that are single values."""
 _SAMPLED_DECIMAL = DecimalType(38, 18)
-"""Of decimals of which a sample was seen: later ones may have more digits."""
+"""Type of decimals of which only a sample was seen: later ones may have more digits."""
 _EXACT = ("TinyIntType", "SmallIntType", "IntType", "BigIntType", "DateType", "TimestampType")
-"""Types for which pyarrow would cut values down to fit; of these the values say their own type first."""
+"""Types whose values pyarrow would truncate to fit: their own type is inferred first."""
 _FAULTS = (*ARROW_FAULTS, OverflowError, TypeError, ValueError)
 
 
 def names_of(row: Any) -> tuple[str, ...] | None:
-    """The names that a row has for its values; None where they go by place or it is a single value."""
+    """Names that a row has for its values; None if they go by position or the row is a single value."""
     if isinstance(row, Mapping):
         return tuple(map(str, row))
     if dataclasses.is_dataclass(row) and not isinstance(row, type):
@@ -48,7 +48,7 @@ def names_of(row: Any) -> tuple[str, ...] | None:
 
 
 def values_of(row: Any) -> Sequence[Any]:
-    """The values of a row in its own order: of a mapping, a data class, a sequence, or the single one that it is."""
+    """Values of a row in its own order: of a mapping, a data class, a sequence, or a single value."""
     if isinstance(row, Mapping):
         return tuple(row.values())
     if isinstance(row, (tuple, list)):
@@ -64,7 +64,7 @@ def values_of(row: Any) -> Sequence[Any]:
 
 @dataclass(frozen=True, slots=True)
 class PythonRows:
-    """A RowReader: rows with names go by them, others by place."""
+    """RowReader of Python objects: rows with names go by name, others by position."""
 
     schema: Schema
     label: str
@@ -83,7 +83,7 @@ class PythonRows:
             start += len(chunk)
 
     def _line(self, row: Any, order: dict[Any, list[int] | None], place: Place, index: int) -> Sequence[Any]:
-        """The row's values in the order of the schema; a mapping may lack some, which are NULL then."""
+        """Values of the row in the order of the schema; those that a mapping lacks are NULL."""
         if row is None and len(self.schema) != 1:
             raise DataError(f"a row is None ({place(index)})")
         if isinstance(row, Mapping):
@@ -113,7 +113,7 @@ class PythonRows:
 
 
 def python_column(values: Sequence[Any], field: Field, place: Place) -> Array:
-    """Values of one column; DataError naming the first that does not fit."""
+    """Arrow column of Python values; DataError naming the first that does not fit."""
     try:
         return _column(values, field, place)
     except _FAULTS as error:
@@ -139,14 +139,12 @@ def _column(values: Sequence[Any], field: Field, place: Place) -> Array:
 
 
 def _is_missing(value: object) -> bool:
-    """pandas' own forms of NULL; NaN is a value of its own."""
+    """True for pandas' own forms of NULL; NaN is a value of its own."""
     return type(value).__name__ in ("NAType", "NaTType")
 
 
 def shaped(value: Any, dtype: DataType) -> Any:
-    """A nested value as pyarrow takes it: fields by their names in lower case, maps as pairs. TypeError where it is
-    of another shape.
-    """
+    """Nested value as pyarrow takes it: fields by lower-case name, maps as pairs. TypeError if its shape differs."""
     if value is None or _is_missing(value):
         return None
     match dtype:
@@ -166,7 +164,7 @@ def shaped(value: Any, dtype: DataType) -> Any:
 
 
 def inferred_schema(rows: Sequence[Any], declared: DeclaredColumns | None, label: str, *, is_sample: bool) -> Schema:
-    """The columns of rows, of which these are all, or some; DataError where values of one are of different kinds."""
+    """Columns of rows, or of a sample of them; DataError if the values of one are of different kinds."""
     named = [names for names in map(names_of, rows) if names is not None]
     if named:
         names: Sequence[str] = list(dict.fromkeys(itertools.chain.from_iterable(named)))

@@ -1,6 +1,6 @@
-"""Data of Python programs as tables: what `ctx.save_as_table` does.
+"""Saving data of Python programs as tables: `ctx.save_as_table`.
 
-The data is a relation of an ordinary statement, CREATE TABLE … AS SELECT or INSERT, which all or nothing comes from.
+The data is a relation in an ordinary CREATE TABLE … AS SELECT or INSERT, and is saved whole or not at all, as by these.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def save_as_table(
     comment: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> int:
-    """See `SharkContext.save_as_table`."""
+    """Implements `SharkContext.save_as_table`."""
     if mode not in _MODES:
         raise ParameterError(f'mode="{mode}" is none of {", ".join(_MODES)}')
     if cache not in _CACHE:
@@ -87,16 +87,16 @@ def save_as_table(
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The data in a statement: `table`, which is in no catalog, stands in its text for the rows."""
+    """Data in a statement: `table`, which is in no catalog, stands for the rows in its text."""
 
     table: Table
     columns: dict[str, str]
-    """The text of each column of the new rows in a select list, by name."""
+    """Text of each new column in a select list, by name."""
     rows: GivenRows | LogicalPlan
 
 
 def _source(session: EngineSession, data: Any, declared: DeclaredColumns | None) -> _Source:
-    """A TableRDD is its own plan: its rows never leave the engine."""
+    """Data as the source of a statement. A TableRDD is its own plan: its rows never leave the engine."""
     plan = getattr(data, "plan", None)
     if not isinstance(plan, LogicalPlan):
         given = given_rows(session, data, declared)
@@ -117,7 +117,7 @@ def _stand_in(schema: Schema) -> Table:
 
 
 def _select(source: _Source, last: Sequence[str]) -> str:
-    """The data's columns, those of Hive partitions behind the others."""
+    """Select list over the data's columns, with those of Hive partitions last."""
     columns, lowered = source.columns, [name.lower() for name in last]
     order = [name for name in columns if name not in lowered] + [name for name in lowered if name in columns]
     return f"SELECT {', '.join(columns[name] for name in order)} FROM {_quoted(source.table.name)}"
@@ -140,7 +140,7 @@ def _properties(properties: Mapping[str, str]) -> str:
 
 
 def _qualified(session: EngineSession, name: str) -> tuple[str, str]:
-    """The database and name of a table that is written `table` or `database.table`."""
+    """Database and name of a table that is written `table` or `database.table`."""
     parts = [part.strip("`").lower() for part in name.split(".")]
     if len(parts) > 2 or not all(parts):
         raise BindError(f'"{name}" is no name of a table: it is table or database.table', sqlstate="42602")
@@ -153,7 +153,7 @@ def _qualified(session: EngineSession, name: str) -> tuple[str, str]:
 
 
 class _WithSource:
-    """The session's catalog, where the data's stand-in is a table too."""
+    """The session's catalog, extended by the stand-in table of the data."""
 
     def __init__(self, catalog: Catalog, table: Table) -> None:
         self._catalog, self._table = catalog, table
@@ -184,7 +184,7 @@ def _bound(text: str, source: _Source, session: EngineSession) -> CreateTable | 
 
 
 def _rows(source: _Source, scan: Scan) -> LogicalPlan:
-    """What takes the place of the stand-in's scan, with its columns."""
+    """Plan of the data's rows that replaces the scan of the stand-in, with the same columns."""
     rows = source.rows
     if isinstance(rows, GivenRows):
         return Given(scan.columns, rows)
@@ -197,7 +197,7 @@ def _rows(source: _Source, scan: Scan) -> LogicalPlan:
 
 
 def _renumbered(query: LogicalPlan, by: int) -> LogicalPlan:
-    """`query` with other numbers for its columns, which a plan that is put into it does not use."""
+    """`query` with its column ids raised by `by`, so that a plan put into it shares none of them."""
 
     def renamed_expr(expr: Expr) -> Expr:
         match expr:

@@ -1,4 +1,4 @@
-"""Tables of this process as Arrow batches: of pyarrow and whatever speaks its C interface, of pandas, of NumPy."""
+"""Tables of this process as Arrow batches: of pyarrow and of anything with its C interface, of pandas, of NumPy."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ KINDS = (
     "an RDD, a TableRDD, a table of pyarrow, pandas, polars or DuckDB, what has __arrow_c_stream__, "
     "a NumPy array, or a list of rows"
 )
-"""What can be saved as a table."""
+"""Kinds of data that can be saved as a table, for errors."""
 _BATCH_ROWS = 262_144
 
 
 @dataclass(frozen=True, slots=True)
 class Tabular:
-    """Columns of this process: their schema, whether its names count, and what gives batches of all rows, each time."""
+    """Columns of this process: their schema, whether its names count, and a function that reads all rows,
+    repeatably.
+    """
 
     schema: pa.Schema
     batches: Callable[[], Iterable[pa.RecordBatch]]
@@ -35,7 +37,7 @@ class Tabular:
 
 
 class Stream:
-    """The batches of a reader, which gives them once."""
+    """Batches of a reader, which can be read once."""
 
     def __init__(self, reader: pa.RecordBatchReader, label: str) -> None:
         self._reader: pa.RecordBatchReader | None = reader
@@ -52,7 +54,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class TabularRows:
-    """A RowReader of tables: columns go by name, those without names by place."""
+    """RowReader of tables: columns go by name, or by position if they have no names."""
 
     schema: Schema
     label: str
@@ -76,7 +78,7 @@ class TabularRows:
 
 
 def tabular(data: Any) -> Tabular | None:
-    """`data` as columns, where it is a table of some kind."""
+    """`data` as columns; None if it is no kind of table."""
     module = type(data).__module__.split(".")[0]
     if module == "pandas":
         return _of_pandas(data)
@@ -100,7 +102,7 @@ def tabular(data: Any) -> Tabular | None:
 
 
 def _of_pandas(frame: Any) -> Tabular:
-    """A Series is one column. NaN of pandas is NULL; the index is left out."""
+    """Columns of a pandas frame. A Series is one column; NaN is NULL; the index is left out."""
     if type(frame).__name__ == "Series":
         frame = frame.to_frame(frame.name if frame.name is not None else "value")
     if type(frame).__name__ != "DataFrame":
@@ -122,7 +124,7 @@ def _of_series(name: str, series: Any) -> Array:
 
 
 def _of_array(array: Any) -> Tabular:
-    """A matrix, a structured array, or one column; masked values are NULL, NaN is a value."""
+    """Columns of a matrix, a structured array, or one column; masked values are NULL, NaN is a value."""
     if array.dtype.names is not None:
         named = [(name, array[name]) for name in array.dtype.names]
         return _of_arrays(named, len(array), "a structured array", is_named=True)
@@ -137,7 +139,7 @@ def _of_array(array: Any) -> Tabular:
 
 
 def _of_features(X: Any, y: Any) -> Tabular:
-    """A matrix and its labels, or None: the last column."""
+    """Columns of a matrix, with its labels, if any, as the last column."""
     columns = [(f"c{place}", X[:, place]) for place in range(X.shape[1])]
     if y is not None:
         if np.shape(y) != X.shape[:1]:

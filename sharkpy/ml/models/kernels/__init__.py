@@ -1,1 +1,1 @@
-"""What the algorithms compute of one block: compiled loops and BLAS over strips of rows that stay in cache."""
+"""Kernels of the algorithms, each over one block: compiled loops and BLAS over strips of rows that stay in cache."""

@@ -1,4 +1,4 @@
-"""Counts, means and sums of squares about the mean of a block's columns, and how those of two parts combine."""
+"""Counts, means and sums of squares about the mean of a block's columns, and their combination."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _STRIP = 4096
 
 @dataclass(frozen=True, slots=True)
 class ColumnMoments:
-    """Of the values that are not NaN, column by column: how many, their mean (0 of none) and sum of squares about it.
+    """Moments of each column's values that are not NaN: count, mean (0 of none) and sum of squares about it.
 
-    `+` is the pairwise formula of Chan, Golub and LeVeque (1983): no digits are lost where the mean is large.
+    `+` is the pairwise formula of Chan, Golub and LeVeque (1983): no digits are lost if the mean is large.
     """
 
     counts: npt.NDArray[np.int64]
@@ -36,14 +36,14 @@ class ColumnMoments:
 
     @property
     def variances(self) -> Array:
-        """Of the population; NaN of a column without values."""
+        """Variances of the population; NaN for a column without values."""
         with np.errstate(invalid="ignore"):
             found: Array = self.squares / np.where(self.counts > 0, self.counts, np.nan)
         return found
 
 
 def column_moments(block: FeatureBlock, argument: None = None) -> ColumnMoments:
-    """Kernel of a pass, in float64 whatever the block's type; infinite values make NaN of means and squares."""
+    """Moments of a block: kernel of a pass, in float64 for any type; infinite values make NaN of means and squares."""
     del argument
     num_features = block.X.shape[1]
     found = ColumnMoments(np.zeros(num_features, np.int64), np.zeros(num_features), np.zeros(num_features))
@@ -59,7 +59,7 @@ def _add_moments(
     means: Array,
     squares: Array,
 ) -> None:
-    """Strip by strip, each twice: the second time about its mean, and what the mean was rounded by is taken off again.
+    """Add moments strip by strip, each read twice: the second time about its mean, correcting for the mean's rounding.
 
     A strip's moments combine with those before it as in `ColumnMoments.__add__`.
     """

@@ -16,7 +16,9 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class CurvatureSums:
-    """`hessian` (scores, features + 1, scores, features + 1): by coefficients, then the intercept, of each score."""
+    """`hessian` (scores, features + 1, scores, features + 1): for each score by its coefficients, then its
+    intercept.
+    """
 
     sums: LossSums
     hessian: Array
@@ -26,7 +28,9 @@ class CurvatureSums:
 
 
 def logistic_curvature(block: FeatureBlock, at: LossPoint) -> CurvatureSums:
-    """Kernel of a pass. With probabilities p of a row x and its weight w: w (p[k] [k = l] - p[k] p[l]) x x'."""
+    """Second derivatives of a block: kernel of a pass. With probabilities p of a row x and its weight w: w (p[k] [k =
+    l] - p[k] p[l]) x x'.
+    """
     assert block.y is not None
     num_scores, num_features = at.coef.shape
     hessian = np.zeros((num_scores, num_features + 1, num_scores, num_features + 1))
@@ -48,7 +52,7 @@ def logistic_curvature(block: FeatureBlock, at: LossPoint) -> CurvatureSums:
 
 
 def _probabilities(scores: Array) -> Array:
-    """Of the second of two classes, which have one score, or of each."""
+    """Probabilities of each class, or, of two classes, which have one score, those of the second."""
     from scipy.special import expit, softmax
 
     return np.asarray(expit(scores) if len(scores) == 1 else softmax(scores, axis=0))

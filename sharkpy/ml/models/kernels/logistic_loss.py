@@ -1,4 +1,4 @@
-"""The logistic loss of a block and its gradient, for two classes or more, in one pass over the block's memory.
+"""Logistic loss of a block and its gradient, for two classes or more, in one pass over the block's memory.
 
 Both are sums over rows: 1/n and the penalty are the objective's. Everything is accumulated in float64.
 """
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class LossPoint:
-    """Where the loss is asked for. Two classes have one row of coefficients, more have one each.
+    """Point at which the loss is evaluated. Two classes have one row of coefficients, more have one each.
 
     `coef` (scores, features), `intercept` (scores,), `classes` the sorted values of labels, `weights` of the classes.
     """
@@ -43,7 +43,7 @@ class LossSums:
 
 
 def logistic_loss(block: FeatureBlock, at: LossPoint) -> LossSums:
-    """Kernel of a pass."""
+    """Loss of a block and its gradient: kernel of a pass."""
     assert block.y is not None
     return (_two_classes if len(at.classes) == 2 else _more_classes)(block.X, block.y, at)
 
@@ -57,7 +57,9 @@ def _two_classes(X: Array, y: Array, at: LossPoint) -> LossSums:
 
 
 def _more_classes(X: Array, y: Array, at: LossPoint) -> LossSums:
-    """With a row's scores z, its loss is log(sum of exp(z)) - z[y]; strip by strip, products by BLAS."""
+    """Loss of three classes or more: with a row's scores z, it is log(sum of exp(z)) - z[y]; strip by strip, by
+    BLAS.
+    """
     num_rows, num_features = X.shape
     num_classes = len(at.classes)
     strip = strip_rows(num_features + 2 * num_classes)

@@ -1,11 +1,11 @@
-"""Which centre is nearest to each row, and the sums of the rows of each: the work of k-means, in one pass over memory.
+"""Nearest centre of each row, and the sums of the rows of each centre: the work of k-means, in one pass over memory.
 
 Rows are taken in strips whose columns stay in cache; the loops run along the strip, so that they are SIMD code, for two
 centres and four features at a time. Distances are sums of squared differences, not |x|² - 2xc + |c|²: that costs the
-same here and stays exact where centres lie close together and far from the origin. They have the type of the rows,
-sums over rows are float64. Row numbers are unsigned: numba would test signed ones for being negative.
+same and stays exact if centres lie close together and far from the origin. They have the type of the rows, sums over
+rows are float64. Row numbers are unsigned: numba would test signed ones for being negative.
 
-This module imports numba: whoever runs it imports it then.
+This module imports numba: import it only to run it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STRIP = 512
 
 @_kernel
 def _begin(columns: Array, start: int, count: int, centres: Array, centre: int, distance: Array) -> int:
-    """distance[0 or 1, i] = the sum over as many features as fours leave over, which is what it gives."""
+    """Set distance[0 or 1, i] from the first features, those beyond a multiple of four; returns their number."""
     rest = len(columns) % 4
     f0, f1, f2 = np.uintp(0), np.uintp(1), np.uintp(2)
     a0, b0 = centres[centre, 0], centres[centre + 1, 0]
@@ -59,7 +59,7 @@ def _begin(columns: Array, start: int, count: int, centres: Array, centre: int, 
 def _add_4_features(
     columns: Array, feature: int, start: int, count: int, centres: Array, centre: int, distance: Array
 ) -> None:
-    """distance[0 or 1, i] += squares of the differences in four features from `centre` and from the next one."""
+    """Add to distance[0 or 1, i] the squares of the differences in four features from `centre` and from the next one."""
     a0, a1 = centres[centre, feature], centres[centre, feature + 1]
     a2, a3 = centres[centre, feature + 2], centres[centre, feature + 3]
     b0, b1 = centres[centre + 1, feature], centres[centre + 1, feature + 1]
@@ -74,7 +74,7 @@ def _add_4_features(
 
 @_kernel
 def _keep_nearer(distance: Array, count: int, centre: int, nearest: Array, label: Array) -> None:
-    """Of equally near centres the first one stays."""
+    """Keep the nearer of the known centre and two others; of equally near ones the first stays."""
     first, second = np.int32(centre), np.int32(centre + 1)
     for i in range(count):
         is_second = distance[1, i] < distance[0, i]
@@ -103,7 +103,7 @@ def _nearest_of_strip(
 
 @_kernel
 def _sum_strip(columns: Array, start: int, count: int, label: Array, sums: Array, counts: Array) -> None:
-    """Several features at a time, whose additions need not wait for each other."""
+    """Add up a strip's rows by centre, several features at a time, whose additions need not wait for each other."""
     num_features = len(columns)
     rest = num_features % 4
     for i in range(count):
@@ -182,6 +182,6 @@ def nearest_centres(X: Array, centres: Array) -> tuple[Array, Array]:
 
 
 def _of_even_number(centres: Array, dtype: np.dtype[Any]) -> Array:
-    """A copy in the type of the rows; where their number is odd the last one is there twice: its first place counts."""
+    """Copy of the centres in the type of the rows; an odd last one is repeated: its first position counts."""
     even: Array = np.concatenate([centres, centres[-1:]]) if len(centres) % 2 else centres
     return np.array(even, dtype, order="C")

@@ -1,6 +1,6 @@
-"""The triangular factor of a block's centred columns: all that least squares needs of the rows, in one pass.
+"""Triangular factor of a block's centred columns: all that least squares needs of the rows, in one pass.
 
-With R'R = (Z - mean)'(Z - mean), R has the singular values of the centred columns themselves, where a matrix of moments
+With R'R = (Z - mean)'(Z - mean), R has the singular values of the centred columns themselves, while a matrix of moments
 has their squares and half of the digits. Factors combine as the moments of Chan, Golub and LeVeque (1983) do, as rows
 under rows (tall-skinny QR: Demmel, Grigori, Hoemmen and Langou, 2012).
 """
@@ -19,7 +19,7 @@ _STRIP_ROWS = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Of columns Z, the features and, last, the label where there is one.
+    """Factor of columns Z, which are the features and then the label, if any.
 
     `mean` (columns,); `factor` R (at most as many rows as columns, columns), upper triangular.
     """
@@ -38,17 +38,17 @@ class Scatter:
         return Scatter(num_rows, mean, _triangle(np.vstack([self.factor, other.factor, between])))
 
     def rounding(self) -> npt.NDArray[np.float64]:
-        """(columns,): how long a centred column is that only rounding keeps from being constant."""
+        """Length (columns,) that rounding may leave of a centred column that is really constant."""
         found: npt.NDArray[np.float64] = 8 * np.finfo(np.float64).eps * np.abs(self.mean) * np.sqrt(self.num_rows)
         return found
 
     def uncentred(self) -> npt.NDArray[np.float64]:
-        """R of the columns as they are: R'R = Z'Z."""
+        """R of the uncentred columns: R'R = Z'Z."""
         return _triangle(np.vstack([self.factor, self.mean * np.sqrt(self.num_rows)]))
 
 
 def scatter(block: FeatureBlock, argument: None = None) -> Scatter:
-    """Kernel of a pass; a block of no rows has means of 0."""
+    """Factor of a block: kernel of a pass; a block of no rows has means of 0."""
     del argument
     num_features = block.X.shape[1]
     num_columns = num_features + (block.y is not None)

@@ -1,12 +1,12 @@
-"""The logistic loss of two classes and its gradient, as SIMD code over strips of rows that stay in cache.
+"""Logistic loss of two classes and its gradient, as SIMD code over strips of rows that stay in cache.
 
 With score z, its sign turned for a positive row, and e = exp(-|z|), a row's loss is log(1 + e) + max(z, 0). Every loop
 runs along a strip; several features are taken at a time, so that scores are loaded and stored less often.
 
-Loops that sum up write to no array: where one does, the compiled code looks first whether arrays overlap, and may take
-another order of summation by where they lie in memory.
+Loops that sum up write to no array: else the compiled code would first check for overlapping arrays, and their
+addresses might change the order of summation.
 
-This module imports numba: whoever runs it imports it then.
+This module imports numba: import it only to run it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sharkpy.ml.models.kernels.strips import columns_of, read_only, strip_rows
 Array = npt.NDArray[Any]
 _kernel = functools.partial(machine_code, fastmath=("reassoc", "contract", "nsz"))
 _FACTORS = 512
-"""Factors from 1 to 2 whose product is surely finite."""
+"""Number of factors from 1 to 2 whose product is surely finite."""
 
 
 def two_class_loss(
@@ -58,8 +58,9 @@ def _set_scores(columns: Array, start: int, coef: Array, intercept: float, score
 
 @_kernel
 def _set_exponentials(score: Array, e: Array, power: Array) -> None:
-    """e = exp(-|z|), as 2^k p(r) with -|z| = k log 2 + r and p of Taylor's series, exact to float64 for
-    |r| <= log(2) / 2, without a branch."""
+    """Set e = exp(-|z|), as 2^k p(r) with -|z| = k log 2 + r and p of Taylor's series, exact to float64 for |r| <=
+    log(2) / 2, without a branch.
+    """
     power_value = power.view(np.float64)
     for i in range(len(score)):
         z = -min(abs(score[i]), 708.0)
@@ -86,7 +87,7 @@ def _set_exponentials(score: Array, e: Array, power: Array) -> None:
 
 @_kernel
 def _losses(y: Array, e: Array, score: Array, positive: float, weight_0: float, weight_1: float) -> float:
-    """Their sum. Logarithms are taken of products; an e that would vanish beside 1 is its own log(1 + e)."""
+    """Sum of the losses. Logarithms are taken of products; an e that would vanish beside 1 is its own log(1 + e)."""
     product_0, product_1, rest = 1.0, 1.0, 0.0
     for i in range(len(y)):
         is_positive = y[i] == positive
@@ -102,7 +103,7 @@ def _losses(y: Array, e: Array, score: Array, positive: float, weight_0: float, 
 
 @_kernel
 def _set_derivatives(y: Array, e: Array, score: Array, positive: float, weight_0: float, weight_1: float) -> None:
-    """Of each row's loss by its score, in the place of the score."""
+    """Replace each row's score by the derivative of its loss by the score."""
     for i in range(len(y)):
         is_positive = y[i] == positive
         away = -score[i] if is_positive else score[i]

@@ -1,1 +1,1 @@
-"""The session: SharkContext, what sessions of an engine share, a statement on its way, its result."""
+"""Sessions: SharkContext, the parts that an engine's sessions share, a statement's steps, and its result."""

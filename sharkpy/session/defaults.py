@@ -1,4 +1,4 @@
-"""The settings that a session begins with, from keyword arguments, and where its warehouse is."""
+"""Initial settings of a session, from keyword arguments, and the place of its warehouse."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sharkpy.base.settings import Conf
 
 
 def add_keywords(conf: Conf, keywords: Mapping[str, object]) -> Conf:
-    """`conf`, with the settings of `connect` and its like set in it."""
+    """Set the settings of `connect` and its like in `conf`."""
     for key, value in keywords.items():
         conf.set(setting_key(key), str(value).lower() if isinstance(value, bool) else str(value))
     return conf
 
 
 def setting_key(keyword: str) -> str:
-    """`shark_block_rows` is `shark.block.rows`."""
+    """Key of a setting given as keyword: `shark_block_rows` is `shark.block.rows`."""
     dotted = keyword.replace("_", ".")
     return dotted if "." not in keyword and dotted.split(".")[0] in ("shark", "hive", "spark") else keyword
 

@@ -1,4 +1,4 @@
-"""Rows by key: planned without a text, and read from the blocks alone that can hold the key."""
+"""Rows by key: planned without a text, and read only from the blocks that can hold the key."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def lookup(
     columns: Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
 ) -> list[Row]:
-    """The rows of the table whose columns `by` equal `key` (a tuple where they are several), `columns` of each.
+    """Rows of the table whose columns `by` equal `key` (a tuple if there are several), with `columns` of each.
 
-    `by` is the table's bucket columns unless it says otherwise; then only blocks of the key's bucket are looked
-    at. Of these, block statistics leave those that may have the key. NULL equals nothing, as in SQL.
+    `by` defaults to the table's bucket columns; then only blocks of the key's bucket are considered. Block statistics
+    prune these further. NULL equals nothing, as in SQL.
     """
     table = _table(session, name)
     values = _key(table, key, by)
@@ -83,7 +83,7 @@ def _table(session: EngineSession, name: str) -> Table:
 
 
 def _key(table: Table, key: PythonValue, by: str | Sequence[str] | None) -> dict[str, PythonValue]:
-    """The key's values by column, as values of the columns' types."""
+    """Values of the key by column, of the columns' types."""
     names = [by] if isinstance(by, str) else list(by or (table.buckets.columns if table.buckets else ()))
     if not names:
         raise BindError(
@@ -132,7 +132,7 @@ def _plan(table: Table, values: dict[str, PythonValue], chosen: Sequence[Field])
 def _narrowed(
     version: TableVersion, table: Table, values: dict[str, PythonValue], session: EngineSession
 ) -> TableVersion:
-    """The blocks of the key's bucket, where the key has one and all blocks are of one."""
+    """Version with only the blocks of the key's bucket, if the key has one and each block is of one bucket."""
     spec = table.buckets
     if spec is None or not set(spec.columns) <= set(values) or any(block.bucket is None for block in version.blocks):
         return version

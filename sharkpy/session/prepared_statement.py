@@ -1,4 +1,4 @@
-"""One statement through its steps: found among known plans, or bound; planned; run while its result is read."""
+"""Statement on its way: found among known plans, or bound; planned; run while its result is read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WRITERS = (Insert, CreateTable, GenerateTable)
 
 
 class PreparedStatement:
-    """A statement of a session whose names and types are resolved; `end` is called once it is over.
+    """Statement of a session whose names and types are resolved; `end` is called once it is over.
 
     1. Either `run` is called, once, or `close`. `cancel` may come from any thread, at any time.
     2. A query whose tables' blocks are replaced under it, before its first row, is planned and run once more; so is one
@@ -74,7 +74,9 @@ class PreparedStatement:
             session.restrictions.check_code(SCRIPT)
 
     def _runs_scripts(self) -> bool:
-        """Whether the query is known to; a script within a command or an expression is met when that runs."""
+        """True if the query is known to run scripts; those within a command or an expression are noticed when it
+        runs.
+        """
         if self._known is not None:
             return runs_scripts(self._known.physical.root)
         queries = self._bound.queries if isinstance(self._bound, GenerateTable) else (self._bound,)
@@ -86,21 +88,21 @@ class PreparedStatement:
 
     @property
     def schema(self) -> Schema | None:
-        """That of a query's rows; None for a command, whose answer tells."""
+        """Schema of a query's rows; None for a command, whose result has its own."""
         if self._known is not None:
             return self._known.schema
         return _schema(self._bound) if isinstance(self._bound, LogicalPlan) else None
 
     @property
     def rows_written(self) -> int | None:
-        """How many rows an INSERT, CREATE TABLE or GENERATE that was run has written; None for other statements."""
+        """Number of rows that an INSERT, CREATE TABLE or GENERATE has written; None for other statements."""
         return self._statement.rows_written if isinstance(self._bound, _WRITERS) else None
 
     def cancel(self) -> None:
         self._statement.cancel()
 
     def close(self) -> None:
-        """It will not be run."""
+        """End the statement without running it."""
         self._end(self._statement)
 
     def run(self) -> Result:
@@ -138,7 +140,7 @@ class PreparedStatement:
         return Result(answer.schema, batches, is_text=isinstance(command, Explain))
 
     def _streamed(self, schema: Schema, batches: Generator[pa.RecordBatch]) -> Result:
-        """A command's rows, made while they are read."""
+        """Result of a command's rows, made while they are read."""
 
         def end() -> None:
             batches.close()
@@ -158,7 +160,7 @@ class PreparedStatement:
         return PlannedQuery(_schema(plan), plan.label, physical, stage, lookups, snapshot.states())
 
     def _planned_again(self) -> PlannedQuery:
-        """The query planned over its tables as they are now."""
+        """Plan of the query over its tables as they are now."""
         self._snapshot.renew()
         session = self._session
         lookups = CatalogLookups(session.catalog)
@@ -185,7 +187,7 @@ class PreparedStatement:
         return Result(planned.schema, rows(), profile=lambda: runners[-1].run.profile, on_close=end, on_cancel=cancel)
 
     def _rows(self, planned: PlannedQuery, runners: list[PlanRunner]) -> Generator[pa.RecordBatch]:
-        """The query's rows; planned again where blocks were replaced, or Spark was lost, before the first one."""
+        """Rows of the query; it is planned again if blocks were replaced, or Spark was lost, before the first one."""
         session = self._session
         is_begun = False
         try:

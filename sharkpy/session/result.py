@@ -1,4 +1,4 @@
-"""The answer of one statement, as a stream of Arrow batches that is read once, front to back."""
+"""Result of one statement, as a stream of Arrow batches that is read once, front to back."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Result:
     ) -> None:
         self.schema = schema
         self.is_text = is_text
-        """Whether the rows are lines to be read as they are, such as a plan, and no table."""
+        """True if the rows are lines of text, such as a plan, and no table."""
         self._source = iter(batches)
         self._ahead: deque[pa.RecordBatch] = deque()
         self._rows: Iterator[Row] | None = None
@@ -75,7 +75,9 @@ class Result:
         return self._is_closed
 
     def cancel(self) -> None:
-        """End the statement, from any thread: who reads its rows gets CancelledError. Nothing where all were read."""
+        """End the statement, from any thread: the reader of its rows gets CancelledError. Does nothing after the last
+        row.
+        """
         if self._on_cancel:
             self._on_cancel()
 
@@ -99,7 +101,7 @@ class Result:
         self.close()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows not read yet, as Arrow batches with the result's names and logical types."""
+        """Unread rows, as Arrow batches with the result's names and logical types."""
         self._check_open()
         if self._rows is not None:
             raise ExecutionError("rows of this result were already read one by one", sqlstate="24000")
@@ -116,35 +118,35 @@ class Result:
             self._check_open()
 
     def fetchone(self) -> Row | None:
-        """The next row; None when all were read."""
+        """Read the next row; None after the last one."""
         return next(self._unread_rows(), None)
 
     def fetchmany(self, size: int = 1000) -> list[Row]:
-        """At most `size` next rows; an empty list when all were read."""
+        """Read at most `size` next rows; an empty list after the last one."""
         return list(itertools.islice(self._unread_rows(), size))
 
     def fetchall(self) -> list[Row]:
-        """All rows not read yet."""
+        """Read all remaining rows."""
         return list(self._unread_rows())
 
     def to_arrow(self) -> pa.Table:
-        """All rows not read yet, as a table with the result's names and logical types."""
+        """Read all remaining rows as a table with the result's names and logical types."""
         import pyarrow as pa
 
         return pa.Table.from_batches(list(self.batches()), schema=arrow_schema(self.schema))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame; DATE as datetime.date, DECIMAL as Decimal."""
+        """Read all remaining rows as a data frame; DATE as datetime.date, DECIMAL as Decimal."""
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """A Polars data frame; needs the package polars."""
+        """Read all remaining rows as a Polars data frame; needs the package polars."""
         import polars
 
         return polars.DataFrame(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The Arrow PyCapsule stream, which pyarrow.table, polars.DataFrame, DuckDB and pandas take."""
+        """Stream of the Arrow PyCapsule interface, which pyarrow.table, polars.DataFrame, DuckDB and pandas take."""
         import pyarrow as pa
 
         reader = pa.RecordBatchReader.from_batches(arrow_schema(self.schema), self.batches())
@@ -163,7 +165,7 @@ class Result:
             sys.stdout.write(f"only the first {num_rows} rows are shown\n")
 
     def _repr_html_(self) -> str:
-        """The next rows as an HTML table for a notebook, or what can be said of a result that has no such rows."""
+        """Next rows as an HTML table for a notebook, or a line about a result without such rows."""
         from sharkpy.values.value_text import format_column
 
         if not self.columns or self._is_closed or self._rows is not None:
@@ -199,7 +201,7 @@ class Result:
         return None
 
     def _unread_rows(self) -> Iterator[Row]:
-        """The one stream that all ways to single rows share."""
+        """Stream of single rows, shared by all ways to read them."""
         self._check_open()
         if self._rows is None:
             self._rows = itertools.chain.from_iterable(self._rows_by_batch())
@@ -216,7 +218,7 @@ class Result:
             yield zip(*map(python_values, batch.columns), strict=True)
 
     def _peek(self, num_rows: int) -> tuple[list[pa.RecordBatch], bool]:
-        """Batches of at most `num_rows` next rows, and whether there are more; they stay to be read."""
+        """Batches of at most `num_rows` next rows, and whether there are more; they remain unread."""
         self._check_open()
         if self._rows is not None:
             raise ExecutionError("rows of this result were already read one by one", sqlstate="24000")

@@ -1,4 +1,4 @@
-"""From a command to the function that carries it out, those of the rooms above execution among them."""
+"""Dispatch of commands to the functions that carry them out, including those of rooms above execution."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _RUNNERS: dict[type[Command], Callable[[Any, EngineSession], CommandResult]] = {
     Explain: _explain,
     GenerateTable: _generate,
 }
-"""Imported when first used: most sessions neither explain nor learn."""
+"""Functions that are imported when first used: most sessions neither explain nor learn."""
 
 
 def run_command(command: Command, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Carry out `command`, whose statement has `snapshot`; UnsupportedError where there is no way to."""
+    """Carry out `command`, whose statement has `snapshot`; UnsupportedError for a command without a function."""
     if (runner := _RUNNERS.get(type(command))) is not None:
         return runner(command, session)
     return run_execution_command(command, session, snapshot)

@@ -1,4 +1,4 @@
-"""The statements of a session that have begun and not ended."""
+"""Running statements of a session: those that have begun and not ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class RunningStatements:
-    """1. `begin` and `end` enclose a statement; `as_statement` and `working` make one of what is done inside.
+    """Running statements of a session.
+
+    1. `begin` and `end` enclose a statement; `as_statement` and `working` make one of the code inside.
     2. `stop` cancels all; none begins after it.
     """
 
@@ -51,7 +53,7 @@ class RunningStatements:
 
     @contextlib.contextmanager
     def as_statement(self, timeout: float) -> Iterator[Statement]:
-        """What this thread does inside is one statement, or a part of the one that it works for."""
+        """Run the body as one statement, or as a part of the one that this thread works for."""
         from sharkpy.execution.statement import Statement
 
         outer = current_cancellation()
@@ -68,7 +70,7 @@ class RunningStatements:
 
     @contextlib.contextmanager
     def working(self, timeout: float) -> Iterator[None]:
-        """As `as_statement`, but within whatever else can be cancelled too."""
+        """Run the body as a statement, or as a part of anything cancellable that this thread works for."""
         self.check_open()
         if current_cancellation() is not None:
             yield
@@ -83,7 +85,7 @@ class RunningStatements:
             statement.cancel()
 
     def stop(self) -> bool:
-        """False where that was done before."""
+        """Cancel all statements and let none begin; False if that was done before."""
         with self._lock:
             if self._is_stopped:
                 return False

@@ -1,4 +1,4 @@
-"""A session apart from its settings."""
+"""State of a session apart from its settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.session.shared_parts import SharedParts
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class SessionState:
-    """Names, statements and listeners of a session: the same for it under whichever settings.
+    """Names, statements and listeners of a session: the same under all its settings.
 
     `catalog` adds the session's temporary objects to those of all; `is_owner`: the end of the session is that of the
     engine and of all its sessions.

@@ -1,4 +1,4 @@
-"""What the sessions of one engine share: catalog, engine, memory store, plans, and whose turn it is."""
+"""Parts that the sessions of one engine share: catalog, engine, memory store, plans, and admission."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 
 class Member(EngineSession, Protocol):
-    """A session of an engine, which ends with it."""
+    """Session of an engine, which ends with the engine."""
 
     def stop(self) -> None: ...
 
 
 class SharedParts:
-    """Made by `connect` with the first session, which owns them. Parts are made when first needed.
+    """Shared parts of an engine's sessions, made by `connect` with the first session, which owns them. Parts are made
+    when first needed.
 
     `conf` is the owner's: memory, placement of files and the limits of the queue are the same for all sessions.
     """
@@ -47,7 +48,7 @@ class SharedParts:
         self._admission: Admission | None = None
 
     def _open_catalog(self, warehouse: str) -> Catalog:
-        """Over the warehouse's own store, or over a Hive metastore, which is asked when it is needed."""
+        """Open a catalog over the warehouse's own store, or over a Hive metastore, which is called only when needed."""
         if self.conf.value(settings.METASTORE) == settings.EMBEDDED:
             return _swept(Catalog(warehouse))
         from sharkpy.catalog.metastore.hive_tables import HiveTables
@@ -60,7 +61,7 @@ class SharedParts:
         )
 
     def new_name(self) -> str:
-        """A name for a session that no other has."""
+        """Make a name for a session that no other has."""
         return f"session-{next(self._numbers)}"
 
     def join(self, session: Member) -> None:
@@ -88,7 +89,7 @@ class SharedParts:
 
     @property
     def known_engine(self) -> Engine | None:
-        """The engine, if anybody has needed it yet."""
+        """Engine, if it was needed so far; else None."""
         return self._engine
 
     @property
@@ -122,7 +123,7 @@ class SharedParts:
 
 
 def _swept(catalog: Catalog) -> Catalog:
-    """Without what killed processes have left in folders of data."""
+    """Catalog, after removing what killed processes have left in folders of data."""
     if catalog.unfinished.has_others:
         from sharkpy.execution.commands.writes.abandoned import sweep_abandoned
 

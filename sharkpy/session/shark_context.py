@@ -1,4 +1,4 @@
-"""The session: `connect` gives a SharkContext, and `ctx.sql(text)` takes a statement through all steps.
+"""Session of an engine: `connect` makes a SharkContext, and `ctx.sql(text)` takes a statement through all steps.
 
 text → bind → LogicalPlan | Command → optimize → plan_physical → PlanRunner → Arrow batches → Result
 """
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 
 def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None = None, **conf: object) -> SharkContext:
-    """A session over the warehouse folder (default: SHARKPY_WAREHOUSE, else in the user's data folder).
+    """Open a session over the warehouse folder (default: SHARKPY_WAREHOUSE, else in the user's data folder).
 
-    Settings are keyword arguments, `**{"shark.block.rows": 100_000}` or `shark_block_rows=100_000`.
-    ConfigurationError where the warehouse cannot be written.
+    Settings are keyword arguments, `**{"shark.block.rows": 100_000}` or `shark_block_rows=100_000`. ConfigurationError
+    if the warehouse cannot be written.
     """
     values = add_keywords(Conf(), conf)
     values.set(settings.MASTER.key, master)
@@ -59,7 +59,7 @@ def connect(master: str = "local[*]", warehouse: str | os.PathLike[str] | None =
 
 
 class SharkContext:
-    """One session: settings, a current database, temporary tables, and the engine behind them.
+    """Session of an engine: settings, a current database, temporary tables, and the engine behind them.
 
     1. `sql` runs one statement; a query's rows are computed while its Result is read.
     2. Parts are made when first needed; Spark's JVM starts with the first RDD job.
@@ -90,7 +90,7 @@ class SharkContext:
 
     @property
     def num_running(self) -> int:
-        """How many statements have begun and not ended."""
+        """Number of statements that have begun and not ended."""
         return self._statements.num_running
 
     @property
@@ -100,7 +100,7 @@ class SharkContext:
 
     @property
     def known_engine(self) -> Engine | None:
-        """The engine, where there is one by now."""
+        """Engine, if it was needed so far; else None."""
         return self._parts.known_engine
 
     @property
@@ -109,7 +109,7 @@ class SharkContext:
         return self._parts.table_cache
 
     def sql(self, text: str) -> Result:
-        """Run a statement, or several separated by ";": all of them, with the answer of the last."""
+        """Run a statement, or several separated by ";", whose result is that of the last."""
         from sharkpy.sql.grammar.split_statements import split_statements
 
         statements = split_statements(text)
@@ -120,9 +120,10 @@ class SharkContext:
         return self.prepare(statements[-1][0]).run()
 
     def prepare(self, text: str, timeout: float = 0.0, listener: ProgressListener | None = None) -> PreparedStatement:
-        """One statement with its names and types resolved, to be run by another thread perhaps, and to be cancelled.
+        """Prepare a statement: its names and types are resolved. Another thread may run it, and it can be cancelled.
 
-        `timeout` in seconds, where it is shorter than that of the session; `listener` hears of this statement alone.
+        `timeout` in seconds, if it is shorter than that of the session; `listener` gets the progress of this statement
+        alone.
         """
         from sharkpy.session.prepared_statement import PreparedStatement
 
@@ -138,12 +139,12 @@ class SharkContext:
             raise
 
     def working(self) -> contextlib.AbstractContextManager[None]:
-        """What this thread does inside is a statement of the session, or of the one that it works for already."""
+        """Run the body as a statement of the session, or as a part of the one that this thread works for."""
         return self._statements.working(self._timeout)
 
     def as_statement(self) -> contextlib.AbstractContextManager[Statement]:
-        """What this thread does inside is one statement, which `cancel` and the time limit end; or a part of the one
-        that the thread works for.
+        """Run the body as one statement, which `cancel` and the time limit end, or as a part of the one that the
+        thread works for.
         """
         return self._statements.as_statement(self._timeout)
 
@@ -152,13 +153,13 @@ class SharkContext:
         return self.conf.value(settings.QUERY_TIMEOUT)
 
     def substituted(self, text: str) -> str:
-        """`text` with the values of its variables; those of the environment are not for remote users."""
+        """Replace the variables of `text` by their values; those of the environment are not for remote users."""
         from sharkpy.execution.queries.bind_text import substituted
 
         return substituted(self, text)
 
     def sql2rdd(self, text: str) -> TableRDD:
-        """The rows of a query as a PySpark RDD of typed rows; names and types are checked now, the rest is lazy."""
+        """Rows of a query as a PySpark RDD of typed rows; names and types are checked now, the rest is lazy."""
         from sharkpy.ml.rdd.table_rdd import TableRDD
 
         return TableRDD.of_text(self, text)
@@ -170,9 +171,9 @@ class SharkContext:
         columns: Sequence[str] | None = None,
         by: str | Sequence[str] | None = None,
     ) -> list[Row]:
-        """The rows of a table with a key, in `columns` of it: read in this process, from the blocks that may have it.
+        """Rows of a table by key, with `columns` of it: read in this process, from the blocks that may have the key.
 
-        `by` names the key's columns (default: those that the table is bucketed by); of several, `key` is a tuple.
+        `by` names the key's columns (default: those that the table is bucketed by); for several, `key` is a tuple.
         """
         from sharkpy.session.lookup import lookup
 
@@ -209,7 +210,8 @@ class SharkContext:
         comment: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> int:
-        """Make a table of an RDD, a TableRDD, Arrow data, a data frame, an array or a list of rows; how many rows.
+        """Make a table of an RDD, a TableRDD, Arrow data, a data frame, an array or a list of rows; returns the number
+        of rows.
 
         `schema`: columns as text ("id bigint, name string"), a dict of types, names, or a pyarrow schema; None: the
         data's own. `cache`: True or "MEMORY", or "MEMORY_ONLY" for blocks without files. See docs/ml.md.
@@ -231,9 +233,9 @@ class SharkContext:
         )
 
     def save_model(self, model: Estimator, name: str, *, replace: bool = False) -> None:
-        """Keep a fitted model as the table `name`, for `predict` in SQL; its rows show what was fitted.
+        """Keep a fitted model as the table `name`, for `predict` in SQL; its rows show the fitted values.
 
-        TableExistsError where there is a table of that name and `replace` is not given.
+        TableExistsError if a table of that name exists, unless `replace` is given.
         """
         from sharkpy.ml.generate.model_table import save_model
 
@@ -241,18 +243,18 @@ class SharkContext:
             save_model(self, model, name, replace=replace)
 
     def load_model(self, name: str) -> Estimator:
-        """The model that the table `name` holds. TableNotFoundError; BindError for a table that holds none."""
+        """Model that the table `name` holds. TableNotFoundError; BindError for a table that holds none."""
         from sharkpy.ml.generate.model_table import load_model
 
         self._statements.check_open()
         return load_model(self, name)
 
     def cancel(self) -> None:
-        """End all statements that run now; each raises CancelledError in its thread."""
+        """Cancel all running statements; each raises CancelledError in its thread."""
         self._statements.cancel()
 
     def new_session(self, **conf: object) -> SharkContext:
-        """Another session on the same engine: its own settings, database and temporary tables, the same tables.
+        """Open another session on the same engine: its own settings, database and temporary tables, the same tables.
 
         Its settings are those of `connect` with `conf` over them; those of memory and of the queue are the owner's.
         """
@@ -261,18 +263,20 @@ class SharkContext:
         return _new_session(values, self._parts, self._parts.catalog.for_session(), is_owner=False)
 
     def with_settings(self, values: Mapping[str, str]) -> SharkContext:
-        """This session under other settings, for one statement: what that changes, settings aside, changes here."""
+        """View of the session under other settings, for one statement; other changes apply to the session too."""
         conf = self.conf.copy()
         for key, value in values.items():
             conf.set(key, value)
         return SharkContext(conf, self._state)
 
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:
-        """`listener` hears how far running queries are, from any thread; the returned call removes it."""
+        """Report the progress of running queries to `listener`, from any thread; the returned function removes it."""
         return self._state.observers.add_listener(listener)
 
     def stop(self) -> None:
-        """End the session, and where it owns the engine, all. Idempotent; later calls of `sql` raise ExecutionError."""
+        """End the session, and if it owns the engine, all sessions. Idempotent; later calls of `sql` raise
+        ExecutionError.
+        """
         if not self._statements.stop():
             return
         self._parts.leave(self)
@@ -333,19 +337,19 @@ class SharkContext:
 
     @property
     def pool(self) -> Pool:
-        """The session's share of the engine."""
+        """Pool of the session: its share of the engine."""
         from sharkpy.execution.spark.pools import Pool
 
         return Pool(self.conf.value(settings.POOL) or self._state.name, max(1, self.conf.value(settings.POOL_WEIGHT)))
 
     @property
     def admission(self) -> Admission:
-        """Whose turn it is."""
+        """Admission of the engine's queries."""
         return self._parts.admission
 
 
 def _new_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: bool) -> SharkContext:
-    """A session that is among those of `parts`, and whose functions are loaded by its own settings."""
+    """Make a session of `parts` whose functions are loaded by its own settings."""
     state = SessionState(parts, catalog, parts.new_name(), is_owner)
     known = weakref.ref(state)
     catalog.functions.loader = FunctionLoader(conf, lambda: getattr(known(), "restrictions", UNRESTRICTED))

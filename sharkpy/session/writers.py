@@ -23,11 +23,11 @@ BinaryWriter = Callable[[BinaryIO, Schema, Batches], int]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the user chose about how text looks."""
+    """Layout of text output, as chosen by the user."""
 
     null_text: str = NULL_TEXT
     width: int = 0
-    """Cells of a terminal that a table has to fit into; 0: as wide as it is."""
+    """Width of the terminal that a table has to fit into, in cells; 0: no limit."""
 
 
 PLAIN = Look()
@@ -38,10 +38,10 @@ class Writer(Protocol):
 
 
 MEASURED_ROWS = 5_000
-"""A table's column widths come from this many first rows; wider cells that follow stick out."""
+"""Number of first rows that set a table's column widths; wider cells that follow stick out."""
 MAX_WIDTH = 200
 LEAST_WIDTH = 12
-"""To what a table's columns are cut before some are left out."""
+"""Width to which a table's columns are cut before some are left out."""
 _TSV_ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 _CELL_ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
@@ -76,7 +76,7 @@ def _write_separated(
 
 
 def write_json(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:  # noqa: ARG001
-    """One JSON array; each row is an object on a line of its own."""
+    """Write one JSON array; each row is an object on a line of its own."""
     stream.write("[")
     count = 0
     for text in _json_rows(schema, batches):
@@ -88,7 +88,7 @@ def write_json(stream: TextIO, schema: Schema, batches: Batches, look: Look = PL
 
 
 def write_jsonl(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:  # noqa: ARG001
-    """Each row a JSON object on a line of its own, and nothing around them."""
+    """Write each row as a JSON object on a line of its own, without an enclosing array."""
     count = 0
     for text in _json_rows(schema, batches):
         stream.write(text + "\n")
@@ -122,7 +122,7 @@ def write_markdown(stream: TextIO, schema: Schema, batches: Batches, look: Look 
 
 
 def write_html(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
-    """A table element."""
+    """Write an HTML table element."""
 
     def line(cells: Iterable[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>\n"
@@ -148,7 +148,7 @@ def write_vertical(stream: TextIO, schema: Schema, batches: Batches, look: Look 
 
 
 def write_table(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
-    """A box with the names and types of the columns on top."""
+    """Write a box with the names and types of the columns on top."""
     rows = text_rows(schema, batches, look.null_text)
     first = [_clean(row) for row in itertools.islice(rows, MEASURED_ROWS)]
     titles = [schema.names, tuple(_short_type(field.dtype) for field in schema)]
@@ -200,7 +200,7 @@ def _fitted(natural: list[int], room: int) -> tuple[list[int], list[int | None]]
 
 
 def _cut_widest(widths: list[int], shown: list[int | None], room: int, least: int) -> None:
-    """Take from the widest columns, again and again, until all fit or none is wider than `least`."""
+    """Narrow the widest columns, again and again, until all fit or none is wider than `least`."""
     places = [index for index in shown if index is not None]
     while (excess := _box_width(widths, shown) - room) > 0:
         widest = max(places, key=widths.__getitem__)
@@ -211,7 +211,7 @@ def _cut_widest(widths: list[int], shown: list[int | None], room: int, least: in
 
 
 def _without_one(shown: list[int | None]) -> list[int | None]:
-    """One column less, of the longer side of the gap."""
+    """Leave out one more column, on the longer side of the gap."""
     gap = shown.index(None)
     leave_out = gap - 1 if gap > len(shown) - gap - 1 else gap + 1
     return [index for place, index in enumerate(shown) if place != leave_out]
@@ -230,7 +230,7 @@ def _cut(text: str, width: int, look: Look) -> str:
 
 
 def write_lines(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:  # noqa: ARG001
-    """The first column alone, as it is."""
+    """Write the first column alone, unquoted."""
     count = 0
     for row in text_rows(schema, batches):
         stream.write(row[0] + "\n")
@@ -250,7 +250,7 @@ def write_parquet(stream: BinaryIO, schema: Schema, batches: Batches) -> int:
 
 
 def write_arrow(stream: BinaryIO, schema: Schema, batches: Batches) -> int:
-    """An Arrow IPC file, which is Feather's format too."""
+    """Write an Arrow IPC file, which is Feather's format too."""
     import pyarrow as pa
 
     count = 0
@@ -271,7 +271,7 @@ def _short_type(dtype: DataType) -> str:
 
 
 def text_width(text: str) -> int:
-    """Cells that `text` takes on a terminal."""
+    """Number of terminal cells that `text` takes."""
     if text.isascii():
         return len(text)
     from wcwidth import wcswidth
@@ -297,7 +297,7 @@ WRITERS: dict[str, Writer] = {
 }
 BINARY_WRITERS: dict[str, BinaryWriter] = {"parquet": write_parquet, "arrow": write_arrow}
 FOR_READING = ("table", "markdown", "vertical")
-"""Formats that are read on a terminal: there they get a limit of rows and a pager."""
+"""Formats for reading on a terminal: there they get a limit of rows and a pager."""
 OF_SUFFIX = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -310,4 +310,4 @@ OF_SUFFIX = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
-"""The format of a file by its name."""
+"""Format of a file, by its suffix."""

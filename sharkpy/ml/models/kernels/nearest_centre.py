@@ -59,7 +59,9 @@ def _begin(columns: Array, start: int, count: int, centres: Array, centre: int, 
 def _add_4_features(
     columns: Array, feature: int, start: int, count: int, centres: Array, centre: int, distance: Array
 ) -> None:
-    """Add to distance[0 or 1, i] the squares of the differences in four features from `centre` and from the next one."""
+    """Add to distance[0 or 1, i] the squares of the differences in four features from `centre` and from the next
+    one.
+    """
     a0, a1 = centres[centre, feature], centres[centre, feature + 1]
     a2, a3 = centres[centre, feature + 2], centres[centre, feature + 3]
     b0, b1 = centres[centre + 1, feature], centres[centre + 1, feature + 1]

@@ -1,4 +1,4 @@
-"""One thread for each call of BLAS while threads of this process work on blocks side by side.
+"""Limit of BLAS to one thread a call, while threads of this process work on blocks in parallel.
 
 Each of them would start as many threads as there are cores, which then wait for each other. Results do not depend on
 the number of cores either. Spark's workers have one from the start: it sets OMP_NUM_THREADS.
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Limit:
-    """Number of those who hold BLAS to one thread now, and the limit that the first of them set."""
+    """Number of holders of BLAS to one thread, and the limit that the first of them set."""
 
     holders: int = 0
     set_limit: threadpool_limits | None = None
@@ -35,9 +35,9 @@ _limit = _Limit()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread in the whole process, until the last one who asked for it is done.
+    """Hold BLAS to one thread in the whole process, until the last holder is done.
 
-    A limit of threadpoolctl alone would end with whoever set it first: others may still be at work then.
+    A limit of threadpoolctl alone would end with its first holder: others may still be at work then.
     """
     import numpy as np  # noqa: F401 - loads its BLAS
 

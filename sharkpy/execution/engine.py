@@ -1,4 +1,4 @@
-"""The running parts of a session: DuckDB in this process, the block store, and Spark when a job needs it."""
+"""Running parts of an engine: DuckDB in this process, the block store, and Spark when a job needs it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ _log = logging.getLogger("sharkpy")
 
 
 class Engine:
-    """Makes each part on first use; the JVM starts with the first RDD job. `stop` ends and frees all of them."""
+    """Engine: makes each of its parts on first use; the JVM starts with the first RDD job. `stop` ends and frees
+    all.
+    """
 
     def __init__(self, conf: Conf, warehouse: Path | str) -> None:
         self.conf = conf
@@ -55,12 +57,12 @@ class Engine:
 
     @property
     def is_local(self) -> bool:
-        """Tasks run on this machine."""
+        """True if tasks run on this machine."""
         return self._spark.is_local if self._spark is not None else is_local_master(active_master() or self.master)
 
     @property
     def parallelism(self) -> int:
-        """Tasks that run at once; known without starting Spark for local masters."""
+        """Number of tasks that run at once; known without starting Spark for local masters."""
         if self._spark is not None:
             return self._spark.parallelism
         cores = os.cpu_count() or 1
@@ -73,7 +75,7 @@ class Engine:
 
     @property
     def scratch(self) -> Path:
-        """The session's folder for temporary files."""
+        """Folder of the engine for temporary files."""
         with self._lock:
             if self._scratch is None:
                 self._scratch = make_scratch(self.conf.value(settings.TEMP_DIR) or None)
@@ -81,7 +83,7 @@ class Engine:
 
     @property
     def pool(self) -> ConnectionPool:
-        """DuckDB in this process, with all cores."""
+        """Connections to DuckDB in this process, with all cores."""
         with self._lock:
             if self._pool is None:
                 memory = self.conf.value(settings.DRIVER_MEMORY) or machine_memory() * 2 // 5
@@ -108,7 +110,7 @@ class Engine:
 
     @property
     def scan_cache_bytes(self) -> int:
-        """Bytes of decoded columns that the driver keeps, and all tasks together."""
+        """Limit on the bytes of decoded columns kept by the driver, and by all tasks together."""
         return self.conf.value(settings.SCAN_CACHE_BYTES) or machine_memory() // 16
 
     @property
@@ -116,13 +118,13 @@ class Engine:
         return self._jobs is not None and self._jobs.spark.is_alive
 
     def runs(self, jobs: SparkJobs) -> bool:
-        """Whether these are the engine's jobs still: their Spark was neither stopped nor lost."""
+        """True if `jobs` are still the engine's: their Spark was neither stopped nor lost."""
         return self._jobs is jobs and jobs.spark.is_alive
 
     @property
     def jobs(self) -> SparkJobs:
-        """RDD jobs; starts Spark, and starts it again where its JVM was killed. ConfigurationError where there is no
-        Java or Spark does not start.
+        """Jobs on Spark; starts it, and starts it again if its JVM was killed. ConfigurationError if there is no Java
+        or Spark does not start.
         """
         with self._lock:
             if self._jobs is not None and self._jobs.spark.is_lost:
@@ -144,7 +146,7 @@ class Engine:
         return self.jobs.jvm
 
     def task_writer(self) -> BlockWriter | ExecutorWriter:
-        """What tasks store blocks with: in this machine's memory, or in that of the host where they run."""
+        """Writer by which tasks store blocks: in this machine's memory, or in that of the host where they run."""
         if self.is_local:
             return self.store.writer()
         from sharkpy.columnar.executor_store import ExecutorWriter
@@ -153,7 +155,7 @@ class Engine:
         return ExecutorWriter(shm_dir, self.store.local_dir, limit)
 
     def task_settings(self, writer: Any = None) -> TaskSettings:
-        """What tasks in workers need to know; `writer` for stages that store blocks."""
+        """Settings for tasks in workers; `writer` for stages that store blocks."""
         share = machine_memory() * 2 // 5 // max(1, self.parallelism)
         memory = self.conf.value(settings.TASK_MEMORY) or max(share, _MIN_MEMORY)
         spilled = self.conf.value(settings.TEMP_BYTES)
@@ -174,12 +176,12 @@ class Engine:
 
     @property
     def results_dir(self) -> str:
-        """Where tasks on this machine put large results for the driver."""
+        """Folder in which tasks on this machine put large results for the driver."""
         return str(self.scratch / "results")
 
     @property
     def recipes_dir(self) -> Path:
-        """Where tasks on this machine find how blocks are made again."""
+        """Folder in which tasks on this machine find the recipes of blocks to be made again."""
         return self.scratch / "recipes"
 
     def stop(self) -> None:

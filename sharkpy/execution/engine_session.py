@@ -1,4 +1,4 @@
-"""The seam between a session and whatever works for it: commands, queries, machine learning, EXPLAIN."""
+"""Seam between a session and the code that works for it: commands, queries, machine learning, EXPLAIN."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 class EngineSession(Protocol):
-    """A session as seen from below: settings, names, the engine's parts, and the statement that a thread works for.
+    """Session as seen from the rooms below it: settings, names, the engine's parts, and the statement that a thread
+    works for.
 
     1. `conf`, `current_database` and `restrictions` are the session's own; `catalog` adds its temporary objects.
     2. `engine`, `table_cache` and `admission` are those of all sessions of the engine, made when first asked for.
@@ -47,7 +48,7 @@ class EngineSession(Protocol):
 
     @property
     def known_engine(self) -> Engine | None:
-        """The engine, where there is one by now."""
+        """Engine, if it was needed so far; else None."""
 
     @property
     def table_cache(self) -> TableCache: ...
@@ -57,7 +58,7 @@ class EngineSession(Protocol):
 
     @property
     def pool(self) -> Pool:
-        """The share of the engine that the session's queries run in."""
+        """Pool of the session's queries: its share of the engine."""
 
     @property
     def observers(self) -> PlanObservers: ...
@@ -65,19 +66,19 @@ class EngineSession(Protocol):
     def check_open(self) -> None: ...
 
     def snapshot(self) -> QuerySnapshot:
-        """A view of the tables, each as it is when a query of the view first looks at it."""
+        """Snapshot of the tables, each in its state when a query of the snapshot first reads it."""
 
     def forget_plans(self, table: Table) -> None:
-        """Queries of `table` are planned anew: other facts are known of it."""
+        """Drop the plans of queries over `table`, whose facts have changed."""
 
     def run_command(self, command: Command, snapshot: QuerySnapshot) -> CommandResult:
         """Carry out a command of any room, under the snapshot of its statement."""
 
     def as_statement(self) -> AbstractContextManager[Statement]:
-        """One statement around the work of this thread, or a part of the one that the thread works for already."""
+        """Run the body as one statement, or as a part of the one that this thread works for."""
 
     def working(self) -> AbstractContextManager[None]:
-        """As `as_statement`, but within anything else that can be cancelled too."""
+        """Run the body as a statement, or as a part of anything cancellable that this thread works for."""
 
     def with_settings(self, values: Mapping[str, str]) -> Self:
-        """The same session under other settings: changes of anything but settings are changes of this one."""
+        """View of the session under other settings; other changes apply to the session too."""

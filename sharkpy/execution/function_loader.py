@@ -1,4 +1,4 @@
-"""The code behind CREATE FUNCTION: Python by module and name, Java by class."""
+"""Loading of the code behind CREATE FUNCTION: Python by module and name, Java by class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sharkpy.udf.user.function import UserFunction, intern
 
 @dataclass(frozen=True, slots=True)
 class FunctionLoader:
-    """A session's: its settings say which Java there is, its restrictions whether any may be called at will."""
+    """Loader of a session's functions: its settings choose the Java, its restrictions the code that may be called."""
 
     conf: Conf
     restrictions: Callable[[], Restrictions]

@@ -1,4 +1,4 @@
-"""The sessions of this process, for those who are given none: the newest that runs."""
+"""Running sessions of this process; the newest serves callers that are given none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def note_stopped(session: EngineSession) -> None:
 
 
 def newest_session() -> EngineSession:
-    """ExecutionError where none runs."""
+    """Newest running session; ExecutionError if none runs."""
     with _lock:
         for ref in reversed(_running):
             if (session := ref()) is not None:

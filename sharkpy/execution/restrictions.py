@@ -1,4 +1,4 @@
-"""What a session may not do on the machine that runs it: sessions of remote users have restrictions."""
+"""Restrictions of a session on the machine that runs it; those of remote users have some."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from sharkpy.sources.layout import local_path
 
 @dataclass(frozen=True, slots=True)
 class Restrictions:
-    """Commands ask before they touch a path that the statement gave, and before a setting changes.
+    """Restrictions of a session. Commands check them before they touch a path of the statement, and before a setting
+    changes.
 
     1. `folders`: where LOCATION and LOAD DATA may point, and below; None: anywhere.
     2. `closed`: folders of the engine itself: nothing may point into them, nor at what holds them.
@@ -26,7 +27,7 @@ class Restrictions:
     refuses_code: bool = False
 
     def check_path(self, path: str) -> None:
-        """NotAllowedError for a path out of bounds, whichever links lead there."""
+        """Raise NotAllowedError for a path out of bounds, after following links."""
         if self.folders is None and not self.closed:
             return
         place = Path(local_path(path)).resolve()
@@ -38,12 +39,12 @@ class Restrictions:
             raise NotAllowedError(f'"{path}" is out of this session\'s bounds', hint=f"allowed folders: {allowed}")
 
     def check_setting(self, key: str) -> None:
-        """NotAllowedError for a setting that is not this session's to change."""
+        """Raise NotAllowedError for a setting that this session may not change."""
         if self.keeps(key):
             raise NotAllowedError(f"{key} cannot be set in this session", hint="the engine's owner sets it")
 
     def check_code(self, action: str) -> None:
-        """NotAllowedError where the session may not bring code."""
+        """Raise NotAllowedError if the session may not bring code."""
         if self.refuses_code:
             hint = "the engine's owner defines functions, or starts the server with --allow-code"
             raise NotAllowedError(f"{action} is not allowed in this session", hint=hint)
@@ -54,4 +55,4 @@ class Restrictions:
 
 UNRESTRICTED = Restrictions()
 SCRIPT = "a script in a query"
-"""What `check_code` is asked for TRANSFORM, MAP and REDUCE."""
+"""Action that `check_code` gets for TRANSFORM, MAP and REDUCE."""

@@ -1,4 +1,4 @@
-"""The session's folder for temporary files: named after its process, swept when that is gone."""
+"""Folder for temporary files: named after its process, swept when the process is gone."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _PREFIX = "sharkpy-"
 
 
 def make_scratch(parent: str | None = None) -> Path:
-    """A new folder of this process under `parent` (default: the system's), with orphans of others removed."""
+    """Make a folder of this process under `parent` (default: the system's), and remove orphans of others."""
     base = Path(parent or tempfile.gettempdir())
     sweep_scratch(base)
     return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=base))
 
 
 def sweep_scratch(base: Path) -> list[Path]:
-    """Remove the folders of processes that no longer live; returns them."""
+    """Remove the folders of processes that have ended; returns them."""
     removed = []
     for folder in base.glob(f"{_PREFIX}[0-9]*-*"):
         owner = folder.name.removeprefix(_PREFIX).split("-", 1)[0]

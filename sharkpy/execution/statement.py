@@ -1,4 +1,4 @@
-"""One running statement of a session: what ends it, the time it takes, and its turn among other statements."""
+"""Running statement of a session: its cancellation, its time, and its turn among other statements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST_SECONDS = 0.01
 
 
 class Turn(Protocol):
-    """A turn of the admission queue, which counts only while its statement works."""
+    """Turn of the admission queue, which counts only while its statement works."""
 
     def resume(self) -> None: ...
 
@@ -24,10 +24,12 @@ class Turn(Protocol):
 
 
 class Statement(Cancellation):
-    """1. `active` is entered by one thread at a time, while it works; in between the reader of the rows works.
+    """Running statement of a session.
+
+    1. `active` is entered by one thread at a time, while it works; in between the reader of the rows works.
     2. The time of `timeout` runs, and the turn is held, only inside `active`.
-    3. `end` is called once, when the statement has given all that it gives or has failed.
-    4. `listener` hears how far it is, from any thread; it must not wait.
+    3. `end` is called once, when the statement has returned its last row or has failed.
+    4. `listener` gets its progress, from any thread; it must not wait.
     """
 
     def __init__(self, timeout: float = 0.0, listener: ProgressListener = ignore_progress) -> None:
@@ -87,7 +89,7 @@ class Statement(Cancellation):
         self._timer.start()
 
     def _look(self) -> None:
-        """The time would be up, had the statement worked all along."""
+        """Cancel the statement if its time would be up, had it worked all along."""
         with self._clock:
             self._timer = None
             if self._since is None or self._is_over:

@@ -60,7 +60,7 @@ class Result:
 
     @property
     def profile(self) -> QueryProfile | None:
-        """What running the query took: `stages` in the order they ended (rows, bytes, tasks, seconds, malformed
+        """Profile of the query's run: `stages` in the order they ended (rows, bytes, tasks, seconds, malformed
         lines), `decisions`, `physical`, the plan as it was run, and `seconds` in all. A decision has a `rule`, a
         `text`, `figures` (pairs of name and number) and `is_planned`. Rules made when planning: placement,
         choose_buckets, plan_join, co_partitioned; at run time: placement of a stage elsewhere than its plan,

@@ -1,4 +1,4 @@
-"""Statements that are not queries, carried out: one file per group of commands."""
+"""Commands: statements that are not queries, carried out; one file per group of commands."""
 
 from sharkpy.execution.commands.result import CommandResult
 from sharkpy.execution.commands.run import run_command

@@ -1,4 +1,6 @@
-"""ALTER TABLE for what a catalog keeps: columns, formats, locations, buckets, constraints; the data stays as it is."""
+"""ALTER TABLE for properties kept by the catalog: columns, formats, locations, buckets, constraints; data is not
+changed.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,9 @@ from sharkpy.plan.commands import AlterPartition, AlterTable, TouchTable
 
 
 def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
-    """The table's files are read in the new way from now on; blocks made in the old one are dropped.
+    """Alter a table: its files are read in the new form from now on, and blocks of the old form are dropped.
 
-    Hive partitions that are there stay where they are.
+    Existing Hive partitions stay where they are.
     """
     old, altered = command.table, command.altered
     if not old.is_view:
@@ -58,7 +60,7 @@ def _checked(old: Table, altered: Table, session: EngineSession) -> Table:
 
 
 def alter_partition(command: AlterPartition, session: EngineSession) -> CommandResult:
-    """All Hive partitions with the values; what is in an old folder stays there."""
+    """Alter all Hive partitions with the given values; files in an old folder stay there."""
     table = command.table
     location = None if command.location is None else managed_folder(command.location, table.kind, session)
     with session.catalog.partition_changes(table) as changes:

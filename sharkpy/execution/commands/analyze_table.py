@@ -1,4 +1,4 @@
-"""ANALYZE TABLE: figures of a table or of its Hive partitions, into the catalog."""
+"""ANALYZE TABLE: figures of a table or of its Hive partitions, written into the catalog."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Row = tuple[object, ...]
 
 
 def analyze_table(command: AnalyzeTable, session: EngineSession) -> CommandResult:
-    """What is written meanwhile makes the figures those of older files: they do not hold then, and are not used.
+    """Compute figures for the catalog. Files written meanwhile invalidate them, and they are not used then.
 
-    A table that is in memory alone has its figures with its blocks, and needs no others.
+    A table that is in memory alone has its figures with its blocks and needs no others.
     """
     table = command.table
     if table.location is None:
@@ -64,7 +64,7 @@ def _rows(command: AnalyzeTable, session: EngineSession) -> list[Row]:
 
 
 def _rows_by_partition(table: Table, rows: Sequence[Row], partitions: Sequence[HivePartition]) -> dict[str, Row]:
-    """The figures by the names of the Hive partitions that the first columns are the values of."""
+    """Rows of figures by the Hive partitions whose values are in the first columns."""
     num_keys, known = len(table.partition_columns), by_values(table, partitions)
     return {known[row[:num_keys]].name: row[num_keys:] for row in rows if row[:num_keys] in known}
 

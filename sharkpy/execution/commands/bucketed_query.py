@@ -1,4 +1,4 @@
-"""Rows on their way into a bucketed table: together by bucket, and sorted within one where the table says so."""
+"""Queries that write bucketed tables: their rows together by bucket, and sorted within one if the table wants it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sharkpy.values.types import Schema
 def chosen_buckets(
     spec: BucketSpec | None, query: LogicalPlan | None, session: EngineSession, snapshot: QuerySnapshot
 ) -> BucketSpec | None:
-    """`spec` with a number of buckets: where the statement has none, one for the rows of its query."""
+    """Buckets of a table with their number: by default one that suits the rows of the statement's query."""
     if spec is None or spec.num_buckets or query is None:
         return spec
     estimate = estimated_bytes(plan_query(session, query, snapshot).root)
@@ -26,7 +26,7 @@ def chosen_buckets(
 
 
 def bucketed_query(query: LogicalPlan, schema: Schema, spec: BucketSpec | None) -> LogicalPlan:
-    """`query`, whose columns are those of `schema`, with the rows of a bucket in one task: it writes few files."""
+    """Query with the rows of a bucket in one task, which writes few files; its columns are those of `schema`."""
     if spec is None:
         return query
     columns = dict(zip(schema.names, query.output, strict=True))

@@ -20,7 +20,7 @@ def cache_table(command: CacheTable, session: EngineSession) -> CommandResult:
 
 
 def uncache_table(command: UncacheTable, session: EngineSession) -> CommandResult:
-    """A table cached by its property loses that. One that is blocks alone stays until it is dropped."""
+    """Stop caching a table, also by its property. A table that is blocks alone stays until it is dropped."""
     if command.table is None:
         return NOTHING
     if command.table.location is None and not command.table.is_view:

@@ -44,9 +44,9 @@ from sharkpy.values.types import Schema
 
 
 def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """All or nothing: the catalog knows the table exactly when its data is in place.
+    """Create a table, all or nothing: the catalog knows it exactly when its data is in place.
 
-    One that is replaced is there, whole, until the new one is; that lies beside it.
+    A table that is replaced stays whole until the new one, which lies beside it, is there.
     """
     old = _known(command, session)
     if old is not None and (not command.or_replace or old.is_view):
@@ -73,7 +73,7 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
 
 
 def _known(command: CreateTable, session: EngineSession) -> Table | None:
-    """Who has the name. A temporary table may take that of a permanent one, which it then shadows."""
+    """Table that has the name already. A temporary table may shadow a permanent one."""
     found = session.catalog.find_table(command.database, command.name)
     if found is None or command.kind is not TableKind.TEMPORARY:
         return found
@@ -134,7 +134,9 @@ def _rows(query: LogicalPlan, table: Table) -> LogicalPlan:
 
 
 def _make_folder(table: Table) -> None:
-    """External tables describe data of others: a folder that is missing is an error of their queries."""
+    """Make the folder of a table. External tables describe others' data: a missing folder is an error of their
+    queries.
+    """
     if table.location is None or table.kind is TableKind.EXTERNAL:
         return
     try:
@@ -159,7 +161,7 @@ def _create_in_memory(
 def _create_partitioned(
     table: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot, replace: bool
 ) -> None:
-    """As `_create_from_query`; each Hive partition has a folder of its own."""
+    """Create a partitioned table, as `_create_from_query`; each Hive partition has a folder of its own."""
     location = table.location or ""
     was_there = Path(location).is_dir()
     staging = new_staging(location, session, is_new=not was_there)
@@ -182,7 +184,7 @@ def _create_partitioned(
 def _create_from_query(
     table: Table, query: LogicalPlan, session: EngineSession, snapshot: QuerySnapshot, replace: bool
 ) -> None:
-    """Files left at the place by others are hidden by the new base."""
+    """Create a table with the rows of a query; the new base hides any files left there by others."""
     location = table.location or ""
     was_there = Path(location).is_dir()
     staging = new_staging(location, session, is_new=not was_there)

@@ -1,4 +1,4 @@
-"""What is known of a table by ANALYZE TABLE now: figures of files that have changed since are not told."""
+"""Current statistics of a table by ANALYZE TABLE: figures of files that have changed since are left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.execution.tables.table_files import table_files
 
 
 def current_statistics(table: Table, one: HivePartition | None, session: EngineSession) -> TableStatistics | None:
-    """Of the table, or of one of its Hive partitions."""
+    """Statistics of the table, or of one of its Hive partitions, if they still hold."""
     if table.is_view or table.location is None:
         return None
     catalog = session.catalog

@@ -29,7 +29,7 @@ def create_database(command: CreateDatabase, session: EngineSession) -> CommandR
 
 
 def alter_database(command: AlterDatabase, session: EngineSession) -> CommandResult:
-    """Tables that are there stay where they are."""
+    """Alter a database; its existing tables stay where they are."""
     altered = command.altered
     if altered.location != command.database.location:
         session.restrictions.check_path(altered.location)
@@ -39,7 +39,7 @@ def alter_database(command: AlterDatabase, session: EngineSession) -> CommandRes
 
 
 def drop_database(command: DropDatabase, session: EngineSession) -> CommandResult:
-    """A session whose current database is dropped goes on in the default one."""
+    """Drop a database; a session whose current database it is goes on in the default one."""
     dropped = session.catalog.drop_database(command.name, if_exists=command.if_exists, cascade=command.cascade)
     for table in dropped:
         session.table_cache.forget(table)

@@ -59,7 +59,7 @@ def _partition_fields(table: Table) -> Iterator[Row]:
 
 
 def _memory_rows(table: Table, one: HivePartition | None, session: EngineSession) -> Iterator[Row]:
-    """What of a cached partitioned table is in memory, and by which policy."""
+    """Rows about the parts of a cached partitioned table in memory, and its cache policy."""
     if not table.is_partitioned or not session.table_cache.is_cached(table):
         return
     held = session.table_cache.bytes_by_partition(table)
@@ -76,7 +76,7 @@ def _memory_rows(table: Table, one: HivePartition | None, session: EngineSession
 
 
 def _facts(table: Table, session: EngineSession) -> Iterator[Row]:
-    """A row a fact, for dbt and Spark's clients; Hive's one row with all of them behind it."""
+    """Rows of one fact each, for dbt and Spark's clients, then Hive's one row with all of them."""
     yield "# Detailed Table Information", None, None
     statistics = memory_statistics(table, session.table_cache) or file_statistics(table, session)
     for name, value in table_facts(table, statistics):

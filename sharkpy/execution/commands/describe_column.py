@@ -1,4 +1,4 @@
-"""DESCRIBE of one column, or of a part of a nested one; FORMATTED adds what ANALYZE TABLE … FOR COLUMNS found."""
+"""DESCRIBE of one column, or of a part of a nested one; FORMATTED adds the figures of ANALYZE TABLE … FOR COLUMNS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DESERIALIZED = "from deserializer"
 
 
 def column_rows(command: DescribeTable, one: HivePartition | None, session: EngineSession) -> Iterator[Row]:
-    """A row for the column; for a part that is a struct, a row a field."""
+    """Row of the column; for a part that is a struct, a row a field."""
     name, *rest = command.column
     field = command.table.schema[name]
     if not rest and command.style == "formatted":

@@ -1,4 +1,4 @@
-"""The sections of DESCRIBE FORMATTED: a fact a row, in Hive's words."""
+"""Sections of DESCRIBE FORMATTED: a fact a row, in Hive's words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _parameters(title: str, parameters: dict[str, str]) -> Iterator[Row]:
 
 
 def _statistics(found: TableStatistics | None) -> dict[str, str]:
-    """What ANALYZE TABLE has found, under Hive's names."""
+    """Statistics of ANALYZE TABLE, under Hive's names."""
     if found is None:
         return {}
     counted = {"numFiles": found.num_files, "totalSize": found.total_bytes}

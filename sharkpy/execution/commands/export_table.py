@@ -1,4 +1,4 @@
-"""EXPORT TABLE and IMPORT: a folder with the files of a table and, in `_metadata`, what the catalog says of it."""
+"""EXPORT TABLE and IMPORT: a folder with the files of a table and, in `_metadata`, its entry in the catalog."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from sharkpy.sources.failures import io_error
 
 METADATA = "_metadata"
 DATA = "data"
-"""The folder of a table without partitions; Hive partitions have their own names."""
+"""Folder of a table without partitions; Hive partitions have their own names."""
 _EXISTS = "42710"
 
 
 def export_table(command: ExportTable, session: EngineSession) -> CommandResult:
-    """The table as it is now, in a folder that was empty or not there."""
+    """Export the current table into a folder that was empty or missing."""
     table = command.table
     if table.location is None:
         raise UnsupportedError(f'EXPORT of "{table.name}", which is in memory only')
@@ -71,7 +71,7 @@ def _chosen(command: ExportTable, session: EngineSession) -> list[HivePartition]
 
 @dataclass(frozen=True, slots=True)
 class _Export:
-    """What lies in an exported folder: the table as it was, and the names of its Hive partitions."""
+    """Export in a folder: the table as it was, and the names of its Hive partitions."""
 
     folder: Path
     table: Table
@@ -83,9 +83,10 @@ class _Export:
 
 
 def import_table(command: ImportTable, session: EngineSession) -> CommandResult:
-    """A new table, or rows for one with the same columns that has none, or has other Hive partitions. All or nothing.
+    """Import a new table, or rows for a table of the same columns without rows or with other Hive partitions, all or
+    nothing.
 
-    An external table without LOCATION has its data where it was exported to.
+    An external table without LOCATION reads the exported folder.
     """
     for path in filter(None, (command.path, command.location)):
         session.restrictions.check_path(path)
@@ -128,7 +129,7 @@ def _read(folder: Path, command: ImportTable) -> _Export:
 
 
 def _checked(name: str, table: Table) -> str:
-    """ValueError for what is no name of a Hive partition: it becomes a path."""
+    """Check the name of a Hive partition, which becomes a path; ValueError for any other text."""
     values = partition_values(name)
     if (
         tuple(values) != table.partition_columns
@@ -167,7 +168,7 @@ def _import_new(export: _Export, table: Table, command: ImportTable, session: En
 
 
 def _staged(export: _Export, table: Table, staging: str, session: EngineSession) -> StagedWrite:
-    """The exported files in `staging`, which is not made anew where it went away with the table."""
+    """Stage the exported files in `staging`, which is not made anew if it went away with the table."""
     write: StagedWrite
     if table.is_partitioned:
         write = TablePartitions(table, staging, export.partitions, False, session)
@@ -219,6 +220,6 @@ def _errors(path: str) -> Iterator[None]:
 
 
 def _copy(files: Sequence[str], folder: Path) -> None:
-    """In their order, which is that of the rows: under names that keep it."""
+    """Copy files under names that keep their order, which is that of the rows."""
     for number, path in enumerate(files):
         shutil.copyfile(path, folder / f"{number:05d}-{Path(path).name.lstrip('_.')}")

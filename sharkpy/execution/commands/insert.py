@@ -31,13 +31,15 @@ if TYPE_CHECKING:
 
 
 def insert(command: Insert | InsertDirectory, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Files are written aside and become data by one rename, after the query has read all it needs."""
+    """Insert the rows of a query. Files are staged and become data by one rename, after the query has read its
+    input.
+    """
     _insert_all([command], session, snapshot)
     return NOTHING
 
 
 def multi_insert(command: MultiInsert, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """All queries read one snapshot; all targets are put in place together, or none."""
+    """Insert into several targets, put in place together or not at all; all queries read one snapshot."""
     queries = [one.query for one in command.inserts]
     with shared_source(command.source, queries, session, snapshot) as resolved:
         _insert_all([replace(one, query=resolved(one.query)) for one in command.inserts], session, snapshot)
@@ -57,7 +59,7 @@ def _insert_all(commands: Sequence[Insert | InsertDirectory], session: EngineSes
 
 
 def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]) -> None:
-    """The rows written aside; `writes` has the target as soon as there is something to discard."""
+    """Stage the rows; `writes` has the target as soon as there is something to discard."""
     table = command.table
     if table.is_view:
         raise BindError(f'"{table.name}" is a view: rows cannot be inserted', sqlstate="42809")
@@ -94,7 +96,7 @@ def _stage_directory(
 
 
 def _distinct_names(query: LogicalPlan) -> Schema:
-    """The query's columns; formats with names of columns need different ones."""
+    """Columns of the query, which formats with column names need to be distinct."""
     taken: set[str] = set()
     fields: list[Field] = []
     for column in query.output:

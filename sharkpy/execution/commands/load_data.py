@@ -28,7 +28,7 @@ from sharkpy.values.types import Schema
 
 
 def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """The files that a path names, or their rows, and what is not LOCAL is gone from there afterwards."""
+    """Load the files of a path, or their rows; afterwards files that are not LOCAL are gone from there."""
     table = command.table
     if table.is_view or table.location is None:
         raise BindError(f'LOAD DATA into "{table.name}", which has no files', sqlstate="42809")
@@ -46,7 +46,9 @@ def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot
 
 
 def _insert_rows(command: LoadData, sources: Sequence[str], session: EngineSession, snapshot: QuerySnapshot) -> None:
-    """The files are those of a table for this statement: its last columns are the partition columns without a value."""
+    """Insert the rows of files, as a table for this statement whose last columns are partition columns without a
+    value.
+    """
     table = command.table
     given = {name for name, value in command.partition if value is not None}
     schema = Schema(tuple(field for field in table.schema if field.name not in given))
@@ -66,7 +68,7 @@ def _insert_rows(command: LoadData, sources: Sequence[str], session: EngineSessi
 
 
 def _take_files(command: LoadData, sources: Sequence[str], session: EngineSession) -> None:
-    """LOCAL copies files, else they move: linked or copied aside, put in place by one rename, then unlinked."""
+    """Take files over: copied if LOCAL, else linked or copied aside, put in place by one rename, then unlinked."""
     table = command.table
     partition = spec_name(table, command.partition, session)
     location = table_folder(table, overwrite=command.overwrite and not partition)
@@ -87,7 +89,7 @@ def _take_files(command: LoadData, sources: Sequence[str], session: EngineSessio
 
 
 def source_files(path: str) -> list[str]:
-    """The data files that a path, folder or pattern names; SourceError 58P01 where there are none."""
+    """Data files that a path, folder or pattern names; SourceError 58P01 if there are none."""
     local = layout.local_path(path)
     places = [local] if Path(local).exists() else _glob(local)
     if not places:

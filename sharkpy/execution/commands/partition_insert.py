@@ -1,4 +1,4 @@
-"""Rows of a query into Hive partitions."""
+"""Inserts into Hive partitions by the rows of a query."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 def has_partition(command: Insert, session: EngineSession) -> bool:
-    """Whether the Hive partition that all values are given of is registered."""
+    """True if the Hive partition with all the given values is registered."""
     return bool(matching_spec(command.table, list(session.catalog.partitions(command.table)), command.partition))
 
 
 def stage_partitions(
     command: Insert, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]
 ) -> None:
-    """A Hive partition with all values given is written even where the query has no rows; others where it has some."""
+    """Stage rows by Hive partition; one with all values given is written even without rows."""
     table = command.table
     staging = table_staging(table, table.location or "", session)
     write = TablePartitions(table, staging, (), command.overwrite, session, only_new=command.if_not_exists)
@@ -56,9 +56,9 @@ def write_partitions(
     snapshot: QuerySnapshot,
     known: Sequence[HivePartition] = (),
 ) -> list[str]:
-    """Files below `staging`, in folders named after their Hive partitions; the names of these.
+    """Write files below `staging`, in folders named after their Hive partitions; returns the names of these.
 
-    Those of `known` go on in the format that they have, the others in the table's.
+    Those of `known` keep their format, the others have the table's.
     """
     dynamic = tuple(name for name, value in spec if value is None)
     static = spec_name(table, spec, session)
@@ -89,7 +89,7 @@ def write_partitions(
 
 
 def _by_folder(query: LogicalPlan, table: Table, num_dynamic: int) -> LogicalPlan:
-    """Each task's rows sorted by folder, with the texts that folders are named after as last columns."""
+    """Query with each task's rows sorted by folder, and the texts that name the folders as last columns."""
     if not num_dynamic:
         return query
     texts = [dataclasses.replace(field, dtype=STRING) for field in table.partition_schema.fields[-num_dynamic:]]

@@ -1,4 +1,4 @@
-"""PARTITION (…) of a statement against the Hive partitions that there are."""
+"""Resolution of PARTITION (…) in a statement against the Hive partitions of a table."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def spec_name(table: Table, spec: PartitionSpec, session: EngineSession) -> str:
-    """The name of the Hive partition, or the start of the names, that the values of `spec` make.
+    """Name of a Hive partition, or prefix of names, from the values of `spec`.
 
-    TypeMismatchError 22018 for a value that its column's type does not have.
+    TypeMismatchError 22018 for a value outside its column's type.
     """
     columns = [name for name, value in spec if value is not None]
     texts = [_normal(name, value or "", table.schema[name].dtype, session) for name, value in spec if value is not None]
@@ -39,7 +39,7 @@ def spec_name(table: Table, spec: PartitionSpec, session: EngineSession) -> str:
 
 
 def _normal(column: str, text: str, dtype: DataType, session: EngineSession) -> str | None:
-    """The text that the engine gives the value `text` of a column: '01' is 1 in an INT column."""
+    """Normal text of the value `text` of a column: '01' is 1 in an INT column."""
     if text == DEFAULT_VALUE or dtype == STRING:
         return text
     value = _typed(column, text, dtype)
@@ -52,7 +52,7 @@ def _normal(column: str, text: str, dtype: DataType, session: EngineSession) -> 
 
 
 def _typed(column: str, text: str, dtype: DataType) -> object:
-    """A value as Python's; None is the default value."""
+    """Value as Python's; None is the default value."""
     if text == DEFAULT_VALUE:
         return None
     value = single_value(text, dtype)[0].as_py()
@@ -70,7 +70,7 @@ def by_values(table: Table, partitions: Iterable[HivePartition]) -> dict[tuple[o
 
 
 def matching_filter(table: Table, partitions: Sequence[HivePartition], terms: PartitionFilter) -> list[HivePartition]:
-    """Those for which all comparisons hold; NULL equals the default value alone, and is in no order."""
+    """Hive partitions for which all comparisons hold; NULL equals the default value alone, and has no order."""
     places = {name: index for index, name in enumerate(table.partition_columns)}
     wanted = [(places[name], sign, _typed(name, text, table.schema[name].dtype)) for name, sign, text in terms]
     rows = typed_values([one.name for one in partitions], table.partition_schema)
@@ -86,7 +86,7 @@ def matching_spec(table: Table, partitions: Sequence[HivePartition], spec: Parti
 
 
 def the_partition(table: Table, partitions: Sequence[HivePartition], spec: PartitionSpec) -> HivePartition:
-    """The one with all values of `spec`; BindError 42S02 where there is none."""
+    """Hive partition with all values of `spec`; BindError 42S02 if there is none."""
     found = matching_spec(table, partitions, spec)
     if not found:
         raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in spec))

@@ -32,7 +32,9 @@ _EXISTS = "42710"
 
 
 def add_partitions(command: AddPartitions, session: EngineSession) -> CommandResult:
-    """All of them or none; what lies in their folders already are their rows. Those of views are names alone."""
+    """Add Hive partitions, all or none; files already in their folders are their rows. Those of views are names
+    alone.
+    """
     table = command.table
     named = [(spec, spec_name(table, spec, session)) for spec, _ in command.partitions]
     folders = [None if place is None else _folder(table, place, session) for _, place in command.partitions]
@@ -54,13 +56,13 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
 
 
 def _folder(table: Table, place: str, session: EngineSession) -> str:
-    """A LOCATION that is a plain relative path is one below the table's folder, as in Hive."""
+    """Folder of a LOCATION; a relative path is below the table's folder, as in Hive."""
     is_relative = ":" not in place and not Path(place).expanduser().is_absolute()
     return managed_folder(str(Path(table.location or "", place)) if is_relative else place, table.kind, session)
 
 
 def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandResult:
-    """The data of a managed table's goes too. Each PARTITION (…) has to take one, unless IF EXISTS."""
+    """Drop Hive partitions, with the data of a managed table. Each PARTITION (…) has to match one, unless IF EXISTS."""
     table = command.table
     with session.catalog.partition_changes(table) as changes:
         gone: dict[str, HivePartition] = {}
@@ -77,7 +79,7 @@ def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandR
 
 
 def rename_partition(command: RenamePartition, session: EngineSession) -> CommandResult:
-    """A folder that is named after its Hive partition in a managed table is renamed with it, others stay."""
+    """Rename a Hive partition, with its folder if a managed table's folder is named after it."""
     table = command.table
     name = spec_name(table, command.new, session)
     with session.catalog.partition_changes(table) as changes:
@@ -108,7 +110,7 @@ def _move(folder: str, target: str) -> None:
 
 
 def exchange_partition(command: ExchangePartition, session: EngineSession) -> CommandResult:
-    """All of the source's Hive partitions with the values, their data with them; the table may have none of these."""
+    """Move the source's Hive partitions with the given values and their data; the table may have none of these."""
     table, source = command.table, command.source
     moved: list[tuple[str, str]] = []
     try:

@@ -1,4 +1,4 @@
-"""MSCK REPAIR TABLE: the catalog's Hive partitions brought in line with the folders that there are."""
+"""MSCK REPAIR TABLE: the catalog's Hive partitions brought in line with the folders on disk."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Values = tuple[str, ...]
 
 
 def repair_table(command: RepairTable, session: EngineSession) -> CommandResult:
-    """A line for each folder and Hive partition that was not in line, as Hive writes them.
+    """Repair a table; returns a line for each folder and Hive partition that was out of line, as Hive writes them.
 
-    A folder whose name is no value of the partition column's type is left alone, and told.
+    A folder whose name is no value of the partition column's type is left alone, and listed.
     """
     table = command.table
     with session.catalog.partition_changes(table) as changes:
@@ -59,13 +59,13 @@ def _changes(command: RepairTable, table: Table, changes: PartitionChanges) -> I
 
 
 def _fits(table: Table, values: Values) -> bool:
-    """Whether each value is one of its column's type."""
+    """True if each value is one of its column's type."""
     pairs = zip(table.partition_schema, values, strict=True)
     return all(text == DEFAULT_VALUE or single_value(text, field.dtype).null_count == 0 for field, text in pairs)
 
 
 def _folders(path: str, columns: tuple[str, ...]) -> Iterator[tuple[str, Values | None]]:
-    """The folders column=value, one level a column, with their values; None: one that is named otherwise."""
+    """Folders column=value, one level a column, with their values; None for a folder with another name."""
     if not columns:
         yield path, ()
         return
@@ -86,5 +86,5 @@ def _folders(path: str, columns: tuple[str, ...]) -> Iterator[tuple[str, Values 
 
 
 def _is_open(entry: os.DirEntry[str]) -> bool:
-    """Names that begin with `_` or `.` are never data."""
+    """True for entries that may be data: names that begin with `_` or `.` never are."""
     return entry.is_dir() and not entry.name.startswith(("_", "."))

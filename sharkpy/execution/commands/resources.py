@@ -1,4 +1,4 @@
-"""ADD, LIST and DELETE of JARs, files and archives: what a session's functions and scripts are found in."""
+"""ADD, LIST and DELETE of JARs, files and archives, which a session's functions and scripts use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def delete_resources(command: DeleteResources, session: EngineSession) -> Comman
 
 
 def resource_path(path: str, session: EngineSession) -> str:
-    """The absolute path of a file that is there, and that the session may read."""
+    """Absolute path of an existing file that the session may read."""
     if path.split(":", 1)[0] in ("ivy", "http", "https", "hdfs", "s3", "s3a"):
         raise UnsupportedError(f'"{path}" is not a local file', hint="download it first")
     session.restrictions.check_path(path)

@@ -1,4 +1,4 @@
-"""What a command gives back."""
+"""Result of a command."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sharkpy.values.types import STRING, Field, Schema, arrow_schema
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The rows of SHOW, DESCRIBE and the like; `table` None for a command that yields none, or a `stream` of them.
+    """Rows of SHOW, DESCRIBE and the like: a `table`, None for a command without rows, or a `stream`.
 
-    A stream's rows are made while they are read; it is closed by who does not read it to its end.
+    A stream's rows are made while they are read; a reader who stops before its end closes it.
     """
 
     schema: Schema
@@ -31,13 +31,13 @@ def done() -> CommandResult:
 
 
 def text_rows(names: Sequence[str], rows: Iterable[Sequence[str | None]]) -> CommandResult:
-    """A result of string columns."""
+    """Make a result of string columns."""
     schema = Schema(tuple(Field(name, STRING) for name in names))
     return CommandResult(schema, table_of(schema, rows))
 
 
 def table_of(schema: Schema, rows: Iterable[Sequence[str | int | bool | None]]) -> pa.Table:
-    """Few rows of texts, integers and booleans as a table of `schema`."""
+    """Table of `schema` with few rows of texts, integers and booleans."""
     target = arrow_schema(schema)
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [_array(values, field.type) for values, field in zip(columns, target, strict=True)]
@@ -53,7 +53,7 @@ def _array(values: Sequence[Any], dtype: Any) -> Any:
 
 
 def _strings(values: Iterable[str | None]) -> Any:
-    """A string column; `pa.array` of a list would import pandas, a quarter of a second."""
+    """String column; `pa.array` of a list would import pandas, a quarter of a second."""
     builder = pa.lib.StringBuilder()
     builder.append_values(values)
     return builder.finish()

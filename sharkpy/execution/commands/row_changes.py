@@ -1,4 +1,4 @@
-"""UPDATE, DELETE and MERGE: what is changed is written anew beside the old rows and put in its place at once."""
+"""UPDATE, DELETE and MERGE: changed parts are written anew beside the old rows and put in their place at once."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from sharkpy.values.types import BOOLEAN
 
 _ATTEMPTS = 5
 _MOST_NAMED = 500
-"""Hive partitions that a scan is restricted to by their values; more are all scanned."""
+"""Limit on the Hive partitions to which a scan is restricted by their values; with more, all are scanned."""
 _SEVERAL_ROWS = "21000"
 
 
 def change_rows(command: ChangeRows, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Again from the start where others have written the table meanwhile: no row of theirs is lost."""
+    """Change rows, starting again if others have written the table meanwhile: no row of theirs is lost."""
     for attempt in range(_ATTEMPTS):
         try:
             _change(command, session, snapshot)
@@ -75,7 +75,7 @@ def _stage_partitions(
     snapshot: QuerySnapshot,
     writes: list[StagedWrite],
 ) -> None:
-    """The Hive partitions with changed rows, each with the rows that it has afterwards, be they none."""
+    """Stage the Hive partitions with changed rows, each with all its new rows, even if there are none."""
     columns = table.partition_columns
     found = [
         tuple(row[name] for name in columns)
@@ -100,7 +100,7 @@ def _stage_partitions(
 def _is_one_of(
     output: Sequence[ColumnRef], columns: Sequence[str], found: Sequence[tuple[str | None, ...]]
 ) -> Expr | None:
-    """Whether a row belongs to one of the Hive partitions with these texts."""
+    """Condition for rows of the Hive partitions with these texts."""
     named = {column.name: column for column in output}
     rows = [
         conjunction(_is_value(named[name], text) for name, text in zip(columns, texts, strict=True)) for texts in found

@@ -1,4 +1,4 @@
-"""From a command to the function that carries it out."""
+"""Dispatch of commands to the functions that carry them out."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ _WRITERS: dict[type[commands.Command], Writer] = {
     commands.ChangeRows: change_rows,
     commands.LoadData: load_data,
 }
-"""The commands with queries, which read the tables as the statement's snapshot has them."""
+"""Commands with queries, which read the tables in the statement's snapshot."""
 
 
 def run_command(command: commands.Command, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
-    """Carry out `command`, whose statement has `snapshot`; UnsupportedError where there is no way to."""
+    """Carry out `command`, whose statement has `snapshot`; UnsupportedError for a command without a function."""
     if (runner := _RUNNERS.get(type(command))) is not None:
         return runner(command, session)
     writer = _WRITERS.get(type(command))

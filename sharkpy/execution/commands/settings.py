@@ -10,7 +10,7 @@ from sharkpy.sql.grammar.variables import variable
 
 
 def set_conf(command: SetConf, session: EngineSession) -> CommandResult:
-    """As Hive: settings are listed as `key=value` in one column."""
+    """Set or list settings; they are listed as `key=value` in one column, as in Hive."""
     conf = session.conf
     if command.key is None:
         rows = [(f"{key}={conf[key]}",) for key in sorted(conf)]
@@ -30,7 +30,7 @@ def set_conf(command: SetConf, session: EngineSession) -> CommandResult:
 
 
 def reset_conf(command: ResetConf, session: EngineSession) -> CommandResult:
-    """All settings but those that are not the session's to change."""
+    """Reset one setting, or all but those that the session may not change."""
     conf, restrictions = session.conf, session.restrictions
     if command.key is not None:
         restrictions.check_setting(command.key)

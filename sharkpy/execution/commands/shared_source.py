@@ -1,4 +1,4 @@
-"""The source that several queries of a statement share: read by each where that is cheap, else computed once."""
+"""Source shared by several queries of a statement: read by each if that is cheap, else computed once."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
 Resolve = Callable[[LogicalPlan], LogicalPlan]
-"""From a query over SharedRows to one that can be planned."""
+"""Function from a query over SharedRows to one that can be planned."""
 
 
 @contextmanager
 def shared_source(
     source: LogicalPlan | None, queries: Sequence[LogicalPlan], session: EngineSession, snapshot: QuerySnapshot
 ) -> Iterator[Resolve]:
-    """Scans with filters and columns computed from theirs are part of each query: each then prunes what it reads.
+    """Make the source part of each query if it is a scan with filters and computed columns: each then prunes its reads.
 
-    What is more, and what gives other rows each time, is computed once, the columns that some query uses, into blocks
-    that live as long as the statement.
+    Any other source, or one with new rows each time, is computed once, with the columns that some query uses, into
+    blocks that live as long as the statement.
     """
     if source is None:
         yield lambda query: query
@@ -69,7 +69,7 @@ def shared_source(
 
 
 def is_read_again(source: LogicalPlan) -> bool:
-    """Whether each query computes the source for itself."""
+    """True if each query computes the source for itself."""
     is_plain = all(isinstance(node, (Scan, Filter, Project, Values)) for node in source.walk())
     has_subqueries = any(
         isinstance(part, SUBQUERIES) for node in source.walk() for expr in node.expressions for part in expr.walk()
@@ -78,7 +78,7 @@ def is_read_again(source: LogicalPlan) -> bool:
 
 
 def _clustering(source: LogicalPlan) -> list[Sort | Distribute]:
-    """What gathers and orders the rows of the source, from below: steps above it rely on that."""
+    """Steps that gather and order the rows of the source, from below: steps above it rely on them."""
     found: list[Sort | Distribute] = []
     while isinstance(source, (Project, Filter, Sort, Distribute)):
         if isinstance(source, (Sort, Distribute)):
@@ -88,7 +88,7 @@ def _clustering(source: LogicalPlan) -> list[Sort | Distribute]:
 
 
 def _used(queries: Iterable[LogicalPlan]) -> set[int]:
-    """The columns that occur in expressions or are in the output."""
+    """Ids of columns that occur in expressions or in the output."""
     found: set[int] = set()
     for query in queries:
         found |= query.output_ids | _columns_used(query.walk())
@@ -100,7 +100,7 @@ def _columns_used(nodes: Iterable[LogicalPlan]) -> set[int]:
 
 
 def _table(columns: list[ColumnRef]) -> Table:
-    """A table of blocks alone that is in no catalog."""
+    """Table of blocks alone that is in no catalog."""
     return Table(
         new_table_id(),
         "",
@@ -112,7 +112,7 @@ def _table(columns: list[ColumnRef]) -> Table:
 
 
 def _scan(table: Table, columns: list[ColumnRef], source: LogicalPlan) -> LogicalPlan:
-    """The kept rows under the ids of `source`; a column without a type has no values to keep."""
+    """Scan of the kept rows under the ids of `source`; a column without a type has no values to keep."""
     scan = Scan(table, tuple(columns), table.schema.names)
     void = tuple(Alias(Literal(None, NULL), one.column_id, one.name) for one in source.output if one.dtype == NULL)
     return replace(Project(scan, ()), items=(*columns, *void)) if void else scan

@@ -36,7 +36,7 @@ def show_tables(command: ShowTables, session: EngineSession) -> CommandResult:
 
 
 def show_table_extended(command: ShowTableExtended, session: EngineSession) -> CommandResult:
-    """As Spark, for dbt reads these lines; Hive's text in one column has no reader. One read of the catalog."""
+    """Rows of SHOW TABLE EXTENDED in Spark's form, which dbt reads, by one read of the catalog."""
     if command.partition is not None:
         return _one_partition(command, session)
     tables = {table.name: table for table in session.catalog.tables(command.database)}
@@ -49,7 +49,7 @@ def show_table_extended(command: ShowTableExtended, session: EngineSession) -> C
 
 
 def _one_partition(command: ShowTableExtended, session: EngineSession) -> CommandResult:
-    """The facts of the table, with those of the Hive partition behind them."""
+    """Facts of the table, followed by those of the Hive partition."""
     table = session.catalog.table(command.database, command.pattern)
     one = the_partition(table, session.catalog.partitions(table), command.partition or ())
     values = ", ".join(one.name.split("/"))
@@ -63,7 +63,7 @@ def _one_partition(command: ShowTableExtended, session: EngineSession) -> Comman
 
 
 def show_columns(command: ShowColumns, _: EngineSession) -> CommandResult:
-    """In the table's order."""
+    """Columns of a table, in its order."""
     taken = set(matching(command.table.schema.names, command.pattern))
     return text_rows(("field",), [(name,) for name in command.table.schema.names if name in taken])
 
@@ -79,7 +79,7 @@ def show_conf(command: ShowConf, _: EngineSession) -> CommandResult:
 
 
 def show_table_properties(command: ShowTableProperties, _: EngineSession) -> CommandResult:
-    """Of one property the value alone, in the first column, as Hive."""
+    """Properties of a table; for one property the value alone, in the first column, as in Hive."""
     properties = dict(command.table.properties)
     if command.key is None:
         return text_rows(("prpt_name", "prpt_value"), sorted(properties.items()))

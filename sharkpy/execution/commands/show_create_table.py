@@ -24,7 +24,7 @@ _SKIPPED = ("skip.header.line.count", "skip.footer.line.count")
 
 
 def show_create_table(command: ShowCreateTable, _: EngineSession) -> CommandResult:
-    """One row a line, as Hive."""
+    """Statement that makes the table, one row a line, as in Hive."""
     table = command.table
     lines = _view(table) if table.is_view else _table(table)
     return text_rows(("createtab_stmt",), [(line,) for line in lines])
@@ -77,13 +77,13 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _listed(items: Sequence[str]) -> Iterator[str]:
-    """A line an item; the list ends with the parenthesis that was opened before it."""
+    """Lines of a list, an item each; the last closes the parenthesis opened before it."""
     yield from (f"  {item}," for item in items[:-1])
     yield f"  {items[-1]})"
 
 
 def _columns(table: Table) -> Iterator[str]:
-    """With the constraints that are of one column."""
+    """Definitions of columns, with the constraints on one column."""
     for field in table.data_schema:
         own = [one for one in table.constraints if one.kind in _OF_COLUMNS and one.columns == (field.name,)]
         yield _column(field, "".join(f" {_constraint(one)}" for one in own))
@@ -144,7 +144,7 @@ def _buckets(buckets: BucketSpec | None) -> Iterator[str]:
 
 
 def _storage(storage: StorageFormat) -> Iterator[str]:
-    """ROW FORMAT and STORED AS: clauses where they say all that there is, else the SerDe with its properties."""
+    """Clauses ROW FORMAT and STORED AS, if these describe all of the storage, else the SerDe with its properties."""
     properties = {key: value for key, value in storage.properties if key not in (SERDE_KEY, *_SKIPPED)}
     clauses = [f"  {words} {quoted(properties[key])}" for key, words in _CLAUSES if key in properties]
     if serde_of(storage) == LAZY_SIMPLE and len(clauses) == len(properties):
@@ -164,7 +164,7 @@ def _properties(clause: str, items: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def quoted(text: str) -> str:
-    """A HiveQL string literal."""
+    """Literal of HiveQL for a string."""
     escapes = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
     return "'" + "".join(_visible(escapes.get(char, char)) for char in text) + "'"
 

@@ -24,7 +24,7 @@ def show_functions(command: ShowFunctions, session: EngineSession) -> CommandRes
 
 
 def _matching_regex(names: frozenset[str], pattern: str | None) -> list[str]:
-    """The names that match as a whole; none do where the pattern is no regular expression."""
+    """Names that match a regular expression as a whole; none if the pattern is not one."""
     try:
         return sorted(name for name in names if pattern is None or re.fullmatch(pattern, name))
     except re.error:
@@ -32,7 +32,7 @@ def _matching_regex(names: frozenset[str], pattern: str | None) -> list[str]:
 
 
 def describe_function(command: DescribeFunction, session: EngineSession) -> CommandResult:
-    """A line of what it is for; then, where EXTENDED, its other names, an example and that it is built in."""
+    """Usage of a function; with EXTENDED also its other names, an example, and that it is built in."""
     name = command.name.lower()
     functions = session.catalog.functions
     is_java_form = isinstance(registry.special_form(name), JavaForm) and functions.find_temporary(name) is None

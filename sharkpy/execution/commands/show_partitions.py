@@ -30,7 +30,7 @@ def show_partitions(command: ShowPartitions, session: EngineSession) -> CommandR
 
 
 def _over(query: LogicalPlan, leaf: LogicalPlan, table: Table, partitions: Sequence[HivePartition]) -> LogicalPlan:
-    """`query` with the Hive partitions' values and names for `leaf`."""
+    """Query over the Hive partitions' values and names in place of `leaf`."""
     fields = table.partition_schema.fields
     values = typed_values([one.name for one in partitions], table.partition_schema)
     rows = tuple(

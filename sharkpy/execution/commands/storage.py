@@ -1,4 +1,4 @@
-"""What a statement says about a table's storage, checked and filled in."""
+"""Storage clauses of a statement, checked and completed by defaults."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from sharkpy.values.types import NULL, STRING, ArrayType, DataType, MapType, Sch
 Properties = tuple[tuple[str, str], ...]
 CACHE_PROPERTY = "shark.cache"
 EXTERNAL = "EXTERNAL"
-"""The property that makes a table external, or managed again; it is the table's kind and not kept beside it."""
+"""Property that makes a table external, or managed again; it becomes the table's kind and is not stored itself."""
 
 
 def check_properties(properties: Sequence[tuple[str, str]]) -> None:
-    """ConfigurationError where a property's value cannot be obeyed."""
+    """Raise ConfigurationError if a property's value cannot be obeyed."""
     mode = dict(properties).get(CACHE_PROPERTY)
     known = [*CacheMode.__members__, "TRUE", "FALSE"]
     if mode is not None and mode.upper() not in known:
@@ -53,7 +53,7 @@ def _check_policy(properties: dict[str, str]) -> None:
 
 
 def kind_of_property(external: str) -> TableKind:
-    """What the value of EXTERNAL makes a table."""
+    """Kind of table by the value of the property EXTERNAL."""
     kinds = {"true": TableKind.EXTERNAL, "false": TableKind.MANAGED}
     if external.lower() not in kinds:
         raise ConfigurationError(f'"{external}" is not a value of {EXTERNAL}', hint="TRUE or FALSE", sqlstate="22023")
@@ -61,7 +61,7 @@ def kind_of_property(external: str) -> TableKind:
 
 
 def with_cache_property(name: str, properties: Properties, conf: Conf) -> Properties:
-    """A table named *_cached is cached unless its properties say otherwise."""
+    """Properties with caching switched on for a table named *_cached, unless they say otherwise."""
     if name.lower().endswith("_cached") and CACHE_PROPERTY not in dict(properties) and conf.value(CACHE_CHECK_NAME):
         return (*properties, (CACHE_PROPERTY, CacheMode.MEMORY.value))
     return properties
@@ -70,7 +70,7 @@ def with_cache_property(name: str, properties: Properties, conf: Conf) -> Proper
 def storage_format(
     storage: StorageFormat | None, properties: Properties, conf: Conf, *, is_from_query: bool = False
 ) -> StorageFormat:
-    """What the statement says, or the default: text, as in Hive.
+    """Storage format of the statement, or the default: text, as in Hive.
 
     A table made from a query is Parquet unless the setting is set: no line break in a string tears a row.
     """
@@ -85,8 +85,8 @@ def storage_format(
 
 
 def managed_folder(location: str, kind: TableKind, session: EngineSession) -> str:
-    """The path of a LOCATION that the session may use. What is in a managed table's folder goes with the table:
-    BindError where that would be the warehouse too.
+    """Path of a LOCATION that the session may use. BindError if dropping a managed table there would delete the
+    warehouse too.
     """
     session.restrictions.check_path(location)
     path = layout.local_path(location)
@@ -100,12 +100,12 @@ def managed_folder(location: str, kind: TableKind, session: EngineSession) -> st
 
 
 def check_storage(storage: StorageFormat, schema: Schema) -> None:
-    """ConfigurationError or UnsupportedError where the SerDe cannot obey its properties or hold such columns."""
+    """Raise ConfigurationError or UnsupportedError if the SerDe cannot obey its properties or hold such columns."""
     source(storage.name).check(schema, storage.properties)
 
 
 def stored_schema(schema: Schema) -> Schema:
-    """`schema` with STRING for columns that hold only NULLs; UnsupportedError for types never stored."""
+    """Schema with STRING for columns that hold only NULLs; UnsupportedError for types that cannot be stored."""
     for field in schema:
         if is_interval(field.dtype):
             raise UnsupportedError(f'storing column "{field.name}" of type {field.dtype}')
@@ -124,7 +124,7 @@ def stored_type(dtype: DataType) -> DataType:
 
 
 def stored_query(query: LogicalPlan, schema: Schema) -> LogicalPlan:
-    """`query` with its columns cast to `schema` where they differ (its `stored_schema`)."""
+    """Query with its columns cast to `schema` (its `stored_schema`) where they differ."""
     if all(column.dtype == field.dtype for column, field in zip(query.output, schema, strict=True)):
         return query
     top = max(used_ids(query), default=0)
@@ -136,7 +136,7 @@ def stored_query(query: LogicalPlan, schema: Schema) -> LogicalPlan:
 
 
 def used_ids(plan: LogicalPlan) -> set[int]:
-    """Column ids that occur anywhere in `plan`, its subqueries included."""
+    """Column ids that occur anywhere in `plan`, including its subqueries."""
     from sharkpy.plan.subquery import SUBQUERIES
 
     found: set[int] = set()

@@ -1,4 +1,4 @@
-"""What SHOW TABLE EXTENDED and DESCRIBE EXTENDED tell of a table, in the words that dbt and Spark's clients read."""
+"""Facts of a table for SHOW TABLE EXTENDED and DESCRIBE EXTENDED, in the words that dbt and Spark's clients read."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _TYPES = {
 
 
 _SHOWN_TEXT = 200
-"""Characters of a property that DESCRIBE shows whole; a model's text, say, is longer."""
+"""Limit on the characters of a property that DESCRIBE shows whole; a model's text, say, is longer."""
 
 
 def shown_properties(table: Table) -> Iterator[tuple[str, str]]:
-    """By name, long values cut: SHOW TBLPROPERTIES is there for all of one."""
+    """Properties by name, long values cut: SHOW TBLPROPERTIES shows them whole."""
     for key, value in sorted(table.properties):
         is_long = len(value) > _SHOWN_TEXT
         yield key, f"{value[: _SHOWN_TEXT // 2]}… ({len(value):,} characters)" if is_long else value
@@ -59,14 +59,14 @@ def table_facts(table: Table, statistics: str | None) -> Iterator[tuple[str, str
 
 
 def memory_statistics(table: Table, cache: TableCache) -> str | None:
-    """`N bytes, M rows` of what is in memory; None where nothing is: no file is looked at."""
+    """Text `N bytes, M rows` of a table in memory; None if nothing is there. No file is read."""
     is_whole = not table.is_view and table.cache_policy.kind is PolicyKind.ALL
     version = cache.known_version(table) if is_whole else None
     return None if version is None else f"{version.size_bytes} bytes, {version.num_rows} rows"
 
 
 def file_statistics(table: Table, session: EngineSession) -> str | None:
-    """`N bytes` of the files that a table has now; None where it has none, or they cannot be listed."""
+    """Text `N bytes` of the files of a table now; None if it has none, or they cannot be listed."""
     if table.is_view or table.location is None:
         return None
     try:
@@ -77,7 +77,7 @@ def file_statistics(table: Table, session: EngineSession) -> str | None:
 
 
 def schema_tree(table: Table) -> Iterator[str]:
-    """The lines of a schema as Spark draws it, with Hive's names of types: nested types in one line."""
+    """Lines of a schema as Spark draws it, with Hive's names of types: nested types in one line."""
     yield "Schema: root"
     for field in table.schema:
         yield f" |-- {field.name}: {field.dtype} (nullable = true)"

@@ -53,7 +53,7 @@ def create_view(command: CreateView, session: EngineSession) -> CommandResult:
 
 
 def drop_table(command: DropTable, session: EngineSession) -> CommandResult:
-    """The data of managed and temporary tables goes too; that of external ones stays."""
+    """Drop a table, with the data of a managed or temporary one; that of an external one stays."""
     table = command.table
     if table is None:
         return NOTHING
@@ -62,7 +62,7 @@ def drop_table(command: DropTable, session: EngineSession) -> CommandResult:
 
 
 def drop_temporary_tables(catalog: Catalog, cache: TableCache) -> None:
-    """At the end of a session."""
+    """Drop temporary tables, at the end of their session."""
     for table in catalog.temporary_tables():
         _drop(table, catalog, cache)
 
@@ -73,7 +73,7 @@ def _drop(table: Table, catalog: Catalog, cache: TableCache) -> None:
 
 
 def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
-    """The blocks and files of a table that the catalog no longer knows."""
+    """Release the blocks and files of a table that the catalog no longer knows."""
     cache.forget(table)
     if table.owns_data:
         catalog.collect_garbage()
@@ -82,7 +82,7 @@ def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
 
 
 def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
-    """A managed table's folder moves with its name when it lies where managed tables lie."""
+    """Rename a table. A managed table's folder moves with it if it lies where managed tables lie."""
     table, catalog = command.table, session.catalog
     renamed = dataclasses.replace(table, database=command.database, name=command.name)
     if table.kind is not TableKind.MANAGED or table.location != catalog.managed_location(table.database, table.name):
@@ -95,7 +95,7 @@ def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:
 
 
 def _move_folder(source: str | None, target: str) -> None:
-    """By one rename: either the old place or the new one has the data."""
+    """Move a folder by one rename: either the old place or the new one has the data."""
     if source is None:
         return
     try:
@@ -109,7 +109,7 @@ def _move_folder(source: str | None, target: str) -> None:
 
 
 def _kind(table: Table, external: str, session: EngineSession) -> TableKind:
-    """Managed or external, by the value of the property."""
+    """Kind of table, managed or external, by the value of the property."""
     kind = kind_of_property(external)
     if table.kind not in (TableKind.MANAGED, TableKind.EXTERNAL):
         raise BindError(f'"{table.name}" can be neither external nor managed', sqlstate="42809")
@@ -118,7 +118,7 @@ def _kind(table: Table, external: str, session: EngineSession) -> TableKind:
 
 
 def set_table_properties(command: SetTableProperties, session: EngineSession) -> CommandResult:
-    """The properties `comment` and `EXTERNAL` are the table's comment and kind, as in Hive."""
+    """Set properties; `comment` and `EXTERNAL` are the table's comment and kind, as in Hive."""
     check_properties(command.properties)
     old, given = command.table, dict(command.properties)
     kind = old.kind if EXTERNAL not in given else _kind(old, given.pop(EXTERNAL), session)

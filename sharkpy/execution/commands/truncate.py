@@ -1,4 +1,4 @@
-"""TRUNCATE TABLE: no rows are left, at once."""
+"""TRUNCATE TABLE: all rows are removed, at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def truncate_table(command: TruncateTable, session: EngineSession) -> CommandRes
 
 
 def _no_rows(command: TruncateTable, session: EngineSession) -> TablePartitions:
-    """All Hive partitions or those of the statement have no rows; they stay registered."""
+    """Write without rows for all Hive partitions, or those of the statement; they stay registered."""
     table = command.table
     chosen = list(session.catalog.partitions(table))
     if command.partition is not None:

@@ -1,4 +1,4 @@
-"""ALTER TABLE … UPDATE STATISTICS: figures given by hand, for the data as it is now."""
+"""ALTER TABLE … UPDATE STATISTICS: figures given by hand, for the current data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OF_COLUMN: Figures = {
     "numtrues": ("num_true", int),
     "numfalses": ("num_false", int),
 }
-"""Hive's names of figures in lower case, with ours."""
+"""Field of the statistics for each of Hive's names in lower case."""
 
 
 def update_statistics(command: UpdateStatistics, session: EngineSession) -> CommandResult:
@@ -66,7 +66,7 @@ def _figures(command: UpdateStatistics) -> dict[str, object]:
 
 
 def _base(known: TableStatistics | None, files: tuple[DataFile, ...], mark: str) -> TableStatistics:
-    """What is known of these files, which may be nothing but their number and size."""
+    """Known statistics of these files, which may be only their number and size."""
     content = content_of(files)
     if known is not None and known.content == content:
         return known

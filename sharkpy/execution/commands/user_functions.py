@@ -11,7 +11,7 @@ from sharkpy.plan.commands import CreateFunction, CreateMacro, DropFunction, Dro
 
 
 def create_function(command: CreateFunction, session: EngineSession) -> CommandResult:
-    """The code is loaded now: what cannot be found is told here and not by a query."""
+    """Create a function. Its code is loaded now, so that an error about it comes here and not from a query."""
     session.restrictions.check_code("CREATE FUNCTION")
     functions = session.catalog.functions
     resources = tuple((kind, resource_path(path, session)) for kind, path in command.resources)
@@ -47,7 +47,7 @@ def drop_function(command: DropFunction, session: EngineSession) -> CommandResul
 
 
 def described_users_function(name: str, function: CatalogFunction, extended: bool) -> list[tuple[str]]:
-    """Lines for DESCRIBE FUNCTION."""
+    """Lines of DESCRIBE FUNCTION for a user's function."""
     if isinstance(function, Macro):
         return [(f"{name} - macro",), *([(f"{function.signature} {function.text}",)] if extended else [])]
     doc = function.row.doc

@@ -1,1 +1,1 @@
-"""One query of a session: planned, kept among known plans, admitted in its turn, run, written."""
+"""Queries of a session: planned, kept among known plans, admitted in turn, run, written."""

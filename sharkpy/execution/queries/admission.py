@@ -1,8 +1,8 @@
-"""Whose turn it is: a bounded number of queries at once, fair among pools, short ones apart from long ones.
+"""Admission of queries: a bounded number at once, fair among pools, short ones apart from long ones.
 
-Queries that wait stand in the queue of their pool, first come first served. A free place goes to the pool that has
-used least of the lane's time for its weight. Short queries have a lane of their own: they never wait for long ones.
-A query that stays longer than its lane is for moves on to the next one, so that it keeps nobody waiting.
+Waiting queries stand in the queue of their pool, first come first served. A free place goes to the pool that has used
+least of the lane's time for its weight. Short queries have a lane of their own: they never wait for long ones. A query
+that exceeds its lane's time moves on to the next one, so that it keeps nobody waiting.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LONG_SECONDS = 10.0
 
 @dataclass(slots=True)
 class _Share:
-    """A pool's use of a lane, in seconds by its weight, and its queries that wait."""
+    """Share of a pool in a lane: its use, in seconds by its weight, and its waiting queries."""
 
     used: float = 0.0
     waiting: deque[Turn] = field(default_factory=deque)
@@ -41,13 +41,13 @@ class _Share:
 @dataclass(slots=True)
 class _Lane:
     most: Callable[[], int]
-    """Queries that run at once."""
+    """Limit on queries that run at once."""
     seconds: float
-    """After this long a query moves on to the next lane, if that has room."""
+    """Time after which a query moves on to the next lane, if that has room."""
     running: set[Turn] = field(default_factory=set)
     shares: dict[str, _Share] = field(default_factory=dict)
     least: float = 0.0
-    """What the pool had used that was served last: a pool that comes anew has not saved up more."""
+    """Use of the pool that was served last: a new pool starts from it and has saved up nothing."""
 
     @property
     def num_waiting(self) -> int:
@@ -56,7 +56,7 @@ class _Lane:
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """A query's place: waiting, running, or paused while the reader of its rows is busy elsewhere."""
+    """Turn of a query: waiting, running, or paused while the reader of its rows is busy elsewhere."""
 
     admission: Admission
     lane: _Lane
@@ -65,16 +65,16 @@ class Turn:
     woken: threading.Event = field(default_factory=threading.Event)
 
     def pause(self) -> None:
-        """Let others run: the query does nothing until its rows are read on."""
+        """Let others run: the query does nothing until the next rows are read."""
         self.admission.leave(self)
 
     def resume(self) -> None:
-        """Go on at once, even where this makes one query more than there may be."""
+        """Go on at once, even beyond the limit on running queries."""
         self.admission.enter(self)
 
 
 class Admission:
-    """The turns of all sessions of an engine; `conf` is that of the engine's owner."""
+    """Admission of all sessions of an engine; `conf` is that of the engine's owner."""
 
     def __init__(self, conf: Conf, num_cores: Callable[[], int]) -> None:
         self._conf = conf
@@ -86,7 +86,7 @@ class Admission:
         self._lanes = (self._short, self._long, self._endless)
 
     def _most_long(self) -> int:
-        """One query in the driver has work for all cores; two of them only take turns."""
+        """Limit on long queries. One in the driver has work for all cores; two of them only take turns."""
         return self._conf.value(settings.QUERY_CONCURRENT) or max(1, self._num_cores() // 2)
 
     def _most_endless(self) -> int:
@@ -102,9 +102,10 @@ class Admission:
 
     @contextmanager
     def turn(self, work_rows: int, pool: Pool, statement: Statement, report: Callable[[int], None]) -> Iterator[None]:
-        """Inside it is the query's turn. While it waits, `report` hears how many wait before it.
+        """Wait for the query's turn and run the body in it. `report` gets the number of queries before it while it
+        waits.
 
-        ResourceError 53300 where too many wait already, or this one has waited too long.
+        ResourceError 53300 if too many wait already, or this one has waited too long.
         """
         if not work_rows or statement.turn is not None:
             yield
@@ -131,7 +132,7 @@ class Admission:
                 self._call_next(turn.lane)
 
     def _is_admitted(self, turn: Turn) -> bool:
-        """Whether it runs now; else it waits in its pool's queue."""
+        """True if the query runs now; else it waits in its pool's queue."""
         with self._lock:
             lane = turn.lane
             if not lane.num_waiting and len(lane.running) < lane.most():
@@ -178,7 +179,9 @@ class Admission:
             return turn in turn.lane.running
 
     def _num_before(self, turn: Turn) -> int:
-        """Those of the own pool that came earlier, and at most as many of each other pool."""
+        """Number of waiting queries before this one: earlier ones of its pool, and at most as many of each other
+        pool.
+        """
         with self._lock:
             share = turn.lane.shares[turn.pool.name]
             place = share.waiting.index(turn) if turn in share.waiting else 0
@@ -219,7 +222,7 @@ class Admission:
             turn.woken.set()
 
     def _move_slow_ones(self) -> None:
-        """Queries that are longer than their lane is for make room in it."""
+        """Move queries that exceed their lane's time out of it."""
         now = time.monotonic()
         for lane, following in itertools.pairwise(self._lanes):
             for turn in [turn for turn in lane.running if now - turn.since > lane.seconds]:

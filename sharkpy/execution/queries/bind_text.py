@@ -1,4 +1,4 @@
-"""The text of a statement with the values of its variables, bound to the names of a session."""
+"""Binding of a statement's text: variables replaced by their values, names resolved for a session."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def substituted(session: EngineSession, text: str) -> str:
-    """`text` with the values of its variables; those of the environment are not for remote users."""
+    """Replace the variables of `text` by their values; those of the environment are not for remote users."""
     return substitute_variables(text, session.conf, of_machine=not session.restrictions.guards_settings)
 
 
 def bind_text(session: EngineSession, text: str) -> LogicalPlan | Command:
-    """The bound query or command that `text` is, its variables put in."""
+    """Bind `text` to a query or a command, after replacing its variables."""
     from sharkpy.sql.binder import bind
 
     session.check_open()

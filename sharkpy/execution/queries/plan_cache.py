@@ -1,4 +1,4 @@
-"""Plans of queries that a session has run, used again for the same text as long as nothing they rest on has changed."""
+"""Cache of query plans of a session: reused for the same text as long as nothing they depend on has changed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 MOST_PLANS = 128
 _MOST_TEXT = 100_000
-"""Longer texts are generated ones, and do not come again."""
+"""Limit on the length of texts: longer ones are generated, and do not come again."""
 
 
 class CatalogLookups:
-    """A catalog for one binding, which remembers what it was asked and what it said."""
+    """Catalog for one binding, which records its look-ups and their results."""
 
     def __init__(self, catalog: CatalogReader) -> None:
         self._catalog = catalog
@@ -65,7 +65,7 @@ class CatalogLookups:
         return found
 
     def is_current(self, catalog: CatalogReader) -> bool:
-        """Whether `catalog` says the same now: it gives the same object for an unchanged table.
+        """True if `catalog` gives the same results now; an unchanged table is the same object.
 
         It may be another session's, whose temporary tables are other ones.
         """
@@ -79,9 +79,9 @@ class CatalogLookups:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
-    """A query ready to run. `stage` is its only stage, lowered, where it has no exchange.
+    """Query ready to run. `stage` is its only stage, lowered, if it has no exchange.
 
-    It rests on `lookups` and `tables`: names in the catalog, and the versions or files of the tables.
+    It depends on `lookups` and `tables`: names in the catalog, and the versions or files of the tables.
     """
 
     schema: Schema
@@ -92,16 +92,16 @@ class PlannedQuery:
     tables: tuple[tuple[Table, TableState], ...] = field(repr=False)
 
     def is_current(self, snapshot: QuerySnapshot) -> bool:
-        """Whether planning now, over `snapshot`, would see what it saw then."""
+        """True if planning now, over `snapshot`, would see the same tables and names."""
         if not self.lookups.is_current(snapshot.catalog):
             return False
         return all(snapshot.is_state(table, state) for table, state in self.tables)
 
 
 class PlanCache:
-    """Least recently used first. Safe to use from several threads.
+    """Cache of plans that drops the least recently used first. Safe to use from several threads.
 
-    A key has all that a plan follows from besides catalog and tables: the text, the database, the settings.
+    A key has all inputs of planning besides catalog and tables: the text, the database, the settings.
     """
 
     def __init__(self, limit: int = MOST_PLANS) -> None:
@@ -113,7 +113,7 @@ class PlanCache:
         return len(self._plans)
 
     def find(self, key: Hashable, snapshot: QuerySnapshot) -> PlannedQuery | None:
-        """The plan for `key`; one that is out of date is dropped."""
+        """Plan for `key`; an outdated one is dropped."""
         with self._lock:
             known = self._plans.get(key)
         if known is None:
@@ -137,7 +137,7 @@ class PlanCache:
                 self._plans.popitem(last=False)
 
     def drop_table(self, table: Table) -> None:
-        """Drop the plans that rest on `table`: its blocks stay as long as somebody may read them."""
+        """Drop the plans over `table`, which keep its blocks alive."""
         with self._lock:
             for key, planned in list(self._plans.items()):
                 if any(known.table_id == table.table_id for known, _ in planned.tables):

@@ -1,4 +1,4 @@
-"""Listeners to the progress of a session's plans, and the lists that take their profiles."""
+"""Listeners to the progress of a session's plans, and the lists that collect their profiles."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ if TYPE_CHECKING:
 
 
 class PlanObservers:
-    """Listeners of a session, which hear of all its plans, and a list for each thread that asks for profiles."""
+    """Listeners of a session, which get the progress of all its plans, and a list for each thread that asks for
+    profiles.
+    """
 
     def __init__(self) -> None:
         self._listeners: list[ProgressListener] = []
         self._of_thread = threading.local()
 
     def add_listener(self, listener: ProgressListener) -> Callable[[], None]:
-        """The returned call removes it."""
+        """Add a listener; the returned function removes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def reporter(self) -> ProgressListener:
-        """Tells the listeners, and the statement that this thread works for."""
+        """Listener that reports to all listeners, and to the statement that this thread works for."""
         statement = current_cancellation()
 
         def report(progress: Progress) -> None:
@@ -41,7 +43,7 @@ class PlanObservers:
         return report
 
     def notify(self, text: str) -> bool:
-        """Tell a notice of the statement that this thread works for; False where nobody hears of it."""
+        """Give a notice to the statement that this thread works for; False if nobody listens."""
         statement = current_cancellation()
         if not self._listeners and not (isinstance(statement, Statement) and statement.has_listener):
             return False

@@ -1,4 +1,4 @@
-"""A bound query optimised and planned over the tables of a snapshot."""
+"""Planning of a bound query: optimised and planned over the tables of a snapshot."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sharkpy.sql.deep_stack import with_deep_stack
 def plan_query(
     session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot | None = None, placement: Place | None = None
 ) -> PlacedPlan:
-    """The physical plan of a query over the tables as they are now, or as they are in `snapshot`."""
+    """Physical plan of a query over the tables as they are now, or in `snapshot`."""
     return plan_steps(session, logical, snapshot, placement)[1]
 
 
 def plan_steps(
     session: EngineSession, logical: LogicalPlan, snapshot: QuerySnapshot | None = None, placement: Place | None = None
 ) -> tuple[LogicalPlan, PlacedPlan]:
-    """The optimised logical plan of a query, and the physical plan made of it."""
+    """Optimised logical plan of a query, and its physical plan."""
     seen = session.snapshot() if snapshot is None else snapshot
     _load_tables(session, logical)
     context = PlanContext(

@@ -1,4 +1,4 @@
-"""Plans of a session run: each when its turn has come, and heard of by those who listen."""
+"""Running of a session's plans: each in its turn, with progress for listeners."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def new_runner(session: EngineSession, plan: PlacedPlan, description: str) -> Pl
 def run_batches(
     session: EngineSession, runner: PlanRunner, only_stage: Stage | None = None
 ) -> Generator[pa.RecordBatch]:
-    """The plan's rows, when the query's turn has come."""
+    """Rows of the plan, run in the query's turn."""
     session.check_open()
     with _turn(session, runner):
         yield from runner.batches(only_stage)
@@ -56,7 +56,7 @@ def run_batches(
 def query_rows(
     session: EngineSession, plan: LogicalPlan, snapshot: QuerySnapshot | None = None
 ) -> Generator[pa.RecordBatch]:
-    """The rows of a query over the tables as they are now, or as they are in `snapshot`."""
+    """Rows of a query over the tables as they are now, or in `snapshot`."""
     from sharkpy.execution.queries.plan_query import plan_query
     from sharkpy.execution.tables.snapshot import reading
 

@@ -1,4 +1,4 @@
-"""The rows of a query into files or blocks, as commands and machine learning ask for it."""
+"""Writing of a query's rows into files or blocks, for commands and machine learning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 def write_files(
     session: EngineSession, plan: LogicalPlan, sink: FileSink, snapshot: QuerySnapshot
 ) -> Sequence[tuple[str, int, int]]:
-    """(path, rows, bytes) of each file, when all tasks are done; where one failed, its error."""
+    """Write files; returns (path, rows, bytes) of each when all tasks are done, or raises the error of one that
+    failed.
+    """
     sink = replace(sink, properties=_with_output_settings(sink.properties, session.conf))
     results = run_to_sink(session, new_runner(session, plan_query(session, plan, snapshot), plan.label), sink)
     return [(one.path, one.num_rows, one.encoded_bytes) for one in results if isinstance(one, FileResult)]
@@ -35,7 +37,7 @@ def write_files(
 def write_blocks(
     session: EngineSession, plan: LogicalPlan, sink: BlockSink, snapshot: QuerySnapshot
 ) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
-    """The blocks that a query makes; the way it made them is kept, so that lost ones can be made again."""
+    """Write the blocks of a query; its plan is kept, so that lost blocks can be made again."""
     contents, physical = session.table_cache.contents(plan), plan_query(session, plan, snapshot)
     sink = replace(sink, is_checked=is_repeatable(plan))
     if sink.layout is not None:
@@ -51,12 +53,12 @@ def write_blocks(
 def write_query_table(
     session: EngineSession, table: QueryTable, snapshot: QuerySnapshot
 ) -> Sequence[tuple[BlockHandle, BlockStatistics]]:
-    """The rows of a query that is computed once for the statement of `snapshot`."""
+    """Compute the rows of a query once for the statement of `snapshot`."""
     return write_blocks(session, table.query, BlockSink(table.schema, session.conf.value(BLOCK_ROWS), None), snapshot)
 
 
 def _with_output_settings(properties: tuple[tuple[str, str], ...], conf: Conf) -> tuple[tuple[str, str], ...]:
-    """The properties of a sink with the session's codec, and whether it lets rows of text be torn."""
+    """Properties of a sink, with the session's codec, and whether rows of text may be torn."""
     told = (OUTPUT_CODEC, OUTPUT_COMPRESSION_TYPE) if conf.value(COMPRESS_OUTPUT) else ()
     torn = ((TEXT_TORN.key, "true"),) if conf.value(TEXT_TORN) else ()
     return (*properties, *((setting.key, conf.value(setting)) for setting in told), *torn)

@@ -1,1 +1,1 @@
-"""Spark as the engine uses it: finding Java, starting the JVM, the context, jobs over raw frames, pools, reports."""
+"""Spark for the engine: finding Java, starting the JVM, the context, jobs over raw frames, pools, reports."""

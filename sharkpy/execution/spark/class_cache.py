@@ -1,4 +1,4 @@
-"""The JVM's class cache: what it has loaded and linked in a training run, mapped at its next start.
+"""Class cache of the JVM: classes loaded and linked in a training run, mapped at its next start.
 
 Java 25 and newer write an AOT cache, older ones a dynamic archive of class data. A cache is for one Java, one pyspark
 and one set of options: it is found under a name made of these, and a JVM that meets a foreign one starts without it.
@@ -19,12 +19,12 @@ from sharkpy.base.java import Java
 FIRST_WITH_AOT = 25
 _log = logging.getLogger("sharkpy")
 _FORMAT = "1"
-"""Changes where a cache of before would not fit: another class path, another collector."""
+"""Version of the cache: changes whenever older ones would not fit, as for another class path or collector."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassCache:
-    """`path` is the cache; beside it lies what is known of it."""
+    """Class cache at `path`; its metadata lies beside it."""
 
     path: Path
     is_aot: bool
@@ -34,15 +34,15 @@ class ClassCache:
         return self.path.with_suffix(".json")
 
     def use(self) -> list[str]:
-        """Options of a JVM that starts with it."""
+        """Options of a JVM that starts with the cache."""
         return [f"-XX:AOTCache={self.path}"] if self.is_aot else [f"-XX:SharedArchiveFile={self.path}"]
 
     def train(self, target: Path) -> str:
-        """The option of a JVM that writes it, to `target`, at its end."""
+        """Option of a JVM that writes the cache, to `target`, at its end."""
         return f"-XX:AOTCacheOutput={target}" if self.is_aot else f"-XX:ArchiveClassesAtExit={target}"
 
     def publish(self, written: Path) -> int:
-        """Put what a training run wrote in its place; its bytes."""
+        """Publish the cache that a training run wrote; returns its bytes."""
         size = written.stat().st_size
         self.note.unlink(missing_ok=True)
         written.replace(self.path)
@@ -54,7 +54,7 @@ class ClassCache:
         self.path.unlink(missing_ok=True)
 
     def fault(self) -> str | None:
-        """Why it cannot be used: None where it can, "" where there is none."""
+        """Reason for which the cache cannot be used: None if it can, "" if there is none."""
         try:
             known = json.loads(self.note.read_text())
             found = self.path.stat()
@@ -68,12 +68,12 @@ class ClassCache:
 
 
 def cache_dir() -> Path:
-    """The user's folder for what can be made again."""
+    """Folder of the user for files that can be made again."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sharkpy"
 
 
 def class_cache(java: Java, pyspark_home: Path) -> ClassCache:
-    """Where the cache of this Java with this pyspark is, be it there or not."""
+    """Class cache of this Java with this pyspark, which may not exist."""
     executable = Path(java.executable).resolve()
     release = executable.parent.parent / "release"
     parts = (
@@ -89,7 +89,7 @@ def class_cache(java: Java, pyspark_home: Path) -> ClassCache:
 
 
 def find_class_cache(java: Java, pyspark_home: Path) -> ClassCache | None:
-    """The cache to start with, if there is a whole one; one that is not is ignored, and said."""
+    """Find a complete cache to start with; a damaged one is ignored with a warning."""
     cache = class_cache(java, pyspark_home)
     fault = cache.fault()
     if fault:
@@ -98,5 +98,5 @@ def find_class_cache(java: Java, pyspark_home: Path) -> ClassCache | None:
 
 
 def is_training(options: str) -> bool:
-    """Whether a JVM with these options writes a cache at its end, which takes a while."""
+    """True if a JVM with these options writes a cache at its end, which takes a while."""
     return "-XX:AOTCacheOutput=" in options or "-XX:ArchiveClassesAtExit=" in options

@@ -42,7 +42,7 @@ _OPENED = (
     "java.base/sun.util.calendar",
     "java.security.jgss/sun.security.krb5",
 )
-"""What Spark's launcher opens; its incubator vector module is left out: packaged JREs lack it."""
+"""Java modules that Spark's launcher opens, without its incubator vector module, which packaged JREs lack."""
 
 _LOGGING = """\
 rootLogger.level = {level}
@@ -56,18 +56,18 @@ appender.console.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 
 
 def logging_properties(level: str) -> str:
-    """A configuration of log4j2 for a JVM that tells of `level` and worse on its standard error."""
+    """Configuration of log4j2 for a JVM that logs `level` and worse to its standard error."""
     return _LOGGING.format(level=level)
 
 
 @dataclass(frozen=True, slots=True)
 class JvmProcess:
-    """A running JVM with its Py4J gateway. It ends when its standard input closes: with this process at the latest."""
+    """Running JVM with its Py4J gateway. It ends when its standard input closes: with this process at the latest."""
 
     process: subprocess.Popen[bytes]
     gateway: Any
     exit_seconds: float = EXIT_SECONDS
-    """How long its exit may take."""
+    """Limit on the seconds that its exit may take."""
 
     @property
     def is_alive(self) -> bool:
@@ -85,7 +85,7 @@ class JvmProcess:
 
 
 def pyspark_home() -> Path:
-    """The folder of the installed pyspark package, found without importing it."""
+    """Folder of the installed pyspark package, found without importing it."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
         raise ConfigurationError("the pyspark package is not installed", hint="run: pip install pyspark")
@@ -95,7 +95,7 @@ def pyspark_home() -> Path:
 def java_command(
     java: Java, folder: Path, max_heap_bytes: int, conf: Mapping[str, str], cache: ClassCache | None = None
 ) -> list[str]:
-    """The command that starts Spark's Python gateway; `folder` holds the log configuration."""
+    """Command that starts Spark's Python gateway; `folder` holds the log configuration."""
     opens = [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
     newer = (
         ["--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"] if java.version >= 24 else []
@@ -126,7 +126,7 @@ def start_jvm(
 ) -> JvmProcess:
     """Start the JVM and connect to it; `meanwhile` runs while it starts. Its output goes to `folder`/jvm.log.
 
-    With its class cache where there is one; a cache that it does not start with is dropped.
+    It uses its class cache, if there is one; a cache that it does not start with is dropped.
     """
     trains = is_training(conf.get(EXTRA_OPTIONS, ""))
     cache = None if trains else find_class_cache(java, pyspark_home())
@@ -200,7 +200,7 @@ def _await_gateway(process: subprocess.Popen[bytes], file: Path, log: Path) -> t
 
 
 def _connect(port: int, secret: str, process: subprocess.Popen[bytes]) -> Any:
-    """pyspark's own gateway object over a JVM that already runs."""
+    """Gateway object of pyspark over a JVM that already runs."""
     from pyspark.java_gateway import launch_gateway
 
     known = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}

@@ -32,10 +32,10 @@ from sharkpy.execution.workers.task_error import HEARD_RUN, carried_error
 from sharkpy.execution.workers.worker import StageTask
 
 _SMALL_COMMAND = 256 << 10
-"""Bytes of a pickled stage that travel with each task."""
+"""Limit on the bytes of a pickled stage that travels with each task."""
 _NOT_STARTED = re.compile(r"PythonWorkerFactory\.|reading the port number")
 _TRACE = re.compile(r"at (?!org\.apache\.spark\.api\.python\.PythonWorkerFactory)")
-"""Lines of a Java stack trace, but for those that tell where a worker was not started."""
+"""Lines of a Java stack trace, except for those about a worker that was not started."""
 
 
 class SparkJobs:
@@ -75,7 +75,7 @@ class SparkJobs:
         self._no_broadcasts: Any = self.jvm.java.util.ArrayList()
 
     def new_run(self) -> int:
-        """A number for one run of one stage, under which its tasks report."""
+        """Number for one run of one stage, under which its tasks report."""
         with self._lock:
             self._next_run += 1
             return self._next_run
@@ -98,24 +98,24 @@ class SparkJobs:
             self.context.setLocalProperty("spark.jobGroup.id", None)
 
     def cancel(self, group: str) -> None:
-        """End the group's jobs, those that are about to be submitted too; no job can run under its name again."""
+        """End the group's jobs, including those about to be submitted; no job can run under its name again."""
         if self.spark.is_local:
             self.stop_file(group).touch()
         self.scala_context.cancelJobGroupAndFutureJobs(group)
 
     def stop_file(self, group: str) -> Path:
-        """Where workers on this machine look whether the group was cancelled."""
+        """File by which workers on this machine notice that the group was cancelled."""
         return stop_file(self._scratch, group)
 
     def slots(self, count: int) -> Any:
-        """A JavaRDD of `count` partitions that hold nothing to speak of; made once for each count."""
+        """JavaRDD of `count` partitions with next to no content; made once for each count."""
         with self._lock:
             if count not in self._slots:
                 self._slots[count] = self.frames_rdd([b"\0"] * count, count)
             return self._slots[count]
 
     def placed_slots(self, hosts: tuple[str, ...]) -> Any:
-        """As `slots`, with one partition for each of `hosts`, which Spark prefers for its task; "": no matter where."""
+        """JavaRDD with one partition for each of `hosts`, which Spark prefers for its task; "": any host."""
         with self._lock:
             if hosts not in self._placed:
                 pairs = self.jvm.java.util.ArrayList()
@@ -127,7 +127,7 @@ class SparkJobs:
             return self._placed[hosts]
 
     def frames_rdd(self, frames: Sequence[bytes], num_partitions: int = 1) -> Any:
-        """A JavaRDD of `frames`, which the JVM keeps."""
+        """JavaRDD of `frames`, which the JVM keeps."""
         path = self._scratch / f"frames-{uuid.uuid4().hex}"
         try:
             path.write_bytes(b"".join(struct.pack("!i", len(frame)) + frame for frame in frames))
@@ -136,11 +136,11 @@ class SparkJobs:
             path.unlink(missing_ok=True)
 
     def stage_rdd(self, frames: Any, task: StageTask | FunctionTask | PassTask) -> Any:
-        """The JavaRDD of the stage's output frames over the JavaRDD of its input frames."""
+        """JavaRDD of the stage's output frames over the JavaRDD of its input frames."""
         return self.python_rdd(frames.rdd(), replace(task, reports=self.reports), self._frames, self._frames)
 
     def given_rdd(self, rdd: Any, function: Callable[[int, Iterable[Any]], Iterator[Any]]) -> Any:
-        """As `stage_rdd`, over the elements of a pyspark RDD: the functions that make them run in the same process."""
+        """JavaRDD of the stage's output over the elements of a pyspark RDD, whose functions run in the same process."""
         function = replace(function, reports=self.reports) if isinstance(function, StageTask) else function
         whole = rdd.mapPartitionsWithIndex(function)
         below, deserializer = whole._prev_jrdd.rdd(), whole._prev_jrdd_deserializer
@@ -156,7 +156,9 @@ class SparkJobs:
         keeps: bool = False,
         is_barrier: bool = False,
     ) -> Any:
-        """The JavaRDD of what `function(partition, elements)` yields over a Scala RDD; `keeps`: each stays in place."""
+        """JavaRDD of the results of `function(partition, elements)` over a Scala RDD; `keeps`: each stays in its
+        partition.
+        """
         pickled, broadcasts = self._pickled_command((function, None, deserializer, serializer))
         wrapped = self._python_function(
             bytearray(pickled),
@@ -170,7 +172,7 @@ class SparkJobs:
         return self._python_rdd(rdd, wrapped, keeps, is_barrier).asJavaRDD()
 
     def _pickled_command(self, command: object) -> tuple[bytes, Any]:
-        """The command and the Java list of the broadcasts in it; a large one is itself broadcast."""
+        """Pickled command and the Java list of its broadcasts; a large command is itself broadcast."""
         from pyspark.core.rdd import _prepare_for_python_RDD
         from pyspark.serializers import CloudPickleSerializer
 
@@ -182,11 +184,11 @@ class SparkJobs:
         return pickled, broadcasts
 
     def values(self, pairs: Any, tags: tuple[Any, Any]) -> Any:
-        """The JavaRDD of the values of an RDD of pairs; `tags` are the class tags of keys and values."""
+        """JavaRDD of the values of an RDD of pairs; `tags` are the class tags of keys and values."""
         return self._python_rdd.valueOfPair(self.pair_rdd.fromRDD(pairs, *tags))
 
     def release_shuffles(self, shuffle_ids: Sequence[int]) -> None:
-        """Delete the files of shuffles, after the caller has gone on."""
+        """Delete the files of shuffles, without making the caller wait."""
         if shuffle_ids:
             self._cleaning.submit(self._release_shuffles, tuple(shuffle_ids))
 
@@ -199,24 +201,24 @@ class SparkJobs:
                     cleaner.get().doCleanupShuffle(shuffle_id, False)
 
     def failure(self, error: Exception) -> SharkError:
-        """What to raise for an exception of Spark's; where workers did not start, the next job has others."""
+        """Error to raise for an exception of Spark's; if workers did not start, the next job gets other ones."""
         failure = spark_error(error)
         if isinstance(failure, WorkersLostError):
             self._renew_workers()
         return failure
 
     def _renew_workers(self) -> None:
-        """Have Spark start other worker daemons: where one died as it started, its executor never starts another."""
+        """Have Spark start other worker daemons: an executor whose daemon died at its start never starts another."""
         with self._lock:
             self._num_renewed += 1
             self._environ.put("SHARKPY_WORKERS", str(self._num_renewed))
 
     def close(self) -> None:
-        """Wait for what still runs behind queries."""
+        """Wait for background work after queries."""
         self._cleaning.shutdown(wait=True)
 
     def collect(self, frames: Any, partitions: Sequence[int], *, is_all: bool = False) -> list[pa.Buffer]:
-        """The frames of `partitions` (`is_all`: there are no others) in order. Raises what Spark raises."""
+        """Frames of `partitions` in order (`is_all`: there are no others). Raises Spark's errors."""
         from pyspark.util import _load_from_socket
 
         connection = self._serve_all(frames) if is_all else self._serve(frames, partitions)
@@ -227,12 +229,14 @@ class SparkJobs:
         return self._python_rdd.runJob(self.scala_context, frames, self._numbers(partitions))
 
     def _serve_all(self, frames: Any) -> Any:
-        """As `_serve`, but without runJob's parsing of the whole class SparkContext, which takes milliseconds."""
+        """Serve frames as `_serve` does, without runJob's parsing of the whole class SparkContext, which takes
+        milliseconds.
+        """
         collected = frames.collectAsync().get()
         return self._python_rdd.serveIterator(self._converters.asScala(collected).iterator(), "sharkpy-frames")
 
     def _numbers(self, numbers: Sequence[int]) -> Any:
-        """A Java list; of a range it is kept for the next time, as filling one is a round trip for each number."""
+        """Java list of numbers; that of a range is kept, as filling one is a round trip for each number."""
         if not isinstance(numbers, range):
             return self.jvm.java.util.ArrayList(list(numbers))
         with self._lock:
@@ -241,8 +245,8 @@ class SparkJobs:
             return self._ranges[numbers]
 
     def check_tasks(self, run_id: int, partitions: Iterable[int] = ()) -> None:
-        """Raise the first error that a task of the run has reported; ExecutionError where one of `partitions`, which
-        have ended, reported nothing: what it stored and whether it failed is not known then.
+        """Raise the first error that a task of the run has reported; ExecutionError if one of `partitions`, which have
+        ended, reported nothing, so that its success and output are unknown.
         """
         reports = self.book.seen(run_id)
         _raise_task_error(reports)
@@ -275,7 +279,7 @@ def _raise_task_error(reports: Sequence[TaskReport]) -> None:
 
 
 def spark_error(error: Exception) -> SharkError:
-    """One line for what Spark says at length."""
+    """Error of the engine for one of Spark's or Py4J's: one line for its long message."""
     if isinstance(error, SharkError):
         return error
     java = java_exception(error)
@@ -302,12 +306,12 @@ def spark_error(error: Exception) -> SharkError:
 
 
 def java_exception(error: Exception) -> Any:
-    """The Java exception behind one of Py4J's, or of pyspark's: where a SparkSession was made, it converts them."""
+    """Java exception behind one of Py4J's, or of pyspark's, which converts them once a SparkSession exists."""
     return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
 
 
 def java_messages(java: Any) -> list[str]:
-    """The messages of a Java exception and of its causes."""
+    """Messages of a Java exception and of its causes."""
     texts: list[str] = []
     while java is not None and len(texts) < 10:
         texts.append(str(java.getMessage()))
@@ -316,7 +320,7 @@ def java_messages(java: Any) -> list[str]:
 
 
 def _without_trace(text: str) -> str:
-    """A message in one line, without the stack traces that Spark puts in it."""
+    """Message in one line, without the stack traces that Spark puts in it."""
     lines = [line.strip() for line in text.splitlines()]
     return " ".join(line for line in lines if line and not _TRACE.match(line))[:500]
 
@@ -335,7 +339,7 @@ def payload_batches(frame: pa.Buffer) -> Iterator[pa.RecordBatch]:
 
 
 def _report_param(book: ReportBook) -> Any:
-    """Accumulates lists in a worker; hands each report to `book` in the driver."""
+    """Accumulator parameter that collects lists in a worker and hands each report to `book` in the driver."""
     from sharkpy.execution.spark.report_param import DriverReports
 
     return DriverReports(book)

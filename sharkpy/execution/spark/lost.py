@@ -1,4 +1,4 @@
-"""What Py4J says of a JVM that has ended, in the engine's words."""
+"""Errors of Py4J for a JVM that has ended, in the engine's words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OF_PY4J = ("Py4JError", "Py4JNetworkError")
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether an exception comes from calls into a JVM that is not there any more: errors of its own have a trace."""
+    """True if an exception comes from calls into a JVM that has ended: exceptions of the JVM itself have a trace."""
     if isinstance(error, ConnectionError):
         return True
     return type(error).__name__ in _OF_PY4J and "Trace:" not in str(error)
@@ -24,7 +24,7 @@ def lost_spark() -> SparkLostError:
 
 @contextmanager
 def told_in_words() -> Iterator[None]:
-    """SparkLostError for what Py4J raises inside when its JVM has ended."""
+    """Turn Py4J's errors for a JVM that has ended into a SparkLostError."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Hive's metastore client, of the classes that Spark brings, in the session's JVM."""
+"""Client of Hive's metastore, by the classes that Spark brings, in the session's JVM."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _FLAGS = frozenset({"compressed", "storedAsSubDirectories", "rewriteEnabled", "t
 
 @dataclass(frozen=True, slots=True)
 class MetastorePlace:
-    """Where a metastore is: `site` is a hive-site.xml, `settings` are beside and instead of its own."""
+    """Place of a metastore: `site` is a hive-site.xml, and `settings` add to its own or replace them."""
 
     settings: tuple[tuple[str, str], ...] = ()
     site: str = ""
     derby: str = ""
-    """The folder of an embedded Derby database."""
+    """Folder of an embedded Derby database."""
 
     @property
     def digest(self) -> str:
@@ -39,8 +39,8 @@ class MetastorePlace:
 
 
 def metastore_place(conf: Conf, warehouse: str) -> MetastorePlace:
-    """What the settings say: addresses, a Derby folder, a hive-site.xml, that of HIVE_CONF_DIR; else a Derby folder of
-    the warehouse.
+    """Place of the metastore by the settings: addresses, a Derby folder, a hive-site.xml, that of HIVE_CONF_DIR; else a
+    Derby folder of the warehouse.
     """
     site = conf.value(METASTORE_SITE)
     if site and not Path(site).is_file():
@@ -70,13 +70,13 @@ def metastore_place(conf: Conf, warehouse: str) -> MetastorePlace:
 
 
 class JvmMetastore:
-    """A `MetastoreClient`, connected by the first call; one call at a time.
+    """`MetastoreClient` in the JVM, connected by the first call; one call at a time.
 
     Structs come as JSON by one of Thrift's own protocols: one round trip to the JVM, however large they are.
     """
 
     def __init__(self, jvm: Callable[[], Any], place: MetastorePlace) -> None:
-        """`jvm` starts it where it does not run yet."""
+        """Make a client; `jvm` starts the JVM unless it runs."""
         self._start, self._place = jvm, place
         self._lock = threading.RLock()
         self._jvm: Any = None
@@ -183,7 +183,7 @@ class JvmMetastore:
         self._jvm = jvm
 
     def _find(self, method: str, *arguments: object) -> Any:
-        """None where there is no such thing."""
+        """Call a method that finds something; None if it is missing."""
         try:
             return self._call(method, *arguments)
         except _NotThereError:
@@ -213,7 +213,7 @@ class JvmMetastore:
                 raise UnsupportedError(f"an object of the Hive metastore: {_reason(error)}") from None
 
     def _struct(self, name: str, body: Body) -> Any:
-        """The Thrift struct of that name with the fields of `body`."""
+        """Thrift struct of that name with the fields of `body`."""
         with self._lock:
             if self._client is None:
                 self._connect()
@@ -235,11 +235,11 @@ class JvmMetastore:
 
 
 class _NotThereError(BindError):
-    """What a call named is not there."""
+    """Error for a thing that does not exist."""
 
 
 def _reason(error: Any) -> str:
-    """The message of the innermost cause that has one."""
+    """Message of the innermost cause that has one."""
     reason, cause = "", error.java_exception
     while cause is not None:
         reason = str(cause.getMessage() or "") or reason or str(cause.getClass().getSimpleName())

@@ -1,4 +1,4 @@
-"""Fair pools: what a session's statements share with each other, and sessions with other sessions."""
+"""Fair pools: a session's statements share one, and pools share the engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Pools share in proportion to their weights; statements of one pool in the order in which they came."""
+    """Pool of statements. Pools share in proportion to their weights; statements of one pool go in the order of
+    arrival.
+    """
 
     name: str
     weight: int = 1
@@ -27,7 +29,7 @@ class SparkPools:
         self._known: set[str] = set()
 
     def use(self, pool: Pool) -> str:
-        """The name of Spark's pool. Its weight cannot change: another weight is another pool."""
+        """Name of Spark's pool. Its weight cannot change: another weight is another pool."""
         name = pool.name if pool.weight == 1 else f"{pool.name} x{pool.weight}"
         with self._lock:
             if name not in self._known:

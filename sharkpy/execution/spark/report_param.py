@@ -1,4 +1,4 @@
-"""The Spark accumulator that carries task reports."""
+"""Spark accumulator that carries task reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Reports = list[TaskReport]
 
 
 class WorkerReports(AccumulatorParam[Reports]):
-    """In a worker: reports of the task in a list."""
+    """Accumulator in a worker: reports of the task in a list."""
 
     def zero(self, value: Reports) -> Reports:  # noqa: ARG002 - the protocol's
         return []
@@ -22,7 +22,7 @@ class WorkerReports(AccumulatorParam[Reports]):
 
 
 class DriverReports(WorkerReports):
-    """In the driver: reports go to the book as they arrive, so the accumulator stays empty."""
+    """Accumulator in the driver: reports go to the book as they arrive, so it stays empty."""
 
     def __init__(self, book: ReportBook) -> None:
         self.book = book

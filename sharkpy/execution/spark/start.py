@@ -1,4 +1,4 @@
-"""The SparkContext of a session: the user's active one, or one made with settings for short tasks."""
+"""SparkContext of a session: the user's active one, or one made with settings for short tasks."""
 
 from __future__ import annotations
 
@@ -33,37 +33,37 @@ _QUICK_TASKS = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.daemon.module": _DAEMON,
 }
-"""What makes a task a matter of milliseconds: without them it works, and takes some tens more."""
+"""Settings that cut some tens of milliseconds from each task; without them it works, too."""
 _log = logging.getLogger("sharkpy")
 
 
 @dataclass(frozen=True, slots=True)
 class SparkHandle:
-    """A SparkContext with what is needed to end it; `jvm` is None where the context is the user's."""
+    """SparkContext with the means to end it; `jvm` is None if the context is the user's."""
 
     context: Any
     jvm: JvmProcess | None
     is_local: bool
-    """Workers run on this machine: they can map files that the driver writes."""
+    """True if workers run on this machine: they can map files that the driver writes."""
     environ: Mapping[str, str] = field(default_factory=dict)
-    """What worker processes need in their environment beyond what the context gives them."""
+    """Variables that worker processes need in their environment beyond those of the context."""
 
     local_parallelism: int = 0
-    """Tasks that run at once on this machine; on other hosts executors come and go."""
+    """Number of tasks that run at once on this machine; on other hosts executors come and go."""
 
     @property
     def parallelism(self) -> int:
-        """Tasks that run at once, as far as Spark knows now."""
+        """Number of tasks that run at once, as far as Spark knows now."""
         return self.local_parallelism or int(self.context.defaultParallelism)
 
     @property
     def is_alive(self) -> bool:
-        """Whether the JVM runs; of the user's own, whether its context was not stopped."""
+        """True if the JVM runs; for the user's own, if its context was not stopped."""
         return self.context._jsc is not None if self.jvm is None else self.jvm.is_alive
 
     @property
     def is_lost(self) -> bool:
-        """Whether the engine's own JVM has ended by itself."""
+        """True if the engine's own JVM has ended by itself."""
         return self.jvm is not None and not self.jvm.is_alive
 
     def stop(self) -> None:
@@ -81,7 +81,7 @@ class SparkHandle:
 
 
 def spark_conf(master: str, scratch: Path, overrides: Mapping[str, str]) -> dict[str, str]:
-    """Spark's settings for short Python tasks; `overrides` (keys starting with "spark.") win."""
+    """Spark's settings for short Python tasks, overridden by `overrides` (keys starting with "spark.")."""
     local = is_local_master(master)
     conf = {
         "spark.master": retrying_master(master),
@@ -132,13 +132,13 @@ def _on_other_hosts(master: str) -> dict[str, str]:
 
 
 def driver_python_path() -> str:
-    """Where this process finds the package and its libraries."""
+    """Python path of this process: the package and its libraries."""
     package_root = str(Path(__file__).resolve().parents[3])
     return os.pathsep.join(dict.fromkeys([package_root, *filter(None, sys.path)]))
 
 
 def own_address(master: str) -> str | None:
-    """This machine's address as a standalone master sees it; None where Spark is to find one."""
+    """Address of this machine as a standalone master sees it; None if Spark is to find one."""
     match = _STANDALONE.match(master)
     if match is None:
         return None
@@ -150,17 +150,17 @@ def own_address(master: str) -> str | None:
 
 
 def socket_dir(scratch: Path) -> str:
-    """`scratch`, unless the path of a socket in it would be longer than the system allows (108 bytes)."""
+    """Folder for sockets: `scratch`, unless their paths would be longer than the system allows (108 bytes)."""
     return str(scratch) if len(os.fsencode(scratch)) <= _MAX_SOCKET_DIR else "/tmp"
 
 
 def is_local_master(master: str) -> bool:
-    """Whether tasks run on this machine, in the driver's JVM or in executors beside it."""
+    """True if tasks run on this machine, in the driver's JVM or in executors beside it."""
     return bool(_LOCAL.match(master) or _LOCAL_CLUSTER.match(master))
 
 
 def retrying_master(master: str) -> str:
-    """`local[n]` as `local[n,4]`: Spark's local mode retries no task unless it is told to."""
+    """Master that retries tasks: `local[n]` as `local[n,4]`, as Spark's local mode retries none by default."""
     match = _LOCAL.match(master)
     if match is None:
         return master
@@ -171,7 +171,7 @@ def retrying_master(master: str) -> str:
 def connect_spark(
     master: str, scratch: Path, overrides: Mapping[str, str], java_home: str | None, max_heap_bytes: int
 ) -> SparkHandle:
-    """The active SparkContext of this process, else a new one with its own JVM."""
+    """Active SparkContext of this process, else a new one with its own JVM."""
     if active := _active_context():
         return _borrowed(active, scratch)
     java = find_java(java_home)
@@ -196,12 +196,12 @@ def connect_spark(
 
 
 def _shipped_path(package: Path, more: str | None) -> str:
-    """PYTHONPATH of a worker: the zip lies in the folder that its executor starts it in."""
+    """PYTHONPATH of a worker: the zip lies in the folder in which its executor starts it."""
     return os.pathsep.join(filter(None, (package.name, more)))
 
 
 def _borrowed(context: Any, scratch: Path) -> SparkHandle:
-    """The user's own context as it is: what it lacks costs time, and is said once."""
+    """Handle of the user's own context, unchanged: settings that it lacks cost time, and are logged once."""
     conf = context.getConf()
     lacking = [f"{key}={value}" for key, value in _QUICK_TASKS.items() if conf.get(key, "") != value]
     if lacking:
@@ -218,7 +218,7 @@ def _borrowed(context: Any, scratch: Path) -> SparkHandle:
 
 
 def _await_executors(context: Any, master: str) -> None:
-    """Wait for the first executor, and for those that come right behind it; ConfigurationError where none comes."""
+    """Wait for the first executor and those that follow it closely; ConfigurationError if none comes."""
     deadline = time.monotonic() + EXECUTOR_TIMEOUT_SECONDS
     seen, settled = 0, deadline
     while time.monotonic() < settled:
@@ -235,7 +235,7 @@ def _await_executors(context: Any, master: str) -> None:
 
 
 def active_master() -> str | None:
-    """The master of the user's own context, where there is one."""
+    """Master of the user's own context, if there is one."""
     active = _active_context()
     return None if active is None else str(active.master)
 
@@ -253,7 +253,7 @@ def _import_pyspark() -> None:
 
 
 def _forget_context() -> None:
-    """A context whose JVM ends is no active one."""
+    """Forget the active context, whose JVM ends."""
     from pyspark import SparkContext
 
     SparkContext._gateway = None

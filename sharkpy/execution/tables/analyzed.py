@@ -1,4 +1,4 @@
-"""Statistics that ANALYZE TABLE has left in the catalog, where they still hold."""
+"""Statistics that ANALYZE TABLE has put into the catalog, if they still hold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sharkpy.sources.layout import DataFile
 
 
 def content_of(files: Iterable[DataFile]) -> str:
-    """Equal for the same files, unchanged."""
+    """Text that is equal for the same files, unchanged."""
     digest = hashlib.blake2b(digest_size=16)
     for file in files:
         digest.update(f"{file.path}\0{file.size_bytes}\0{file.modified_ns}\n".encode("utf-8", "surrogateescape"))
@@ -21,18 +21,18 @@ def content_of(files: Iterable[DataFile]) -> str:
 
 
 def mark_of(one: HivePartition) -> str:
-    """Another one after each write of ours to the Hive partition."""
+    """Mark of a Hive partition, which changes with each write of the engine."""
     return f"{one.partition_id}/{one.newest}/{one.location or ''}"
 
 
 def table_statistics(catalog: Catalog, table: Table, files: Sequence[DataFile]) -> TableStatistics | None:
-    """Of a table without Hive partitions whose data are `files`."""
+    """Statistics of a table without Hive partitions whose data are `files`."""
     found = catalog.statistics(table).get("")
     return found if found is not None and found.content == content_of(files) else None
 
 
 def all_partitions_statistics(catalog: Catalog, table: Table) -> TableStatistics | None:
-    """Of all of a table's Hive partitions together; None where those of one are missing, or were written to since."""
+    """Statistics of all of a table's Hive partitions together; None if those of one are missing or outdated."""
     kept = catalog.statistics(table)
     if not kept:
         return None

@@ -1,4 +1,4 @@
-"""From file splits to blocks: how files are cut for loading, and loading in the driver's process."""
+"""Loading of file splits as blocks: the division of files into splits, and the loader in the driver's process."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 _SAMPLE_BYTES = 64 << 10
 _LEAST_SPLIT_BYTES = 1 << 20
 _LEAST_BLOCK_ROWS = 128 << 10
-"""Smaller tables are not divided among threads."""
+"""Size in rows below which tables are not divided among threads."""
 _SYNC_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedBlock:
-    """A block with the split that it was made from."""
+    """Block with the split that it was made from."""
 
     handle: BlockHandle
     statistics: BlockStatistics
@@ -46,7 +46,7 @@ class LoadedBlock:
 
 
 class BlockLoader(Protocol):
-    """Makes blocks of splits; several of one split where it is large, none where it has no rows.
+    """Loader of splits into blocks: several for a large split, none for one without rows.
 
     The result is in the order of splits. A failure leaves no blocks.
     """
@@ -59,9 +59,7 @@ class BlockLoader(Protocol):
 def loading_splits(
     files: Sequence[DataFile], schema: Schema, storage: StorageFormat, conf: Conf, num_threads: int = 1
 ) -> list[Split]:
-    """Splits of equal size that become one block each, of at most the rows of a block; where there are few, one
-    for each thread.
-    """
+    """Splits of equal size for one block each, of at most a block's rows; at least one a thread, for few rows."""
     groups = by_form(files, storage)
     return [split for form, part in groups for split in _splits(part, schema, form, conf, num_threads)]
 
@@ -82,7 +80,7 @@ def _splits(
 
 
 def _merged(groups: Sequence[Split], block_rows: int) -> Iterator[Split]:
-    """Neighbouring row groups of a file put together."""
+    """Neighbouring row groups of a file, merged."""
     by_file: dict[tuple[str, str], list[Split]] = {}
     for group in groups:
         by_file.setdefault((group.partition, group.path), []).append(group)
@@ -104,7 +102,7 @@ def _merged(groups: Sequence[Split], block_rows: int) -> Iterator[Split]:
 
 
 def _bytes_of_rows(files: Sequence[DataFile], num_rows: int, most: int) -> int:
-    """About the bytes that hold `num_rows` lines like those at the start of the first file."""
+    """Approximate bytes of `num_rows` lines like those at the start of the first file."""
     for file in files:
         with open(file.path, "rb") as stream:
             sample = stream.read(_SAMPLE_BYTES)
@@ -114,10 +112,10 @@ def _bytes_of_rows(files: Sequence[DataFile], num_rows: int, most: int) -> int:
 
 
 class DriverLoader:
-    """Loads in this process, one split a thread. Durable copies are synced beside the encoding of other blocks."""
+    """Loader in this process, one split a thread. Durable copies are synced while other blocks are encoded."""
 
     def __init__(self, store: BlockStore, conf: Conf, num_threads: int, buckets: BucketSpec | None = None) -> None:
-        """With `buckets` each block has rows of one of them alone."""
+        """Make a loader; with `buckets` each block has rows of one bucket alone."""
         self._buckets = buckets
         self._store = store
         self._writer = store.writer()
@@ -187,7 +185,7 @@ class DriverLoader:
 
 
 def block_tables(tables: Iterable[pa.Table], block_rows: int, block_bytes: int) -> Iterator[pa.Table]:
-    """The rows of `tables` in their order, in tables of one block each."""
+    """Rows of `tables` in their order, in tables of one block each."""
     pending: list[pa.Table] = []
     rows = size = 0
     for table in tables:

@@ -1,4 +1,4 @@
-"""Lost and damaged blocks made again from the file splits that they came from, under their own names."""
+"""Repair of lost and damaged blocks from their file splits, under their own names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rebuild_blocks(
 ) -> None:
     """Make the blocks `lost` of `version` again, with the same rows at the same places: handles stay valid.
 
-    CorruptionError naming table and block where the source is gone, was changed, or never was a file.
+    CorruptionError naming table and block if the source is gone, was changed, or never was a file.
     """
     rebuilder = BlockRebuilder(table, version.schema, conf.value(settings.FORCE_ENCODING))
     with ThreadPoolExecutor(num_threads) as pool, ThreadPoolExecutor(_WRITE_THREADS) as writes:

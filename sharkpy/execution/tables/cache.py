@@ -36,8 +36,7 @@ class TableCache:
     3. MEMORY tables keep blocks and manifest under <warehouse>/.sharkpy/blocks/<table id>/, where a later
        session finds them.
     4. Blocks dropped from a version are removed once no query has them any more.
-    5. Lost or damaged blocks are made again from their splits. Runs of small blocks are put together in the
-       background.
+    5. Lost or damaged blocks are made again from their splits. Runs of small blocks are merged in the background.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class TableCache:
         loader: BlockLoader | None = None,
         changed: Callable[[Table], None] = lambda table: None,  # noqa: ARG005
     ) -> None:
-        """`changed` is called when a table's version gives way to another one or to none."""
+        """Make a cache; `changed` is called when a table's version is replaced by another one or by none."""
         self._parts = parts
         self.lineage = Lineage()
         self.versions = TableVersions(parts, loader, changed)
@@ -57,7 +56,7 @@ class TableCache:
     # What is cached
 
     def is_cached(self, table: Table) -> bool:
-        """Whether queries of `table` read blocks."""
+        """True if queries of `table` read blocks."""
         if table.is_view:
             return False
         is_named = table.cache_mode is not CacheMode.NONE or table.table_id in self._session_cached
@@ -67,12 +66,12 @@ class TableCache:
         return self.known_version(table) is not None
 
     def known_version(self, table: Table) -> TableVersion | None:
-        """The version in memory, however old; for EXPLAIN and estimates."""
+        """Version in memory, however old; for EXPLAIN and estimates."""
         entry = self.versions.find(table)
         return None if entry is None else entry.version
 
     def bytes_by_partition(self, table: Table) -> dict[str, int]:
-        """Encoded bytes of the blocks of each Hive partition that is in memory; one without rows has none."""
+        """Encoded bytes of the blocks of each Hive partition in memory; one without rows is missing."""
         entry = self.versions.find(table)
         if entry is None or entry.version is None:
             return {}
@@ -83,16 +82,16 @@ class TableCache:
         return sizes
 
     def metrics(self, table: Table) -> ReadMetrics:
-        """What loading `table` observed: malformed lines and fields among it."""
+        """Figures of loading `table`, such as malformed lines and fields."""
         entry = self.versions.find(table)
         return ReadMetrics() if entry is None else entry.metrics
 
     # Versions
 
     def version(self, table: Table) -> TableVersion | None:
-        """The version that holds exactly the rows of the table's files now.
+        """Version that holds exactly the rows of the table's files now.
 
-        None where it is not cached, or under a policy that holds some Hive partitions alone (see `held_version`).
+        None if it is not cached, or under a policy that holds only some Hive partitions (see `held_version`).
         """
         if not self.is_cached(table):
             return None
@@ -110,9 +109,9 @@ class TableCache:
     def held_version(
         self, table: Table, partitions: Sequence[HivePartition], needed: Sequence[str]
     ) -> tuple[TableVersion | None, frozenset[str]]:
-        """A version of some Hive partitions of `partitions`, all there are, and the names of these.
+        """Version of some Hive partitions of the table, whose `partitions` are given, and the names of these.
 
-        Which ones they are the table's cache policy says; `needed` are those that a query is about to read.
+        The table's cache policy chooses them; `needed` are those that a query is about to read.
         """
         if not self.is_cached(table):
             return None, frozenset()
@@ -135,7 +134,7 @@ class TableCache:
         entry.table = table
 
     def _current(self, entry: Entry, files: tuple[DataFile, ...]) -> TableVersion | None:
-        """The version of these files alone."""
+        """Version of these files alone."""
         if entry.version is None:
             self.versions.restore(entry, files)
         is_stale = entry.version is None or entry.files != files
@@ -146,7 +145,7 @@ class TableCache:
         return entry.version
 
     def load_all(self, tables: Iterable[Table]) -> None:
-        """Load those of `tables` that are cached and not loaded yet, side by side."""
+        """Load the cached ones of `tables` that are not loaded yet, in parallel."""
         wanted = {table.table_id: table for table in tables if self.is_cached(table) and not self.is_loaded(table)}
         if len(wanted) > 1:
             with ThreadPoolExecutor(min(len(wanted), _TABLES_AT_ONCE)) as pool:
@@ -156,26 +155,26 @@ class TableCache:
     # Repair, compaction
 
     def repair(self, blocks: Iterable[BlockHandle]) -> None:
-        """Make those of `blocks` whole again that are lost or damaged, at their places and with the same rows.
+        """Make the lost or damaged ones of `blocks` whole again, at their places and with the same rows.
 
-        CorruptionError naming table and block where the source is gone or changed, or never was a file.
+        CorruptionError naming table and block if the source is gone or changed, or never was a file.
         """
         self._repair.repair(blocks)
 
     def contents(self, query: LogicalPlan) -> Contents:
-        """What the tables of `query` hold now: equal for equal rows."""
+        """Contents of the tables of `query`: equal for equal rows."""
         return self._repair.contents(query)
 
     def compact(self, table: Table) -> TableVersion | None:
-        """Publish a version whose runs of small blocks are put together; readers keep theirs."""
+        """Publish a version with merged runs of small blocks; readers keep theirs."""
         return self._compactor.compact(table)
 
     def settle(self) -> None:
-        """Wait for what goes on in the background."""
+        """Wait for background work."""
         self._compactor.settle()
 
     def close(self) -> None:
-        """End what goes on in the background."""
+        """End background work."""
         self._compactor.close()
         for entry in self.versions.all():
             if entry.use is not None:
@@ -184,7 +183,7 @@ class TableCache:
     # CACHE, UNCACHE
 
     def cache(self, table: Table, *, lazy: bool = False) -> None:
-        """With `lazy` the table is loaded by the first query that reads it."""
+        """Cache a table for this session; with `lazy` it is loaded by the first query that reads it."""
         was_cached = table.table_id in self._session_cached
         self._session_cached.add(table.table_id)
         if lazy:
@@ -211,26 +210,28 @@ class TableCache:
         self.forget(table)
 
     def clear(self) -> None:
-        """Empty the memory. Tables cached by property load again when they are queried."""
+        """Free all memory. Tables cached by property load again when they are queried."""
         self._session_cached.clear()
         for entry in self.versions.all():
             self.release(entry.table)
 
     def release(self, table: Table) -> None:
-        """Give the memory of `table` back; what is durable stays, and so do tables that are blocks alone."""
+        """Free the memory of `table`; durable blocks stay, and so do tables that are blocks alone."""
         entry = self.versions.find(table)
         if entry is not None and not is_blocks_alone(entry.table):
             with entry.lock:
                 self.versions.drop(entry, durable=False)
 
     def forget(self, table: Table) -> None:
-        """Drop all that is kept of `table`, durable blocks included."""
+        """Drop all blocks of `table`, durable ones included."""
         entry = self.versions.take_out(table)
         with entry.lock:
             self.versions.drop(entry, durable=True)
 
     def properties_changed(self, old: Table, new: Table) -> None:
-        """After ALTER TABLE: what was loaded in another way is dropped, and another policy holds at once."""
+        """Apply new properties after ALTER TABLE: blocks of another form are dropped, and another policy holds at
+        once.
+        """
         if not _is_same_form(old, new):
             self.forget(old)
         elif old.cache_policy != new.cache_policy and self.is_loaded(new):
@@ -239,7 +240,7 @@ class TableCache:
     # Tables that are blocks alone
 
     def put(self, table: Table, blocks: Iterable[tuple[BlockHandle, BlockStatistics]]) -> TableVersion:
-        """The first version of a table that a query made in memory."""
+        """Publish the first version of a table that a query made in memory."""
         return self.append(table, blocks, overwrite=True)
 
     def append(
@@ -269,6 +270,6 @@ def _is_same_form(old: Table, new: Table) -> bool:
 
 
 def _partitions_of(version: TableVersion | None, known: Sequence[str]) -> tuple[str, ...]:
-    """The Hive partitions with blocks in `version`, in the order of `known`."""
+    """Hive partitions with blocks in `version`, in the order of `known`."""
     found = {origin.partition for origins in version.origins for origin in origins} if version is not None else set()
     return tuple(name for name in known if name in found)

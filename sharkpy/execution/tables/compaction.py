@@ -1,4 +1,4 @@
-"""Runs of small neighbouring blocks, as many small appends leave them, put together into full ones."""
+"""Compaction: runs of small neighbouring blocks, as many small appends leave them, merged into full ones."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sharkpy.columnar.version import Origins, TableVersion
 from sharkpy.values.types import arrow_schema
 
 _SMALL = 2
-"""A block is small with less than so great a part (1 / _SMALL) of a full block's rows."""
+"""Divisor of a full block's rows: blocks with fewer are small."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergedBlock:
-    """One block in the place of `replaced`, with their rows in their order."""
+    """Block that replaces the blocks `replaced`, with their rows in order."""
 
     handle: BlockHandle
     statistics: BlockStatistics
@@ -31,8 +31,8 @@ class MergedBlock:
 
 
 def small_runs(version: TableVersion, block_rows: int, min_blocks: int) -> list[range]:
-    """Runs of at least `min_blocks` small blocks that fit one block. Blocks that share a split stay apart,
-    and so do buckets.
+    """Runs of at least `min_blocks` small blocks that fit one block. Blocks that share a split stay apart, as do
+    buckets.
     """
     shared = Counter(version.origins)
     runs: list[range] = []
@@ -52,12 +52,12 @@ def small_runs(version: TableVersion, block_rows: int, min_blocks: int) -> list[
 
 
 def _partitions(origins: Origins) -> set[str]:
-    """The one Hive partition of a block with origins; nothing for one without."""
+    """Hive partition of a block with origins, as a set of one; the empty set without origins."""
     return {origin.partition for origin in origins}
 
 
 def merge_run(run: range, version: TableVersion, store: BlockStore, conf: Conf, durable_dir: str | None) -> MergedBlock:
-    """Write the block; nobody sees it yet. CorruptionError naming a block that has to be repaired first."""
+    """Write the merged block, still unpublished. CorruptionError naming a block that has to be repaired first."""
     from sharkpy.columnar.block import encode_block
 
     replaced = tuple(version.blocks[place] for place in run)
@@ -72,7 +72,7 @@ def merge_run(run: range, version: TableVersion, store: BlockStore, conf: Conf, 
 
 
 def with_merged(version: TableVersion, merged: Sequence[MergedBlock]) -> tuple[TableVersion, list[MergedBlock]]:
-    """`version` with those merged blocks in it whose parts still stand there, and these."""
+    """`version` with the merged blocks whose parts are still in it, and the list of these."""
     used = []
     for block in merged:
         ids = [part.block_id for part in block.replaced]

@@ -18,7 +18,7 @@ from sharkpy.execution.tables.versions import TableVersions
 
 
 class Compactor:
-    """Publishes versions whose runs of small blocks are put together, one table at a time in the background."""
+    """Compactor: publishes versions with merged runs of small blocks, one table at a time in the background."""
 
     def __init__(self, versions: TableVersions, lineage: Lineage) -> None:
         self._versions = versions
@@ -27,7 +27,7 @@ class Compactor:
         self._background: ThreadPoolExecutor | None = None
 
     def compact(self, table: Table) -> TableVersion | None:
-        """Publish a version whose runs of small blocks are put together; readers keep theirs."""
+        """Publish a version with merged runs of small blocks; readers keep theirs."""
         versions, store = self._versions, self._versions.store
         entry = versions.entry(table)
         version = entry.version
@@ -52,7 +52,7 @@ class Compactor:
         return entry.version
 
     def compact_later(self, entry: Entry) -> None:
-        """Compact the table in the background, where that is worth while. Called under the entry's lock."""
+        """Compact the table in the background, if that is worth while. Called under the entry's lock."""
         is_busy = entry.compaction is not None and not entry.compaction.done()
         if entry.version is None or is_busy or not self._versions.parts.conf.value(COMPACTION):
             return
@@ -64,13 +64,13 @@ class Compactor:
                     entry.compaction = self._background.submit(self._try_to_compact, entry.table)
 
     def settle(self) -> None:
-        """Wait for what goes on in the background."""
+        """Wait for background work."""
         for entry in self._versions.all():
             if entry.compaction is not None:
                 entry.compaction.result()
 
     def close(self) -> None:
-        """End what goes on in the background."""
+        """End background work."""
         if self._background is not None:
             self._background.shutdown(wait=True, cancel_futures=True)
 

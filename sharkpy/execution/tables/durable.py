@@ -1,4 +1,4 @@
-"""Versions of MEMORY tables on disk, where a later session finds them."""
+"""Versions of MEMORY tables on disk, for later sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _CONFLICT = "40001"
 
 
 def durable_dir(state_dir: str, table: Table) -> str | None:
-    """Named after the form of the files too: blocks read in another way are not found again."""
+    """Folder of a table's durable blocks. Its name depends on the form of the files: blocks of another form are not
+    found.
+    """
     if table.cache_mode is not CacheMode.MEMORY or is_blocks_alone(table):
         return None
     parts: tuple[object, ...] = (table.schema, table.storage)
@@ -30,7 +32,7 @@ def durable_dir(state_dir: str, table: Table) -> str | None:
 
 
 def publish_durably(version: TableVersion, directory: str) -> TableVersion:
-    """The version under the next free number: another process may publish the same table."""
+    """Publish a version under the next free number: another process may publish the same table."""
     store = VersionStore(directory)
     while True:
         try:
@@ -45,7 +47,7 @@ def publish_durably(version: TableVersion, directory: str) -> TableVersion:
 
 
 def find_durable(entry: Entry, directory: str) -> TableVersion | None:
-    """What an earlier session kept in the folder, which the entry uses from now on; None where nothing fits."""
+    """Find the version that an earlier session kept in the folder, which the entry then uses; None if nothing fits."""
     versions = VersionStore(directory)
     try:
         entry.use = entry.use or FolderUse(directory)

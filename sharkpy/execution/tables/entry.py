@@ -1,4 +1,4 @@
-"""State of one table in memory, and the parts of the engine that all of them use."""
+"""State of one table in memory, and the parts of the engine that all such tables use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class EngineParts(Protocol):
-    """The parts of an engine that its cached tables use."""
+    """Parts of an engine that its cached tables use."""
 
     @property
     def conf(self) -> Conf: ...
@@ -37,7 +37,7 @@ class EngineParts(Protocol):
 
 @dataclass(slots=True)
 class Entry:
-    """What is known of one cached table. Changed under `lock` only."""
+    """State of one cached table. Changed under `lock` only."""
 
     table: Table
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -46,19 +46,19 @@ class Entry:
     use: FolderUse | None = None
     compaction: Future[None] | None = None
     held: tuple[str, ...] | None = None
-    """Under a cache policy: the Hive partitions in memory, the first to go first. None: those of `version`."""
+    """Hive partitions in memory under a cache policy, the first to go first. None: those of `version`."""
     seen: tuple[str, ...] | None = None
-    """All Hive partitions that there were when `held` was decided."""
+    """All Hive partitions when `held` was decided."""
     metrics: ReadMetrics = field(default_factory=ReadMetrics)
 
 
 def is_blocks_alone(table: Table) -> bool:
-    """Whether the table has no files."""
+    """True if the table has no files."""
     return table.location is None and not table.is_view
 
 
 def version_of_blocks(entry: Entry) -> TableVersion:
-    """The version of a table that is blocks alone."""
+    """Version of a table that is blocks alone."""
     if entry.version is None:
         raise ExecutionError(f'table "{entry.table.name}" is in memory only and its session has ended')
     return entry.version

@@ -1,4 +1,4 @@
-"""Which Hive partitions of a cached table are held in memory (SPEC M5): pure decisions."""
+"""Choice of the Hive partitions of a cached table to hold in memory (SPEC M5): pure decisions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sharkpy.catalog.cache_policy import CachePolicy, PolicyKind
 def held_partitions(
     policy: CachePolicy, held: Sequence[str], known: Sequence[str], seen: Sequence[str] | None, needed: Sequence[str]
 ) -> tuple[str, ...]:
-    """The Hive partitions to hold now, the first to go first.
+    """Hive partitions to hold now, the first to go first.
 
-    `held` are those so far; `known` all there are, in the order of their registration; `seen` those that there were
-    when this was last asked, None at first; `needed` those that a query reads now.
+    `held` are those held so far; `known` all of the table, in the order of their registration; `seen` those known at
+    the last call, None at first; `needed` those that a query reads now.
 
-    1. LRU holds what was used or registered last. A query that needs more than there is room for finds those that
-       are held already, and does not drive out by its later ones what its first ones brought in.
-    2. FIFO holds what was registered last, however it is used.
+    1. LRU holds those used or registered last. A query that needs more than fit keeps those already held, and its later
+       ones do not evict its first ones.
+    2. FIFO holds those registered last, however they are used.
     """
     there = set(known)
     kept = [name for name in held if name in there]

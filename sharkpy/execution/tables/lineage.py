@@ -1,4 +1,4 @@
-"""What statements made the blocks of tables that are blocks alone, so that lost ones can be made again (SPEC M5)."""
+"""Lineage of tables that are blocks alone: the statements that made their blocks, to make lost ones again (SPEC M5)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from sharkpy.execution.tasks.report import BlockResult
 
 Contents = tuple[object, ...]
-"""What identifies the rows of the tables that a query reads: equal for equal rows."""
+"""Contents of the tables that a query reads: equal for equal rows."""
 Planner = Callable[[LogicalPlan], PlacedPlan]
 """Plans a query over its tables as they are now."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recipe:
-    """A statement that made blocks.
+    """Recipe of blocks: the statement that made them.
 
-    1. `plan` is what ran, without the blocks of its scans; `inputs` are these. They are held weakly: lineage
-       keeps no data alive.
-    2. Where they are gone, `query` is planned anew, provided that its tables have the same `contents`.
+    1. `plan` ran, here without the blocks of its scans; `inputs` are these. They are held weakly: lineage keeps no data
+       alive.
+    2. If they are gone, `query` is planned anew, provided that its tables have the same `contents`.
     """
 
     query: LogicalPlan
@@ -70,7 +70,7 @@ class Recipe:
         return cls(query, contents, plan, tuple(inputs), sink, conf.copy(), plan_anew)
 
     def filled_plan(self, only_sources: frozenset[str] | None = None) -> PlacedPlan | None:
-        """The plan over the blocks that it read at first, or those of `only_sources`; None where some are gone."""
+        """Plan over the blocks that it read at first, or those of `only_sources`; None if some are gone."""
         found = [tuple(block for ref in blocks if (block := ref()) is not None) for blocks in self.inputs]
         if [len(blocks) for blocks in found] != [len(blocks) for blocks in self.inputs]:
             return None
@@ -87,7 +87,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """A block as its statement made it: the `place`-th of its task, or what `source` says (see BlockResult)."""
+    """Block as its statement made it: the `place`-th of its task, or of its `source` (see BlockResult)."""
 
     recipe: Recipe
     task: int
@@ -97,16 +97,16 @@ class Piece:
     source: tuple[str, int] | None = None
 
     def is_again(self, block: BlockHandle) -> bool:
-        """Whether `block` has the same rows, in whichever order."""
+        """True if `block` has the same rows, in any order."""
         return (block.num_rows, block.checksum) == (self.num_rows, self.checksum)
 
 
 Pieces = tuple[Piece, ...]
-"""What a block was put together from, in the order of its rows; mostly one piece."""
+"""Pieces that a block was merged from, in the order of its rows; mostly one."""
 
 
 class Lineage:
-    """The pieces of each block, known for as long as anybody holds its handle."""
+    """Pieces of each block, known for as long as anybody holds its handle."""
 
     def __init__(self) -> None:
         self._pieces: dict[str, Pieces] = {}
@@ -116,7 +116,7 @@ class Lineage:
         weakref.finalize(handle, self._pieces.pop, handle.block_id, None).atexit = False
 
     def note_made(self, recipe: Recipe, results: Sequence[BlockResult]) -> None:
-        """The blocks that a run of `recipe` made, in the order of its tasks."""
+        """Note the blocks that a run of `recipe` made, in the order of its tasks."""
         places: dict[int, int] = {}
         for result in results:
             place = places[result.task] = places.get(result.task, -1) + 1
@@ -125,12 +125,12 @@ class Lineage:
                 self.note(result.handle, (piece,))
 
     def of(self, block_id: str) -> Pieces:
-        """None where it is not known how the block was made."""
+        """Pieces of a block; none if its making is unknown."""
         return self._pieces.get(block_id, ())
 
 
 def pieces_of(version: TableVersion, recipes: set[Recipe], lineage: Lineage) -> dict[Recipe, list[Piece]]:
-    """The pieces of a version that `recipes` made, and those of recipes that share a block with such: by recipe."""
+    """Pieces of a version that `recipes` made, and those of recipes that share a block with these: by recipe."""
     by_block = [lineage.of(block.block_id) for block in version.blocks]
     affected = set(recipes)
     while more := {
@@ -149,7 +149,7 @@ def pieces_of(version: TableVersion, recipes: set[Recipe], lineage: Lineage) -> 
 
 
 def in_source_order(results: Sequence[BlockResult], physical: PhysicalPlan) -> list[BlockResult]:
-    """Blocks in the order of the scanned blocks that they were made from, where each was made from one alone."""
+    """Blocks in the order of the scanned blocks that they were made from, if each was made from one alone."""
     scans = (node for node in physical.walk() if isinstance(node, BlockScan))
     places = {block.block_id: place for scan in scans for place, block in enumerate(scan.blocks.blocks)}
     if any(result.source is None for result in results):
@@ -158,14 +158,14 @@ def in_source_order(results: Sequence[BlockResult], physical: PhysicalPlan) -> l
 
 
 def is_row_wise(physical: PhysicalPlan) -> bool:
-    """Whether the plan's rows are those of one table's blocks, each block's for itself."""
+    """True if the plan's rows come from one table's blocks, each block by itself."""
     leaves = [node for node in physical.walk() if not node.children]
     is_by_row = all(isinstance(node, (BlockScan, Filter, Project)) for node in physical.walk())
     return is_by_row and len(leaves) == 1 and isinstance(leaves[0], BlockScan)
 
 
 def is_repeatable(query: LogicalPlan) -> bool:
-    """Whether running the query again gives the same rows: no function in it has values of its own each time.
+    """True if running the query again gives the same rows: no function in it has new values each time.
 
     An RDD is computed again; rows that this process hands over are read once.
     """

@@ -1,4 +1,4 @@
-"""One statement's view of a partitioned table: what of it is read from blocks, and what from files."""
+"""View of a partitioned table for one statement: the parts read from blocks, and those read from files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sharkpy.sources.file_splits import file_splits
 
 
 class PartitionedTable:
-    """The Hive partitions as they were when it was made, and what reading some of them gave, once for each choice."""
+    """Hive partitions of a table when this was made, and the results of reading some of them, once for each choice."""
 
     def __init__(
         self, table: Table, partitions: tuple[HivePartition, ...], cache: TableCache | None, conf: Conf
     ) -> None:
-        """Without `cache` all is read from files."""
+        """Make a view; without `cache` all is read from files."""
         self._table = table
         self._partitions = partitions
         self._cache = cache
@@ -34,7 +34,7 @@ class PartitionedTable:
         return self._reads[names]
 
     def is_as(self, older: PartitionedTable) -> bool:
-        """Whether what was read of `older` would be the same now."""
+        """True if everything that was read of `older` would be the same now."""
         if self._partitions != older._partitions:
             return False
         return all(_is_same(self.read(names), read) for names, read in list(older._reads.items()))

@@ -28,7 +28,7 @@ _RELATION = "in0"
 
 
 class RddLoader:
-    """A BlockLoader for what is too large for the driver's process."""
+    """BlockLoader for data too large for the driver's process."""
 
     def __init__(self, engine: Engine, conf: Conf, buckets: BucketSpec | None = None) -> None:
         self._engine = engine

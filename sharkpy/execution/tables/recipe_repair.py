@@ -1,4 +1,4 @@
-"""Lost blocks of tables that are blocks alone, made again by the queries that made them (SPEC M5)."""
+"""Repair of lost blocks of tables that are blocks alone, by the queries that made them (SPEC M5)."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _RECIPES_AT_ONCE = 4
 
 
 class RecipeTables(Protocol):
-    """The tables in memory, as far as carrying out recipes needs them."""
+    """Tables in memory, as far as recipes need them."""
 
     def contents(self, query: LogicalPlan) -> Contents:
-        """What the tables of `query` hold now."""
+        """Contents of the tables of `query`."""
 
     def table_name(self, block: BlockHandle) -> str: ...
 
@@ -42,7 +42,7 @@ class RecipeTables(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RecipeRepair:
-    """Carries recipes out again: only the tasks that made the lost blocks, and the map stages that these read."""
+    """Repair by recipes: it runs only the tasks that made the lost blocks, and the map stages that these read."""
 
     engine: Engine
     tables: RecipeTables
@@ -53,10 +53,10 @@ class RecipeRepair:
         return self.engine.store
 
     def rebuild(self, lost: Sequence[BlockHandle]) -> set[Recipe]:
-        """Make `lost` again in their places, where the same tasks give blocks of the same rows.
+        """Make `lost` again in their places, if the same tasks give blocks of the same rows.
 
-        The recipes whose tasks did not: all that they made has to be replaced together. CorruptionError where a
-        recipe cannot be carried out.
+        Returns the recipes whose tasks did not: all blocks of each have to be replaced together. CorruptionError if a
+        recipe cannot be run.
         """
         recipes = {piece.recipe: None for block in lost for piece in self.lineage.of(block.block_id)}
         if len(recipes) == 1:
@@ -66,7 +66,7 @@ class RecipeRepair:
             return {recipe for recipe, run in runs.items() if not run.result()}
 
     def _rebuild(self, recipe: Recipe, lost: Sequence[BlockHandle]) -> bool:
-        """Make those of `lost` again that are due to `recipe`; False where its tasks give other blocks now."""
+        """Make those of `lost` again that `recipe` made; False if its tasks give other blocks now."""
         with held(recipe.lock):
             # Another query may have met the same loss, and have been faster.
             blocks = [
@@ -103,9 +103,9 @@ class RecipeRepair:
         return True
 
     def remake(self, recipe: Recipe, pieces: Sequence[Piece], lost: BlockHandle) -> tuple[Recipe, list[BlockResult]]:
-        """All blocks of a recipe, its `pieces`, anew, with the recipe that takes its place.
+        """Make all blocks of a recipe, its `pieces`, anew; returns them with the recipe that replaces it.
 
-        The rows are the same, their order may be another. CorruptionError about the block `lost` where they are not.
+        The rows are the same, in perhaps another order; else CorruptionError about the block `lost`.
         """
         plan = recipe.filled_plan()
         if plan is None:
@@ -148,7 +148,7 @@ class RecipeRepair:
 
 
 def _by_place(made: Sequence[BlockResult]) -> dict[tuple[str | int, int], BlockHandle]:
-    """Blocks by what a Piece says of theirs: source and number, else task and place."""
+    """Blocks by the keys of their Pieces: source and number, else task and place."""
     found: dict[tuple[str | int, int], BlockHandle] = {}
     counts: dict[int, int] = {}
     for result in made:
@@ -158,7 +158,7 @@ def _by_place(made: Sequence[BlockResult]) -> dict[tuple[str | int, int], BlockH
 
 
 def _is_same(pieces: Sequence[Piece], made: Sequence[BlockResult], schema: Schema) -> bool:
-    """Whether the rows are the same, in any order. Sums of floating-point numbers follow the order of their terms."""
+    """True if the rows are the same, in any order. Sums of floating-point numbers follow the order of their terms."""
     if sum(piece.num_rows for piece in pieces) != sum(result.handle.num_rows for result in made):
         return False
     checksums = [result.handle.checksum or 0 for result in made]

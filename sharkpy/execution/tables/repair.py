@@ -1,4 +1,4 @@
-"""Lost and damaged blocks of cached tables made whole again: from files, or by the queries that made them."""
+"""Repair of lost and damaged blocks of cached tables: from files, or by the queries that made them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class TableRepair:
-    """Makes blocks whole again, and knows what tables hold (the RecipeTables of a recipe)."""
+    """Repair of cached tables, which also knows their contents (the RecipeTables of a recipe)."""
 
     def __init__(self, versions: TableVersions, lineage: Lineage) -> None:
         self._versions = versions
         self._lineage = lineage
 
     def repair(self, blocks: Iterable[BlockHandle]) -> None:
-        """Make those of `blocks` whole again that are lost or damaged, at their places and with the same rows.
+        """Make the lost or damaged ones of `blocks` whole again, at their places and with the same rows.
 
-        CorruptionError naming table and block where the source is gone or changed, or never was a file.
+        CorruptionError naming table and block if the source is gone or changed, or never was a file.
         """
         store = self._versions.store
         unmended = [handle for handle in blocks if not store.mend(handle)]
@@ -59,7 +59,7 @@ class TableRepair:
     def _repair_made(self, lost: Sequence[BlockHandle]) -> None:
         """Make blocks again by the queries that made them.
 
-        BlocksReplacedError where these gave their rows in another order: all their blocks are others now.
+        BlocksReplacedError if these gave their rows in another order, so that all their blocks were replaced.
         """
         repair = RecipeRepair(self._versions.parts.engine, self, self._lineage)
         changed = repair.rebuild(lost)
@@ -74,7 +74,7 @@ class TableRepair:
     def _replace_made(
         self, entry: Entry, version: TableVersion, changed: set[Recipe], repair: RecipeRepair, lost: BlockHandle
     ) -> None:
-        """Publish a version in which all that the recipes `changed` made is made anew."""
+        """Publish a version with all blocks of the recipes `changed` made anew."""
         pieces = pieces_of(version, changed, self._lineage)
         made: list[BlockResult] = []
         for recipe, old in pieces.items():
@@ -93,7 +93,7 @@ class TableRepair:
                 repair.discard(made)
 
     def contents(self, query: LogicalPlan) -> Contents:
-        """What the tables of `query` hold now: equal for equal rows."""
+        """Contents of the tables of `query`: equal for equal rows."""
         return tuple(self._content(node.table) for node in query.walk() if isinstance(node, Scan))
 
     def _content(self, table: Table) -> object:
@@ -104,7 +104,7 @@ class TableRepair:
         return tuple(piece for block in blocks for piece in self._lineage.of(block.block_id) or (block.block_id,))
 
     def table_name(self, block: BlockHandle) -> str:
-        """The table that has `block` now, empty where none has."""
+        """Name of the table that has `block` now; empty if none has."""
         for entry in self._versions.all():
             if entry.version is not None and any(one.block_id == block.block_id for one in entry.version.blocks):
                 return entry.table.qualified_name

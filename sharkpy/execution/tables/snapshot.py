@@ -1,4 +1,4 @@
-"""The tables of one statement as they were when it was planned: every part of planning sees the same versions."""
+"""Snapshot of the tables for one statement: every part of planning sees the same versions."""
 
 from __future__ import annotations
 
@@ -32,20 +32,22 @@ if TYPE_CHECKING:
     from sharkpy.values.types import DataType
 
     TableState: TypeAlias = TableVersion | tuple[Split, ...] | PartitionedTable
-    """The cached version of a table, else its files' splits, or what was read of its Hive partitions."""
+    """State of a table: its cached version, else its files' splits, or the reads of its Hive partitions."""
 
     ComputeTable: TypeAlias = Callable[["QueryTable", "QuerySnapshot"], Sequence[tuple[BlockHandle, BlockStatistics]]]
-    """The blocks with the rows of a query that is computed once for its statement."""
+    """Makes the blocks of a query that is computed once for its statement."""
 
 
 class QuerySnapshot:
-    """Is the planner's ScanSource and the optimizer's StatisticsProvider.
+    """Snapshot of tables: the planner's ScanSource and the optimizer's StatisticsProvider.
 
     Files that were seen stay on disk until `release`, or until nobody has the snapshot any more.
     """
 
     def __init__(self, catalog: Catalog, table_cache: TableCache, conf: Conf, compute: ComputeTable) -> None:
-        """`catalog` is a session's, with its temporary tables; `compute` makes the rows of tables that are queries."""
+        """Make a snapshot; `catalog` is a session's, with its temporary tables; `compute` makes the rows of query
+        tables.
+        """
         self.catalog = catalog
         self._table_cache = table_cache
         self._conf = conf
@@ -62,12 +64,12 @@ class QuerySnapshot:
         weakref.finalize(self, _forget, table_cache, self._computed).atexit = False
 
     def release(self) -> None:
-        """The rows have been read."""
+        """End the snapshot, after its rows have been read."""
         _leave(self.catalog.readers, self._entered)
         _forget(self._table_cache, self._computed)
 
     def renew(self) -> None:
-        """Let go of all that was seen: tables are looked at anew."""
+        """Forget all states: tables are read anew."""
         self.release()
         for seen in (
             *(self._versions, self._splits, self._tables),
@@ -77,15 +79,15 @@ class QuerySnapshot:
 
     @property
     def has_computed(self) -> bool:
-        """Whether a plan over it reads rows that were computed for it alone."""
+        """True if a plan over the snapshot reads rows that were computed for it alone."""
         return bool(self._computed)
 
     def states(self) -> tuple[tuple[Table, TableState], ...]:
-        """The tables that were looked at so far, as they were seen."""
+        """Tables read so far, with their states."""
         return tuple((table, self._state(table)) for table in list(self._tables.values()))
 
     def is_state(self, table: Table, state: TableState) -> bool:
-        """Whether the table is still as it was then."""
+        """True if the table is still in the given state."""
         now = self._state(table)
         if isinstance(now, PartitionedTable):
             return isinstance(state, PartitionedTable) and now.is_as(state)
@@ -96,7 +98,7 @@ class QuerySnapshot:
         return state.for_planning() if isinstance(state, PartitionedTable) else state
 
     def file_source(self, table: Table) -> Sequence[Split] | HivePartitions:
-        """The files that the cached version, if there is one, was made of."""
+        """Files of a table; for a cached version those it was made of."""
         if table.location is None:
             raise UnsupportedError(f"virtual columns of {table.qualified_name}, which is in memory only")
         self._version(table)
@@ -148,7 +150,7 @@ class QuerySnapshot:
         return ColumnEstimate(ndv, low, high, nulls)
 
     def _analyzed(self, table: Table) -> TableStatistics | None:
-        """What ANALYZE TABLE has found, as far as it still holds."""
+        """Statistics of ANALYZE TABLE, if they still hold."""
         if table.table_id not in self._statistics:
             self._statistics[table.table_id] = self._find_analyzed(table)
         return self._statistics[table.table_id]
@@ -178,7 +180,7 @@ class QuerySnapshot:
         return self._partitioned[table.table_id]
 
     def _enter(self, table: Table) -> None:
-        """Before anything of the table is listed."""
+        """Enter the table's folder as reader, before anything of it is listed."""
         if table.location is not None:
             self.catalog.readers.enter(table.location)
             self._entered.append(table.location)
@@ -215,7 +217,7 @@ class QuerySnapshot:
 
 @contextlib.contextmanager
 def reading(new: Callable[[], QuerySnapshot], snapshot: QuerySnapshot | None) -> Iterator[QuerySnapshot]:
-    """`snapshot`, or a `new` one that ends with the work inside."""
+    """Use `snapshot`, or a `new` one that ends with the body."""
     seen = new() if snapshot is None else snapshot
     try:
         yield seen

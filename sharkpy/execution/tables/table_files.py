@@ -1,4 +1,4 @@
-"""The data files of a table, Hive partition by Hive partition where it has them."""
+"""Data files of a table, by Hive partition if it has any."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.sources.layout import DataFile, list_data_files, list_partition_fil
 
 
 def table_files(table: Table, partitions: Iterable[HivePartition]) -> tuple[DataFile, ...]:
-    """Those of `partitions` for a partitioned table, else all."""
+    """Data files of `partitions` for a partitioned table, else all of the table."""
     if not table.is_partitioned:
         return tuple(list_data_files(table.location or ""))
     return tuple(file for one in partitions for file in _partition_files(table, one))

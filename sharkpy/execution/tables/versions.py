@@ -1,4 +1,4 @@
-"""The versions of cached tables: brought up to date with the tables' files, published, and dropped."""
+"""Versions of cached tables: brought up to date with the tables' files, published, and dropped."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class TableVersions:
-    """An entry for each table. What changes an entry is called under the entry's lock.
+    """Entries of cached tables. Methods that change an entry are called under its lock.
 
-    `changed` is called when a table's version gives way to another one or to none.
+    `changed` is called when a table's version is replaced by another one or by none.
     """
 
     def __init__(self, parts: EngineParts, loader: BlockLoader | None, changed: Callable[[Table], None]) -> None:
@@ -65,7 +65,7 @@ class TableVersions:
     # In step with files
 
     def restore(self, entry: Entry, files: Sequence[DataFile]) -> None:
-        """Take back what an earlier session kept of these files; what is damaged is made again."""
+        """Restore the blocks that an earlier session kept of these files; damaged ones are made again."""
         directory = self.durable_dir(entry.table)
         if directory is None or (version := find_durable(entry, directory)) is None:
             return
@@ -79,7 +79,7 @@ class TableVersions:
             self._replace(entry, entry.version, {origins for origins in damaged if _files(origins) <= present})
 
     def refresh(self, entry: Entry, files: tuple[DataFile, ...]) -> bool:
-        """Load what is new in `files`, keep what is known, drop the rest; whether that gave another version."""
+        """Load new `files`, keep blocks of known ones, drop the rest; True if that gave another version."""
         table, present = entry.table, set(files)
         version = entry.version or TableVersion.empty(table.schema)
         held = {file_of(origin) for origins in version.origins for origin in origins}
@@ -119,7 +119,7 @@ class TableVersions:
     # Another version, or none
 
     def publish(self, entry: Entry, version: TableVersion) -> None:
-        """Make `version` the table's, first on disk, then here."""
+        """Publish `version` as the table's, first on disk, then here."""
         directory = self.durable_dir(entry.table)
         if directory is not None:
             version = publish_durably(version, directory)
@@ -131,7 +131,7 @@ class TableVersions:
         self._note_recipes(entry.table, version)
 
     def _note_recipes(self, table: Table, version: TableVersion | None) -> None:
-        """What tasks on this machine need to make lost blocks again themselves."""
+        """Write the recipes from which tasks on this machine make lost blocks again."""
         engine = self.parts.engine
         if not engine.is_local:
             return
@@ -164,7 +164,7 @@ class TableVersions:
 
 
 def _loader(parts: EngineParts, splits: Sequence[Split], buckets: BucketSpec | None) -> BlockLoader:
-    """RDD tasks for what is large or is to lie in the memory of other hosts, threads of this process for the rest."""
+    """Loader of splits: RDD tasks for large data or the memory of other hosts, threads of this process for the rest."""
     files = {split.path: split.file_bytes for split in splits}
     engine = parts.engine
     is_large = sum(files.values()) > parts.conf.value(DRIVER_LOAD_BYTES)

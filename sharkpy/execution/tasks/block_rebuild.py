@@ -1,4 +1,4 @@
-"""The bytes of lost blocks, made again from the file splits that they came from: in the driver or in a task."""
+"""Bytes of lost blocks, made again from the file splits that they came from: in the driver or in a task."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class BlockRebuilder:
     force_encoding: str
 
     def rebuild(self, missing: Sequence[BlockHandle], group: Siblings) -> Iterator[tuple[BlockHandle, memoryview]]:
-        """The blocks `missing` of `group`, each with its bytes.
+        """Rebuild the blocks `missing` of `group`, each with its bytes.
 
-        CorruptionError naming table and block where the source is gone, was changed, or never was a file.
+        CorruptionError naming table and block if the source is gone, was changed, or never was a file.
         """
         from sharkpy.columnar.block import encode_block
 
@@ -62,7 +62,7 @@ class BlockRebuilder:
                 yield handle, memoryview(encoded.content).cast("B")
 
     def _read(self, origins: Origins) -> pa.Table:
-        """The rows of all origins in order; those of one alone as they are loaded, strings of few values as codes."""
+        """Rows of all origins in order; those of one alone in their loaded form, strings of few values as codes."""
         splits = [split_of(origin, self.table) for origin in origins]
         if len(splits) == 1:
             tables = list(checked(read_split_coded(splits[0], self.schema, ReadMetrics())))
@@ -72,7 +72,7 @@ class BlockRebuilder:
 
 
 def _parts(handles: Sequence[BlockHandle], rows: pa.Table, table: Table) -> Iterator[tuple[BlockHandle, pa.Table]]:
-    """The rows of each block: the next ones of its bucket."""
+    """Rows of each block: the next ones of its bucket."""
     if any(handle.bucket is None for handle in handles) or table.buckets is None:
         remaining: dict[int | None, pa.Table] = dict.fromkeys((handle.bucket for handle in handles), rows)
     else:

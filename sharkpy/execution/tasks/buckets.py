@@ -1,4 +1,4 @@
-"""The bucket of each row, as DuckDB SQL: by a stable hash, or by comparison with boundary rows."""
+"""Bucket of each row, as DuckDB SQL: by a stable hash, or by comparison with boundary rows."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def hashed_sql(sql: str, sink: HashSink) -> str:
 
 
 def bucket_number(columns: Iterable[str], types: Iterable[str], num_buckets: int) -> str:
-    """The bucket of rows whose key is `columns` of the DuckDB types `types`: equal ones in another type differ."""
+    """Bucket of rows whose key is `columns` of the DuckDB types `types`: equal values of other types differ."""
     values = ", ".join(f"CAST({column} AS {dtype})" for column, dtype in zip(columns, types, strict=True))
     return f"(hash({values}) % {num_buckets})::INTEGER"
 
 
 def sort_key(sink: RangeSink) -> str:
-    """A value whose order is that of the sink's keys.
+    """Value in the order of the sink's keys.
 
-    DuckDB makes a BLOB of it, or a BIGINT where all keys together are short and of fixed size.
+    It is a BLOB of DuckDB, or a BIGINT if all keys together are short and of fixed size.
     """
     parts = []
     for (name, ascending, nulls_first), dtype in zip(sink.keys, sink.types or repeat(NULL), strict=False):
@@ -61,7 +61,7 @@ def sort_key(sink: RangeSink) -> str:
 
 
 def boundary_keys(sink: RangeSink, connection: DuckDBPyConnection) -> list[bytes | int]:
-    """The sort keys of the sink's boundary rows."""
+    """Sort keys of the sink's boundary rows."""
     table = pa.ipc.open_stream(sink.bounds).read_all()
     if not table.num_rows:
         return []
@@ -78,7 +78,7 @@ def quoted(name: str) -> str:
 
 
 def _search(key: str, bounds: list[bytes | int], first: int) -> str:
-    """A balanced CASE that counts the `bounds` not greater than `key`, from `first` on."""
+    """Balanced CASE that counts the `bounds` not greater than `key`, from `first` on."""
     if not bounds:
         return str(first)
     middle = len(bounds) // 2

@@ -19,7 +19,9 @@ from sharkpy.physical.sinks import HashSink, RangeSink, Spread
 
 _MOST_BUCKETS = 1 << 16
 PIECES = 3
-"""Finer than fair shares: a key's rows make the work of a join, which bytes do not tell, and tasks get them evenly."""
+"""Spread buckets a fair share. They are finer than fair shares, as a key's rows cost a join more than their bytes
+tell.
+"""
 SAMPLE_ROWS = 4096
 """Rows of a window that are looked at for heavy keys; of smaller windows all are."""
 
@@ -82,20 +84,20 @@ def sample_positions(num_rows: int) -> Numbers:
 
 @dataclass(slots=True)
 class Spreader:
-    """Finds a task's heavy keys (SPEC P4) and deals their rows over spread buckets, one after the other.
+    """Spreader: finds a task's heavy keys (SPEC P4) and deals their rows over spread buckets, one after the other.
 
-    A key is heavy where a window has more rows of it than a bucket should have. It gets PIECES spread buckets for
-    each fair share of a bucket that it has, and keeps those for the rest of the task.
+    A key is heavy if a window has more rows of it than a bucket should have. It gets PIECES spread buckets for each
+    fair share of a bucket that it has, and keeps those for the rest of the task.
     """
 
     num_buckets: int
     spread: Spread
     pieces: dict[int, int] = field(default_factory=dict)
-    """Keys that are dealt, by their hash, with their number of spread buckets."""
+    """Numbers of spread buckets of the keys that are dealt, by their hash."""
     _dealt: dict[int, int] = field(default_factory=dict)
 
     def deal(self, buckets: Numbers, hashes: Numbers) -> Numbers:
-        """`buckets` with those of heavy keys' rows changed."""
+        """Deal rows: `buckets` with those of heavy keys' rows changed."""
         self._find(hashes)
         for key, pieces in self.pieces.items():
             rows = np.flatnonzero(hashes == np.uint64(key))

@@ -1,4 +1,4 @@
-"""Every exception of a task or of DuckDB as one of the engine's errors."""
+"""Exceptions of tasks and of DuckDB as errors of the engine."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _DUCKDB: tuple[tuple[str, type[SharkError], str | None], ...] = (
     ("IOException", ExecutionError, None),
     ("ConstraintException", ExecutionError, "23000"),
 )
-"""DuckDB's exception -> error and SQLSTATE. Any other (parser, binder, catalog) is a fault of lowering."""
+"""Error and SQLSTATE for exceptions of DuckDB. Any other (parser, binder, catalog) is a fault of lowering."""
 _MORE_MEMORY = "raise shark.driver.memory, or shark.task.memory for RDD tasks"
 
 
 def as_shark_error(error: BaseException) -> SharkError:
-    """`error` itself where it is one of the engine's, else the one that says the same in a line."""
+    """Error of the engine for `error`: itself if it is one, else one that says the same in a line."""
     if isinstance(error, SharkError):
         return error
     if isinstance(error, MemoryError):
@@ -55,7 +55,7 @@ def as_shark_error(error: BaseException) -> SharkError:
 
 
 def raised_by(label: str, rows: Iterable[object]) -> Iterator[object]:
-    """`rows`, which a user's program makes while they are read: what that raises names the program's line."""
+    """Read `rows`, which a user's program makes as they are read: errors name the program's line."""
     try:
         yield from rows
     except (SharkError, MemoryError):
@@ -68,12 +68,12 @@ def raised_by(label: str, rows: Iterable[object]) -> Iterator[object]:
 
 
 def _is_below(file: str) -> bool:
-    """Whether code is Spark's or the engine's own."""
+    """True if code is Spark's or the engine's own."""
     return bool({"pyspark", "sharkpy"} & set(Path(file).parts))
 
 
 def is_disk_full(text: str) -> bool:
-    """Whether DuckDB's or the JVM's words are those of a system call without room."""
+    """True if DuckDB or the JVM reports a system call that failed for want of disk space."""
     return any(os.strerror(number) in text for number in _NO_SPACE)
 
 
@@ -115,7 +115,7 @@ def _from_duckdb(name: str, text: str) -> SharkError:
 
 
 def _readable(text: str) -> str:
-    """DuckDB's message without its class, its echo of the SQL and its advice."""
+    """Message of DuckDB without its class, its echo of the SQL and its advice."""
     body = re.sub(r"^(?:[A-Z][A-Za-z-]*|INTERRUPT)(?: (?:of|[A-Z][A-Za-z]*))* Error: ", "", text.strip())
     body = _PYTHON_ERROR.sub("", body)
     message = _first_lines(body)

@@ -1,4 +1,4 @@
-"""Blocks made whole again by the task that found them lost or damaged, so that its stage need not run again."""
+"""Rebuilding of blocks by the task that found them lost or damaged, so that its stage need not run again."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InPlaceRebuild:
-    """Makes a block, and those that share its splits, whole again at their places. What fails is left to the driver."""
+    """Rebuild of a block, and of those that share its splits, in place. Failures are left to the driver."""
 
     recipes_dir: str
     force_encoding: str
     metrics: TaskMetrics
 
     def __call__(self, handle: BlockHandle) -> bool:
-        """Whether the block is whole now, by this task or by another that was faster."""
+        """Rebuild the block; True if it is whole now, by this task or by another that was faster."""
         try:
             return self._rebuild(handle)
         except Exception:  # noqa: BLE001 - the driver tries too, and can tell what is in the way

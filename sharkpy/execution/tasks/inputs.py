@@ -1,4 +1,4 @@
-"""The inputs of a task as Arrow: blocks, file splits, exchange payloads and broadcasts."""
+"""Inputs of a task as Arrow: blocks, file splits, exchange payloads and broadcasts."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 PAYLOAD_HEADER = 8
 """Bytes before the Arrow stream of a payload: see `payload_header`, little endian."""
 SPREAD_METADATA = b"spread"
-"""In the schema of a payload of a spread bucket: the hashes of the keys that the task deals over such buckets."""
+"""Key in the schema of a spread bucket's payload: the hashes of the keys that the task deals over such buckets."""
 DECODED_BYTES = 1 << 30
 _LARGE_ROWS = 1_000_000
-"""Rows of a relation from which its blocks are decoded by several threads."""
+"""Number of rows of a relation from which its blocks are decoded by several threads."""
 
 
 _FILE_FAULTS = ("Error", "InternalException", "InvalidInputException", "IOException", "SerializationException")
-"""DuckDB's exceptions that may come from what a file holds."""
+"""Exceptions of DuckDB that a file's content may cause."""
 _Read = TypeVar("_Read")
 Rebuild = Callable[[BlockHandle], bool]
-"""Makes a lost or damaged block whole again where the task runs; False where it cannot."""
+"""Makes a lost or damaged block whole again where the task runs; False if it cannot."""
 Connections = Callable[[StageProgram], AbstractContextManager["DuckDBPyConnection"]]
 """Lends a connection for another program of the same task."""
 
@@ -68,23 +68,23 @@ class TaskMetrics:
     bytes_out: int = 0
     read: ReadMetrics = field(default_factory=ReadMetrics)
     is_profiled: bool = False
-    """Whether DuckDB is to measure each operator, for EXPLAIN ANALYZE."""
+    """True if DuckDB is to measure each operator, for EXPLAIN ANALYZE."""
     blocks_beside: int = 0
-    """Blocks that lie in the memory of the task's host, where it is one of several."""
+    """Number of blocks in the memory of the task's host, if there are several hosts."""
     blocks_afar: int = 0
     blocks_rebuilt: int = 0
-    """Lost or damaged blocks that the task made whole again."""
+    """Number of lost or damaged blocks that the task made whole again."""
     operators: list[OperatorFigures] = field(default_factory=list)
     cpu_seconds: float = 0.0
     collected: bytes = b""
-    """What a map task's collectors found."""
+    """Findings of a map task's collectors."""
 
     def below(self) -> TaskMetrics:
-        """For a query below another one of the task: what that one gives is not what the task gives."""
+        """Metrics for a query below another one of the task, whose output is not the task's."""
         return TaskMetrics(read=self.read, is_profiled=self.is_profiled)
 
     def take_in(self, below: TaskMetrics) -> None:
-        """Count what a query below has read."""
+        """Add the reads of a query below."""
         self.rows_in += below.rows_in
         self.blocks_beside += below.blocks_beside
         self.blocks_afar += below.blocks_afar
@@ -93,27 +93,27 @@ class TaskMetrics:
 
 @dataclass(frozen=True, slots=True)
 class TaskData:
-    """All that a task reads: its own part, the payloads of exchanges and the broadcasts, by exchange id."""
+    """Data of a task: its own part, the payloads of exchanges and the broadcasts, by exchange id."""
 
     part: TaskInput = field(default_factory=TaskInput)
     payloads: Mapping[int, Sequence[pa.Buffer]] = field(default_factory=dict)
     broadcasts: Mapping[int, pa.Table] = field(default_factory=dict)
     decoded_limit: int = DECODED_BYTES
-    """Bytes of decoded columns that one relation of blocks may hold; the rest is decoded while it is scanned."""
+    """Limit on the bytes of decoded columns of one relation of blocks; the rest is decoded while it is scanned."""
     threads: int = 1
     rebuild: Rebuild | None = None
     connections: Connections | None = None
-    """For the queries below steps."""
+    """Connections for the queries below steps."""
     statement: Cancellation | None = None
-    """What ends the task from outside, for steps that run something beside it."""
+    """Cancellation of the task from outside, for steps that run something beside it."""
     given: Iterable[object] = ()
-    """What a Python program hands over to the task, to be read once."""
+    """Rows that a Python program hands over to the task, to be read once."""
     number: int = 0
-    """The task's own, for errors."""
+    """Number of the task, for errors."""
 
 
 class BatchStream:
-    """Batches that can be scanned again: each scan starts the iterator anew. `failure` is what ended one."""
+    """Batches that can be scanned again: each scan restarts the iterator. `failure` is the error that ended one."""
 
     def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
         self.schema = schema
@@ -135,7 +135,7 @@ class BatchStream:
 
 
 class ParquetScan(BatchStream):
-    """Files that DuckDB reads by the SELECT `sql`; who wants batches reads them as a stream."""
+    """Scan of files that DuckDB reads by the SELECT `sql`; readers of batches get them as a stream."""
 
     def __init__(self, sql: str, stream: BatchStream, note_read: Callable[[], None]) -> None:
         super().__init__(stream.schema, stream.batches)
@@ -148,7 +148,7 @@ Relation = list[pa.Table | BatchStream]
 
 
 def open_input(spec: DataInput, data: TaskData, metrics: TaskMetrics) -> Relation:
-    """The relation behind `spec` in this task."""
+    """Open the relation of `spec` in this task."""
     match spec:
         case BlockColumns(relation):
             handles = dict(data.part.blocks).get(relation, ())
@@ -175,7 +175,7 @@ def open_input(spec: DataInput, data: TaskData, metrics: TaskMetrics) -> Relatio
 def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Relation]) -> Iterator[None]:
     """`relations` visible to SQL on `connection`, in a transaction of their own: dropped by one ROLLBACK.
 
-    What a stream failed with is raised as it was, and not as DuckDB tells of it.
+    The error of a stream is raised itself, in place of DuckDB's about it.
     """
     connection.begin()
     try:
@@ -195,7 +195,7 @@ def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Re
 
 
 def _read_again(scans: Iterable[ParquetScan]) -> None:
-    """Find the file that DuckDB stumbled over: our own reader names it."""
+    """Find the file on which DuckDB failed: the engine's own reader names it."""
     for scan in scans:
         for _ in scan.batches():
             pass
@@ -222,7 +222,7 @@ def relation_batches(relation: Relation) -> Iterator[pa.RecordBatch]:
 
 
 def payload_header(exchange_id: int, partition: int = 0, bucket: int = 0) -> int:
-    """The number before a payload. Payloads sorted by `payload_order` of it are in one order on every try."""
+    """Number before a payload. Payloads sorted by its `payload_order` are in one order on every try."""
     return exchange_id | (bucket & 0xFFFF) << 16 | partition << 32
 
 
@@ -235,7 +235,7 @@ def payload_order(header: int) -> int:
 
 
 def read_payloads(payloads: Sequence[pa.Buffer], schema: pa.Schema, spread: frozenset[int] | None = None) -> pa.Table:
-    """The rows of all payloads, without copying; columns take the names of `schema`.
+    """Read the rows of all payloads, without copying; columns take the names of `schema`.
 
     `spread`: the hashes of keys whose rows may be in payloads of spread buckets; None: of any.
     """
@@ -259,9 +259,9 @@ def _count_places(handles: Sequence[BlockHandle], metrics: TaskMetrics) -> None:
 
 
 def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData) -> Relation:
-    """One table per physical schema: blocks with equal encodings are strung together without copying.
+    """Read blocks into one table per physical schema: those with equal encodings are concatenated without copying.
 
-    Those beyond the limit of decoded bytes, which mapped columns do not count for, are a stream.
+    Blocks beyond the limit of decoded bytes, to which mapped columns do not count, are a stream.
     """
     from sharkpy.columnar.store import open_block
     from sharkpy.physical.block_form import decoded_bytes, read_block, with_keys
@@ -295,7 +295,7 @@ def _read_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskD
 
 
 def _whole(read: Callable[[BlockHandle], _Read], handle: BlockHandle, data: TaskData) -> _Read:
-    """`read` of the block; once more where it was lost or damaged, and the task could make it again."""
+    """Read the block; once more if it was lost or damaged, and the task could make it again."""
     try:
         return read(handle)
     except CorruptionError as error:
@@ -304,13 +304,13 @@ def _whole(read: Callable[[BlockHandle], _Read], handle: BlockHandle, data: Task
 
 
 def _rebuild_for(error: CorruptionError, handle: BlockHandle, data: TaskData) -> None:
-    """Make the block again; raises `error`, which told of it, where that is not for the task to do."""
+    """Make the block of `error` again; raise `error` if the task cannot."""
     if data.rebuild is None or not data.rebuild(handle):
         raise error
 
 
 def _each(read: Callable[[int], pa.Table], rows: Sequence[int], threads: int) -> Generator[pa.Table]:
-    """`read` of each block, of some of them at once where they are large; `rows` are those of each."""
+    """Read each block, several large ones at once; `rows` are the numbers of rows of each."""
     places = range(len(rows))
     if threads == 1 or sum(rows) < _LARGE_ROWS:
         yield from map(read, places)
@@ -321,7 +321,7 @@ def _each(read: Callable[[int], pa.Table], rows: Sequence[int], threads: int) ->
 
 
 def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: TaskData) -> BatchStream:
-    """Blocks that are decoded one by one, and again by each scan."""
+    """Stream of blocks that are decoded one by one, and again by each scan."""
     from sharkpy.columnar.store import open_block
     from sharkpy.physical.block_form import decode_block, with_keys
 
@@ -338,7 +338,7 @@ def _stream_blocks(spec: BlockColumns, handles: Sequence[BlockHandle], data: Tas
 
 
 def _sampled(table: pa.Table, spec: BlockColumns, handle: BlockHandle) -> pa.Table:
-    """The rows of a block that are in the scan's sample."""
+    """Rows of a block that are in the scan's sample."""
     if spec.sample is None:
         return table
     return table.filter(pa.array(spec.sample.chooser(handle.block_id)(table.num_rows)))
@@ -359,7 +359,7 @@ def _no_rows(spec: BlockColumns) -> pa.Table:
 
 
 def _rows_only(num_rows: int) -> pa.Table:
-    """A table of no columns has no rows for DuckDB: it gets one nobody asks for."""
+    """Table of rows without columns; it gets an unused one, as DuckDB sees no rows in a table without columns."""
     return pa.table({"_": pa.repeat(pa.scalar(True), num_rows)})
 
 
@@ -398,7 +398,7 @@ def _read_splits(spec: FileColumns, splits: Sequence[Split], metrics: TaskMetric
 
 
 def _given(spec: GivenColumns, data: TaskData, metrics: TaskMetrics) -> BatchStream:
-    """Rows of a Python program, which are read once; reading them ends with the statement."""
+    """Rows of a Python program, which can be read once; reading them ends with the statement."""
     schema = arrow_schema(spec.schema)
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,6 @@
-"""Rows to blocks of one matrix each: casted, transposed, checked and stored without a Python object for a row."""
+"""Writing of rows into blocks of one matrix each: cast, transposed, checked and stored without a Python object a
+row.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,11 @@ if TYPE_CHECKING:
 
 FEATURES = "features"
 LABEL = "label"
-"""The columns of a block in the layout of a matrix."""
+"""Names of the columns of a block in the layout of a matrix."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Query = Callable[["TaskData", "DuckDBPyConnection"], AbstractContextManager[Iterator[pa.RecordBatch]]]
-"""The rows of a task's program over some data."""
+"""Runs a task's program over some data; its rows."""
 
 
 def write_matrix_blocks(
@@ -48,7 +50,7 @@ def write_matrix_blocks(
     context: SinkContext,
     query: Query,
 ) -> Iterator[BlockResult]:
-    """Blocks of at most `block_rows`; DataError, and no block, where a value is missing or infinite."""
+    """Write blocks of at most `block_rows`; DataError, and no block, if a value is missing or infinite."""
     if sink.layout is None:
         raise InternalError("a sink without the layout of a matrix")
     if not sink.layout.is_by_source:
@@ -73,7 +75,7 @@ def write_matrix_blocks(
 
 
 def _in_order(runs: Sequence[Any], context: SinkContext) -> Iterator[BlockResult]:
-    """The results of all runs; where one failed, its error, when none runs any more and their blocks are gone."""
+    """Results of all runs; if one failed, its error, when none runs any more and their blocks are gone."""
     failure: BaseException | None = None
     results: list[BlockResult] = []
     for run in runs:
@@ -94,7 +96,7 @@ def _in_order(runs: Sequence[Any], context: SinkContext) -> Iterator[BlockResult
 def _connection(
     program: StageProgram, data: TaskData, connection: DuckDBPyConnection, *, is_alone: bool
 ) -> Generator[DuckDBPyConnection]:
-    """One for this thread, where others work beside it."""
+    """Connection for this thread, if others work beside it; else the given one."""
     if is_alone or data.connections is None:
         yield connection
         return
@@ -129,7 +131,7 @@ def _stored(
 
 
 def _write(table: pa.Table, sink: BlockSink, context: SinkContext) -> BlockResult | None:
-    """None where no row is left."""
+    """Write a block; None if no row is left."""
     assert sink.layout is not None
     encoded = encode_matrix_block(table, sink.layout)
     if not encoded.num_rows:
@@ -140,7 +142,7 @@ def _write(table: pa.Table, sink: BlockSink, context: SinkContext) -> BlockResul
 
 
 def encode_matrix_block(table: pa.Table, layout: MatrixLayout) -> EncodedBlock:
-    """DataError naming a column, and how many of its values in the block are missing or infinite."""
+    """Encode a block; DataError naming a column and the number of its missing or infinite values in the block."""
     features, labels = float_columns(table, layout)
     columns = {FEATURES: encode_matrix(features)}
     if labels is not None:
@@ -152,7 +154,7 @@ def encode_matrix_block(table: pa.Table, layout: MatrixLayout) -> EncodedBlock:
 
 
 def matrix_of(table: pa.Table, layout: MatrixLayout) -> tuple[Array, Array | None]:
-    """As `float_columns`, the features as one array of shape (rows, features) with contiguous columns."""
+    """Features as one array of shape (rows, features) with contiguous columns, and the label, as `float_columns`."""
     features, labels = float_columns(table, layout)
     matrix = np.empty((len(features[0]), len(features)), layout.dtype, order="F")
     for target, values in zip(matrix.T, features, strict=True):
@@ -161,9 +163,9 @@ def matrix_of(table: pa.Table, layout: MatrixLayout) -> tuple[Array, Array | Non
 
 
 def float_columns(table: pa.Table, layout: MatrixLayout) -> tuple[list[Array], Array | None]:
-    """The features, and the label, of the type and checked as `layout` says; not copied where they are so already.
+    """Features and label, converted and checked by `layout`; not copied if already in its form.
 
-    DataError naming a column, and how many of its values are missing or infinite.
+    DataError naming a column and the number of its missing or infinite values.
     """
     columns = [as_floats(column, np.dtype(layout.dtype)) for column in table.columns]
     if layout.drops_missing:
@@ -183,7 +185,7 @@ def float_columns(table: pa.Table, layout: MatrixLayout) -> tuple[list[Array], A
 
 
 def _complete_rows(columns: list[Array]) -> list[Array]:
-    """Without the rows where a value is missing."""
+    """Columns without the rows in which a value is missing."""
     if not any(NotFinite.of(column.reshape(-1, 1)).missing.any() for column in columns):
         return columns
     kept = ~np.isnan(np.stack(columns)).any(axis=0)
@@ -191,7 +193,7 @@ def _complete_rows(columns: list[Array]) -> list[Array]:
 
 
 def _statistics(column: EncodedColumn) -> ColumnStatistics:
-    """Nothing prunes these blocks: their rows and bytes are all that is known of them."""
+    """Statistics of a column: rows and bytes alone, as nothing prunes these blocks."""
     return ColumnStatistics(column.dtype, column.num_rows, 0, exact=False, size_bytes=column.size_bytes)
 
 

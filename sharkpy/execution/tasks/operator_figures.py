@@ -1,4 +1,4 @@
-"""What DuckDB's profile says of the operators of one stage's query, in words that survive summing over tasks."""
+"""Figures of the operators of one stage's query from DuckDB's profile, in words that survive summing over tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.physical.stage_program import FileColumns, StageInput
 SCAN = "scan"
 _FILE_SCAN = "READ_PARQUET"
 STEP = "step"
-"""Python code between two queries; its figures are not DuckDB's."""
+"""Kind of Python code between two queries; its figures are not DuckDB's."""
 KINDS: dict[str, str] = {
     "TABLE_SCAN": SCAN,
     "ARROW_SCAN": SCAN,
@@ -41,12 +41,13 @@ KINDS: dict[str, str] = {
     "UNION": "union",
     "UNNEST": "unnest",
 }
-"""DuckDB's operator -> ours; any other goes by its own name in small letters."""
+"""Kind of each operator of DuckDB; any other goes by its own name in small letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorFigures:
-    """One operator over the inputs `relations`; `seconds` is the time of all threads, `size_bytes` of its output.
+    """Figures of one operator over the inputs `relations`; `seconds` is the time of all threads, `size_bytes` of its
+    output.
 
     `ordinal` counts operators of the same kind over the same relations, from the top.
     """
@@ -60,7 +61,7 @@ class OperatorFigures:
 
 
 def read_figures(text: str, inputs: Iterable[StageInput]) -> list[OperatorFigures]:
-    """The operators of a profile in JSON, parents first, over the inputs that their scans read."""
+    """Read the operators of a profile in JSON, parents first, over the inputs that their scans read."""
     inputs = tuple(inputs)
     relations_of = _Relations(inputs)
     alone = frozenset(spec.relation for spec in inputs) if len(inputs) == 1 else frozenset()
@@ -80,7 +81,7 @@ def read_figures(text: str, inputs: Iterable[StageInput]) -> list[OperatorFigure
 
 
 def sum_figures(tasks: Iterable[Iterable[OperatorFigures]]) -> tuple[OperatorFigures, ...]:
-    """Figures of equal operators put together, in the order in which they were first seen."""
+    """Sum figures of equal operators, in the order of their first occurrence."""
     sums: dict[tuple[str, frozenset[str], int], OperatorFigures] = {}
     for task in tasks:
         for one in task:
@@ -97,10 +98,10 @@ def sum_figures(tasks: Iterable[Iterable[OperatorFigures]]) -> tuple[OperatorFig
 
 
 class _Relations:
-    """Which of the inputs a scan reads, by the names of its columns.
+    """Inputs of a query, from which each scan's is found by the names of its columns.
 
-    DuckDB tells of columns of Arrow data by their names in the query, and of those of files by their names there, which
-    inputs may share: one that no scan has taken comes first.
+    DuckDB names columns of Arrow data as in the query, and those of files as there, and inputs may share such names:
+    one that no scan has taken comes first.
     """
 
     def __init__(self, inputs: Sequence[StageInput]) -> None:
@@ -129,7 +130,7 @@ def _visit(
     alone: frozenset[str],
     found: list[tuple[str, frozenset[str], Mapping[str, Any]]],
 ) -> frozenset[str]:
-    """Adds `node` and all below it to `found`, parents first; the relations it reads."""
+    """Add `node` and all below it to `found`, parents first; returns the relations that it reads."""
     name = str(node.get("type", ""))
     place = len(found)
     below = [_visit(child, inputs, alone, found) for child in node.get("children") or ()]
@@ -143,7 +144,7 @@ def _visit(
 
 
 def _reads_input(node: Mapping[str, Any]) -> bool:
-    """Whether an operator is the scan of Arrow data or files, and not of constants."""
+    """True if an operator is the scan of Arrow data or files, and not of constants."""
     function = _function(node)
     return KINDS.get(str(node.get("type"))) == SCAN and ("ARROW" in function or function == _FILE_SCAN)
 

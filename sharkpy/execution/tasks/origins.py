@@ -1,4 +1,4 @@
-"""What a block remembers of the file split that it was made from, and the split again."""
+"""Origins of a block: the record of the file split that it was made from, and the split again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files that DuckDB reads itself: whole ones, whose columns every reader gives alike.
+"""Parquet files that DuckDB reads itself: whole ones, whose columns all readers read alike.
 
 It reads with all its threads, skips row groups by their statistics, and knows the rows before it orders joins.
 """
@@ -21,13 +21,13 @@ from sharkpy.udf.types_duckdb import quote_identifier
 from sharkpy.values.types import DOUBLE, FLOAT, DataType, Schema
 
 MOST_RUNS = 64
-"""More would make a long query of one scan."""
+"""Limit on the runs of a scan: more would make a long query of it."""
 Values = tuple[tuple[str, str | None], ...]
 _PATTERN_SIGNS = frozenset("*?[")
 
 
 def parquet_query(spec: FileColumns, splits: Sequence[Split]) -> str | None:
-    """A SELECT of the relation's rows in the order of `splits`; None where DuckDB is not to read one of the files."""
+    """SELECT of the relation's rows in the order of `splits`; None if DuckDB is not to read one of the files."""
     files = _files(spec, splits)
     if files is None:
         return None
@@ -37,7 +37,7 @@ def parquet_query(spec: FileColumns, splits: Sequence[Split]) -> str | None:
 
 
 def reads_streams(program: StageProgram, part: TaskInput) -> bool:
-    """Whether an input of the program comes as a stream, of which DuckDB does not know the rows."""
+    """True if an input of the program comes as a stream, whose number of rows DuckDB does not know."""
     splits = dict(part.splits)
     return any(
         isinstance(spec, StepColumns)
@@ -47,7 +47,7 @@ def reads_streams(program: StageProgram, part: TaskInput) -> bool:
 
 
 def _files(spec: FileColumns, splits: Sequence[Split]) -> list[tuple[Values, list[str]]] | None:
-    """Runs of paths with the same values of the partition columns in use; None where DuckDB is not to read one."""
+    """Runs of paths with the same values of the partition columns in use; None if DuckDB is not to read one."""
     if spec.sample is not None or not splits or not _are_whole(splits):
         return None
     runs: list[tuple[Values, list[str]]] = []
@@ -63,7 +63,7 @@ def _files(spec: FileColumns, splits: Sequence[Split]) -> list[tuple[Values, lis
 
 
 def note_files(spec: FileColumns, splits: Sequence[Split], metrics: ReadMetrics) -> int:
-    """Check that the files are those that were planned with, and count them as read; their rows."""
+    """Check that the files are those that were planned with, and count them as read; returns their rows."""
     for split in splits:
         check_unchanged(split)
     files = {split.path: split.plain for split in splits if split.plain is not None}
@@ -83,7 +83,7 @@ def _are_whole(splits: Sequence[Split]) -> bool:
 
 
 def _is_readable(split: Split, spec: FileColumns, known: Collection[str]) -> bool:
-    """`known`: the partition columns."""
+    """True if DuckDB can read the split's file; `known` are the partition columns."""
     assert split.plain is not None  # _are_whole
     stored = {name for name, _ in split.plain.column_bytes}.union(known)
     return not split.form and stored.issuperset(spec.names) and not _PATTERN_SIGNS.intersection(split.path)
@@ -100,11 +100,11 @@ def _select(spec: FileColumns, values: Mapping[str, str | None], paths: Iterable
 
 
 def _stored(name: str, schema: Schema) -> str:
-    """A stored column. Statistics of floats do not tell of NaN: a CASE, whose statistics are unknown, hides them."""
+    """SQL of a stored column. Statistics of floats ignore NaN: a CASE, whose statistics are unknown, hides them."""
     column = quote_identifier(name)
     return f"CASE WHEN {column} IS NOT NULL THEN {column} END" if schema[name].dtype in (FLOAT, DOUBLE) else column
 
 
 def _constant(text: str | None, dtype: DataType) -> str:
-    """The value of a partition column."""
+    """SQL of a partition column's value."""
     return lower_literal(single_value(text, dtype)[0].as_py(), dtype)

@@ -1,4 +1,4 @@
-"""Rows to the folders of their Hive partitions, in the format of each."""
+"""Writing of rows into the folders of their Hive partitions, in the format of each."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from sharkpy.sources.layout import staged_subfolder
 
 
 def write_partitioned_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: int) -> Iterator[FileResult]:
-    """One file for each run of rows of one Hive partition; where these are sorted, one open file at a time.
+    """Write one file for each run of rows of one Hive partition; one file is open at a time.
 
-    ResourceError where they are more than the sink allows.
+    ResourceError if they are more than the sink allows.
     """
     files: Counter[str] = Counter()
     runs = itertools.chain.from_iterable(_runs(batch, sink.partition_columns) for batch in batches)
@@ -39,12 +39,12 @@ def write_partitioned_files(batches: Iterable[pa.RecordBatch], sink: FileSink, p
 
 
 def too_many_partitions(writer: str, most: int, setting: Setting[int]) -> ResourceError:
-    """The error that `writer` writes more Hive partitions than `setting` allows."""
+    """Error for a `writer` that writes more Hive partitions than `setting` allows."""
     return ResourceError(f"{writer} writes more than {most} partitions", hint=f"raise {setting.key}")
 
 
 def in_form(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> tuple[Iterable[pa.RecordBatch], FileSink]:
-    """Rows and sink for the Hive partition `name`: those given, unless it has a format of its own."""
+    """Rows and sink for the Hive partition `name`: the given ones, unless it has a format of its own."""
     form = next((form for form in sink.forms if form[0] == name), None)
     if form is None:
         return batches, sink
@@ -54,7 +54,7 @@ def in_form(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> tup
 
 
 def _runs(batch: pa.RecordBatch, columns: tuple[str, ...]) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Neighbouring rows of one Hive partition with its name, and without the columns that it is named after."""
+    """Neighbouring rows of one Hive partition with its name, without the columns that name it."""
     if not batch.num_rows:
         return
     num_stored = batch.num_columns - len(columns)

@@ -1,4 +1,4 @@
-"""What a task tells the driver beside its data: figures, small results, and its error."""
+"""Report of a task to the driver, beside its data: figures, small results, and its error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """A block that a BlockSink stored in the task of that number.
+    """Block that a BlockSink stored in the task of that number.
 
     `source`: the scanned block that all its rows are from, and its number among those made of it.
     """
@@ -35,7 +35,7 @@ class BlockResult:
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """A file that a FileSink wrote; `encoded_bytes` is its size on disk."""
+    """File that a FileSink wrote; `encoded_bytes` is its size on disk."""
 
     path: str
     num_rows: int
@@ -43,14 +43,14 @@ class FileResult:
 
 
 def num_rows(results: Sequence[object]) -> int:
-    """The rows in what was written."""
+    """Number of rows in blocks and files."""
     written = sum(one.num_rows for one in results if isinstance(one, FileResult))
     return written + sum(one.handle.num_rows for one in results if isinstance(one, BlockResult))
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """The end of one task. A retry of the same partition reports the same and takes its place."""
+    """Report at the end of one task. A retry of the same partition reports the same and replaces it."""
 
     run_id: int
     partition: int
@@ -59,19 +59,19 @@ class TaskReport:
     bytes_out: int = 0
     seconds: float = 0.0
     read: ReadMetrics | None = None
-    """What reading files observed: malformed lines and the like."""
+    """Figures of reading files: malformed lines and the like."""
     results: tuple[BlockResult | FileResult, ...] = ()
     error: SharkError | None = None
     operators: tuple[OperatorFigures, ...] = ()
-    """What DuckDB measured, where it was asked to."""
+    """Figures of DuckDB's operators, if measured."""
     collected: bytes = b""
-    """What a map task's collectors found (see `sharkpy.execution.tasks.collectors`)."""
+    """Findings of a map task's collectors (see `sharkpy.execution.tasks.collectors`)."""
     cpu_seconds: float = 0.0
     blocks_beside: int = 0
-    """Blocks read from the memory of the task's host, where there are several hosts."""
+    """Number of blocks read from the memory of the task's host, if there are several hosts."""
     blocks_afar: int = 0
     blocks_rebuilt: int = 0
-    """Lost or damaged blocks that the task made whole again itself."""
+    """Number of lost or damaged blocks that the task made whole again itself."""
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class ReportBook:
             _log.exception("a listener of task reports failed")
 
     def close(self, run_id: int) -> list[TaskReport]:
-        """The run's reports in the order of partitions; later ones are dropped."""
+        """Take the run's reports in the order of partitions; later ones are dropped."""
         with self.lock:
             self.listeners.pop(run_id, None)
             run = self.reports.pop(run_id, {})

@@ -1,4 +1,4 @@
-"""The bucket of each row of a bucketed table: by the hash that exchanges use, so that the two align."""
+"""Bucket of each row of a bucketed table: by the hash that exchanges use, so that the two align."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ BucketNumbers = np.ndarray[Any, np.dtype[np.int32]]
 
 
 def hash_id() -> str:
-    """Names the hash function: DuckDB's may change from one version to the next."""
+    """Name of the hash function: DuckDB's may change from one version to the next."""
     import duckdb
 
     return f"duckdb-{duckdb.__version__}"
 
 
 def bucketing(spec: BucketSpec | None, schema: Schema) -> Bucketing | None:
-    """What a sink of rows of `schema` is told of a table's buckets."""
+    """Bucketing for a sink of rows of `schema`, by a table's buckets."""
     if spec is None:
         return None
     return Bucketing(tuple(schema.names.index(name) for name in spec.columns), spec.num_buckets)
@@ -41,14 +41,14 @@ def _connect() -> DuckDBPyConnection:
 
 @dataclass(slots=True)
 class RowBuckets:
-    """The buckets of rows of `schema`; for one thread."""
+    """Finder of the buckets of rows of `schema`; for one thread."""
 
     spec: BucketSpec
     schema: Schema
     _connection: DuckDBPyConnection = field(default_factory=_connect)
 
     def numbers(self, table: pa.Table) -> BucketNumbers:
-        """The bucket of each row."""
+        """Bucket of each row."""
         from sharkpy.execution.tasks.buckets import bucket_number, quoted
         from sharkpy.udf.types_duckdb import duckdb_type
 
@@ -62,7 +62,7 @@ class RowBuckets:
         return rows.column(0).to_numpy()  # type: ignore[no-any-return]
 
     def split_all(self, tables: Iterable[pa.Table]) -> Iterator[tuple[int, pa.Table]]:
-        """The rows of each bucket that has some, in their order; buckets ascend."""
+        """Rows of each bucket with any, in their order; buckets ascend."""
         whole = list(tables)
         if whole:
             rows = pa.concat_tables(whole, promote_options="permissive")
@@ -70,7 +70,7 @@ class RowBuckets:
 
 
 def split_by_number(table: pa.Table, buckets: BucketNumbers, num_buckets: int) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each bucket that has some, in their order; `buckets` has the bucket of each row."""
+    """Rows of each bucket with any, in their order; `buckets` has the bucket of each row."""
     counts = np.bincount(buckets, minlength=num_buckets)
     present = np.flatnonzero(counts)
     if len(present) > 1:

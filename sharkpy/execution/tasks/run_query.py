@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 _FAULTY_OPTIMIZER = "projection_pullup"
 _FAULT = "Failed to bind column reference"
-"""What that part of DuckDB 2.0's optimizer makes of some joins of joins. TPC-H 18 takes twice as long without it."""
+"""Error of a part of DuckDB 2.0's optimizer for some joins of joins. Without that part TPC-H 18 takes twice as long."""
 _lock = threading.Lock()
 
 
 def run_query(connection: DuckDBPyConnection, sql: str, batch_rows: int) -> pa.RecordBatchReader:
-    """The rows of a SELECT, streamed. It is planned once more, without the faulty part, where the optimizer fails."""
+    """Stream the rows of a SELECT. It is planned once more, without the faulty part, if the optimizer fails."""
     try:
         return _reader(connection, sql, batch_rows)
     except duckdb.InternalException as error:

@@ -1,4 +1,4 @@
-"""What a task does with its batches: payloads for an exchange or the driver, blocks of the store, files."""
+"""Sinks of a task's batches: payloads for an exchange or the driver, blocks of the store, files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.values.types import Schema
 
 PAYLOAD_BYTES = 64 << 20
-"""Arrow bytes gathered before payloads are made: bounds the memory of a task and the size of a payload."""
+"""Bytes of Arrow data gathered before payloads are made: bounds the memory of a task and the size of a payload."""
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """An Arrow stream for `bucket`, behind a header that names its exchange."""
+    """Payload for `bucket`: an Arrow stream after a header that names its exchange."""
 
     bucket: int
     data: pa.Buffer
@@ -32,7 +32,7 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:
-    """What sinks need beside the program: the store's writer, and how blocks are cut and encoded."""
+    """Context of sinks beside the program: the store's writer, and how blocks are cut and encoded."""
 
     partition: int = 0
     exchange_id: int = 0
@@ -60,13 +60,13 @@ def encode_payload(header: int, schema: pa.Schema, batches: Iterable[pa.RecordBa
 
 
 def single_payloads(batches: Iterable[pa.RecordBatch], schema: pa.Schema, header: int) -> Iterator[Payload]:
-    """All rows to bucket 0; no rows, no payload."""
+    """Payloads of all rows, for bucket 0; none without rows."""
     for window in windows(batches, PAYLOAD_BYTES):
         yield Payload(0, encode_payload(header, schema, window), sum(batch.num_rows for batch in window))
 
 
 def windows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[list[pa.RecordBatch]]:
-    """Batches in runs of about `limit` bytes; empty ones are left out."""
+    """Batches in runs of about `limit` bytes, without empty ones."""
     window: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -82,7 +82,7 @@ def windows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[list[pa.R
 
 
 def write_blocks(batches: Iterable[pa.RecordBatch], sink: BlockSink, context: SinkContext) -> Iterator[BlockResult]:
-    """Rows to encoded blocks of at most `block_rows`; a task without rows stores nothing."""
+    """Write rows into encoded blocks of at most `block_rows`; a task without rows stores nothing."""
     for table in block_tables(batches, sink.schema, sink.block_rows, context.block_bytes):
         yield write_block(table, sink, context)
 
@@ -99,7 +99,7 @@ def write_block(table: pa.Table, sink: BlockSink, context: SinkContext, bucket: 
 def block_tables(
     batches: Iterable[pa.RecordBatch], schema: Schema, block_rows: int, block_bytes: int
 ) -> Iterator[pa.Table]:
-    """The rows in tables of `block_rows`, or fewer where they have `block_bytes`."""
+    """Rows in tables of `block_rows`, or fewer if these have `block_bytes`."""
     pending: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
@@ -122,14 +122,14 @@ def _named(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def write_files(batches: Iterable[pa.RecordBatch], sink: FileSink, partition: int) -> Iterator[FileResult]:
-    """Rows to one file; a task without rows writes none."""
+    """Write rows to one file; a task without rows writes none."""
     yield from write_file(batches, sink, f"part-{partition:05d}")
 
 
 def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> Iterator[FileResult]:
-    """Rows to the file `name`, put in place when it is complete; without rows there is none.
+    """Write rows to the file `name`, put in place when it is complete; without rows there is none.
 
-    The folder is there while the statement runs: a task that outlives it must not make it anew.
+    The folder exists while the statement runs: a task that outlives it must not make it anew.
     """
     from sharkpy.sources.registry import file_suffix, source
     from sharkpy.values.types import arrow_schema

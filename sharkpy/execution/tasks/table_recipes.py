@@ -1,4 +1,4 @@
-"""What a task on this machine needs to make a table's blocks again, as a file beside the session's others."""
+"""Recipes from which a task on this machine makes a table's blocks again, in a file of the engine's folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SUFFIX = ".recipes"
 
 @dataclass(frozen=True, slots=True)
 class TableRecipes:
-    """Narrow ones: each group of blocks is made from file splits alone."""
+    """Narrow recipes of a table: each group of blocks is made from file splits alone."""
 
     table: Table
     schema: Schema
@@ -30,7 +30,7 @@ class TableRecipes:
 
 
 def save_recipes(folder: Path, table: Table, version: TableVersion, writer: BlockWriter) -> None:
-    """In the place of those of the table's version before."""
+    """Write the recipes of a table's version in the place of the earlier version's."""
     groups = tuple(group for group in siblings(version) if group[0])
     if not groups:
         remove_recipes(folder, table)
@@ -45,7 +45,7 @@ def remove_recipes(folder: Path, table: Table) -> None:
 
 
 def find_recipes(folder: Path, block_id: str) -> TableRecipes | None:
-    """Those of the table that has the block now."""
+    """Find the recipes of the table that has the block now."""
     from pyspark.serializers import CPickleSerializer
 
     for path in folder.glob(f"*{_SUFFIX}"):

@@ -69,7 +69,7 @@ def run_task(
     metrics: TaskMetrics,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[Payload | BlockResult | FileResult]:
-    """What the program's sink makes of the task's rows. Every failure is a SharkError."""
+    """Run a task; returns the output of the program's sink. Every failure is a SharkError."""
     schema = arrow_schema(program.output)
     try:
         match program.sink:
@@ -107,12 +107,12 @@ def run_task(
 
 
 def _exchange_sql(sink: HashSink | RangeSink, connection: DuckDBPyConnection, sql: str) -> str:
-    """Rows of an exchange: with the hash of their key, or with their range."""
+    """Query of an exchange's rows, with the hash of their key, or with their range."""
     return hashed_sql(sql, sink) if isinstance(sink, HashSink) else bucketed_sql(sql, sink, connection)
 
 
 def _bucket_sql(program: StageProgram, buckets: Bucketing, connection: DuckDBPyConnection, sql: str) -> str:
-    """Rows of a table in buckets: with their bucket."""
+    """Query of a bucketed table's rows, with their bucket."""
     names = program.output.names
     sink = HashSink(tuple(names[position] for position in buckets.keys), buckets.num_buckets)
     return bucketed_sql(sql, sink, connection)
@@ -126,7 +126,7 @@ def task_batches(
     metrics: TaskMetrics,
     batch_rows: int = BATCH_ROWS,
 ) -> Generator[Iterator[pa.RecordBatch]]:
-    """The program's rows as batches with the names and Arrow types of its output; streamed, not collected."""
+    """Rows of the program as batches with the names and Arrow types of its output; streamed, not collected."""
     schema = arrow_schema(program.output)
     with _relations(program, data, metrics, batch_rows) as relations:
         if not program.sql:
@@ -140,7 +140,7 @@ def task_batches(
 def _query_batches(
     program: StageProgram, data: TaskData, connection: DuckDBPyConnection, metrics: TaskMetrics, batch_rows: int
 ) -> Generator[Iterator[pa.RecordBatch]]:
-    """As `task_batches`, in the types that the query has, by threads that count side by side."""
+    """Rows of the program in the query's types, counted apart, as other threads may count beside this one."""
     own = metrics.below()
     with _relations(program, data, own, batch_rows) as relations:
         if not program.sql:
@@ -174,7 +174,7 @@ def _keyed_batches(
 def _relations(
     program: StageProgram, data: TaskData, metrics: TaskMetrics, batch_rows: int
 ) -> Generator[dict[str, Relation]]:
-    """What the program's inputs are in this task; steps run until the block is left."""
+    """Relations of the program's inputs in this task; steps run until the body is left."""
     with contextlib.ExitStack() as steps:
         relations: dict[str, Relation] = {}
         for spec in program.inputs:
@@ -192,7 +192,7 @@ def _relations(
 def _read_below(
     program: StageProgram, data: TaskData, metrics: TaskMetrics, batch_rows: int, end: Cancellation
 ) -> Generator[Iterator[pa.RecordBatch]]:
-    """The rows of the program below a step, by a query of its own."""
+    """Rows of the program below a step, by a query of its own."""
     connections = data.connections
     if connections is None:
         raise InternalError("a task with a step has one connection only")
@@ -235,7 +235,7 @@ def _query(
 
 @contextmanager
 def _profiled(connection: DuckDBPyConnection, program: StageProgram, metrics: TaskMetrics) -> Generator[None]:
-    """Where it is asked for, what DuckDB measured of the query inside is added to `metrics`."""
+    """Add DuckDB's figures of the query in the body to `metrics`, if they are wanted."""
     if not metrics.is_profiled:
         yield
         return
@@ -255,8 +255,8 @@ def _pass_through(relations: dict[str, Relation], schema: pa.Schema) -> Iterator
 
 
 def _counted(batches: Iterator[pa.RecordBatch], metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
-    """A query that fails behind its first rows says so itself: Arrow's reader raises OSError for DuckDB's errors, and
-    who writes the rows would take it for one of the file.
+    """Count batches. A query that fails after its first rows raises its own error: Arrow's reader raises OSError for
+    DuckDB's errors, which a writer of the rows would take for one of its file.
     """
     try:
         for batch in batches:
@@ -283,7 +283,7 @@ _TASK_MODULES = (
 
 
 def import_all() -> None:
-    """Import all that tasks use, so that processes forked from here need not."""
+    """Import all modules that tasks use, so that processes forked from here need not."""
     for name in _TASK_MODULES:
         # What cannot be imported is reported by the task that needs it.
         with contextlib.suppress(ImportError):
@@ -292,7 +292,7 @@ def import_all() -> None:
 
 
 def _load_numba() -> None:
-    """What numba imports with the first compiled function it loads."""
+    """Import the modules that numba loads with its first compiled function."""
     from numba.core.registry import cpu_target
 
     cpu_target.typing_context.refresh()

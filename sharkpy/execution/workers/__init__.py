@@ -1,5 +1,5 @@
-"""The processes that run tasks: how they start, what they must have, and how bytes come to them and leave them.
+"""Worker processes, which run tasks: their start, their requirements, and the ways of bytes to and from them.
 
 The daemon forks workers with everything imported, a worker runs one partition of a stage, and frames in mapped files
-carry what need not go through the JVM.
+carry bytes that need not go through the JVM.
 """

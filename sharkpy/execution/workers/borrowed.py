@@ -17,7 +17,7 @@ _TIMES = 200
 
 
 class HeldConnections:
-    """The connections that one query holds, so that it can be interrupted, and nobody after it."""
+    """Connections that one query holds, so that it alone can be interrupted."""
 
     def __init__(self) -> None:
         self._lock = threading.Condition(threading.Lock())
@@ -37,7 +37,9 @@ class HeldConnections:
                     self._lock.notify_all()
 
     def interrupt(self) -> None:
-        """End what the connections do; again until none is held, as DuckDB forgets what comes between two queries."""
+        """Interrupt the connections, repeatedly until none is held, as DuckDB forgets an interrupt between two
+        queries.
+        """
         with self._lock:
             if self._is_interrupted or not self._held:
                 return

@@ -23,12 +23,13 @@ _DECODED_SHARE = 4
 _LEAST_MEMORY = 256 << 20
 _CLOSE_TRIES = 100
 _CLOSE_PAUSE = 0.05
-"""Seconds between the tries to close a connection that is in use."""
+"""Seconds between the attempts to close a connection in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """`threads` 1 in a worker; `memory_limit` in bytes; spilled data goes to `temp_directory`.
+    """Settings of DuckDB connections. `threads`: 1 in a worker; `memory_limit` in bytes; spilled data goes to
+    `temp_directory`.
 
     In a worker on another host these may be 0 and "": they are those of its machine.
     `keeps_join_order`: joins stay in the order of the SQL. A task sees a part of the rows, without statistics.
@@ -39,10 +40,12 @@ class ConnectionSettings:
     temp_directory: str
     keeps_join_order: bool = False
     temp_limit: int = 0
-    """Bytes of spilled data of the process; 0: what the disk has room for."""
+    """Limit on the bytes of spilled data of the process; 0: the room on the disk."""
 
     def on_this_host(self) -> ConnectionSettings:
-        """With a share of this machine's memory for each core, and a folder that goes with the executor."""
+        """Complete the settings by a share of this machine's memory for each core, and a folder that ends with the
+        executor.
+        """
         memory = self.memory_limit or max(machine_memory() * 2 // 5 // (os.cpu_count() or 1), _LEAST_MEMORY)
         parent = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir()
         folder = self.temp_directory or str(Path(parent, "sharkpy-duckdb"))
@@ -50,7 +53,7 @@ class ConnectionSettings:
 
     @property
     def decoded_limit(self) -> int:
-        """Bytes of decoded columns that a scan holds beside what DuckDB allocates."""
+        """Limit on the bytes of decoded columns that a scan holds besides DuckDB's own memory."""
         return self.memory_limit // _DECODED_SHARE
 
 
@@ -66,7 +69,7 @@ class ConnectionPool:
 
     @property
     def in_order(self) -> ConnectionPool:
-        """The same with joins in the order of the SQL: for inputs whose rows nobody knows before they are read."""
+        """Pool with joins in the order of the SQL, for inputs whose rows are unknown before they are read."""
         with self._lock:
             if self._in_order is None:
                 self._in_order = ConnectionPool(replace(self.settings, keeps_join_order=True))
@@ -74,7 +77,7 @@ class ConnectionPool:
 
     @contextmanager
     def borrow(self) -> Iterator[DuckDBPyConnection]:
-        """A cursor with nothing registered; what the borrower registers it must unregister."""
+        """Lend a cursor with nothing registered; the borrower unregisters what it registers."""
         cursor = self._take()
         is_kept = True
         try:
@@ -117,7 +120,9 @@ class ConnectionPool:
 
 
 def _close_when_idle(connection: DuckDBPyConnection) -> None:
-    """Queries were interrupted before: the last call of one may still be on its way back, in another thread."""
+    """Close a connection once it is idle: the last call of an interrupted query may still be returning, in another
+    thread.
+    """
     import duckdb
 
     for _ in range(_CLOSE_TRIES):
@@ -148,7 +153,7 @@ def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
 
 
 def _prepare(cursor: DuckDBPyConnection) -> None:
-    """Macros are the cursor's own, so each one is prepared."""
+    """Prepare a cursor: macros belong to it."""
     from sharkpy.udf.connection import prepare_connection
 
     prepare_connection(cursor)
@@ -158,7 +163,7 @@ _pools: dict[ConnectionSettings, ConnectionPool] = {}
 
 
 def process_pool(settings: ConnectionSettings) -> ConnectionPool:
-    """The pool of this (worker) process for `settings`, made on first use."""
+    """Pool of this (worker) process for `settings`, made on first use."""
     pool = _pools.get(settings)
     if pool is None:
         if expected := os.environ.get(EXPECTED):
@@ -169,6 +174,6 @@ def process_pool(settings: ConnectionSettings) -> ConnectionPool:
 
 
 def _close_ended() -> None:
-    """Workers outlive the sessions that share their SparkContext: those whose folder is gone have ended."""
+    """Close the pools of ended sessions, whose folder is gone: workers outlive the sessions of their SparkContext."""
     for settings in [one for one in _pools if one.temp_directory and not Path(one.temp_directory).parent.is_dir()]:
         _pools.pop(settings).close()

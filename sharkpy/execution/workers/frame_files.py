@@ -1,4 +1,4 @@
-"""Frames of bytes in mapped files: what a process need not hold in its own memory, nor send through the JVM."""
+"""Frames of bytes in mapped files, which a process need not hold in its own memory nor send through the JVM."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 FILE_BYTES = 1 << 20
-"""A result's frame of more bytes goes from task to driver as a file, where both are on one machine."""
+"""Size of a result's frame beyond which it goes from task to driver as a file, if both are on one machine."""
 _ALIGNED = 64
 _REFERENCE = b"file:"
 _HEADER = 8
@@ -41,7 +41,7 @@ class FrameBuffer:
         self._file.write(bytes(-len(frame) % _ALIGNED))
 
     def frames(self) -> list[pa.Buffer]:
-        """All frames; called once. The file goes with the last of them."""
+        """Take all frames, once. The file is removed with the last of them."""
         if self._file is None:
             return self._kept
         self._file.close()
@@ -49,7 +49,7 @@ class FrameBuffer:
         return self._kept + [content.slice(start, size) for start, size in self._places]
 
     def close(self) -> None:
-        """Remove the file, wherever a failure left it; frames that were given out stay."""
+        """Remove the file, also after a failure; frames already taken stay."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()
@@ -57,7 +57,7 @@ class FrameBuffer:
 
 
 def map_once(path: Path) -> pa.Buffer:
-    """The bytes of a file, which is unlinked: its room is free when nobody has them mapped any more."""
+    """Map a file and unlink it: its room is freed when nobody maps it any more."""
     with pa.memory_map(str(path), "r") as mapped:
         content = mapped.read_buffer(mapped.size())
     path.unlink()
@@ -65,7 +65,7 @@ def map_once(path: Path) -> pa.Buffer:
 
 
 def send_frame(frame: pa.Buffer, folder: str, prefix: str) -> bytes | pa.Buffer:
-    """`frame`, or one with its header that names the file where it is: the frame itself where there is no room."""
+    """Send `frame` as a frame with its header that names a file; the frame itself if there is no room."""
     if frame.size <= FILE_BYTES or not folder:
         return frame
     path = Path(folder, f"{prefix}{uuid.uuid4().hex}")
@@ -81,20 +81,20 @@ def send_frame(frame: pa.Buffer, folder: str, prefix: str) -> bytes | pa.Buffer:
 
 
 def receive_frame(frame: pa.Buffer) -> pa.Buffer:
-    """What was given to `send_frame`."""
+    """Frame that was given to `send_frame`."""
     if frame.slice(_HEADER, len(_REFERENCE)).to_pybytes() != _REFERENCE:
         return frame
     return map_once(Path(frame.slice(_HEADER + len(_REFERENCE)).to_pybytes().decode()))
 
 
 def remove_frames(folder: str, prefix: str) -> None:
-    """Remove what tasks have sent and nobody has received."""
+    """Remove frames that tasks have sent and nobody has received."""
     for path in Path(folder).glob(f"{prefix}*"):
         path.unlink(missing_ok=True)
 
 
 def write_stream(path: Path, header: bytes, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """An Arrow stream behind `header`, written batch by batch."""
+    """Write an Arrow stream after `header`, batch by batch."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with pa.OSFile(str(path), "wb") as file:

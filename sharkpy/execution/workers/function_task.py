@@ -1,4 +1,4 @@
-"""The picklable function of a job that calls a Python function once for each of some numbers."""
+"""Picklable function of a job that calls a Python function once for each of some numbers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ from sharkpy.udf.user.python_code import pickled
 
 @dataclass(frozen=True, slots=True)
 class FunctionTask:
-    """Task i computes `function(numbers[i], argument)`; its one output frame is the pickled result."""
+    """Function of a job's tasks: task i computes `function(numbers[i], argument)`; its one output frame is the pickled
+    result.
+    """
 
     run_id: int
     function: Callable[[int, Any], Any]
-    """Of a module that workers have: it goes by its name."""
+    """Function of a module that workers have: it is pickled by name."""
     numbers: tuple[int, ...]
     argument: Any
     stop_file: str = ""
-    """The file whose appearance ends the task's process."""
+    """File whose appearance ends the task's process."""
     reports: Any = None
-    """Spark accumulator for the report. A failed task reports its error instead of failing: no retry, no Java trace."""
+    """Accumulator of Spark for the report. A failed task reports its error instead of failing: no retry, no Java
+    trace.
+    """
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[bytes]:
         # A worker whose input was not read to its end is not used again.

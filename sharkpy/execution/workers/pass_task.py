@@ -1,4 +1,4 @@
-"""The picklable function of a pass over blocks: a function called on each of them, mapped."""
+"""Picklable function of a pass over blocks: a function called on each of them, mapped."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from sharkpy.execution.workers.stop_file import ending_with
 from sharkpy.udf.user.python_code import RAISED, PythonCode, pickled, unpickled
 
 BlockFunction = Callable[[int, Block, Any], Any]
-"""What a pass computes of a block: of its number, the block, and the pass's argument."""
+"""Function of a pass over blocks: of a block's number, the block, and the pass's argument."""
 Numbered = tuple[int, BlockHandle]
 _TRACE_LINES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class PassTask:
-    """Task i calls `function` on the blocks of `parts[i]`; its one output frame is the pickled list of
-    (number, result).
+    """Function of a pass's tasks: task i calls `function` on the blocks of `parts[i]`; its one output frame is the
+    pickled list of (number, result).
 
     Lost or damaged blocks are passed over: the first of them is the error that the task reports.
     """
@@ -41,9 +41,9 @@ class PassTask:
     run_id: int
     function: PythonCode
     parts: tuple[bytes, ...]
-    """Pickled tuples of numbers and handles."""
+    """Pickled tuples of numbers and handles, by task."""
     argument: bytes
-    """Pickled."""
+    """Pickled argument of the pass."""
     results_dir: str
     stop_file: str = ""
     reports: Any = None
@@ -77,7 +77,7 @@ class PassTask:
 
 
 def call(function: BlockFunction, number: int, handle: BlockHandle, argument: Any) -> Any:
-    """`function` on a mapped block; ExecutionError naming function and block where it raises."""
+    """Call `function` on a mapped block; ExecutionError naming function and block if it raises."""
     block = open_block(handle)
     try:
         return function(number, block, argument)

@@ -1,7 +1,7 @@
-"""What workers on other hosts get and must have: the package as a zip, and the libraries of the driver.
+"""Requirements of workers on other hosts: the package, shipped as a zip, and the libraries of the driver.
 
-The driver puts the versions that it runs on into the environment of worker processes; there they are compared
-once, when an executor starts its first one. Imported before anything that may be missing there.
+The driver puts its versions into the environment of worker processes; there they are compared once, when an executor
+starts its first one. Imported before anything that may be missing there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.version import __version__
 
 EXPECTED = "SHARKPY_EXPECTED"
-"""The environment variable that carries the driver's versions."""
+"""Environment variable that carries the driver's versions."""
 LIBRARIES = (
     "cloudpickle",
     "cryptography",
@@ -43,7 +43,7 @@ _HINT = (
 
 
 def package_zip(folder: Path) -> Path:
-    """The package as a zip in `folder`, named after its content: equal packages give equal files."""
+    """Package as a zip in `folder`, named after its content: equal packages give equal files."""
     files = list(_package_files())
     digest = hashlib.sha256()
     for name, content in files:
@@ -57,7 +57,7 @@ def package_zip(folder: Path) -> Path:
 
 
 def _package_files() -> Iterator[tuple[str, bytes]]:
-    """Names in the package and contents, in a fixed order; parts that are links elsewhere are followed."""
+    """Names in the package and contents, in a fixed order; linked parts are followed."""
     yield from _files_below(Path(__file__).resolve().parents[2], "sharkpy")
 
 
@@ -70,7 +70,7 @@ def _files_below(folder: Path, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def expected_versions() -> str:
-    """The versions that the driver runs on, as one text: `python 3.13, sharkpy 0.1.0, duckdb 2.0.0`…"""
+    """Versions of the driver's libraries, as one text: `python 3.13, sharkpy 0.1.0, duckdb 2.0.0`…"""
     return ", ".join(f"{name} {found}" for name, found in _versions().items())
 
 
@@ -87,7 +87,7 @@ def _installed(name: str) -> str:
 
 
 def misfits(expected: str, owner: str = "the driver") -> list[str]:
-    """What differs in this process from the versions of `owner`: `duckdb is missing, the driver has 2.0.0`."""
+    """Differences of this process from the versions of `owner`: `duckdb is missing, the driver has 2.0.0`."""
     here = _versions()
     wanted = dict(part.split(" ", 1) for part in expected.split(", "))
     return [
@@ -98,13 +98,13 @@ def misfits(expected: str, owner: str = "the driver") -> list[str]:
 
 
 def check_worker(expected: str) -> None:
-    """ConfigurationError naming this host and what does not fit."""
+    """Raise ConfigurationError naming this host and its misfits."""
     if found := misfits(expected):
         raise ConfigurationError(f'worker host "{socket.gethostname()}": {"; ".join(found)}', hint=_HINT)
 
 
 def misfit_line(error: ConfigurationError) -> str:
-    """What the worker daemon says before it ends, for `worker_problem` to find in Spark's message."""
+    """Last line of the worker daemon, which `worker_problem` finds in Spark's message."""
     return f"{_MISFIT} {error.message}"
 
 
@@ -122,11 +122,11 @@ _PROBLEMS = (
         "{host}: {said}",
     ),
 )
-"""What Spark's message of a failed task says -> the fact in a line."""
+"""Pattern of Spark's message for a failed task -> the fact in a line."""
 
 
 def worker_problem(text: str) -> ConfigurationError | None:
-    """The error of a worker that cannot run the engine, where Spark's message `text` tells of one."""
+    """Error of a worker that cannot run the engine, if Spark's message `text` reports one."""
     for pattern, fact in _PROBLEMS:
         if found := pattern.search(text):
             place = _HOST.search(text)

@@ -1,7 +1,7 @@
-"""Ends the worker of a cancelled task: Spark asks a worker to end after seconds only, and DuckDB would compute on.
+"""Ending of a cancelled task's worker: Spark asks a worker to end only after seconds, and DuckDB would compute on.
 
-The driver makes a file when it cancels a job group; a task whose file appears kills its process, which is all that
-Spark would do later. Workers on other hosts do not see the file and are left to Spark.
+The driver makes a file when it cancels a job group; a task whose file appears kills its process, as Spark would do
+later. Workers on other hosts do not see the file and are left to Spark.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def stop_file(folder: Path, group: str) -> Path:
 def ending_with(path: str) -> Iterator[Cancellation]:
     """Kill this process if the file `path` appears before the end of the block; an empty path never does.
 
-    What the task has started beside it registers with the Cancellation, and ends first.
+    Work that the task has started registers with the Cancellation, and ends first.
     """
     statement = Cancellation()
     if not path:

@@ -1,4 +1,4 @@
-"""A task's error on its way through Spark: where it cannot be reported it is raised, as text that carries it."""
+"""Error of a task on its way through Spark: if it cannot be reported, it is raised as text that carries it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from collections.abc import Iterable
 from sharkpy.base.errors import ExecutionError, SharkError
 
 HEARD_RUN = "sharkpy.run"
-"""The local property of a job that says which run of a stage reports to it; tasks of other runs raise their errors."""
+"""Local property of a job that names the run of a stage whose reports it takes; tasks of other runs raise their
+errors.
+"""
 EXTERNAL = "38000"
-"""SQLSTATE of code that is not the engine's."""
+"""SQLSTATE of code outside the engine."""
 _MARK = "sharkpy-error:"
 _CARRIED = re.compile(_MARK + r"([A-Za-z0-9+/=]+)")
 _TRACE = re.compile(r"Traceback \(most recent call last\):\n(?: .*\n|\n)*(?P<said>\S[^\n]*)")
 
 
 class TaskError(Exception):
-    """Readable, with the error itself behind it."""
+    """Exception with a readable text and the error itself, pickled."""
 
     def __init__(self, error: SharkError) -> None:
         from pyspark.serializers import CPickleSerializer
@@ -28,7 +30,7 @@ class TaskError(Exception):
 
 
 def carried_error(said: Iterable[str]) -> SharkError | None:
-    """The error that Spark's messages carry."""
+    """Error that Spark's messages carry."""
     from pyspark.serializers import CPickleSerializer
 
     for text in said:
@@ -40,7 +42,7 @@ def carried_error(said: Iterable[str]) -> SharkError | None:
 
 
 def quoted_error(said: Iterable[str]) -> SharkError | None:
-    """The error of Python code whose traceback Spark's messages quote."""
+    """Error of Python code whose traceback Spark's messages quote."""
     for text in said:
         if found := _TRACE.search(text):
             return ExecutionError(f"a task failed: {found['said']}", sqlstate=EXTERNAL)
@@ -48,7 +50,7 @@ def quoted_error(said: Iterable[str]) -> SharkError | None:
 
 
 def is_heard(run_id: int) -> bool:
-    """Whether the job that this task is of hears the reports of that run.
+    """True if the job of this task takes the reports of that run.
 
     Otherwise its output was lost and is made again for a later stage, or for an RDD's action.
     """
@@ -56,7 +58,7 @@ def is_heard(run_id: int) -> bool:
 
 
 def job_property(name: str) -> str | None:
-    """A local property of the job that this task is of."""
+    """Local property of this task's job."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -1,4 +1,4 @@
-"""The function that Spark runs for each partition: frames in, frames out, a report at the end.
+"""Function that Spark runs for each partition: frames in, frames out, a report at the end.
 
 Input frames are the payloads of exchanges. Output frames are raw bytes, with no pickling: for an exchange
 the bucket (8 bytes, big endian) and the payload in turn, else payloads alone.
@@ -37,7 +37,7 @@ from sharkpy.physical.stage_program import GivenColumns, StageProgram, TaskInput
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """What every task of a session shares."""
+    """Settings that all tasks of a session share."""
 
     connection: ConnectionSettings
     batch_rows: int
@@ -45,34 +45,36 @@ class TaskSettings:
     force_encoding: str
     writer: Any = None
     scan_cache_bytes: int = 0
-    """Bytes of decoded columns that the process keeps between tasks."""
+    """Limit on the bytes of decoded columns that the process keeps between tasks."""
     is_profiled: bool = False
-    """DuckDB is to measure each operator."""
+    """True if DuckDB is to measure each operator."""
     results_dir: str = ""
-    """Where large frames for the driver are put as files; empty: they go through Spark."""
+    """Folder for large frames to the driver; empty: they go through Spark."""
     recipes_dir: str = ""
-    """Where it says how blocks are made again; empty: the driver does it."""
+    """Folder with the recipes of blocks to be made again; empty: the driver makes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageTask:
-    """The picklable function of a stage: called with the partition's number and its input frames."""
+    """Picklable function of a stage: called with the partition's number and its input frames."""
 
     run_id: int
     program: StageProgram
     parts: tuple[bytes, ...]
-    """Pickled TaskInputs by partition; partitions beyond them have none."""
+    """Pickled TaskInputs by partition; later partitions have none."""
     broadcasts: tuple[tuple[int, BroadcastSource], ...]
     exchange_id: int | None
-    """The exchange that the stage writes; None: its frames go to the driver."""
+    """Exchange that the stage writes; None: its frames go to the driver."""
     settings: TaskSettings
     stop_file: str = ""
-    """The file whose appearance ends the task's process."""
+    """File whose appearance ends the task's process."""
     reports: Any = None
-    """Spark accumulator for the report. A failed task reports its error instead of failing: no retry, no Java trace."""
+    """Accumulator of Spark for the report. A failed task reports its error instead of failing: no retry, no Java
+    trace.
+    """
 
     def __call__(self, partition: int, frames: Iterable[Any]) -> Iterator[Any]:
-        """`frames` are an RDD's own elements where the program reads what is given."""
+        """Run the task. `frames` are an RDD's own elements if the program reads given rows."""
         with ending_with(self.stop_file) as statement:
             yield from self._run(partition, frames, statement)
 
@@ -103,7 +105,7 @@ class StageTask:
         self.reports.add([_report(self.run_id, partition, metrics, seconds, tuple(results), error)])
 
     def batches(self, partition: int, frames: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
-        """The task's rows themselves, for Python code in the same process; a failure is raised, as a SharkError."""
+        """Rows of the task, for Python code in the same process; a failure is raised, as a SharkError."""
         metrics = TaskMetrics()
         try:
             with ending_with(self._stop_file_of_job()) as statement:
@@ -118,12 +120,14 @@ class StageTask:
             raise error from failure
 
     def _stop_file_of_job(self) -> str:
-        """That of the job which the task is of: jobs of several groups begin with the same stage."""
+        """Stop file of this task's job: jobs of several groups begin with the same stage."""
         group = job_property("spark.jobGroup.id")
         return str(stop_file(Path(self.stop_file).parent, group)) if self.stop_file and group else ""
 
     def _drop_damaged(self, partition: int, error: SharkError) -> None:
-        """What another host than the driver's has in memory is its own to remove: the block's copy is read instead."""
+        """Remove a damaged block from this host's memory, unless that is the driver's: the block's copy is read
+        instead.
+        """
         if isinstance(error, CorruptionError) and error.block_id is not None:
             from sharkpy.columnar.executor_store import drop_from_memory
 

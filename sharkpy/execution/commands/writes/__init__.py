@@ -1,1 +1,3 @@
-"""What statements write: rows aside first, then all targets in place together. A file for each kind of target."""
+"""Writes of statements: rows are staged first, then all targets put in place together. A file for each kind of
+target.
+"""

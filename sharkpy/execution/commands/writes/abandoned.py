@@ -1,4 +1,4 @@
-"""What a killed process has left in folders of data: nobody sees it, and it goes at the next start."""
+"""Remains of killed processes in folders of data: nobody sees them, and they are removed at the next start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _log = logging.getLogger(__name__)
 
 
 def sweep_abandoned(catalog: Catalog) -> None:
-    """Staging folders; generations of Hive partitions beyond those that count; tables that were not made in the end."""
+    """Remove staging folders, generations of Hive partitions beyond the valid ones, and tables whose making did not
+    end.
+    """
     for notes in catalog.unfinished.abandoned():
         try:
             for note in notes:
@@ -43,7 +45,7 @@ def _sweep(note: Note, tables: Mapping[str, Table], catalog: Catalog) -> None:
 
 
 def _sweep_partition(folder: str, table: Table, catalog: Catalog) -> None:
-    """One that is not registered may be known to others than the catalog, unless the table is managed."""
+    """Remove the remains in a Hive partition. An unregistered one may be others', unless the table is managed."""
     known = next((one for one in catalog.partitions(table) if one.folder(table) == folder), None)
     newest = 0 if known is None and table.kind is TableKind.MANAGED else None if known is None else known.newest
     if newest is not None and Path(folder).is_dir():

@@ -1,4 +1,4 @@
-"""The files of a folder that is no table's: INSERT OVERWRITE DIRECTORY."""
+"""Files of a folder that belongs to no table: INSERT OVERWRITE DIRECTORY."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sharkpy.sources.folder_swap import swap
 
 @dataclass(slots=True)
 class Directory:
-    """What lies in `staging` takes the place of the folder `target`, by one exchange of names."""
+    """Write that puts the content of `staging` in the place of the folder `target`, by one exchange of names."""
 
     target: str
     staging: str
@@ -70,7 +70,7 @@ class Directory:
 
 
 def _check_target(target: Path, session: EngineSession) -> None:
-    """All that is in the folder goes: never the warehouse, and no file."""
+    """Check the folder, whose content will be deleted: it must not be the warehouse, nor a file."""
     warehouse, state = (Path(path).resolve() for path in (session.catalog.warehouse_dir, session.catalog.state_dir))
     if warehouse.is_relative_to(target) or target.is_relative_to(state):
         raise BindError(f'INSERT OVERWRITE DIRECTORY would delete the warehouse "{warehouse}"', sqlstate="42809")

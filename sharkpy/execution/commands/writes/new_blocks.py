@@ -8,7 +8,9 @@ from sharkpy.execution.engine_session import EngineSession
 
 
 def load_new_blocks(table: Table, session: EngineSession) -> None:
-    """The statement is done when its files are: blocks that found no room are loaded by the next query."""
+    """Load the blocks of new files. The statement does not depend on it: blocks without room are loaded by the next
+    query.
+    """
     if not session.table_cache.is_loaded(table):
         return
     readers, location = session.catalog.readers, table.location or ""

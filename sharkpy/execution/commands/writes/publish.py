@@ -1,4 +1,4 @@
-"""All targets of a statement put in place together, or none."""
+"""Publishing of a statement's targets: all put in place together, or none."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sharkpy.catalog.store import Catalog
 
 
 class StagedWrite(Protocol):
-    """The rows of one target, written aside where no reader looks.
+    """Write of one target, staged where no reader looks.
 
-    1. `prepare`: what takes time or may fail for want of room. Nothing can be seen yet.
+    1. `prepare` does the work that takes time or may fail for want of room. Nothing can be seen yet.
     2. `place`, inside a transaction of the catalog, which holds other writers off: renames and catalog rows.
-    3. `take_back`, where any target of the statement could not be placed or the transaction failed.
-    4. `show`, after the transaction: what is in memory alone. It does not fail.
-    5. `clean`: what is hidden now is deleted, and blocks of new files are loaded.
-    6. `discard` frees what was written aside, at any time, and again.
+    3. `take_back`, if any target of the statement could not be placed or the transaction failed.
+    4. `show`, after the transaction, publishes data that is in memory alone. It does not fail.
+    5. `clean` deletes data that is hidden now, and loads blocks of new files.
+    6. `discard` frees the staged rows, at any time, and repeatedly.
     """
 
     def prepare(self) -> None: ...
@@ -34,7 +34,7 @@ class StagedWrite(Protocol):
 
 
 def publish(writes: Sequence[StagedWrite], catalog: Catalog) -> None:
-    """The targets in their order, as far as the same one occurs twice.
+    """Publish the targets, in their order if the same one occurs twice.
 
     Hive partitions count from the commit on. Folders without a catalog entry of their own, those of tables that
     are not partitioned, are renamed right before it: a process killed between leaves each one old or new.
@@ -58,7 +58,7 @@ def publish(writes: Sequence[StagedWrite], catalog: Catalog) -> None:
 
 @contextlib.contextmanager
 def discarding(writes: Sequence[StagedWrite]) -> Iterator[None]:
-    """What `writes` has of staged rows at the end is freed."""
+    """Free the rows that `writes` has staged, at the end of the body."""
     try:
         yield
     finally:

@@ -11,11 +11,11 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import layout
 
 _SYSTEM_ERRORS = "58"
-"""What the SQLSTATEs of files that are missing or cannot be written begin with."""
+"""Prefix of the SQLSTATEs for files that are missing or cannot be written."""
 
 
 def new_staging(location: str, session: EngineSession, *, is_new: bool = False) -> str:
-    """A staging folder in `location`, noted; `is_new`: of a table that is about to be made, where no folder was."""
+    """Make a staging folder in `location`, and note it; `is_new`: for a table to be made, without a folder yet."""
     staging = layout.staging_path(layout.local_path(location))
     session.catalog.unfinished.begin(staging, is_new=is_new)
     try:
@@ -31,7 +31,7 @@ def discard_staging(staging: str, session: EngineSession) -> None:
 
 
 def table_staging(table: Table, location: str, session: EngineSession) -> str:
-    """A new folder for the table's rows. TableNotFoundError where the table was dropped: its folder stays away."""
+    """Make a folder for the table's rows. TableNotFoundError if the table was dropped: its folder stays away."""
     with session.catalog.transaction():
         session.catalog.require(table)
         return new_staging(location, session)
@@ -39,7 +39,7 @@ def table_staging(table: Table, location: str, session: EngineSession) -> str:
 
 @contextmanager
 def while_known(table: Table, session: EngineSession) -> Iterator[None]:
-    """TableNotFoundError, instead of an error about files, where the table was dropped and they with it."""
+    """Raise TableNotFoundError, instead of an error about files, if the table was dropped together with them."""
     try:
         yield
     except SharkError as error:

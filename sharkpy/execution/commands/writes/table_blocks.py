@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TableBlocks:
-    """`blocks` become the table's, or more of it."""
+    """Write of `blocks` that replace or extend the table's."""
 
     table: Table
     overwrite: bool

@@ -16,7 +16,7 @@ from sharkpy.sources.plain_files import PlainFiles
 
 
 def table_folder(table: Table, *, overwrite: bool = False) -> str:
-    """The folder of a table that rows are to be added to, or to replace what is there."""
+    """Folder of a table for added rows, or for rows that replace its content."""
     location = layout.local_path(table.location or "")
     if Path(location).is_file():
         raise UnsupportedError(f'adding rows to table "{table.name}", whose location is the file "{location}"')
@@ -27,7 +27,7 @@ def table_folder(table: Table, *, overwrite: bool = False) -> str:
 
 @dataclass(slots=True)
 class TableFiles:
-    """What lies in `staging` becomes the table's data, or more of it."""
+    """Write of files in `staging` that replace or extend the table's data."""
 
     table: Table
     location: str
@@ -35,9 +35,9 @@ class TableFiles:
     overwrite: bool
     session: EngineSession
     placed: tuple[str, int] | None = None
-    """The new folder and its inode."""
+    """New folder and its inode."""
     plain: PlainFiles | None = None
-    """Of a table that others write too."""
+    """Write of a table that others write too."""
 
     @classmethod
     def begin(cls, table: Table, overwrite: bool, session: EngineSession) -> TableFiles:

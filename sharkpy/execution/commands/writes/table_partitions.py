@@ -21,12 +21,12 @@ from sharkpy.sources.plain_files import PlainFiles
 
 @dataclass(slots=True)
 class TablePartitions:
-    """`staging`/name becomes data of each Hive partition of `names`, which are registered where they are new.
+    """Write of Hive partitions: `staging`/name becomes data of each of `names`, which are registered if new.
 
     1. The new generation of each is put in place, beyond what counts: no reader looks at it.
-    2. The commit of the catalog lets all of them count. Before it nothing is changed, whatever happens.
-    3. With `overwrite` they replace what these Hive partitions had, and what they hide is deleted afterwards; the
-       format is the table's from then on. With `only_new` those that are registered stay as they are.
+    2. The commit of the catalog lets all of them count. Before it nothing is changed, even by failures.
+    3. With `overwrite` they replace the data of these Hive partitions, and hidden data is deleted afterwards; the
+       format is the table's from then on. With `only_new` registered ones are left alone.
     """
 
     table: Table
@@ -36,9 +36,9 @@ class TablePartitions:
     session: EngineSession
     only_new: bool = False
     placed: list[tuple[str, int]] = field(default_factory=list)
-    """The folder of each new generation, and its inode."""
+    """Folder of each new generation, and its inode."""
     plain: list[PlainFiles] = field(default_factory=list)
-    """Of a table that others write too: they count as soon as they are in place."""
+    """Writes of a table that others write too: they count as soon as they are in place."""
 
     def prepare(self) -> None:
         if not self.table.is_plain:
@@ -85,7 +85,7 @@ class TablePartitions:
         discard_staging(self.staging, self.session)
 
     def _settle(self) -> None:
-        """A Hive partition of which everything counts gets a last generation that does, before there is another."""
+        """Give a Hive partition of which everything counts a last valid generation, before there is another."""
         with self.session.catalog.partition_changes(self.table) as changes:
             wanted = {one.name: one for one in self._targets(changes).values() if one is not None}
             for one in wanted.values():
@@ -94,7 +94,7 @@ class TablePartitions:
                     changes.alter(one, dataclasses.replace(one, newest=newest))
 
     def _targets(self, changes: PartitionChanges) -> dict[str, HivePartition | None]:
-        """The registered Hive partition for each name: one with equal values may be spelt in another way."""
+        """Registered Hive partition for each name: one with equal values may be spelt in another way."""
         if all(name in changes.known for name in self.names):
             return {name: changes.known[name] for name in self.names}
         known = by_values(self.table, changes.known.values())
@@ -129,7 +129,7 @@ class TablePartitions:
             changes.alter(known, dataclasses.replace(kept, storage=None, columns=None) if self.overwrite else kept)
 
     def _newest(self, known: HivePartition | None, folder: str) -> int:
-        """Of a folder that is not registered: an external table's may have been, and keeps what it has."""
+        """Newest generation of a folder. An external table's may have been registered before, and keeps its data."""
         if known is None and self.table.kind is not TableKind.EXTERNAL:
             return 0
         if known is None or known.newest is None:

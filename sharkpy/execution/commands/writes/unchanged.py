@@ -1,4 +1,4 @@
-"""A table that nobody may have written since a statement read it."""
+"""Check that nobody has written a table since a statement read it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharkpy.sources import layout
 
 @dataclass(slots=True)
 class Unchanged:
-    """The first of a statement's writes: TableChangedError instead of any other, where the rows it read are old."""
+    """First of a statement's writes: raises TableChangedError, before any other does, if the rows it read are old."""
 
     table: Table
     session: EngineSession
@@ -20,7 +20,7 @@ class Unchanged:
 
     @classmethod
     def now(cls, table: Table, session: EngineSession) -> Unchanged:
-        """To be called before the table is read."""
+        """Note the table's state, before the table is read."""
         return cls(table, session, _state(table, session))
 
     def prepare(self) -> None:
@@ -44,7 +44,7 @@ class Unchanged:
 
 
 def _state(table: Table, session: EngineSession) -> object:
-    """What every write of the table changes."""
+    """State of a table, which every write of it changes."""
     if table.is_partitioned:
         known = session.catalog.partitions(table)
         newest = [layout.newest_generation(one.folder(table)) if one.newest is None else one.newest for one in known]

@@ -1,8 +1,8 @@
-"""Statistics that map tasks collect of the rows they move: a table of collectors (SPEC P1, after Shark's PDE).
+"""Collectors of statistics about the rows that map tasks move (SPEC P1, after Shark's PDE).
 
-1. A task makes one of each, lets it observe each window of rows, and encodes what it found.
-2. A task's collectors take TASK_BYTES in all; a collector is told the bytes that it has and
-   coarsens, or gives way with nothing.
+1. A task makes one of each, lets it observe each window of rows, and encodes its findings.
+2. A task's collectors take TASK_BYTES in all; a collector gets its share and coarsens its
+   findings, or returns nothing.
 3. The driver merges the parts of all map tasks, one a task: retries and copies give the same part again.
 """
 
@@ -19,7 +19,7 @@ from sharkpy.execution.tasks.collectors.spread_keys import ENCODED_BYTES, Spread
 from sharkpy.execution.tasks.collectors.window import Window
 
 TASK_BYTES = 2048
-"""Bytes that one task may report."""
+"""Limit on the bytes that one task may report."""
 _SIZE = struct.Struct("<H")
 
 
@@ -30,7 +30,9 @@ class Collector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CollectorRow:
-    """`name` is the field of ExchangeStatistics that `merge` fills; `max_bytes`: the most that a task's part takes."""
+    """Row of a collector: `name` is the field of ExchangeStatistics that `merge` fills; `max_bytes`: the limit of a
+    task's part.
+    """
 
     name: str
     make: Callable[[], Collector]
@@ -47,7 +49,7 @@ COLLECTORS: tuple[CollectorRow, ...] = (
 
 
 class TaskCollectors:
-    """One task's collectors."""
+    """Collectors of one task."""
 
     def __init__(self) -> None:
         self._collectors = [row.make() for row in COLLECTORS]
@@ -57,7 +59,7 @@ class TaskCollectors:
             collector.observe(window)
 
     def encode(self, limit: int = TASK_BYTES) -> bytes:
-        """The parts in the order of the table, each behind its length."""
+        """Parts in the order of the table, each after its length."""
         left = limit - _SIZE.size * len(COLLECTORS)
         parts: list[bytes] = []
         for row, collector in zip(COLLECTORS, self._collectors, strict=True):
@@ -71,7 +73,7 @@ class TaskCollectors:
 
 
 def merge_collected(encoded: Sequence[bytes]) -> dict[str, Any]:
-    """The statistics of all tasks together, by name; nothing for those that no task has a part of."""
+    """Merge the statistics of all tasks, by name; nothing for those that no task has a part of."""
     columns: list[list[bytes]] = [[] for _ in COLLECTORS]
     for task in encoded:
         start = 0

@@ -1,4 +1,4 @@
-"""Rows of each bucket: exact where they fit, else to an eighth of a doubling, else of neighbours together."""
+"""Rows of each bucket: exact if they fit, else to an eighth of a doubling, else of neighbours together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RowsPerBucket:
         self._counts = window.counts if not len(self._counts) else self._counts + window.counts
 
     def encode(self, limit: int) -> bytes:
-        """Kind, buckets, buckets that share a figure, rows in all, and the figures."""
+        """Encode the kind, buckets, buckets that share a figure, rows in all, and the figures."""
         counts = self._counts
         total = int(counts.sum())
         exact = zlib.compress(np.diff(counts, prepend=0).astype("<i8").tobytes(), 1)

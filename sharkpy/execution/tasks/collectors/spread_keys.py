@@ -1,4 +1,4 @@
-"""The keys that a task has dealt over spread buckets: all of them, for the reading stage relies on it."""
+"""Keys that a task has dealt over spread buckets: all of them, for the reading stage relies on it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sharkpy.execution.tasks.collectors.window import Window
 from sharkpy.physical.distribution import SpreadKey
 
 MOST_KEYS = 32
-"""Keys that one task may deal over spread buckets."""
+"""Limit on the keys that one task may deal over spread buckets."""
 _ENTRY = np.dtype([("key_hash", "<u8"), ("pieces", "<u2")])
 ENCODED_BYTES = MOST_KEYS * _ENTRY.itemsize
 

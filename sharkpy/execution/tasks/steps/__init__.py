@@ -1,4 +1,4 @@
-"""What carries out the steps between two queries of a task, by the type of their description."""
+"""Functions that carry out the steps between two queries of a task, by the type of the step's description."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sharkpy.plan.steps.script import Script
 from sharkpy.plan.steps.table_function_step import TableFunctionStep
 
 RunStep: TypeAlias = Callable[[Any, Iterator[pa.RecordBatch], StepRun], Iterator[pa.RecordBatch]]
-"""From the rows below to the rows above, streamed.
+"""Function of a step, from the rows below to the rows above, streamed.
 
-1. The rows' columns are those that the step hands on, then its arguments; what it gives has those that it hands
-   on, then its own. Arrow types of what it gives are those of the schema, or can be cast to them.
-2. It takes rows when it needs some and holds no more of them than it must; it need not take all.
-3. Whatever it waits for ends when `StepRun.end` is cancelled: it registers there what it starts beside itself.
+1. Columns of the input are those that the step passes on, then its arguments; those of the output are the passed ones,
+   then its own, of the Arrow types of the schema, or types that can be cast to these.
+2. It takes rows as it needs them and holds no more than it must; it need not take all.
+3. Anything it waits for ends when `StepRun.end` is cancelled: it registers there all that it starts.
 """
 
 RUNNERS: dict[type[RowStep], RunStep] = {

@@ -1,4 +1,4 @@
-"""Runs Python code from batches to batches over the rows of a task."""
+"""Runner of Python code from batches to batches over the rows of a task."""
 
 from __future__ import annotations
 

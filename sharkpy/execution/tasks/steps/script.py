@@ -1,4 +1,4 @@
-"""Runs a script over the rows of a task: lines to its standard input, and rows from those that it prints."""
+"""Runner of a script over the rows of a task: lines to its standard input, and rows from its output."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sharkpy.plan.steps.script import Script
 from sharkpy.values.types import Field, Schema
 
 _MOST_LINE_BYTES = 128 << 20
-"""Of a line without an end: what prints no lines at all would fill the memory."""
+"""Limit on a line without an end: a script that prints no line ends would fill the memory."""
 
 
 def run_script(script: Script, rows: Iterator[pa.RecordBatch], run: StepRun) -> Iterator[pa.RecordBatch]:
-    """The script begins with the first row: a task without rows has none.
+    """Run a script, from the first row on: a task without rows has none.
 
     Its input is written by a thread of its own, so that it may write before it has read all.
     """
@@ -47,7 +47,7 @@ def run_script(script: Script, rows: Iterator[pa.RecordBatch], run: StepRun) -> 
 
 
 def _whole_lines(process: ScriptProcess, newline: bytes, run: StepRun) -> Iterator[bytes]:
-    """What the script prints, cut behind line ends; the last line may lack its own."""
+    """Output of the script, cut after line ends; the last line may lack its own."""
     rest = bytearray()
     for chunk in process.chunks():
         run.end.check()
@@ -80,7 +80,7 @@ def _finish(script: Script, process: ScriptProcess, feeder: _Feeder, run: StepRu
 
 
 class _Feeder:
-    """Writes the rows to the script. `failure` is what ended them."""
+    """Writer of the rows to the script. `failure` is the error that ended them."""
 
     def __init__(
         self, process: ScriptProcess, writer: LineWriter, first: pa.RecordBatch, rows: Iterator[pa.RecordBatch]

@@ -1,4 +1,4 @@
-"""The process of a script: its folder, its standard streams, and its end."""
+"""Process of a script: its folder, its standard streams, and its end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN_CHARACTERS = 2000
 
 
 class ScriptProcess:
-    """Runs a script over lines. The calls, in order: `start`, `feed` and `chunks` at once, `wait`, `close`.
+    """Process that runs a script over lines. Calls, in order: `start`, `feed` and `chunks` at once, `wait`, `close`.
 
     `kill` may come from any thread, at any time: the script ends, with all that it has started.
     """
@@ -40,7 +40,7 @@ class ScriptProcess:
         self._errors = bytearray()
         self._error_reader: threading.Thread | None = None
         self.left_rows = False
-        """Whether the script has ended, or closed its input, before it had read all rows."""
+        """True if the script has ended, or closed its input, before it had read all rows."""
 
     def start(self) -> None:
         words = split_command(self._script.command)
@@ -87,7 +87,7 @@ class ScriptProcess:
                 stdin.close()
 
     def chunks(self) -> Iterator[bytes]:
-        """What the script prints, as it comes."""
+        """Output of the script, as it comes."""
         stdout = self._running.stdout
         if stdout is None:
             return
@@ -105,7 +105,7 @@ class ScriptProcess:
             yield b"".join(parts)
 
     def wait(self) -> int:
-        """Wait for the end; the exit code, or the number of the signal that ended it, negative."""
+        """Wait for the end; returns the exit code, or negatively the number of the signal that ended it."""
         process = self._running
         # Until it is reaped, its number is nobody else's: it may be killed.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -117,14 +117,14 @@ class ScriptProcess:
         return code
 
     def check(self, code: int) -> None:
-        """ExecutionError where the script says that it has failed."""
+        """Raise ExecutionError if the exit code tells of a failure."""
         if code == 0:
             return
         what = f"ended with exit code {code}" if code > 0 else f"was ended by {_signal_name(-code)}"
         raise self.failure(what)
 
     def failure(self, what: str, hint: str | None = None) -> ExecutionError:
-        """The error that the script did `what`, with the end of its standard error."""
+        """Error that the script did `what`, with the end of its standard error."""
         text = bytes(self._errors).decode("utf-8", "replace").strip()
         shown = " | ".join(line.strip() for line in text.splitlines()[-_SHOWN_LINES:] if line.strip())
         told = f"; it said: {shown[-_SHOWN_CHARACTERS:]}" if shown else "; it said nothing on standard error"
@@ -138,7 +138,7 @@ class ScriptProcess:
                     os.killpg(self._process.pid, signal.SIGKILL)
 
     def abandon(self) -> None:
-        """From any thread: nobody will call `close` any more, perhaps."""
+        """End the script from any thread, as nobody may call `close` any more."""
         self.kill()
         self._folder.cleanup()
 
@@ -182,7 +182,7 @@ class ScriptProcess:
 
 
 def split_command(command: str) -> list[str]:
-    """Words, apart by spaces; quotes of either kind keep spaces within a word, and nothing else is special."""
+    """Words separated by spaces; quotes of either kind keep spaces within a word, and nothing else is special."""
     words: list[str] = []
     word, quote, is_word = "", "", False
     for character in command:
@@ -205,7 +205,7 @@ def split_command(command: str) -> list[str]:
 
 
 def _program(word: str, folder: str) -> str | None:
-    """Where the first word is: a file of the working folder, else a program of PATH."""
+    """Path of the program that the first word names: a file of the working folder, else a program of PATH."""
     if Path(word).is_absolute():
         return word
     own = Path(folder, word)
@@ -215,14 +215,14 @@ def _program(word: str, folder: str) -> str | None:
 
 
 def _placed(path: str, folder: str) -> Path:
-    """Where a file or archive lies for the script: under its own name in the folder."""
+    """Path of a file or archive for the script: under its own name in the folder."""
     if not Path(path).exists():
         raise SourceError(f'cannot read "{path}": there is no such file', hint="add it again, or DELETE FILE it")
     return Path(folder, Path(path).name)
 
 
 def _lay(path: str, place: Path) -> None:
-    """A file that may be run, beside the others that were added; a large one, or a folder, where it is."""
+    """Copy a small file beside the others, executable; link a large one, or a folder."""
     if place.exists():
         return
     if Path(path).is_dir() or Path(path).stat().st_size > _COPIED_BYTES:

@@ -1,4 +1,4 @@
-"""The rows of a script: to lines for its standard input, and from those of its standard output."""
+"""Rows of a script: to lines for its standard input, and from those of its standard output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNESCAPED = {ord("n"): b"\n", ord("r"): b"\r", ord("t"): b"\t", ord("\\"): b"\\
 
 
 class LineWriter:
-    """Batches to bytes: a line a row. Values that hold delimiters go as they are, unless the script has escapes."""
+    """Writer of batches as bytes: a line a row. Delimiters in values are not escaped, unless the script has escapes."""
 
     def __init__(self, script: Script, schema: Schema) -> None:
         self._script = script
@@ -49,7 +49,7 @@ class LineWriter:
 
 
 class LineReader:
-    """Chunks of whole lines to batches of the columns `schema`; what is malformed is NULL, and counted."""
+    """Reader of chunks of whole lines as batches of the columns `schema`; malformed values are NULL, and counted."""
 
     def __init__(self, script: Script, schema: Schema, metrics: ReadMetrics) -> None:
         rows = lines_of(script.read).rows
@@ -69,7 +69,7 @@ class LineReader:
 
 
 def lines_of(storage: StorageFormat) -> LineSource:
-    """The format of a script's rows. UnsupportedError where its rows are no lines."""
+    """Format of a script's rows as lines. UnsupportedError if its rows are no lines."""
     found = source(storage.name)
     if not isinstance(found, LineSource):
         raise UnsupportedError(f"rows of a script in the format {storage.name}, which are no lines of text")
@@ -92,7 +92,7 @@ def _unescaped(line: bytes) -> bytes:
 
 
 def _flat(rows: Array) -> memoryview:
-    """The bytes of all rows, one behind the other."""
+    """Bytes of all rows, one after the other."""
     if isinstance(rows, pa.ChunkedArray):
         rows = rows.combine_chunks()
     offsets = np.frombuffer(rows.buffers()[1], np.int32)

@@ -1,4 +1,4 @@
-"""What one run of a step is given beside its rows."""
+"""Run of a step: all that it gets beside its rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """`passed` are the columns that the step hands on; `output` is `passed` and the step's own columns."""
+    """Run of a step: `passed` are the columns that it passes on; `output` is `passed` and the step's own columns."""
 
     passed: Schema
     arguments: Schema
@@ -22,9 +22,9 @@ class StepRun:
     end: Cancellation
     """Ends the run: the statement was cancelled, or nobody wants more rows."""
     read: ReadMetrics
-    """Where malformed values are counted."""
+    """Metrics in which malformed values are counted."""
 
     @property
     def made(self) -> Schema:
-        """The step's own columns."""
+        """Schema of the step's own columns."""
         return Schema(self.output.fields[len(self.passed) :])

@@ -1,4 +1,4 @@
-"""The relation that a step makes of the rows of a query of its own, in the task of the query that reads it."""
+"""Relation that a step makes of the rows of a query of its own, in the task of the query that reads it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ReadBelow = Callable[[Cancellation], AbstractContextManager[Iterator[pa.RecordBa
 
 
 class StepStream(BatchStream):
-    """The step's rows. The calls, in order: `begin`, scans of the relation, `stop` from any thread, `close`.
+    """Stream of a step's rows. Calls, in order: `begin`, scans of the relation, `stop` from any thread, `close`.
 
-    `begin` starts the query below and the step before the query that reads them: that one's threads wait for rows.
+    `begin` starts the query below and the step before the query that reads them, whose threads wait for rows.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class StepStream(BatchStream):
         self._begun.begin()
 
     def stop(self) -> None:
-        """Nobody wants more rows: what runs for them ends."""
+        """End the work for the rows, which nobody wants any more."""
         for run in list(self._runs):
             run.end.cancel(CancelledError("the step was ended"))
 
@@ -67,7 +67,7 @@ class StepStream(BatchStream):
 
 
 class _Run:
-    """One run of the step. Threads of DuckDB may take its rows in turn; `close` waits for the one that does."""
+    """Run of the step. Threads of DuckDB may take its rows in turn; `close` waits for the current one."""
 
     def __init__(self, spec: StepColumns, schema: pa.Schema, read_below: ReadBelow, metrics: TaskMetrics) -> None:
         self.end = Cancellation()
@@ -134,4 +134,4 @@ class _Run:
 
 
 def _nothing() -> None:
-    """No statement knows of the step."""
+    """Do nothing: no statement knows of the step."""

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md shows one query at every step; this keeps it true. UPDATE_PLANS=1 writes the text anew."""
+"""Check of the query that ARCHITECTURE.md shows at every step. UPDATE_PLANS=1 writes the text anew."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _block(title: str, text: str, language: str = "") -> Iterator[str]:
 
 
 def _walk(context: sharkpy.SharkContext) -> Iterator[str]:
-    """The query's text, its plans, the program of every stage and the answer."""
+    """Text of the query, its plans, the program of every stage and the answer."""
     yield from _block("**HiveQL**", QUERY, "sql")
     bound = bind_text(context, QUERY)
     assert isinstance(bound, LogicalPlan)

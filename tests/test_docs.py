@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run and print what their comments say."""
+"""Examples of docs/python.md run and print what their comments say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The structure of the package: rooms in data order, no circles but small ones, libraries only where they belong."""
+"""Structure of the package: rooms in data order, no circles but small ones, libraries only where they belong."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ ROOMS = (
     *("execution", "ml", "explain", "session", "thrift", "client", "dbapi", "sqlalchemy", "demo", "cli", "notebook"),
     "errors",
 )
-"""A room imports only from itself and from those before it."""
+"""Rooms in order: a room imports only from itself and from those before it."""
 EXECUTION = ("tasks", "workers", "spark", "engine", "stages", "tables", "queries", "commands")
-"""The folders inside `execution`, with the engine in its place among them; the same holds for them."""
+"""Folders inside `execution` in order, with the engine in its place; the same holds for them."""
 PURE = ROOMS[: ROOMS.index("execution")]
-"""Rooms up to the physical plan: they know nothing of Spark."""
+"""Rooms up to the physical plan, which know nothing of Spark."""
 MOST_ROOMS = 25
 LARGEST_CIRCLE = 20
-"""Files: the binder of expressions calls itself through those of its parts."""
+"""Limit on the files of a circle, reached by the binder of expressions, which calls itself through its parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A module that a line of a file imports, by its full name; `name` is taken from it."""
+    """Import of a module by a line of a file, with the module's full name; `name` is taken from it."""
 
     module: str
     line: int
 
 
 def files() -> Iterator[Path]:
-    """All source files, where they lie: the links in the package show some of them twice."""
+    """Source files at their real places: the links in the package show some of them twice."""
     for folder in (PACKAGE, ROOT / "columnar", ROOT / "optimizer", ROOT / "udf", ROOT / "thrift" / "server"):
         yield from sorted(path for path in folder.rglob("*.py") if not _is_below_link(path))
 
@@ -61,7 +61,7 @@ def module_name(path: Path) -> str:
 
 @cache
 def imports() -> dict[str, tuple[Path, tuple[Import, ...]]]:
-    """The imports of each module, those for type checkers too: each file is parsed once."""
+    """Imports of each module, including those for type checkers: each file is parsed once."""
     known = {module_name(path): path for path in files()}
     return {name: (path, tuple(_imports(path, known))) for name, path in known.items()}
 
@@ -82,7 +82,7 @@ def room_of(module: str) -> str | None:
 
 
 def violations(order: tuple[str, ...], depth: int, below: str) -> Iterator[str]:
-    """Imports from one of `order`, the names at `depth` of modules below `below`, of one that comes after it."""
+    """Imports against `order`, the names at `depth` of modules below `below`: from one of them by an earlier one."""
     for module, (path, found) in imports().items():
         part = _part(module, depth, below)
         for one in found:
@@ -97,7 +97,7 @@ def _part(module: str, depth: int, below: str) -> str:
 
 
 def circles(graph: dict[str, set[str]]) -> Iterator[set[str]]:
-    """Sets of modules each of which imports all others, over others perhaps (Tarjan's algorithm)."""
+    """Sets of modules that import each other, perhaps over others (Tarjan's algorithm)."""
     numbers: dict[str, int] = {}
     lowest: dict[str, int] = {}
     path: list[str] = []

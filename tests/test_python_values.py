@@ -1,4 +1,4 @@
-"""Python values of Arrow columns: those that Arrow itself gives, one value at a time."""
+"""Python values of Arrow columns: equal to Arrow's own, one value at a time."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ TYPES = st.recursive(st.sampled_from(list(SCALARS)), nested, max_leaves=4)
 
 
 def values(dtype: DataType) -> st.SearchStrategy[Any]:
-    """Values as pyarrow takes them: a map is a list of pairs."""
+    """Strategy for values as pyarrow takes them: a map is a list of pairs."""
     match dtype:
         case ArrayType(element):
             some: st.SearchStrategy[Any] = st.lists(values(element), max_size=3)
@@ -82,7 +82,7 @@ def values(dtype: DataType) -> st.SearchStrategy[Any]:
 
 @st.composite
 def columns(draw: st.DrawFn) -> pa.Array[Any]:
-    """A part of a column of any type."""
+    """Draw a slice of a column of any type."""
     dtype = draw(TYPES)
     column = pa.array(draw(st.lists(values(dtype), max_size=8)), to_arrow(dtype))
     return column.slice(draw(st.integers(0, 3)), draw(st.integers(0, 8)))
@@ -96,7 +96,7 @@ def test_values_are_arrows(column: pa.Array[Any]) -> None:
 
 
 def test_what_lies_under_null_is_not_read() -> None:
-    """A slot of NULL may span items, here one that has no value."""
+    """A slot of NULL may span items, here one without a value."""
     days = pa.array([0, 1 << 30, 1], pa.int32()).view(pa.date32())
     lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), days, mask=pa.array([False, True, False]))
     structs = pa.StructArray.from_arrays([days], ["d"], mask=pa.array([False, True, False]))

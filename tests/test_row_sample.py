@@ -1,4 +1,4 @@
-"""TABLESAMPLE of a share: which rows are in it."""
+"""TABLESAMPLE of a share: the choice of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of settings: each row once, under one name, by each of its keys."""
+"""Table of settings: each row once, under one name, by each of its keys."""
 
 from collections import Counter
 

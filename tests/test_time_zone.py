@@ -1,4 +1,4 @@
-"""Names of time zones, the setting that holds one, and what a session's zone does to a bound statement."""
+"""Names of time zones, the setting for one, and the effect of a session's zone on a bound statement."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ _RANGE: dict[t.DataType, tuple[int, int]] = {
 
 
 def column(dtype: t.DataType, num_rows: int, nulls: str, shape: str, seed: int) -> pa.Array:
-    """A column in its logical Arrow type."""
+    """Column in its logical Arrow type."""
     rng = np.random.default_rng(seed)
     numbers = _numbers(dtype, num_rows, shape, rng)
     missing = null_mask(num_rows, nulls, rng)
@@ -137,7 +137,7 @@ def _special(number: int) -> float:
 
 
 def same(left: pa.Array, right: pa.Array) -> bool:
-    """Equal, NaN equal to NaN, zeros with their signs."""
+    """True for equal columns, NaN equal to NaN, zeros with their signs."""
     if left.type != right.type or len(left) != len(right):
         return False
     if not pa.types.is_floating(left.type):

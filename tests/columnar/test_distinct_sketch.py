@@ -1,4 +1,4 @@
-"""Distinct values over blocks: what single blocks saw is merged, whatever they have in common."""
+"""Distinct values over blocks: sketches of single blocks are merged, whether or not they have values in common."""
 
 from __future__ import annotations
 

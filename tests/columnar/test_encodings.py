@@ -1,4 +1,4 @@
-"""Every encoding × type × null pattern × length comes back as it went in, through the bytes of a block's file."""
+"""Encodings: every encoding × type × null pattern × length is restored exactly, through the bytes of a block's file."""
 
 from __future__ import annotations
 

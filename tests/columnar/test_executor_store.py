@@ -28,7 +28,7 @@ SCHEMA = Schema((Field("a", BIGINT),))
 
 @pytest.fixture
 def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that stands for this process's executor, on the host "here"."""
+    """Process that stands for this process's executor, on the host "here"."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     this = ExecutorProcess(process.pid, "here")
     monkeypatch.setattr(host, "this_executor", lambda: this)
@@ -115,7 +115,7 @@ def test_a_folder_whose_watcher_is_gone_is_swept(
 
 
 def test_the_driver_minds_the_copies_alone(tmp_path: Path, executor: subprocess.Popen[bytes]) -> None:
-    """What lies in another host's memory is neither mended, evicted nor counted here; copies end with the store."""
+    """Blocks in another host's memory are neither mended, evicted nor counted here; copies end with the store."""
     store = BlockStore(1 << 20, str(tmp_path / "driver"), str(tmp_path / "local"), is_shared=True)
     handle = write(ExecutorWriter(str(tmp_path / "shm"), store.local_dir, 1 << 20), 1)
     store.adopt([handle])

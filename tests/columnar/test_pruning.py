@@ -92,7 +92,7 @@ def _code_points(value: object) -> object:
 
 
 def holds(predicate: Predicate, row: dict[str, object]) -> bool | None:
-    """Three-valued truth for one row. Comparisons with NaN may go either way: counted as true."""
+    """Truth of a predicate for one row, three-valued. Comparisons with NaN may go either way: counted as true."""
 
     def operand(column: str | Mapped) -> object:
         if isinstance(column, str):
@@ -162,7 +162,7 @@ def predicates() -> st.SearchStrategy[Predicate]:
 
 @st.composite
 def tables(draw: st.DrawFn) -> list[list[dict[str, object]]]:
-    """Blocks of rows; many repeat a value, so that distinct sets and constant blocks occur."""
+    """Draw blocks of rows; many repeat a value, so that distinct sets and constant blocks occur."""
     blocks = []
     for _ in range(draw(st.integers(1, 4))):
         rows = draw(st.integers(0, 4))

@@ -1,4 +1,4 @@
-"""DuckDB reads what blocks give: dictionaries, narrow codes, nulls, all without conversion."""
+"""Scans by DuckDB of columns from blocks: dictionaries, narrow codes, nulls, all without conversion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics agree with what Arrow computes over the same column."""
+"""Statistics agree with Arrow's over the same column."""
 
 from __future__ import annotations
 

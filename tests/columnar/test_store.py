@@ -152,7 +152,7 @@ def test_a_folder_that_cannot_be_written(folders: tuple[str, str], tmp_path: Pat
 
 
 class FullDisk:
-    """os.write that fails after so many bytes, in folders that contain `where`."""
+    """Full disk: os.write fails after so many bytes, in folders that contain `where`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
         self.write, self.where = os.write, where

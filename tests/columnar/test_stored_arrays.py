@@ -1,4 +1,4 @@
-"""Arrays of any lengths and types in one block: what is read is what was written, or an error."""
+"""Arrays of any lengths and types in one block: the same arrays are read, or there is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions are published whole, kept for their readers, and loaded after a restart with what is damaged told."""
+"""Versions are published whole, kept for their readers, and loaded after a restart with damaged blocks named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session whose commands are made by hand, over queries of known rows."""
+"""Session whose commands are made by hand, over queries of known rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sharkpy.values.types import Field, Schema, arrow_schema, from_arrow
 
 
 def query_of(table: pa.Table, error: Exception | None = None) -> Given:
-    """A query of known rows; `error` is raised after they were written."""
+    """Query of known rows; `error` is raised after they were written."""
 
     def read(rows: Iterable[object], _: int) -> Iterator[pa.RecordBatch]:
         yield from rows  # type: ignore[misc]
@@ -37,7 +37,7 @@ def query_of(table: pa.Table, error: Exception | None = None) -> Given:
 
 
 class OpenSession:
-    """A session on two local cores, and what tests do with it."""
+    """Session on two local cores, and the tests' ways to use it."""
 
     def __init__(self, root: Path) -> None:
         self.context = sharkpy.connect("local[2]", root / "wh")
@@ -68,7 +68,7 @@ class OpenSession:
         self.run(Insert(table, rows_of(arrow_schema(table.schema), rows), overwrite))
 
     def file_rows(self, table: Table) -> list[tuple[Any, ...]]:
-        """The table's rows as its files have them."""
+        """Rows of the table, read from its files."""
         reader, rows = source(table.storage.name), []
         files = list_data_files(table.location or "")
         for split in reader.splits(files, table.schema, table.storage.properties, 1 << 20):
@@ -77,7 +77,7 @@ class OpenSession:
         return rows
 
     def block_rows(self, table: Table) -> list[tuple[Any, ...]]:
-        """The table's rows as its blocks have them."""
+        """Rows of the table, read from its blocks."""
         version = self.table_cache.version(table)
         assert version is not None
         assert version.num_rows == version.statistics.count()
@@ -115,5 +115,5 @@ def session(root: Path) -> Iterator[OpenSession]:
 
 @pytest.fixture
 def query() -> Callable[..., Given]:
-    """`query_of`, for tests that make queries of their own."""
+    """Function `query_of`, for tests that make queries of their own."""
     return query_of

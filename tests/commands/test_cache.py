@@ -1,4 +1,4 @@
-"""Cached tables follow their files, survive restarts, and lose what is dropped."""
+"""Cached tables follow their files, survive restarts, and lose dropped data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEMORY = (("shark.cache", "MEMORY"),)
 
 
 def again(session: Any, root: Path) -> Any:
-    """The session ended and another one on the same warehouse."""
+    """Session on the same warehouse, after the end of the given one."""
     session.close()
     return type(session)(root)
 

@@ -1,4 +1,4 @@
-"""SHOW TABLE EXTENDED and DESCRIBE EXTENDED as dbt-spark takes them apart."""
+"""SHOW TABLE EXTENDED and DESCRIBE EXTENDED as dbt-spark parses them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def extended(context: sharkpy.SharkContext, pattern: str = "*") -> dict[str, tup
 
 
 def described(context: sharkpy.SharkContext, table: str) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """Columns and facts: a first name that is empty or begins with # ends the columns."""
+    """Columns and facts of a table: a first name that is empty or begins with # ends the columns."""
     rows = context.sql(f"DESCRIBE EXTENDED {table}").fetchall()
     end = next(place for place, row in enumerate(rows) if not row[0] or row[0].startswith("#"))
     return [row[:2] for row in rows[:end]], {row[0]: row[1] for row in rows[end + 1 :]}

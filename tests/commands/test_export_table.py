@@ -136,7 +136,7 @@ def test_a_failure_makes_no_table(
 def test_a_table_is_dropped_while_it_is_imported(
     context: sharkpy.SharkContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, moment: str
 ) -> None:
-    """By another session: nothing is left where it was."""
+    """Another session drops the table: nothing is left in its place."""
     context.sql(f"CREATE TABLE source (a INT) {kind}")
     context.sql(f"INSERT INTO source VALUES (1{', 2' if kind else ''})")
     context.sql(f"EXPORT TABLE source TO '{tmp_path}/dropped'")

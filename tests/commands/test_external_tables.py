@@ -1,4 +1,4 @@
-"""Whose files a table's are: told by EXTERNAL, the property of that name, and external.table.purge."""
+"""Ownership of a table's files: by EXTERNAL, the property of that name, and external.table.purge."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def test_a_managed_table_becomes_external(context: sharkpy.SharkContext, tmp_path: Path) -> None:
-    """The usual way to drop a table and keep its files."""
+    """Making it external is the usual way to drop a table and keep its files."""
     context.sql("CREATE TABLE t (a INT) PARTITIONED BY (p INT)")
     context.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
     context.sql("ALTER TABLE t SET TBLPROPERTIES ('EXTERNAL'='TRUE', 'comment'='kept')")
@@ -53,7 +53,7 @@ def test_an_external_table_becomes_managed(context: sharkpy.SharkContext, tmp_pa
 
 
 def test_purge(context: sharkpy.SharkContext, tmp_path: Path) -> None:
-    """An external table whose files go with it all the same."""
+    """The files of an external table go with it if it has the property."""
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "f").write_text("1\n")

@@ -1,4 +1,4 @@
-"""INSERT OVERWRITE DIRECTORY: formats, what is replaced, and what a session may not write."""
+"""INSERT OVERWRITE DIRECTORY: formats, replaced content, and limits on its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""INSERT of many literal rows, which no tree is made of, against the same rows by the way of few."""
+"""INSERT of many literal rows, which are bound without a tree, against the same rows bound as few are."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def ctx(tmp_path: Path) -> Iterator[SharkContext]:
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether the rows of each INSERT were taken as columns."""
+    """Mark of each INSERT: whether its rows were taken as columns."""
     found: list[bool] = []
     original = bind_literal_rows.literal_rows
 
@@ -89,7 +89,7 @@ def test_what_is_wrong_is_told_alike(ctx: SharkContext, monkeypatch: pytest.Monk
 
 
 def test_defaults_partitions_and_targets(ctx: SharkContext, taken: list[bool]) -> None:
-    """What a target asks of rows it asks of many: columns by name, Hive partitions, constraints, memory alone."""
+    """Requirements of a target hold for many rows, too: columns by name, Hive partitions, constraints, memory alone."""
     many = ", ".join(f"({i}, 'p{i % 3}')" for i in range(500))
     ctx.sql("CREATE TABLE p (a INT, b INT DEFAULT 7) PARTITIONED BY (k STRING) STORED AS PARQUET")
     ctx.sql(f"INSERT INTO p (a, k) VALUES {many}")

@@ -1,4 +1,4 @@
-"""LOAD DATA where the files cannot become the table's as they are: their rows are inserted."""
+"""LOAD DATA of files that cannot become the table's unchanged: their rows are inserted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ANALYZE TABLE, MSCK, SHOW CREATE TABLE, ALTER DATABASE and SET: what the catalog keeps, and who uses it."""
+"""ANALYZE TABLE, MSCK, SHOW CREATE TABLE, ALTER DATABASE and SET: metadata in the catalog, and its uses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
 
 
 def run(context: sharkpy.SharkContext, *statements: str) -> list[tuple[Any, ...]]:
-    """The rows of the last one."""
+    """Run statements; returns the rows of the last one."""
     rows: list[tuple[Any, ...]] = []
     for statement in statements:
         with context.sql(statement) as result:
@@ -33,7 +33,7 @@ def run(context: sharkpy.SharkContext, *statements: str) -> list[tuple[Any, ...]
 
 
 def facts(context: sharkpy.SharkContext, statement: str) -> dict[str, str]:
-    """The parameters that DESCRIBE FORMATTED shows."""
+    """Parameters that DESCRIBE FORMATTED shows."""
     return {row[1]: row[2] for row in run(context, statement) if row[0] == "" and row[1]}
 
 
@@ -226,7 +226,7 @@ def test_databases_keep_owner_and_properties(context: sharkpy.SharkContext, tmp_
 
 
 def test_a_catalog_of_an_earlier_version_is_opened(tmp_path: Path) -> None:
-    """Its tables lack columns, and some tables."""
+    """The older catalog's tables lack columns, and some tables are missing."""
     file = CatalogFile(str(tmp_path / "catalog.sqlite"), str(tmp_path))
     file.run("DROP TABLE database_")
     file.run("CREATE TABLE database_ (name TEXT PRIMARY KEY, location TEXT NOT NULL, comment TEXT) WITHOUT ROWID")

@@ -1,4 +1,4 @@
-"""Hive partitions: what is published when, folders of others, LOAD, locations, repair, and policies of memory."""
+"""Hive partitions: the moment of publishing, foreign folders, LOAD, locations, repair, and policies of memory."""
 
 from __future__ import annotations
 

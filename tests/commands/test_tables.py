@@ -191,7 +191,7 @@ def test_no_managed_table_lies_where_the_warehouse_does(session: Any, root: Path
 
 
 def test_a_folder_that_holds_the_warehouse_is_never_removed(session: Any, root: Path) -> None:
-    """Not even where a catalog says so."""
+    """The folder stays even if a catalog names it as a table's."""
     table = session.create("t")
     session.catalog.alter_table(dataclasses.replace(table, location=str(root)))
     session.run(commands.DropTable(session.catalog.table("default", "t")))

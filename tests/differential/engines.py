@@ -1,4 +1,4 @@
-"""What the random queries run on: sharkpy under given settings, DuckDB, and Spark SQL."""
+"""Engines of the random queries: sharkpy under given settings, DuckDB, and Spark SQL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.differential.tables import TABLES
 
 RELATIVE, ABSOLUTE = 1e-9, 2e-6
 _EXACT_FROM = 10**15
-"""DECIMALs above have digits that a float cannot tell apart."""
+"""Bound above which DECIMALs have digits that a float cannot tell apart."""
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def duck_session() -> duckdb.DuckDBPyConnection:
 
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows as a bag in a fixed order; -0.0 is 0.0."""
+    """Rows as a bag in a fixed order; -0.0 is 0.0."""
     columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
     return sorted(zip(*columns, strict=True), key=lambda row: tuple(map(_sort_key, row)))
 

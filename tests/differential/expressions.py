@@ -1,4 +1,4 @@
-"""The expressions of the random queries: one row each, in HiveQL and in what must mean the same to DuckDB and Spark."""
+"""Expressions of the random queries: one row each, in HiveQL and in the equivalents of DuckDB and Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Kind = Literal["int", "bigint", "double", "decimal", "wide", "string", "date", "
 
 @dataclass(frozen=True)
 class Sql:
-    """One text in each dialect; without `spark` Spark SQL writes it as Hive."""
+    """Text of an expression in each dialect; without `spark` Spark SQL writes it as Hive."""
 
     hive: str
     duck: str
@@ -27,7 +27,9 @@ class Sql:
 
 @dataclass(frozen=True)
 class Row:
-    """A form with places {0}, {1}, … for arguments of the given kinds. Where a dialect has none, it writes Hive's."""
+    """Row of an expression: a form with places {0}, {1}, … for arguments of the given kinds. A dialect without one
+    writes Hive's.
+    """
 
     result: Kind
     arguments: tuple[Kind, ...]
@@ -45,7 +47,7 @@ class Row:
 
 
 def _filled(form: str, args: list[str], over: str) -> str:
-    """An OVER clause stands at {over}, or at the end."""
+    """Form with its arguments; an OVER clause stands at {over}, or at the end."""
     return (form if "{over}" in form or not over else form + " {over}").format(*args, over=over)
 
 
@@ -59,11 +61,11 @@ DUCK_MACROS = (
     " WHEN s = '' THEN 0 WHEN instr(substr(s, 2), part) = 0 THEN 0"
     " ELSE instr(substr(s, 2), part) + 1 END AS INTEGER)",
 )
-"""Java's wrapping integers, its casts of floating point numbers; locate(part, s, 2)."""
+"""Macros of DuckDB: Java's wrapping integers, its casts of floating point numbers; locate(part, s, 2)."""
 
 
 def _per_kind(template: Row, kinds: tuple[Kind, ...]) -> list[Row]:
-    """The row for each kind: arguments "boolean" stay, "string" stands for the kind."""
+    """Rows for each kind: arguments "boolean" stay, "string" stands for the kind."""
     rows = []
     for kind in kinds:
         arguments = tuple(kind if argument == "string" else argument for argument in template.arguments)
@@ -352,7 +354,7 @@ WINDOWS: tuple[Row, ...] = (
     Row("double", (), "percent_rank()"),
     Row("wide", ("wide",), "sum({0})"),
 )
-"""`duck` has {over} where the OVER clause goes, else it comes at the end."""
+"""Window functions; `duck` has {over} where the OVER clause goes, else it comes at the end."""
 
 FRAMED: tuple[Row, ...] = (
     Row("bigint", (), "count(*)"),
@@ -362,7 +364,7 @@ FRAMED: tuple[Row, ...] = (
     *_per_kind(Row("string", ("string",), "min({0})"), ORDERED),
     *_per_kind(Row("string", ("string",), "max({0})"), ORDERED),
 )
-"""What gives the same for all orders of equal rows, over any frame. `duck` as above."""
+"""Window functions with the same result for all orders of equal rows, over any frame. `duck` as above."""
 
 _ROW_BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "UNBOUNDED FOLLOWING")
 ROW_FRAMES = tuple(

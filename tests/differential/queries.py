@@ -1,4 +1,4 @@
-"""A typed random query generator: every query is written in HiveQL, in DuckDB's and in Spark's SQL at once."""
+"""Generator of typed random queries: each is written in HiveQL, in DuckDB's and in Spark's SQL at once."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Source:
-    """What stands in FROM, and the columns that are visible of it."""
+    """Source in FROM, and its visible columns."""
 
     sql: Sql
     columns: tuple[Column, ...]
 
 
 def random_query(seed: int, index: int) -> Sql:
-    """The index-th query of a seed."""
+    """Query number `index` of a seed."""
     return _Generator(random.Random(f"{seed}/{index}")).query()
 
 
@@ -55,7 +55,7 @@ class _Generator:
         self._chance = chance
         self._names = 0
         self._with: list[tuple[str, tuple[Column, ...]]] = []
-        """The queries of WITH: names and columns."""
+        """Names and columns of the queries of WITH."""
 
     def query(self) -> Sql:
         head = self._with_clause() if self._chance.random() < 0.15 else Sql.same("")
@@ -68,7 +68,7 @@ class _Generator:
         return sql
 
     def _with_clause(self) -> Sql:
-        """WITH one or two queries, the second of which may read the first."""
+        """WITH clause of one or two queries, the second of which may read the first."""
         parts = []
         for _ in range(self._chance.choice((1, 1, 2))):
             inner, columns = self._select(1, ())
@@ -101,7 +101,7 @@ class _Generator:
         return _joined(Sql.same(word), text, Sql.same(" FROM "), source.sql, self._where(source, depth, outer)), columns
 
     def _item(self, kind: Kind, source: Source, depth: int) -> Sql:
-        """An item of a select list: an expression, or now and then a scalar subquery."""
+        """Item of a select list: an expression, or now and then a scalar subquery."""
         if depth < 2 or self._chance.random() > 0.06:
             return self.expression(kind, source.columns, 2)
         outer = source.columns if self._chance.random() < 0.5 else ()
@@ -181,7 +181,7 @@ class _Generator:
     def _aggregate_only(
         self, source: Source, depth: int, outer: tuple[Column, ...], wanted: tuple[Kind, ...]
     ) -> tuple[Sql, tuple[Column, ...]]:
-        """One row: what scalar subqueries need."""
+        """Query of one row, for scalar subqueries."""
         items = []
         for kind in wanted:
             rows = [row for row in AGGREGATES if row.result == kind]
@@ -217,7 +217,7 @@ class _Generator:
         ), columns
 
     def _frame(self, columns: tuple[Column, ...], everything: str) -> Sql:
-        """An order and a frame: RANGE over one key that can have one, else ROWS or GROUPS over all columns."""
+        """Order and frame: RANGE over one key that can have one, else ROWS or GROUPS over all columns."""
         keys = [column for column in columns if column.kind in RANGE_FRAMES]
         if not keys or self._chance.random() < 0.5:
             return Sql.same(f"ORDER BY {everything} {self._chance.choice(ROW_FRAMES)}")
@@ -236,7 +236,7 @@ class _Generator:
         return source
 
     def _with_lateral_view(self, source: Source) -> Source:
-        """LATERAL VIEW [OUTER] explode, or posexplode, of an array that may be NULL."""
+        """Source with LATERAL VIEW [OUTER] explode, or posexplode, of an array that may be NULL."""
         kind = self._chance.choice(KINDS)
         name, column, place = (self._name(prefix) for prefix in "vcp")
         values = _list([self.expression(kind, source.columns, 1) for _ in range(self._chance.randint(1, 3))])

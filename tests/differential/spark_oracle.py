@@ -1,4 +1,4 @@
-"""Spark SQL's answers to the random queries."""
+"""Answers of Spark SQL to the random queries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from tests.differential.engines import rows_of
 from tests.differential.tables import TABLES
 
 DIFFERENCES = ("WITH ROLLUP", "WITH CUBE")
-"""Where Spark SQL answers otherwise (docs/hive-differences.md): the empty grouping set has no row without input."""
+"""Clauses for which Spark SQL answers otherwise (docs/hive-differences.md): the empty grouping set has no row without
+input.
+"""
 
 
 @contextmanager
@@ -43,7 +45,7 @@ def spark_tables() -> Iterator[Any]:
 
 
 def spark_rows(session: Any, text: str) -> list[tuple[Any, ...]] | None:
-    """The rows of a query; None where Spark is known to differ or does not take it."""
+    """Rows of a query on Spark; None if Spark is known to differ or does not take it."""
     from pyspark.errors import PySparkException
 
     if any(difference in text for difference in DIFFERENCES):

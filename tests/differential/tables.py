@@ -1,4 +1,4 @@
-"""The small tables that random queries read: NULL, NaN, -0.0, extremes, empty and Unicode strings, leap days."""
+"""Small tables that random queries read: NULL, NaN, -0.0, extremes, empty and Unicode strings, leap days."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Table:
     num_rows: int
 
     def arrow(self) -> pa.Table:
-        """Its rows, the same at every call."""
+        """Rows of the table, the same at every call."""
         chance = random.Random(self.name)
         arrays = [
             pa.array([chance.choice(POOLS[kind]) for _ in range(self.num_rows)], ARROW[kind])

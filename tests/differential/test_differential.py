@@ -54,7 +54,7 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 def compare_with_duckdb(
     context: sharkpy.SharkContext, duck: duckdb.DuckDBPyConnection, seed: int, first: int, count: int
 ) -> None:
-    """Fails with the seed, the number and both texts of every query that is answered otherwise."""
+    """Compare answers; fails with the seed, the number and both texts of every query with another answer."""
     failures = []
     for index in range(first, first + count):
         query = random_query(seed, index)

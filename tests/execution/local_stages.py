@@ -1,4 +1,4 @@
-"""Runs physical plans without Spark: real tasks, payloads, statistics, replanning and packing, in this process."""
+"""Runner of physical plans without Spark: real tasks, payloads, statistics, replanning and packing, in this process."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ PARALLELISM = 2
 
 @dataclass
 class LocalStages:
-    """One query's exchanges, decisions, and the rows that each task of the last stage gave."""
+    """Stages of one query: its exchanges, decisions, and the rows that each task of the last stage returned."""
 
     connection: duckdb.DuckDBPyConnection
     conf: Conf
     is_packed: bool = False
-    """Whether tasks that P4 keeps apart under `shark.test.skew` are packed as others are."""
+    """True if tasks that P4 keeps apart under `shark.test.skew` are packed as others are."""
     outputs: dict[int, MapOutput] = field(default_factory=dict)
     payloads: dict[int, dict[int, list[pa.Buffer]]] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)

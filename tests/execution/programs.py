@@ -19,7 +19,7 @@ RESULT = ResultSink()
 
 
 def numbers(count: int, *, sink: StageSink = RESULT, tasks: int = 2) -> Stage:
-    """Each task yields (0, "s0"), (1, "s1"), …"""
+    """Stage whose tasks each yield (0, "s0"), (1, "s1"), …"""
     return stage(f"SELECT range AS c0, 's' || range AS c1 FROM range({count})", sink=sink, tasks=tasks)
 
 

@@ -1,4 +1,4 @@
-"""A Spark standalone cluster of real processes on this machine: a master, and workers that pass for other hosts."""
+"""Standalone cluster of Spark in real processes on this machine: a master, and workers that pass for other hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def standalone(folder: Path, hosts: Sequence[str] = ("127.0.0.1", "127.0.0.2")) -> Iterator[str]:
-    """The master's URL; one worker of one core for each of `hosts`, addresses of the loopback interface."""
+    """Start a cluster; yields the master's URL. `hosts`, loopback addresses, have one worker of one core each."""
     with contextlib.ExitStack() as processes:
         port = free_port()
         arguments = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]

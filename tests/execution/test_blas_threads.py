@@ -1,4 +1,4 @@
-"""BLAS is held to one thread while somebody asks for it, and has its own number again behind the last of them."""
+"""BLAS is held to one thread while anybody asks for it, and has its own number again after the last holder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JVM's class cache: found under its own name, ignored where it is not whole, trained by `sharkpy warmup`."""
+"""Class cache of the JVM: found under its own name, ignored if it is not whole, trained by `sharkpy warmup`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def trained(java: Java, content: bytes = b"classes") -> ClassCache:
-    """A cache as if a training run had written it."""
+    """Make a cache as if a training run had written it."""
     cache = class_cache(java, pyspark_home())
     written = cache.path.with_suffix(".new")
     written.write_bytes(content)
@@ -92,7 +92,7 @@ def run_tasks(warehouse: Path) -> list[tuple[object, ...]]:
 
 
 def run_apart(program: str, seconds: float = 100) -> str:
-    """What a process of its own prints: in this one a JVM may run already."""
+    """Output of a program in a process of its own: in this one a JVM may run already."""
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True, timeout=seconds
     )

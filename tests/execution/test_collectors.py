@@ -54,7 +54,7 @@ def test_a_task_tells_no_more_than_two_kilobytes(num_buckets: int, rows: int) ->
 
 
 def test_rough_rows_per_bucket_are_near() -> None:
-    """One figure a bucket, or for a few neighbours, where exact ones do not fit."""
+    """There is one figure a bucket, or for a few neighbours, if exact ones do not fit."""
     random = np.random.default_rng(5)
     keys = random.integers(0, 1 << 40, 1_000_000)
     (rough,) = (merge_collected([collected(window(keys, 1500))])["rows_per_bucket"],)
@@ -63,7 +63,7 @@ def test_rough_rows_per_bucket_are_near() -> None:
 
 
 def test_another_try_of_a_task_takes_the_place_of_the_first() -> None:
-    """A retry or a speculative copy tells the same again: it must not be added."""
+    """A retry or a speculative copy reports the same again, which must not be added."""
     part = collected(window(np.arange(100), 4))
     book = ReportBook()
     book.open(1, lambda _: None)

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def workers() -> list[psutil.Process]:
-    """The Python workers: children of the daemon, which is a child of this process's JVM, whoever started that."""
+    """Python workers: children of the daemon, which is a child of this process's JVM, started by any session."""
     machines = [child for child in psutil.Process().children() if "java" in child.name()]
     return [worker for machine in machines for daemon in machine.children() for worker in daemon.children()]
 
@@ -71,7 +71,7 @@ def test_a_stage_survives_the_death_of_all_workers(spark_engine: Engine) -> None
     killed: list[int] = []
 
     def kill(_: object) -> None:
-        """As the first of four tasks ends, with others running."""
+        """Kill all workers as the first of four tasks ends, with others running."""
         if not killed:
             for worker in workers():
                 killed.append(worker.pid)

@@ -1,4 +1,4 @@
-"""Parquet files that DuckDB reads itself give what our own reader gives."""
+"""Parquet files that DuckDB reads itself: the same rows as from the engine's own reader."""
 
 from __future__ import annotations
 
@@ -210,5 +210,5 @@ def read(connection: duckdb.DuckDBPyConnection, relation: Relation, sql: str) ->
 
 
 def text(table: pa.Table) -> str:
-    """NaN is equal to NaN, -0.0 not to 0.0."""
+    """Text of a table: NaN is equal to NaN, -0.0 not to 0.0."""
     return str(table.to_pylist())

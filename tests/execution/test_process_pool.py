@@ -1,4 +1,4 @@
-"""The DuckDB databases that a worker process keeps between tasks."""
+"""DuckDB databases that a worker process keeps between tasks."""
 
 from __future__ import annotations
 

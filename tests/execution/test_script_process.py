@@ -1,4 +1,4 @@
-"""The processes of scripts: their words, folder, streams and end."""
+"""Processes of scripts: their words, folder, streams and end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def script(command: str, **more: object) -> Script:
 
 
 def output(command: str, text: bytes = b"", **more: object) -> str:
-    """What the script prints, given `text`."""
+    """Output of the script, given `text`."""
     process = ScriptProcess(script(command, **more))
     try:
         process.start()

@@ -39,7 +39,7 @@ QUERIES = {
     "SELECT g, count(DISTINCT few), min(many), avg(few) FROM t GROUP BY g": 0,
     "SELECT count(DISTINCT many), sum(DISTINCT many) FROM t": ROWS,
 }
-"""With the rows that are moved, where all are."""
+"""Queries with the number of rows that move, where all do."""
 
 
 @pytest.mark.parametrize("query", QUERIES)

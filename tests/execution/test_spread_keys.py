@@ -48,7 +48,7 @@ KEYS = st.lists(st.one_of(st.none(), st.integers(0, 4)), max_size=25)
 
 @pytest.fixture(autouse=True, scope="module")
 def _several_tasks() -> Iterator[None]:
-    """However little there is to read."""
+    """Have several tasks, even for little data."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pack_buckets, "SMALL_BYTES", 1)
         yield
@@ -108,7 +108,7 @@ def test_joins_of_every_kind(store, connection, left, right, kind, null_safe, re
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(KEYS.filter(len), KEYS.filter(len), st.sampled_from(KINDS), st.sampled_from(["k", "v"]))
 def test_aggregates_over_joins(store, connection, left, right, kind, group) -> None:
-    """By the join's key nothing is moved again, so nothing may be spread; by another column it may."""
+    """Grouping by the join's key moves nothing again, so nothing may be spread; by another column it may."""
     w = world(store, left, right)
     join = joined(w, kind)
     column = next(one for one in join.output if one.name == group)
@@ -137,7 +137,7 @@ def test_a_heavy_key_is_read_by_several_tasks(store, connection, kind) -> None:
 
 
 def test_pieces_of_both_sides_are_not_read_by_one_task(store, connection) -> None:
-    """There, ordinary buckets that both sides have would meet again."""
+    """Read by one task, ordinary buckets of both sides would meet again."""
     keys: list[int | None] = list(range(400))
     w = world(store, keys, keys[::-1])
     w.conf.set("shark.exchange.buckets", "8")
@@ -154,7 +154,7 @@ def test_a_full_join_spreads_nothing(store, connection) -> None:
 
 
 def test_a_join_of_a_join_by_the_same_key_spreads_nothing_below(store, connection) -> None:
-    """The upper join relies on where the lower one's rows are."""
+    """The upper join relies on the places of the lower one's rows."""
     w = world(store, [1, 2, 2, None], [2, 2, 3])
     left, lc = w.scan("l")
     middle, mc = w.scan("r")

@@ -1,4 +1,4 @@
-"""A cluster whose workers pass for two hosts: the package gets there, blocks stay there, tasks run beside them."""
+"""Cluster whose workers pass for two hosts: the package gets there, blocks stay there, tasks run beside them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def in_process(name: str, *arguments: object) -> str:
-    """Run a function of this module in a process of its own: there is one SparkContext in a process."""
+    """Run a function of this module in a process of its own: a process has one SparkContext."""
     code = f"import sys; from tests.execution.test_standalone import {name} as run; run(*sys.argv[1:])"
     command = [sys.executable, "-c", code, *map(str, arguments)]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -65,13 +65,13 @@ def in_process(name: str, *arguments: object) -> str:
 
 
 def await_all_executors(context: sharkpy.SharkContext) -> None:
-    """Blocks lie where their loading tasks ran: on both hosts, where both take tasks by then."""
+    """Wait for the executors of both hosts, so that loading tasks leave blocks on both."""
     tasks = context.engine.jobs.context.parallelize(range(4), 4)
     wait_until(lambda: set(tasks.map(lambda _: this_executor().host).collect()) == set(HOSTS))
 
 
 def spark_broadcasts() -> list[bool]:
-    """Sends every broadcast of this process as a large one; the list takes whether it went through Spark."""
+    """Send every broadcast of this process as a large one; the list records whether it went through Spark."""
     sent: list[bool] = []
     send = stage_outputs.send_broadcast
 
@@ -129,12 +129,14 @@ def wait_until(is_so: Callable[[], bool], seconds: float = 20.0) -> None:
 
 
 def test_queries_on_two_hosts(master: str, tmp_path: Path) -> None:
-    """Joins of all kinds, the broadcasts through Spark; the memory of the hosts is free again at the end."""
+    """Queries have joins of all kinds and broadcasts through Spark; the memory of the hosts is free again at the
+    end.
+    """
     print(in_process("run_queries", master, tmp_path))
 
 
 def archived_python(folder: Path) -> Path:
-    """An archive with an interpreter in it, as `venv-pack` makes one: here it only leads to the installed one."""
+    """Archive with an interpreter in it, as `venv-pack` makes one: here it only leads to the installed one."""
     script = folder / "python"
     script.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     script.chmod(0o755)
@@ -178,7 +180,7 @@ def lose_memory(master: str, folder: str) -> None:
 
 @pytest.mark.slow
 def test_memory_that_is_lost(master: str, tmp_path: Path) -> None:
-    """Blocks deleted and damaged in a host's memory, and a host whose executor dies: the copies serve."""
+    """Blocks are deleted and damaged in a host's memory, and a host's executor dies: the copies serve."""
     in_process("lose_memory", master, tmp_path)
 
 
@@ -205,7 +207,7 @@ def fail_to_start(master: str, folder: str) -> None:
 
 @pytest.mark.slow
 def test_workers_that_do_not_fit(master: str, tmp_path: Path) -> None:
-    """One clear error that names the host, what differs and what to do."""
+    """The error names the host, the difference and the remedy."""
     print(in_process("fail_to_start", master, tmp_path))
 
 
@@ -233,7 +235,7 @@ def borrow(master: str, folder: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["local[2]", "standalone"])
 def test_a_context_of_the_users_own(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
-    """It is used as it is, with one warning about what it lacks, and lives on."""
+    """The user's context is used unchanged, with one warning about missing settings, and lives on."""
     master = request.getfixturevalue("master") if kind == "standalone" else kind
     output = in_process("borrow", master, tmp_path)
     assert output.count("WARNING:sharkpy:") == 1

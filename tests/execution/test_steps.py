@@ -29,7 +29,7 @@ A, B, X = ColumnRef(1, "a", INT), ColumnRef(2, "b", STRING), ColumnRef(3, "x", I
 
 @dataclass(frozen=True, slots=True)
 class Repeated(RowStep):
-    """Each row `times` times; -1: without an end. Fails behind `fails_at` rows, where that is given."""
+    """Step that repeats each row `times` times; -1: without an end. Fails after `fails_at` rows, if that is given."""
 
     times: int = 1
     fails_at: int | None = None
@@ -37,7 +37,7 @@ class Repeated(RowStep):
 
 @dataclass(frozen=True, slots=True)
 class Slept(RowStep):
-    """Waits until it is ended."""
+    """Step that waits until it is ended."""
 
 
 ended = threading.Event()

@@ -82,7 +82,7 @@ def test_blocks_of_several_encodings_are_one_relation(store: BlockStore, connect
 
 
 def _stored(store: BlockStore, num_blocks: int) -> list[BlockHandle]:
-    """Blocks of ten rows in turn plain and as dictionaries, with a NULL in each."""
+    """Blocks of ten rows, in turn plain and as dictionaries, with a NULL in each."""
     handles = []
     for low in range(0, 10 * num_blocks, 10):
         content = table(low, low + 10)
@@ -228,7 +228,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path, connection: duckdb.D
 
 
 def test_a_failed_query_leaves_no_transaction_to_the_next(tmp_path: Path) -> None:
-    """As where an interrupt meets the ROLLBACK too."""
+    """The query fails as if an interrupt met the ROLLBACK too."""
     pool = ConnectionPool(ConnectionSettings(1, 512 << 20, str(tmp_path)))
     with pytest.raises(duckdb.Error), pool.borrow() as cursor:
         cursor.begin().execute("SELECT error('aborts the transaction')").fetchall()

@@ -1,4 +1,6 @@
-"""A cluster of two executors in a process of its own, as there is one SparkContext in each; and what can befall it."""
+"""Cluster of two executors in a process of its own, as a process has one SparkContext, and faults that may befall
+it.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ SPECULATION = {
 
 
 def run_apart(function: str, folder: Path, *arguments: int, seconds: float = 280, module: str = __name__) -> str:
-    """Run a function of `module` (default: this one) in a process of its own; what it printed."""
+    """Run a function of `module` (default: this one) in a process of its own; returns its output."""
     code = f"import sys, pathlib; from {module} import {function} as run; "
     code += "run(pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:]))"
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -103,7 +105,7 @@ def kill_executor(context: sharkpy.SharkContext, generator: random.Random) -> bo
 
 
 def kill_daemon(context: sharkpy.SharkContext, generator: random.Random) -> bool:
-    """With its workers: left alone, they would serve on without it."""
+    """Kill a worker daemon with its workers, which would serve on without it."""
     found = daemons(context)
     if not found:
         return False
@@ -120,7 +122,7 @@ def kill_worker(context: sharkpy.SharkContext, generator: random.Random) -> bool
 
 
 def _blocks(context: sharkpy.SharkContext, generator: random.Random) -> list[Path]:
-    """The files of some blocks of each table, all their copies."""
+    """Files of some blocks of each table, with all their copies."""
     found: list[Path] = []
     for table in ("facts", "names", "stored"):
         version = context.table_cache.known_version(context.catalog.table("default", table))
@@ -141,7 +143,7 @@ def _damage(change: Callable[[Path], object]) -> Callable[[sharkpy.SharkContext,
 
 
 def _truncate(path: Path) -> None:
-    """In the file that processes have mapped: they die of it, if they are reading."""
+    """Truncate a file that processes have mapped: a process that is reading it dies."""
     os.truncate(path, path.stat().st_size // 3)
 
 
@@ -179,7 +181,7 @@ EVENTS = KILLS | {
 
 @contextmanager
 def befalls(event: str, context: sharkpy.SharkContext, generator: random.Random) -> Iterator[Counter[str]]:
-    """Once, at a random time from now on, `event` happens, if it can."""
+    """Have `event` happen once, at a random time from now on, if it can."""
     happened: Counter[str] = Counter()
     is_over = threading.Event()
     start = time.monotonic() + generator.uniform(0, 0.6)
@@ -212,7 +214,7 @@ def _stop(workers: list[psutil.Process]) -> None:
 
 
 def many_events(folder: Path, seed: int, wanted: int) -> None:
-    """Until `wanted` have happened: each query gives its answer, and in the end nothing is left behind."""
+    """Run queries until `wanted` events have happened: each gives its answer, and in the end nothing is left behind."""
     generator = random.Random(seed)
     with connect(folder) as context:
         make_tables(context)
@@ -242,7 +244,7 @@ def many_events(folder: Path, seed: int, wanted: int) -> None:
 
 
 def check_blocks_are_back(context: sharkpy.SharkContext) -> None:
-    """Those of queries that pruned or did not read them are made again by a query that does."""
+    """Check that blocks which queries pruned or did not read are made again by a query that reads them."""
     for table in ("facts", "names", "stored"):
         version = context.table_cache.known_version(context.catalog.table("default", table))
         assert version is not None
@@ -265,7 +267,7 @@ def check_memory_is_free(context: sharkpy.SharkContext) -> None:
 
 
 def stopped_worker(folder: Path, seed: int) -> None:
-    """A worker that hangs: a copy of its task gives the answer, and is counted once.
+    """Stop a worker: a copy of its task gives the answer, and is counted once.
 
     Spark runs copies on other hosts only: the executors are on two, by name.
     """
@@ -298,9 +300,9 @@ def stopped_worker(folder: Path, seed: int) -> None:
 
 
 def full_disk(folder: Path) -> None:
-    """On a disk of its own: each statement fails clearly and leaves nothing while there is no room, then does its work.
+    """Run statements on a small disk: each fails clearly and leaves nothing while there is no room, then does its work.
 
-    What exchanges wrote goes after the statement: Spark deletes it in the background.
+    Files of exchanges go after the statement: Spark deletes them in the background.
     """
     made = "SELECT k, v, sha2(concat(k), 256) AS t FROM facts"
     statements = (
@@ -340,7 +342,7 @@ def full_disk(folder: Path) -> None:
 
 
 def _state_of(context: sharkpy.SharkContext, statement: str) -> str:
-    """The SQLSTATE it fails with; "" where it does not fail."""
+    """SQLSTATE with which a statement fails; "" if it does not fail."""
     try:
         context.sql(statement)
     except sharkpy.SharkError as error:
@@ -350,12 +352,14 @@ def _state_of(context: sharkpy.SharkContext, statement: str) -> str:
 
 
 def _kept_bytes(folder: Path) -> int:
-    """Of data and blocks, in memory and in the warehouse."""
+    """Bytes of data and blocks, in memory and in the warehouse."""
     return used(folder / "shm") + used(folder / "warehouse")
 
 
 def features_outlive_an_executor(folder: Path) -> None:
-    """Killed in the sixth iteration: that one costs its part of it, and the answer is the same to the last bit."""
+    """Kill an executor in the sixth iteration, which costs its part of that one; the answer is the same to the last
+    bit.
+    """
     weights: dict[bool, bytes] = {}
     with connect(folder) as context:
         blocks = make_features(context)

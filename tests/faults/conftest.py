@@ -1,4 +1,4 @@
-"""A session on RDD tasks shared by all tests here, its seed, and what its queries must answer."""
+"""Session on RDD tasks shared by all tests here, its seed, and the expected answers of its queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.faults.workload import QUERIES, make_tables
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """From SHARKPY_FAULT_SEED, else new; printed with a failure, so that it can be replayed."""
+    """Seed from SHARKPY_FAULT_SEED, else a new one; printed with a failure, so that it can be replayed."""
     chosen = int(os.environ.get("SHARKPY_FAULT_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
     print(f"replay with SHARKPY_FAULT_SEED={chosen} pytest {request.node.nodeid}")
     return chosen
@@ -23,7 +23,7 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture(scope="session")
 def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    """Every stage an RDD job, in blocks small enough for several tasks."""
+    """Session whose stages are all RDD jobs, in blocks small enough for several tasks."""
     folder: Path = tmp_path_factory.mktemp("faults")
     conf = {
         "shark.placement.driver": False,

@@ -1,4 +1,4 @@
-"""Disks that fill: a small file system of its own, and what is used of it."""
+"""Disks that fill: a small file system, and its use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 @contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[Path]:
-    """A file system of `size` bytes, mounted at `folder`; skips the test where that is not allowed."""
+    """Mount a file system of `size` bytes at `folder`; skips the test if that is not allowed."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
@@ -26,7 +26,7 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
 
 @contextmanager
 def ballast(disk: Path, size: int) -> Iterator[None]:
-    """Only `size` bytes are free meanwhile."""
+    """Leave only `size` bytes free, until the end of the body."""
     path = disk / "ballast"
     free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
     path.write_bytes(b"\0" * max(0, free - size))

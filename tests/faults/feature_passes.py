@@ -1,4 +1,4 @@
-"""Passes over features that count their calls, and what may befall them in the middle."""
+"""Passes over features that count their calls, and faults in the middle of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NUM_BLOCKS = 12
 
 
 def make_features(context: sharkpy.SharkContext, query: str = "SELECT b, a, y FROM features") -> StoredBlocks:
-    """Twelve blocks of a table that is blocks alone; the table's own where the query gives columns in its order."""
+    """Make twelve blocks of a table that is blocks alone; the table's own if the query gives columns in its order."""
     rows = NUM_BLOCKS * 2000
     context.sql("DROP TABLE IF EXISTS features")
     context.with_settings({"shark.block.rows": "2000"}).sql(
@@ -36,7 +36,7 @@ def make_features(context: sharkpy.SharkContext, query: str = "SELECT b, a, y FR
 
 
 def gradient(block: FeatureBlock, argument: tuple[np.ndarray, str, float]) -> np.ndarray:
-    """Leaves a file for each call in a folder, and takes some time."""
+    """Kernel that leaves a file for each call in a folder, and takes some time."""
     weights, folder, seconds = argument
     Path(folder, f"{block.number}-{uuid.uuid4().hex}").touch()
     time.sleep(seconds)
@@ -45,7 +45,7 @@ def gradient(block: FeatureBlock, argument: tuple[np.ndarray, str, float]) -> np
 
 
 def dying_gradient(block: FeatureBlock, argument: tuple[np.ndarray, str, float]) -> np.ndarray:
-    """Kills its process on block 4, the first time."""
+    """Kernel that kills its process on block 4, the first time."""
     mark = Path(argument[1]).with_suffix(".killed")
     if block.number == 4 and not mark.exists():
         mark.touch()
@@ -54,7 +54,7 @@ def dying_gradient(block: FeatureBlock, argument: tuple[np.ndarray, str, float])
 
 
 def deleting_gradient(block: FeatureBlock, argument: tuple[np.ndarray, str, float, list[str]]) -> np.ndarray:
-    """Deletes files on block 4, before the blocks behind it are opened."""
+    """Kernel that deletes files on block 4, before the blocks after it are opened."""
     *plain, paths = argument
     if block.number == 4:
         for path in paths:

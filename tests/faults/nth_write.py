@@ -1,4 +1,6 @@
-"""The n-th write of this process below a folder fails as on a full disk: opening, making, moving, writing, syncing."""
+"""Failure of the n-th write of this process below a folder, as on a full disk: opening, making, moving, writing,
+syncing.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,13 @@ _TO_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 @dataclass(slots=True)
 class NthWrite:
-    """Counts writes below `folder`; the one with the number `failing` raises ENOSPC, and so do those behind it."""
+    """Counter of writes below `folder`; the one with the number `failing` and all later ones raise ENOSPC."""
 
     folder: str
     failing: int
     count: int = 0
     place: str = ""
-    """What failed first."""
+    """Place of the first failure."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -63,7 +65,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _hook_once() -> None:
-    """A hook stays for the life of the process."""
+    """Install the hook of writes, which stays for the life of the process."""
     global _is_hooked
     if not _is_hooked:
         sys.addaudithook(_hook)
@@ -72,7 +74,7 @@ def _hook_once() -> None:
 
 @contextmanager
 def nth_write_fails(folder: Path, number: int) -> Iterator[NthWrite]:
-    """Until the end the disk stays full, from the `number`-th write on."""
+    """Fill the disk from the `number`-th write on, until the end of the body."""
     _hook_once()
     writes = NthWrite(str(folder), number)
     write, sync, file = os.write, os.fsync, pa.OSFile

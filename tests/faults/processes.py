@@ -1,4 +1,4 @@
-"""What this process and those it started use of the machine."""
+"""Use of the machine by this process and those that it started."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and its descendants that live, the JVM and the Python workers among them."""
+    """CPU time of this process and its living descendants, including the JVM and the Python workers."""
     children: dict[int, list[int]] = {}
     used: dict[int, float] = {}
     for folder in Path("/proc").iterdir():
@@ -30,7 +30,7 @@ def cpu_seconds() -> float:
 
 
 def cpu_share(seconds: float = 0.5) -> float:
-    """Cores in use over the next moment; a process that ends meanwhile counts for nothing."""
+    """Cores in use over the next moment; a process that ends meanwhile does not count."""
     before, start = cpu_seconds(), time.monotonic()
     time.sleep(seconds)
     return max(0.0, cpu_seconds() - before) / (time.monotonic() - start)

@@ -20,7 +20,7 @@ SUPERSTEPS, HIT, PARTITIONS = 9, 6, 4
 
 
 def program(folder: Path) -> Callable[[VertexBlock, Messages, int], Outcome]:
-    """PageRank, which notes in `folder` who computes, and takes its time in superstep HIT."""
+    """Make a program of PageRank that notes in `folder` who computes, and takes its time in superstep HIT."""
 
     def rank(vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
         (folder / f"{superstep}-{vertices.number}-{uuid.uuid4().hex}").touch()
@@ -33,7 +33,7 @@ def program(folder: Path) -> Callable[[VertexBlock, Messages, int], Outcome]:
 
 
 def killed_in_a_superstep(folder: Path, seed: int) -> None:
-    """On two executors, with each kind of process killed once."""
+    """Run supersteps on two executors, with each kind of process killed once."""
     generator = random.Random(seed)
     with connect(folder) as context:
         for event, kill in KILLS.items():
@@ -44,7 +44,7 @@ def killed_in_a_superstep(folder: Path, seed: int) -> None:
 
 
 def check_kill(context: sharkpy.SharkContext, folder: Path, seed: int, kill: Callable[[], object]) -> None:
-    """What is killed costs some tasks of one superstep alone; the answer is the same to the last bit."""
+    """Check that a kill costs some tasks of one superstep alone; the answer is the same to the last bit."""
     drawn = np.random.default_rng(seed)
     edges = (drawn.integers(0, 5000, 30_000), drawn.integers(0, 5000, 30_000))
     happened: list[bool] = []
@@ -65,7 +65,7 @@ def check_kill(context: sharkpy.SharkContext, folder: Path, seed: int, kill: Cal
 
 
 def _strike(folder: Path, kill: Callable[[], object], happened: list[bool]) -> None:
-    """Kill when two tasks of the superstep have begun: there are two cores."""
+    """Kill once two tasks of the superstep have begun: there are two cores."""
     while len(list(folder.glob(f"{HIT}-*"))) < 2:
         time.sleep(0.02)
     happened.append(bool(kill()))

@@ -1,4 +1,4 @@
-"""Statements cancelled at random times and in each kind of work: they end within a second, and so does what they do."""
+"""Statements cancelled at random times and in each kind of work: they and their work end within a second."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ ENDLESS = {
 }
 _SECONDS = 1.0
 _SLACK = 1.0
-"""What a loaded machine may add before it is this test that fails."""
+"""Seconds that a loaded machine may add before the test fails."""
 _IDLE = 0.15
 
 
@@ -94,7 +94,7 @@ def cancelled_after(work: Callable[[], object], cancel: Callable[[], None], seco
 
 
 def assert_nothing_runs() -> None:
-    """Within a second of now: a first look gives what was told to end the time to end."""
+    """Check that nothing runs a second from now; the first look allows cancelled work to end."""
     deadline = time.monotonic() + _SECONDS + _SLACK
     while (share := cpu_share(0.4)) > _IDLE and time.monotonic() < deadline:
         pass
@@ -157,7 +157,7 @@ def test_a_load_is_cancelled(driver_context: sharkpy.SharkContext, tmp_path: Pat
 def cancelled_inside(
     context: sharkpy.SharkContext, owner: type, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> list[str]:
-    """Cancel all when `owner.name` is called, and then do what it does."""
+    """Cancel all statements when `owner.name` is called, before its work."""
     called: list[str] = []
     real = getattr(owner, name)
 

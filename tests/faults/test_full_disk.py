@@ -1,4 +1,4 @@
-"""A disk that fills at any point of a statement: the old content or the new one, and the space is free again."""
+"""Disk that fills at any point of a statement: the old content or the new one, and the space is free again."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.faults.cluster import run_apart
 from tests.faults.disk import ballast, small_disk, used
 
 Limiter = Callable[[int], AbstractContextManager[None]]
-"""While it is entered, only so many bytes more can be written."""
+"""Limits writing to so many more bytes, until the end of the body."""
 SMALL = 6 << 20
 _CLEAR = ("53100", "F0000")
-"""A full disk; SQLite calls a limit of the process a failing disk."""
+"""SQLSTATEs of a full disk; SQLite calls a limit of the process a failing disk."""
 
 STATEMENTS = (
     "CREATE TABLE made AS SELECT id, concat('text ', id * 7919) AS t FROM base",
@@ -35,7 +35,7 @@ TABLES = ("made", "made", "made", "stored", "stored", "kept", "stored")
 
 @pytest.fixture(params=["full", "limit"])
 def limited(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path, Limiter]]:
-    """A folder, and what limits writing to it: a small file system that is filled, or the process's file size."""
+    """Folder with a limiter of writes: a small file system that is filled, or the process's file size."""
     if request.param == "limit":
         yield tmp_path, _file_size
         return
@@ -45,7 +45,7 @@ def limited(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Pa
 
 @contextmanager
 def _file_size(size: int) -> Iterator[None]:
-    """Files grow to `size` at most: a write beyond fails with EFBIG (Python ignores the signal)."""
+    """Limit files to `size` bytes: a write beyond fails with EFBIG (Python ignores the signal)."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -61,7 +61,7 @@ def session(folder: Path) -> sharkpy.SharkContext:
 
 
 def content(context: sharkpy.SharkContext, table: str) -> int | None:
-    """Rows of the table, None where there is none."""
+    """Number of rows of the table, None if there is no table."""
     if table not in [name for (name, *_) in context.sql("SHOW TABLES").fetchall()]:
         return None
     ((count, least),) = context.sql(f"SELECT count(*), min(id) FROM {table}").fetchall()
@@ -110,6 +110,6 @@ def test_old_or_new(limited: tuple[Path, Limiter], number: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_tasks(tmp_path: Path) -> None:
-    """Workers and the JVM meet it: blocks, data files, frames, the files of exchanges."""
+    """Workers and the JVM meet the full disk: blocks, data files, frames, the files of exchanges."""
     with small_disk(tmp_path / "disk", 48 << 20) as disk:
         print(run_apart("full_disk", disk))

@@ -25,13 +25,13 @@ _GONE_SECONDS = 5
 
 
 def daemons() -> list[psutil.Process]:
-    """The worker daemons, children of this process's JVM, whichever session started it; the workers are theirs."""
+    """Worker daemons, children of this process's JVM, of any session; the workers are their children."""
     machines = [child for child in psutil.Process().children() if "java" in child.name()]
     return [daemon for machine in machines for daemon in machine.children()]
 
 
 def kill_family(daemon: psutil.Process) -> list[psutil.Process]:
-    """Stopped first: a worker that it forked meanwhile would be left alone, and serve on without it."""
+    """Kill a daemon with its workers. It is stopped first: a worker forked meanwhile would serve on without it."""
     daemon.suspend()
     until = time.monotonic() + _GONE_SECONDS
     while daemon.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE) and time.monotonic() < until:
@@ -44,7 +44,7 @@ def kill_family(daemon: psutil.Process) -> list[psutil.Process]:
 
 
 def kill(generator: random.Random, kind: str) -> list[psutil.Process]:
-    """One worker, or a daemon with all its workers."""
+    """Kill one worker, or a daemon with all its workers."""
     found = sorted(daemons(), key=lambda process: process.pid)
     if not found:
         return []
@@ -61,7 +61,7 @@ def kill(generator: random.Random, kind: str) -> list[psutil.Process]:
 
 @contextmanager
 def killer(generator: random.Random, kind: str) -> Iterator[list[int]]:
-    """Meanwhile kills at random times: fewer than a task has tries, so that the statement must succeed.
+    """Kill at random times during the body: fewer than a task has tries, so that the statement must succeed.
 
     A daemon that dies as it starts takes more than one try of a task. Idle workers that it kills are gone at the end:
     until their daemon has noticed, Spark gives them tasks of the next statement.
@@ -117,7 +117,7 @@ def test_answers_survive(
 def test_answers_survive_many(
     context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]], seed: int, kind: str, rounds: int
 ) -> None:
-    """A daemon takes seconds to start."""
+    """The test takes long, as a daemon takes seconds to start."""
     check(context, expected, seed, kind, rounds)
 
 
@@ -141,7 +141,7 @@ def test_a_write_is_whole_or_not_there(context: sharkpy.SharkContext, seed: int)
 
 
 def test_blocks_of_a_dead_worker_are_freed(context: sharkpy.SharkContext) -> None:
-    """It dies between its first block and its last one, before it has told of any: until one was caught there."""
+    """A worker dies between its first block and its last one, unreported: kills go on until one was caught there."""
     rows = context.conf["shark.block.rows"]
     context.sql("SET shark.block.rows = 500")
     try:
@@ -159,7 +159,9 @@ def test_blocks_of_a_dead_worker_are_freed(context: sharkpy.SharkContext) -> Non
 
 
 def killed_while_it_writes(context: sharkpy.SharkContext) -> set[Path]:
-    """Make a table, kill all workers once there is a block, and give the blocks of then that are not the table's."""
+    """Make a table, killing all workers once there is a block; returns that moment's blocks that are not the
+    table's.
+    """
     folder = Path(context.engine.store.memory_dir)
     before = set(folder.glob("*.arrow"))
     written: list[set[Path]] = []

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 
 def shuffle_files(context: sharkpy.SharkContext) -> list[Path]:
-    """In Spark's own folder: the SparkContext of this process may have been started by another session."""
+    """Shuffle files in Spark's own folder: another session may have started this process's SparkContext."""
     folder = Path(context.engine.jobs.context.getConf().get("spark.local.dir"))
     return [path for path in folder.rglob("shuffle_*") if path.is_file()]
 

@@ -1,4 +1,4 @@
-"""Blocks cut while a worker reads them from its memory: it dies of it (SIGBUS), and the block counts as lost."""
+"""Blocks cut while a worker reads them from its memory: it dies of SIGBUS, and the block counts as lost."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _is_dead(process: psutil.Process) -> bool:
 
 
 def test_a_worker_that_dies_of_a_cut_block(context: sharkpy.SharkContext) -> None:
-    """Whether it reads on after the cut is a matter of moments: until one has died."""
+    """A worker may read on after the cut, by chance: cuts go on until one has died."""
     before = context.conf["shark.block.rows"]
     context.sql("SET shark.block.rows = 1000000")
     numbers = "(SELECT explode(sequence(1, 500000)) AS id) t"

@@ -1,4 +1,6 @@
-"""Short of memory: blocks beyond the store's limit lie on disk, queries spill, and what cannot be spilled says so."""
+"""Shortage of memory: blocks beyond the store's limit lie on disk, queries spill, and what cannot spill is a clear
+error.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ LARGE: dict[str, tuple[int, ...]] = {
     "SELECT count(*), max(a.id) FROM wide a JOIN wide b ON a.t = b.t": (ROWS, ROWS),
     "SELECT count(DISTINCT concat(t, '.')), min(id) FROM wide": (ROWS, 1),
 }
-"""Each needs more than what `short` has."""
+"""Queries that each need more memory than `short` has."""
 
 
 def make_wide(context: sharkpy.SharkContext, rows: int = ROWS) -> None:
@@ -30,7 +32,7 @@ def make_wide(context: sharkpy.SharkContext, rows: int = ROWS) -> None:
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    """Little memory for queries, and for blocks less than the tables have."""
+    """Session with little memory for queries, and for blocks less than the tables have."""
     folder = tmp_path_factory.mktemp("short")
     conf = {
         "shark.driver.memory": "64m",
@@ -72,7 +74,7 @@ def test_a_sorted_result_larger_than_memory_is_streamed(short: sharkpy.SharkCont
 @pytest.mark.slow
 @pytest.mark.parametrize("query", LARGE)
 def test_without_room_to_spill_it_is_an_error_and_the_session_lives_on(tmp_path: Path, query: str) -> None:
-    """Which also shows that the queries above do spill."""
+    """The error shows that the queries above do spill."""
     conf = {"shark.driver.memory": "32m", "shark.temp.max.bytes": "1m", "shark.temp.dir": str(tmp_path)}
     with sharkpy.connect(warehouse=tmp_path / "warehouse", **conf) as context:
         make_wide(context)
@@ -92,7 +94,7 @@ def test_what_cannot_be_spilled_is_an_error_and_the_session_lives_on(short: shar
 def test_rdd_tasks_short_of_memory(
     context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]]
 ) -> None:
-    """Every block evicted, and payloads of exchanges that do not fit in the tasks."""
+    """Every block is evicted, and payloads of exchanges do not fit in the tasks."""
     store, limit = context.engine.store, context.engine.store.memory_limit
     context.sql("SET shark.task.memory = 24m")
     try:

@@ -47,7 +47,7 @@ def make_targets(context: sharkpy.SharkContext, folder: Path) -> None:
 
 
 def statement(folder: Path, names: tuple[str, ...] = (*TABLES, "parts", "folder")) -> str:
-    """All rows of a join into each target, in place of what it has."""
+    """Statement that puts all rows of a join into each target, in place of its old ones."""
     inserts = {
         "parts": "INSERT OVERWRITE TABLE parts SELECT id, id % 2",
         "folder": f"INSERT OVERWRITE DIRECTORY '{folder}/folder' STORED AS PARQUET SELECT id",
@@ -61,7 +61,7 @@ def contents(context: sharkpy.SharkContext, names: tuple[str, ...] = (*TABLES, "
 
 
 def failure(context: sharkpy.SharkContext, sql: str) -> str | None:
-    """The error's text alone: its frames hold blocks."""
+    """Text of the error alone: its frames hold blocks."""
     try:
         context.sql(sql).close()
     except SharkError as error:
@@ -118,7 +118,7 @@ def test_a_commit_that_fails_takes_all_back(tmp_path: Path, monkeypatch: pytest.
 
 
 def files(folder: Path) -> list[str]:
-    """Data files and what staging has left, the catalog's own and blocks aside."""
+    """Data files and remains of staging, without the catalog's own and blocks."""
     found = [path for root in ("warehouse", "folder") for path in (folder / root).rglob("*") if path.is_file()]
     return sorted(str(path) for path in found if ".sharkpy" not in path.parts)
 
@@ -159,14 +159,14 @@ CHILD = """
 
 
 def run_child(folder: Path, last: int) -> subprocess.CompletedProcess[str]:
-    """The statement in another process, which dies right before the step of that number."""
+    """Run the statement in another process, which dies right before the step of that number."""
     command = [sys.executable, "-c", textwrap.dedent(CHILD), str(folder), str(last)]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, capture_output=True, text=True, env=environ, cwd=ROOT, timeout=60, check=False)
 
 
 def check_killed(folder: Path, numbers: range | list[int]) -> list[set[int]]:
-    """What was seen behind each kill; the statement works behind every one."""
+    """Targets seen after each kill; the statement works after every one."""
     seen = []
     for number in numbers:
         with session(folder) as context:

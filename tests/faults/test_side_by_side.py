@@ -20,7 +20,7 @@ ROWS = 10
 
 
 def step(context: sharkpy.SharkContext, generator: random.Random, worker: int, number: int) -> str | None:
-    """One statement; what is wrong with its answer."""
+    """Run one statement; returns a description of a wrong answer."""
     batch = worker * 1_000_000 + number
     match generator.choice(["insert", "insert", "count", "count", "batches", "own", "join"]):
         case "insert":
@@ -50,7 +50,7 @@ def step(context: sharkpy.SharkContext, generator: random.Random, worker: int, n
 
 
 def work(context: sharkpy.SharkContext, seed: int, worker: int, rounds: int) -> tuple[list[str], int]:
-    """Wrong answers, and how many statements ended with an error that is not the engine's own fault."""
+    """Run statements; returns wrong answers, and the number of statements that ended with a clear error."""
     generator = random.Random(seed * 1000 + worker)
     wrong, errors = [], 0
     for number in range(rounds):

@@ -33,7 +33,7 @@ INSERTS = {
 
 
 def test_a_task_that_writes_on_leaves_nothing(tmp_path: Path) -> None:
-    """Its files come and go as those of a task do: under a name of their own first."""
+    """The task's files appear under a name of their own first, as those of a real task do."""
     for number in range(200):
         staging = new_staging(tmp_path / "t")
         is_started = threading.Event()
@@ -82,7 +82,7 @@ def context_of(folder: Path, kind: str) -> sharkpy.SharkContext:
 def test_a_table_is_dropped_as_its_rows_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, moment: str
 ) -> None:
-    """Dropped by another session, right before its files are written or right behind that."""
+    """Another session drops the table, right before its files are written or right after."""
     with context_of(tmp_path, kind) as context:
         run_to_sink = write_plan.run_to_sink
 

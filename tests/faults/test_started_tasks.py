@@ -1,4 +1,4 @@
-"""How many tasks a query starts: LIMIT no more than it needs, ORDER BY each range once."""
+"""Number of tasks that a query starts: LIMIT no more than it needs, ORDER BY each range once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def one_task_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def many(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
-    """A table of 40 blocks in the order of k."""
+    """Table of 40 blocks in the order of k."""
     before = context.conf["shark.block.rows"]
     context.sql("SET shark.block.rows = 1000")
     numbers = "(SELECT explode(sequence(1, 40000)) AS id) t"
@@ -38,7 +38,7 @@ def sorts_in_ranges(many: sharkpy.SharkContext) -> Iterator[None]:
 
 
 def tasks(context: sharkpy.SharkContext, query: str) -> tuple[list[tuple[object, ...]], list[int]]:
-    """The rows, and the tasks that each stage started."""
+    """Rows of a query, and the tasks that each stage started."""
     result = context.sql(query)
     rows = result.fetchall()
     return rows, [stage.num_tasks for stage in result.profile.stages]
@@ -52,7 +52,7 @@ def test_all_blocks_are_read_by_tasks_of_their_own(many: sharkpy.SharkContext) -
 
 @pytest.mark.parametrize(("limit", "most"), [(10, 2 + 8), (1500, 2 + 8), (9500, 2 + 8 + 32)])
 def test_a_limit_stops_starting_tasks(many: sharkpy.SharkContext, limit: int, most: int) -> None:
-    """Waves of 2, 8 and 32 blocks, each a stage."""
+    """Blocks are read in waves of 2, 8 and 32, each a stage."""
     rows, started = tasks(many, f"SELECT k FROM many WHERE v % 2 >= 0 LIMIT {limit}")
     assert len(rows) == limit
     assert -(-limit // 1000) <= sum(started) <= most
@@ -65,7 +65,7 @@ def test_a_limit_over_a_pruned_table(many: sharkpy.SharkContext) -> None:
 
 
 def test_order_by_sorts_ranges_in_tasks(many: sharkpy.SharkContext, sorts_in_ranges: None) -> None:
-    """A sample, a map stage over the blocks, and at most one task a range, in order."""
+    """ORDER BY has a sample, a map stage over the blocks, and at most one task a range, in order."""
     rows, started = tasks(many, "SELECT v, k FROM many WHERE k > 0 OR v < 0 ORDER BY v, k")
     assert rows == sorted(rows)
     assert len(rows) == 40_000

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 @pytest.mark.parametrize("kind", ["worker", "daemon"])
 def test_killed_on_this_machine(context: sharkpy.SharkContext, tmp_path: Path, seed: int, kind: str) -> None:
-    """All of the kind: those that are idle would not be missed."""
+    """All processes of a kind are killed: idle ones would not be missed."""
 
     def kill() -> int:
         found = daemons()

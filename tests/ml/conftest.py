@@ -33,6 +33,6 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkCon
 
 @pytest.fixture(params=["driver", pytest.param("tasks", marks=pytest.mark.spark)])
 def context(request: pytest.FixtureRequest) -> sharkpy.SharkContext:
-    """Each test runs in both."""
+    """Session of each kind: every test runs in both."""
     found: sharkpy.SharkContext = request.getfixturevalue(request.param)
     return found

@@ -1,4 +1,4 @@
-"""Vertex programs as users write them, and what they must give, by other means."""
+"""Vertex programs as users write them, and their expected results, by other means."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Edges = list[tuple[int, int, float]]
 
 
 def least_label(vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
-    """Connected components: each vertex takes the least id that it hears of, and passes it on."""
+    """Connected components: each vertex takes the least id that reaches it, and passes it on."""
     labels = np.minimum(vertices.values, messages.values) if superstep else vertices.ids
     is_new = labels < vertices.values if superstep else np.ones(len(vertices), bool)
     return Outcome(labels, send=labels, where=is_new)
@@ -32,7 +32,7 @@ def shortest_paths(vertices: VertexBlock, messages: Messages, superstep: int) ->
 
 
 def rank(vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
-    """PageRank as of the Pregel paper, with what dangling vertices hold spread evenly."""
+    """PageRank as in the Pregel paper, with the ranks of dangling vertices spread evenly."""
     count = vertices.num_vertices
     ranks = np.full(len(vertices), 1 / count)
     if superstep:
@@ -47,14 +47,14 @@ def rank(vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
 
 
 def add_received(vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
-    """Each vertex sends its value once, and adds what it gets."""
+    """Send each vertex's value once, and add the received ones."""
     return Outcome(
         vertices.values + np.where(messages.received, messages.values, 0), vertices.values if superstep == 0 else None
     )
 
 
 def components(num_vertices: int, edges: Edges) -> list[int]:
-    """The least vertex that each one is connected with."""
+    """Least vertex of each vertex's component."""
     label = list(range(num_vertices))
     changed = True
     while changed:
@@ -67,7 +67,7 @@ def components(num_vertices: int, edges: Edges) -> list[int]:
 
 
 def dijkstra(num_vertices: int, edges: Edges, start: int) -> list[float]:
-    """Dijkstra: A note on two problems in connexion with graphs, 1959."""
+    """Distances by Dijkstra (A note on two problems in connexion with graphs, 1959)."""
     leaving = defaultdict(list)
     for source, target, length in edges:
         leaving[source].append((target, length))
@@ -101,7 +101,7 @@ def columns(edges: Edges) -> tuple[Array, Array, Array]:
 
 
 def random_edges(num_vertices: int, num_edges: int, seed: int = 5) -> Edges:
-    """Loops and edges that are there twice among them; the upper half of the vertices has none that leave."""
+    """Random edges, including loops and repeated ones; the upper half of the vertices has none that leave."""
     generator = np.random.default_rng(seed)
     sources = generator.integers(0, max(1, num_vertices // 2), num_edges).tolist()
     targets = generator.integers(0, num_vertices, num_edges).tolist()

@@ -25,7 +25,7 @@ from sharkpy.values.types import DOUBLE, DataType
 
 
 class Centre(Predictor):
-    """Rows' sums of what is above the columns' means."""
+    """Model of the tests: sums of each row's values above the columns' means."""
 
     parameter_rules = {"scale": number_above(0), "kind": one_of("mean", "median")}
 

@@ -1,4 +1,4 @@
-"""The programs in `examples` run, print something, are short, and find what is known of their data."""
+"""Programs in `examples` run, print something, are short, and find the known facts of their data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    """One session for all: the flights are read once."""
+    """Session for all examples: the flights are read once."""
     with sharkpy.connect("local[2]", tmp_path_factory.mktemp("examples")) as session:
         yield session
 

@@ -166,7 +166,7 @@ def test_seeds_differ_and_none_is_another_each_time() -> None:
 
 
 def test_the_default_start_takes_few_passes() -> None:
-    """One to survey, one a round, one for weights: then one an iteration."""
+    """Passes: one to survey, one a round, one for weights; then one an iteration."""
     counted = Counted(ArrayBlocks.of(BLOBS, block_rows=500))
     model = KMeans(12).fit(counted)
     assert counted.kernels[:4] == ["_survey", "drawn_by_distance", "drawn_by_distance", "sampled_cells"]

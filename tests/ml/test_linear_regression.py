@@ -24,7 +24,7 @@ from sharkpy.values.types import DOUBLE
 DIABETES, PROGRESSION = load_diabetes(return_X_y=True)
 RNG = np.random.default_rng(5)
 EXACT = 1e-15
-"""scikit-learn's `tol`, under which it leaves out directions: by default such as differ by 1e6 in scale."""
+"""Tolerance `tol` of scikit-learn, which by default leaves out directions that differ by 1e6 in scale."""
 
 
 def shapes() -> dict[str, tuple[np.ndarray, np.ndarray]]:

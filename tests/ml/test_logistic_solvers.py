@@ -1,4 +1,4 @@
-"""Newton's method and gradient descent of LogisticRegression: the same minimum, their steps, where they cannot."""
+"""Newton's method and gradient descent of LogisticRegression: the same minimum, their steps, their limits."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_gradient_descent_arrives_at_the_same_minimum(name: str) -> None:
 
 @pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "no intercept"])
 def test_the_step_of_gradient_descent_is_the_longest_that_is_safe(fit_intercept: bool) -> None:
-    """Where all probabilities are 1/2 the bound is the largest second derivative itself; elsewhere it is not passed."""
+    """At probabilities of 1/2 the bound is the largest second derivative itself; elsewhere it is not passed."""
     rng = np.random.default_rng(3)
     for num_classes in (2, 4):
         X, y = random_data(500, 3, num_classes)

@@ -1,4 +1,4 @@
-"""The compiled loops of k-means beside the same in NumPy, and the machine code that they become."""
+"""Compiled loops of k-means beside the same in NumPy, and their machine code."""
 
 from __future__ import annotations
 

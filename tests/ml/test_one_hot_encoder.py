@@ -202,7 +202,7 @@ def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
 
 @pytest.fixture
 def queries(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How many plans have been run since."""
+    """Counter of the plans that have been run."""
     runs: list[object] = []
     run_batches = context.run_batches
 

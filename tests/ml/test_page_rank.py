@@ -1,4 +1,4 @@
-"""PageRank against the linear equations that it solves, and as GENERATE calls it."""
+"""PageRank against the linear equations that it solves, and as called by GENERATE."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_of_tables(context: sharkpy.SharkContext) -> None:
 
 
 def test_by_generate(context: sharkpy.SharkContext) -> None:
-    """`page_rank` is what GENERATE calls; `vertices` and `personalization` are queries there."""
+    """GENERATE calls `page_rank`; `vertices` and `personalization` are queries there."""
     source, target, weight = columns(WEIGHTED)
     context.save_as_table(pa.table({"s": source, "t": target, "w": weight}), "links", mode="overwrite")
     context.sql("DROP TABLE IF EXISTS generated")

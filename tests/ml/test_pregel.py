@@ -1,4 +1,4 @@
-"""Pregel: programs against plain Python, whatever the partitions, in this process and as tasks; bad input."""
+"""Pregel: programs against plain Python, for any partitions, in this process and as tasks; bad input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.ml.graph_programs import (
 
 
 def spread(edges: Edges) -> Edges:
-    """The same graph with ids from all over 64 bits: the k-th vertex by ascending id is vertex k."""
+    """Spread the ids over all of 64 bits: the k-th vertex by ascending id is vertex k."""
     return [(vertex_id(source), vertex_id(target), value) for source, target, value in edges]
 
 
@@ -70,7 +70,9 @@ def test_shortest_paths_of_any_graph(edges: Edges, partitions: int) -> None:
 @pytest.mark.parametrize("combine", ["max", np.maximum, lambda left, right: np.where(left < right, right, left)])
 def test_the_greatest_by_name_ufunc_or_function(combine: object) -> None:
     def greatest(vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
-        """Values are positive: what a vertex without messages sees does not matter."""
+        """Pass on the greatest value. Values are positive, so the message of a vertex without messages does not
+        matter.
+        """
         values = np.maximum(vertices.values, messages.values)
         return Outcome(values, values, where=values > vertices.values if superstep else None)
 
@@ -86,7 +88,7 @@ def test_the_greatest_by_name_ufunc_or_function(combine: object) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint16", "float32", "float64", "bool"])
 @pytest.mark.parametrize("combine", ["sum", "min", "max", np.add])
 def test_messages_of_any_type(dtype: str, combine: str) -> None:
-    """A star: what three vertices send to a fourth one."""
+    """A star: three vertices send to a fourth one."""
     sent = np.array([0, 1, 1, 0], dtype)
 
     def send_once(vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
@@ -267,7 +269,7 @@ def test_aggregates_are_of_active_vertices_and_seen_in_the_next_superstep() -> N
 
 
 def test_partitions_at_rest_have_no_task() -> None:
-    """A path: from the second superstep on one vertex computes, and what it gets is delivered once."""
+    """A path: from the second superstep on one vertex computes, and its message is delivered once."""
     computed: list[int] = []
 
     def count(vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
@@ -289,7 +291,7 @@ def test_until_and_max_supersteps_end_the_program() -> None:
 
 
 def test_a_halted_vertex_keeps_its_value_and_sends_nothing() -> None:
-    """Vertex 1 halts at once; the program says what it would say for an active one."""
+    """Vertex 1 halts at once; the program's outcome for it is that of an active one."""
 
     def program(vertices: VertexBlock, messages: Messages, superstep: int) -> Outcome:
         del messages

@@ -1,4 +1,4 @@
-"""Pregel over tables and as tasks: the same bits as in this process, blocks that go with the result or get lost."""
+"""Pregel over tables and as tasks: the same bits as in this process, blocks freed with the result or lost."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_blocks_go_with_the_result(tasks: sharkpy.SharkContext) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("damage", ["gone", "flipped"])
 def test_lost_blocks_are_made_again(tasks: sharkpy.SharkContext, damage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before superstep 5 all that lies in memory is lost: the graph, and the states since the checkpoint."""
+    """Before superstep 5 all arrays in memory are lost: the graph, and the states since the checkpoint."""
     edges = columns(random_edges(500, 3000))[:2]
     expected = pregel(None, edges, 0.0, rank, max_supersteps=8, partitions=3)
     graph = Graph.of(None, edges, partitions=3, session=tasks)

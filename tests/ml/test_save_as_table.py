@@ -1,4 +1,4 @@
-"""Data of this process as tables: what each kind becomes, what does not fit, and that a failure leaves nothing."""
+"""Data of this process as tables: each kind's columns, misfits, and that a failure leaves nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ctx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkConte
 
 @pytest.fixture
 def name(ctx: sharkpy.SharkContext, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A table's name of the test's own, which is dropped behind it."""
+    """Name of the test's own table, which is dropped after it."""
     chosen = "t_" + "".join(letter if letter.isalnum() else "_" for letter in request.node.name.lower())
     yield chosen
     ctx.sql(f"DROP TABLE IF EXISTS {chosen}").close()

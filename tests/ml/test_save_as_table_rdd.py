@@ -1,4 +1,6 @@
-"""RDDs as tables, written by their tasks: what elements may be, once a row whatever fails, and made again when lost."""
+"""RDDs as tables, written by their tasks: kinds of elements, each row once despite failures, and lost blocks made
+again.
+"""
 
 from __future__ import annotations
 
@@ -246,7 +248,7 @@ def test_features(ctx: sharkpy.SharkContext, sc: Any, name: str) -> None:
 
 
 def test_as_tasks_of_executors(tmp_path: Path) -> None:
-    """A program's own file of classes is not needed there: what is sampled comes back as a schema."""
+    """Executors do not need a program's own file of classes: the sample comes back as a schema."""
     from dataclasses import make_dataclass
 
     with sharkpy.connect("local-cluster[2,1,1024]", tmp_path / "w", shark_placement_driver=False) as context:

@@ -69,7 +69,7 @@ def test_arrays_are_scaled_as_by_scikit_learn(with_mean: bool, with_std: bool) -
 
 
 TINY = float(np.finfo(np.float64).tiny)
-"""Below it numbers have fewer digits."""
+"""Bound below which numbers have fewer digits."""
 
 
 @settings(deadline=None, max_examples=100)
@@ -273,7 +273,7 @@ def test_statistics_answer_for_whole_tables_alone(context: sharkpy.SharkContext)
 
 @pytest.fixture
 def queries(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How many plans have been run since."""
+    """Counter of the plans that have been run."""
     runs: list[object] = []
     run_batches = context.run_batches
 

@@ -1,4 +1,6 @@
-"""Features of queries as blocks of the store: the arrays are the table's columns, wherever blocks are made and read."""
+"""Features of queries as blocks of the store: the arrays are the table's columns, for any place of blocks and
+readers.
+"""
 
 from __future__ import annotations
 

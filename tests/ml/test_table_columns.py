@@ -1,4 +1,4 @@
-"""Features that are a table's own blocks: which ones are, that nothing is copied, and that compiled loops read them."""
+"""Features that are a table's own blocks: their conditions, no copies, and compiled loops that read them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def rows(blocks: StoredBlocks) -> np.ndarray:
 
 
 def in_order(found: np.ndarray) -> np.ndarray:
-    """Tasks end in any order."""
+    """Rows in order, as tasks end in any order."""
     return found[np.lexsort(found.T)]
 
 

@@ -1,4 +1,4 @@
-"""TableRDD: a query's rows as an RDD. Lazy, typed, fused with the user's functions; errors name these."""
+"""TableRDD: a query's rows as an RDD. Lazy, typed, fused with the user's functions, which errors name."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_a_function_that_raises_is_named(people: TableRDD, action: Any) -> None:
 
 
 def test_errors_are_the_same_beside_a_spark_session(people: TableRDD, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which makes pyspark convert some of Java's exceptions for the whole process."""
+    """A SparkSession makes pyspark convert some of Java's exceptions for the whole process."""
     monkeypatch.setattr(py4j.java_gateway, "get_return_value", py4j.java_gateway.get_return_value)
     install_exception_handler()
     with pytest.raises(ExecutionError, match="in half"):

@@ -1,4 +1,4 @@
-"""A TableRDD as a DataFrame, and its rows where names are looked for."""
+"""TableRDD as a DataFrame, and its rows for libraries that look for names."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_pandas_and_polars_find_the_names_of_rows() -> None:
 
 
 def test_functions_of_tasks_import_no_sql() -> None:
-    """A worker imports what it is sent functions of: the whole engine would cost each of them half a second."""
+    """A worker imports the modules of its functions: the whole engine would cost each of them half a second."""
     program = (
         "import sys, sharkpy.ml.rdd.checked_batches, sharkpy.ml.rdd.key_hash, sharkpy.ml.rdd.partition_functions, "
         "sharkpy.ml.rdd.row_functions; print([name for name in sys.modules if name.startswith("

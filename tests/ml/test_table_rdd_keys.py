@@ -51,7 +51,7 @@ def b(ctx: sharkpy.SharkContext) -> Any:
 
 
 def shuffles(rdd: Any) -> int:
-    """The shuffles in the lineage of an RDD."""
+    """Number of shuffles in the lineage of an RDD."""
     return int(rdd.toDebugString().decode().count("Shuffled"))
 
 
@@ -60,7 +60,7 @@ def in_plain_pyspark(made: Any, pairs: list[tuple[Any, Any]]) -> Any:
 
 
 def settled(pairs: list[Any]) -> list[Any]:
-    """Without the order of rows and of groups."""
+    """Pairs without the order of rows and of groups."""
     return sorted(((key, _plain(value)) for key, value in pairs), key=repr)
 
 

@@ -1,4 +1,4 @@
-"""Actions of TableRDDs where something is lost: blocks, workers, executors; and the map stages that they keep."""
+"""Actions of TableRDDs after losses: of blocks, workers, executors; and the map stages that they keep."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_lost_blocks_are_made_again(ctx: sharkpy.SharkContext, table: str, damag
 
 
 def test_lost_map_output_of_lost_blocks(ctx: sharkpy.SharkContext) -> None:
-    """Spark runs the query's map stage again, inside the RDD's job: what it cannot read is an error, then mended."""
+    """Spark runs the query's map stage again, inside the RDD's job: an unreadable block is an error, then repaired."""
     rdd = ctx.sql2rdd("SELECT g, sum(id) AS total FROM made GROUP BY g")
     totals = rdd.map(lambda row: row.total)
     assert totals.sum() == TOTAL
@@ -150,7 +150,7 @@ def test_map_stages_run_once_and_go_with_the_rdd(ctx: sharkpy.SharkContext, monk
 
 
 def _shuffle_ids(rdd: TableRDD) -> Iterator[int]:
-    """Of the shuffles that the query's last stage reads."""
+    """Ids of the shuffles that the query's last stage reads."""
     waiting = [rdd._prev_jrdd.rdd()]
     while waiting:
         dependencies = waiting.pop().dependencies()
@@ -173,7 +173,7 @@ def test_after_its_session_an_rdd_says_so(tmp_path: Path, ctx: sharkpy.SharkCont
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_an_executor_is_lost(tmp_path: Path) -> None:
-    """Kept rows, and rows of a shuffle, where executors are processes of their own."""
+    """Executors are processes of their own: kept rows, and rows of a shuffle."""
     conf = {"shark.placement.driver": False, "shark.task.single.max.bytes": 0, "shark.block.rows": 500}
     with sharkpy.connect("local-cluster[2,1,1024]", tmp_path, **conf) as context:
         context.sql(

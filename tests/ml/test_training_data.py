@@ -1,4 +1,4 @@
-"""Arrays, data frames and blocks as training data: shapes, names, types, and what is done about missing values."""
+"""Arrays, data frames and blocks as training data: shapes, names, types, and the policies for missing values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs physical plans in this process: every stage of a plan, with real tasks and real buckets."""
+"""Simulation of physical plans in this process: every stage of a plan, with real tasks and real buckets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ids = itertools.count(1)
 
 @functools.cache
 def connect() -> duckdb.DuckDBPyConnection:
-    """The one connection of these tests; relations of the same name replace each other."""
+    """Connection shared by these tests; relations of the same name replace each other."""
     connection = duckdb.connect(config={"threads": 1})
     prepare_connection(connection)
     return connection
@@ -60,7 +60,7 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 @dataclass
 class World:
-    """Named Arrow tables, each read as `pieces` splits."""
+    """World of named Arrow tables, each read as `pieces` splits."""
 
     tables: dict[str, pa.Table] = field(default_factory=dict)
     pieces: int = 3
@@ -230,7 +230,7 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 
 
 def cached(store: BlockStore, data: pa.Table, num_blocks: int, encoding: str = "") -> TableVersion:
-    """`data` as a table version of `num_blocks` blocks."""
+    """Version of a table with `data` in `num_blocks` blocks."""
     schema = Schema(tuple(Field(f.name, from_arrow(f.type)) for f in data.schema))
     version, start = TableVersion.empty(schema), 0
     for index in range(num_blocks):
@@ -242,7 +242,7 @@ def cached(store: BlockStore, data: pa.Table, num_blocks: int, encoding: str = "
 
 
 def cached_in_buckets(store: BlockStore, data: pa.Table, spec: BucketSpec, block_rows: int = 1000) -> TableVersion:
-    """`data` as a table version of blocks of one bucket each."""
+    """Version of a table with `data` in blocks of one bucket each."""
     schema = Schema(tuple(Field(f.name, from_arrow(f.type)) for f in data.schema))
     version = TableVersion.empty(schema)
     for bucket, part in RowBuckets(spec, schema).split_all([data]):

@@ -252,7 +252,7 @@ def test_packed_tasks_read_what_each_would_have_read() -> None:
     ],
 )
 def test_buckets_are_those_of_exchanges(kind: pa.DataType, tmp_path: Path) -> None:
-    """For every type that a key may have, negative values and NULL included, in dictionaries too."""
+    """Buckets agree for every type that a key may have, including negative values and NULL, in dictionaries too."""
     from tests.physical.simulate import connect
 
     numbers = [-3, -1, 0, 1, 2, 100, None]

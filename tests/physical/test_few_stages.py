@@ -1,4 +1,4 @@
-"""What spares stages: scans of one task, build sides that every task computes, exchanges reduced by a measured side."""
+"""Savings of stages: scans of one task, build sides that every task computes, exchanges reduced by a measured side."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.physical.simulate import World, cached, ids, unordered
 FACTS = pa.table({"k": pa.array([i % 7 for i in range(900)], pa.int64()), "v": pa.array(range(900), pa.int64())})
 KEYS = pa.table({"key": pa.array([1, 3, 5, 11], pa.int64()), "name": pa.array(["a", "b", "c", "d"])})
 WIDE = "1800"
-"""With two cores: tables of 900 rows are one task, those of more are several."""
+"""Limit with two cores: tables of 900 rows are one task, larger ones are several."""
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ def run(w: World, plan: PhysicalPlan) -> pa.Table:
 
 
 def run_waves(w: World, plan: PhysicalPlan) -> tuple[pa.Table, int]:
-    """The rows that the waves of `plan` find, and how many blocks they open."""
+    """Rows that the waves of `plan` find, and the number of blocks they open."""
     left = waves(plan, 1)
     if left is None:
         return run(w, plan), blocks_of(plan)
@@ -124,7 +124,7 @@ def test_the_first_rows_are_those_of_the_whole_table(
 
 
 def sorted_keys(table: pa.Table, keys: tuple[SortKey, ...], names: list[str]) -> list[tuple]:
-    """The sort keys of the rows in their order, by DuckDB."""
+    """Sort keys of the rows in their order, by DuckDB."""
     import duckdb
 
     order = ", ".join(

@@ -1,4 +1,4 @@
-"""Filters learned from build sides: never a different answer; fewer blocks where the keys say so."""
+"""Filters learned from build sides: never a different answer; fewer blocks if the keys allow it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def small_counts_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Learner:
-    """Runs plans as the engine does, learning after every exchange."""
+    """Runner of plans that learns after every exchange, as the engine does."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -86,7 +86,7 @@ class Learner:
 
 
 def outcome(run: object) -> object:
-    """The rows in one order, or that there is an error: which one of several comes first is not said."""
+    """Rows in one order, or the mark of an error: the first one of several errors is not defined."""
     import duckdb
 
     try:
@@ -189,7 +189,7 @@ def test_the_answer_is_that_without_learning(
 
 
 def facts(store: BlockStore, num_blocks: int = 5) -> World:
-    """A table in the order of its key, and a small one with keys and a text."""
+    """World of a table in the order of its key, and a small one with keys and a text."""
     fact = pa.table({"k": pa.array(range(100), pa.int32()), "v": pa.array(range(100), pa.int64())})
     dim = pa.table({"k": pa.array(range(0, 100, 7), pa.int64()), "n": [f"n{i}" for i in range(0, 100, 7)]})
     w = World({"fact": fact, "dim": dim})
@@ -250,7 +250,7 @@ def test_a_side_whose_rows_all_appear_is_left_alone(store: BlockStore) -> None:
 
 @pytest.mark.parametrize("placement", ["driver", "rdd"])
 def test_a_null_among_what_not_in_looks_at_is_not_lost(store: BlockStore, placement: str) -> None:
-    """It alone in its block: no key is there, and still it decides."""
+    """The NULL is alone in its block: no key is there, and still it decides."""
     w = facts(store)
     with_null = pa.table({"k": pa.array([None] * 20 + list(range(50, 130)), pa.int64())})
     w.tables["probe"], w.versions["probe"] = with_null, cached(store, with_null, 5)

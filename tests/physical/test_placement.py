@@ -38,7 +38,7 @@ def planned(w: World, plan: Callable[[World], LogicalPlan] = first_rows, placeme
 
 
 def after_exchanges(plan: PlacedPlan) -> PlacedPlan:
-    """The last stage's fragment, in the place of the plan."""
+    """Fragment of the last stage, in the place of the plan."""
     root = plan.root
     while (exchange := next_exchange(root)) is not None:
         root = replace_exchange(root, exchange.exchange_id, read_of(exchange, OBSERVED))

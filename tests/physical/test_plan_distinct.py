@@ -1,4 +1,4 @@
-"""DISTINCT aggregates in two levels give what one step gives, and share a heavy group among tasks."""
+"""DISTINCT aggregates in two levels: the same result as in one step, and a heavy group shared among tasks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _doubled(c: dict[str, ColumnRef]) -> Expr:
 
 
 def _distinct(c: dict[str, ColumnRef]) -> tuple[Alias, ...]:
-    """DISTINCT aggregates of every kind and argument."""
+    """Aggregates with DISTINCT of every kind and argument."""
     x, y, s = c["x"], c["y"], c["s"]
     return (
         distinct("count", x),
@@ -112,7 +112,7 @@ def test_two_levels_give_what_one_step_gives(data: st.DataObject, rows: list[tup
 
 
 class Figures:
-    """A million rows and as many values of each column as said."""
+    """Figures of a million rows and the given number of values of each column."""
 
     def __init__(self, **ndv: float) -> None:
         self.ndv = ndv
@@ -148,7 +148,7 @@ def world(**conf: str) -> World:
 
 
 def exchanges(plan: PhysicalPlan) -> list[list[str]]:
-    """The names of the columns by which rows move, from above; none where they move to one task."""
+    """Names of the columns by which rows move, from above; none for a move to one task."""
     found = [node.partitioning for node in plan.walk() if isinstance(node, Exchange)]
     return [[key.name for key in one.keys] if isinstance(one, HashPartitioning) else [] for one in found]
 

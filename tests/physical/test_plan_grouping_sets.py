@@ -1,4 +1,4 @@
-"""Grouping sets over the states of a grouping by all columns give what repeated rows give."""
+"""Grouping sets over the states of a grouping by all columns: the same as over repeated rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is decided after a map stage has been measured."""
+"""Decisions after a map stage has been measured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LARGE = pa.table({"k": pa.array(range(1000), pa.int64()), "v": pa.array(range(10
 
 
 def shuffled(kind: JoinKind = JoinKind.INNER, group: str = "v") -> tuple[World, object, dict[str, ColumnRef]]:
-    """A join planned as shuffled, under an aggregate, and a world in which broadcasts are allowed."""
+    """Join planned as shuffled, under an aggregate, and a world in which broadcasts are allowed."""
     w = World({"small": SMALL, "large": LARGE}, conf=Conf({"shark.test.join": "shuffle"}))
     left, lc = w.scan("large")
     right, rc = w.scan("small")
@@ -89,14 +89,14 @@ def test_what_is_tiny_is_read_by_one_task():
 
 
 def estimated(plan, size: int):
-    """`plan` with exchanges thought to move `size` bytes."""
+    """Plan with exchanges estimated to move `size` bytes."""
     return plan.transform_up(
         lambda node: dataclasses.replace(node, estimated_bytes=size) if isinstance(node, Exchange) else node
     )
 
 
 def spreads(plan) -> list[str]:
-    """The sides of the one join that may spread heavy keys."""
+    """Sides of the one join that may spread heavy keys."""
     (join,) = (node for node in plan.walk() if isinstance(node, HashJoin))
     sides = {"left": join.left, "right": join.right}
     return [name for name, side in sides.items() if side.partitioning.spread]

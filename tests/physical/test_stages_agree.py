@@ -1,4 +1,4 @@
-"""A plan cut into stages gives what the plan in one piece gives, for every operator."""
+"""Plans cut into stages give the rows of the plan in one piece, for every operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the rows of steps lie, and how a stage with steps is lowered."""
+"""Places of the rows of steps, and lowering of a stage with steps."""
 
 from __future__ import annotations
 

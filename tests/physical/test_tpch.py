@@ -28,7 +28,7 @@ TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "regio
 
 
 class Tables:
-    """The part of a catalog that binding reads."""
+    """Tables: the part of a catalog that binding reads."""
 
     def __init__(self, tables: dict[str, pa.Table]) -> None:
         self.tables = {
@@ -64,7 +64,7 @@ class Tables:
 
 
 class Figures:
-    """Row counts, as the optimizer asks for them."""
+    """Figures of row counts, as the optimizer asks for them."""
 
     def __init__(self, tables: dict[str, pa.Table]) -> None:
         self.tables = tables

@@ -1,4 +1,4 @@
-"""Ways in which the file of a block may be damaged."""
+"""Damages of a block's file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def flip(path: Path) -> None:
-    """Every hundredth byte, so that some column's parts are hit wherever they lie."""
+    """Flip a bit of every hundredth byte, so that some column's parts are hit wherever they lie."""
     data = bytearray(path.read_bytes())
     for place in range(0, len(data), 100):
         data[place] ^= 0x40
@@ -15,7 +15,7 @@ def flip(path: Path) -> None:
 
 
 def flip_in_place(path: Path) -> None:
-    """As `flip`, in the file that processes have mapped."""
+    """Flip bits in the file that processes have mapped."""
     data = bytearray(path.read_bytes())
     with path.open("r+b") as file:
         for place in range(0, len(data), 100):

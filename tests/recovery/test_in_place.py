@@ -28,7 +28,7 @@ FORMAT = "ROW FORMAT DELIMITED FIELDS TERMINATED BY ','"
 
 
 def spoil_columns(path: Path) -> None:
-    """One byte of a column's, so that the file opens."""
+    """Flip a bit in a column's bytes, so that the file still opens."""
     data = path.read_bytes()
     for place in range(len(data)):
         path.write_bytes(data[:place] + bytes([data[place] ^ 0x40]) + data[place + 1 :])
@@ -84,7 +84,7 @@ def num_rebuilt(profile: QueryProfile) -> int:
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
-    """Tables of several blocks, some of whose files make more than one."""
+    """Session with tables of several blocks, some of whose files make more than one."""
     folder = tmp_path_factory.mktemp("in-place")
     data = folder / "data"
     data.mkdir()
@@ -107,7 +107,7 @@ def _write(path: Path, rows: Sequence[tuple[int, str]]) -> None:
 
 @pytest.fixture
 def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver repairs nothing."""
+    """Keep the driver from repairing anything."""
 
     def fail(_: TableCache, blocks: Sequence[BlockHandle]) -> None:
         raise AssertionError(f"the driver was asked for {len(list(blocks))} blocks")

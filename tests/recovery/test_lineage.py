@@ -1,4 +1,6 @@
-"""Tables that are blocks alone: lost blocks are made again by the queries that made them, or it is said why not."""
+"""Tables that are blocks alone: lost blocks are made again by the queries that made them, or the error tells why
+not.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ CHECKS = {
 
 
 def start(folder: Path, placement: str) -> sharkpy.SharkContext:
-    """Blocks of a thousand rows; where stages are RDD jobs, every exchange really happens."""
+    """Open a session with blocks of a thousand rows; if stages are RDD jobs, every exchange really happens."""
     conf = {
         "shark.placement.driver": placement == "driver",
         "shark.task.single.max.bytes": 0,
@@ -131,7 +133,7 @@ def test_an_insert_has_a_recipe_of_its_own(context: sharkpy.SharkContext, monkey
 
 
 def recorded_runs(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Fills with the tasks to which each run into blocks is restricted."""
+    """Record the tasks to which each run into blocks is restricted."""
     runs: list[object] = []
     to_sink = PlanRunner.to_sink
 
@@ -180,7 +182,7 @@ def test_rows_given_out_are_not_given_again(context: sharkpy.SharkContext) -> No
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_what_has_changed_under_a_recipe(tmp_path: Path, placement: str) -> None:
-    """An input that was overwritten is told; one that was appended to or put together anew still serves."""
+    """An overwritten input is an error; one that was appended to or merged still serves."""
     with start(tmp_path, placement) as context:
         context.sql(f"CREATE TABLE source {ONLY} AS {TABLES['base']}")
         context.sql(f"CREATE TABLE made {ONLY} AS SELECT k % 500 AS m, sum(k) AS t FROM source GROUP BY k % 500")
@@ -244,7 +246,7 @@ def test_values_of_their_own_each_time(tmp_path: Path) -> None:
 
 
 def test_lineage_keeps_no_data(tmp_path: Path) -> None:
-    """A recipe ends with its blocks, and holds neither those of its inputs."""
+    """A recipe ends with its blocks, and holds no blocks of its inputs."""
     with start(tmp_path, "driver") as context:
         context.sql(f"CREATE TABLE source {ONLY} AS {TABLES['base']}")
         context.sql(f"CREATE TABLE made {ONLY} AS SELECT k + 1 AS k FROM source")

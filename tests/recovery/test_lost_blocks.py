@@ -1,4 +1,4 @@
-"""Blocks that are lost or damaged under cached tables: a query makes them again and goes on, or says which one."""
+"""Lost or damaged blocks of cached tables: a query makes them again and goes on, or names one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANSWER = [(4000, sum(range(4000)), "s96")]
 
 
 def start(folder: Path, placement: str, mode: str = "MEMORY") -> sharkpy.SharkContext:
-    """Five blocks, each from a file of its own."""
+    """Open a session with five blocks, each from a file of its own."""
     conf = {"shark.placement.driver": placement == "driver", "shark.compaction": False, "shark.block.rows": 1000}
     context = sharkpy.connect("local[2]", folder / "w", **conf, shark_store_shm_dir=str(folder / "shm"))
     (folder / "shm").mkdir(exist_ok=True)
@@ -57,7 +57,7 @@ def shared(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
 
 @pytest.fixture(autouse=True)
 def whole(request: pytest.FixtureRequest) -> None:
-    """Every test starts with whole blocks: durable copies had served for lost ones in memory."""
+    """Repair all blocks before each test: durable copies may have served for lost ones in memory."""
     if "shared" in request.fixturenames:
         context = request.getfixturevalue("shared")
         context.table_cache.repair(blocks(context))

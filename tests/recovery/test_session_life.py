@@ -1,4 +1,4 @@
-"""What a session leaves behind: after it was killed, after its disk was full, for the next one, for one beside it."""
+"""Remains of a session: after it was killed, after its disk was full, for the next one, for one beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run as a program with a folder: Spark writes and reads tables by Hive's own classes there.
+"""Program that has Spark write and read tables by Hive's own classes in a folder.
 
 `tables.json` in the folder lists, for each table, its name, clauses and settings. Each is written to `theirs/<name>`
 from the rows of ROWS; files found in `ours/<name>` are read, and their rows go to `read/<name>.json`.

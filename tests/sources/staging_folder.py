@@ -1,4 +1,4 @@
-"""A staging folder as a write makes it, without a session that notes it."""
+"""Staging folder as a write makes it, without a session that notes it."""
 
 from sharkpy.sources import layout
 

@@ -73,7 +73,7 @@ def split(*arguments: Any) -> Answer:
 
 
 def read(path: Path, schema: Schema, names: Sequence[str], properties: Any, split_bytes: int = 1 << 20) -> Answer:
-    """The rows as text, in which NaN equals itself and -0.0 differs from 0.0, and what was counted."""
+    """Rows as text, in which NaN equals itself and -0.0 differs from 0.0, and the counts of malformed parts."""
     metrics, rows = ReadMetrics(), []
     for split in source("text").splits(list_data_files(str(path)), schema, properties, split_bytes):
         for batch in source("text").read(split, schema, names, metrics):
@@ -84,7 +84,7 @@ def read(path: Path, schema: Schema, names: Sequence[str], properties: Any, spli
 
 
 def _values(column: pa.Array[Any]) -> list[Any]:
-    """Python has no year 0: times as numbers."""
+    """Values of a column; times as numbers, as Python has no year 0."""
     number = {"date32[day]": pa.int32(), "timestamp[us]": pa.int64()}.get(str(column.type), column.type)
     return column.view(number).to_pylist() if number != column.type else column.to_pylist()
 

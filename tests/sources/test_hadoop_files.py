@@ -61,7 +61,7 @@ def test_codecs_take_what_they_gave(codec: str) -> None:
 
 
 def test_lz4_blocks_of_several_chunks() -> None:
-    """Writers may cut a block: chunks do not tell their uncompressed length."""
+    """Writers may cut a block into chunks, which do not tell their uncompressed length."""
     parts = [b"abc" * 400, bytes(300), b"tail"]
     chunks = [bytes(pa.Codec("lz4_raw").compress(part, asbytes=True)) for part in parts]
     framed = struct.pack(">I", sum(map(len, parts))) + b"".join(struct.pack(">I", len(c)) + c for c in chunks)
@@ -120,7 +120,7 @@ def test_a_file_that_is_cut_off_is_an_error(format_name: str, properties: Any, t
 
 
 def test_rcfiles_of_the_first_version(tmp_path: Path) -> None:
-    """They begin as sequence files do, with classes of their own."""
+    """Files of the first version begin as sequence files do, with classes of their own."""
     properties = ((SERDE_KEY, COLUMNAR),)
     source("rcfile").write([batch(5)], SCHEMA, properties, str(tmp_path / "new"))
     data = (tmp_path / "new").read_bytes()

@@ -1,4 +1,4 @@
-"""Files that Hive's own classes (in Spark) write are read here, and files written here are read by them."""
+"""Interoperability with Hive's own classes (in Spark): their files are read here, and files written here by them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ TABLES: dict[str, tuple[str, tuple[tuple[str, str], ...], str, dict[str, str]]] 
     "rc_gzip": ("rcfile", ((SERDE_KEY, COLUMNAR),), COLUMNAR_CLAUSE, _compressed("GzipCodec")),
     "avro": ("avro", (), "STORED AS AVRO", {}),
 }
-"""Format, properties, clauses of the table, settings."""
+"""Format, properties, clauses and settings of each table."""
 
 
 def _schema() -> Schema:
@@ -90,7 +90,9 @@ def _run_job(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """After two runs: the first writes what is known to be right, the second reads what was written of it here."""
+    """Folder after two runs: the first writes files known to be right, the second reads the files written of them
+    here.
+    """
     folder = tmp_path_factory.mktemp("hive")
     rows = _rows()
     for name in TABLES:
@@ -101,7 +103,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _rows() -> list[dict[str, Any]]:
-    """Those of the job."""
+    """Rows of the job."""
     import datetime
     from decimal import Decimal
 

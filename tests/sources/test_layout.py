@@ -94,7 +94,7 @@ STEPS = ("rename", "fsync", "open", "close", "listdir", "stat")
 def test_publish_stopped_at_any_step_shows_old_or_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool
 ) -> None:
-    """Every system call of `publish` in turn is made to fail, as where the process is killed there."""
+    """Every system call of `publish` in turn is made to fail, as if the process were killed there."""
 
     class KilledError(BaseException):
         pass

@@ -1,4 +1,4 @@
-"""Damaged pages of Parquet files that sharkpy wrote are an error where a table is loaded, not other values."""
+"""Damaged pages of Parquet files that sharkpy wrote are an error when a table is loaded, not other values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many Hive partitions of Parquet files: one scan where their values are not read, footers read once."""
+"""Hive partitions of Parquet files, many of them: one scan if their values are not read, footers read once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def context(tmp_path: Path) -> Iterator[SharkContext]:
 
 @pytest.fixture
 def scans(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
-    """How many reads of files each scan is; None: not DuckDB's."""
+    """Numbers of file reads in each scan; None: not DuckDB's."""
     found: list[int | None] = []
     original = parquet_scan.parquet_query
 

@@ -1,4 +1,4 @@
-"""What is written is read back, for every format and type, however the file is split."""
+"""Round trips through files: rows are read as written, for every format and type, for any split of the file."""
 
 from __future__ import annotations
 

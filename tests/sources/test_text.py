@@ -32,7 +32,7 @@ COMMA = (("field.delim", ","),)
 
 @pytest.fixture(params=["cut", "split"], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Much data is cut by compiled loops, little is split by Arrow's: every test is for both."""
+    """Way of cutting: much data is cut by compiled loops, little by Arrow's; every test runs with both."""
     monkeypatch.setattr(DelimitedReader, "_is_much", lambda *_: request.param == "cut")
     return str(request.param)
 

@@ -53,7 +53,7 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkCon
 
 @pytest.fixture(params=["driver", "tasks"])
 def context(request: pytest.FixtureRequest) -> Iterator[sharkpy.SharkContext]:
-    """The same in the driver and as RDD tasks; the tables that a test makes go with it."""
+    """Session of each kind, in the driver and as RDD tasks; tables that a test makes go with it."""
     session: sharkpy.SharkContext = request.getfixturevalue(request.param)
     yield session
     for (name,) in session.sql("SHOW TABLES").fetchall():

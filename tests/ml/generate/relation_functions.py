@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 @sharkpy.table_function
 def same(points: TableRDD) -> TableRDD:
-    """The table as it is."""
+    """Return the table unchanged."""
     return points
 
 
 @sharkpy.table_function
 def shifted(points: TableRDD, by: float = 1.0) -> object:
-    """x and x moved by `by`, computed by tasks."""
+    """Return x and x moved by `by`, computed by tasks."""
     return points.map(lambda row: {"x": row.x, "moved": row.x + by})
 
 
 @sharkpy.table_function("table", "int", returns={"rows": "bigint", "n": "int"})
 def several(points, n):  # type: ignore[no-untyped-def]
-    """The table was asked for by its type."""
+    """Take a table, declared by its type."""
     return [(points.count(), n)]
 
 
 @sharkpy.table_function(returns={"name": "string", "value": "string"})
 def described(points: TableRDD, *more: object, **named: object) -> Iterator[tuple[str, str]]:
-    """Each argument and what it is."""
+    """List each argument and its type."""
     yield "points", type(points).__name__
     for value in more:
         yield "more", f"{type(value).__name__} {value}"
@@ -60,7 +60,7 @@ def typed(
     names: list[str],
     table: TableRDD | None = None,
 ) -> list[str]:
-    """Values as the annotations say."""
+    """List values as the annotations convert them."""
     return [repr((number, share, name, flag, exact, day, names, table is None))]
 
 
@@ -76,19 +76,19 @@ ROWS = {
 
 @sharkpy.table_function
 def given(points: TableRDD, kind: str) -> object:
-    """Rows of this process."""
+    """Return rows of this process."""
     return ROWS[kind]
 
 
 @sharkpy.table_function
 def fitted_line(points: TableRDD) -> LinearRegression:
-    """A model is a result, too."""
+    """Return a fitted model as result."""
     return LinearRegression().fit(points, "y", features=["x"])
 
 
 @sharkpy.table_function
 def failing(points: TableRDD) -> object:
-    """It raises where it is called."""
+    """Raise when called."""
     return _deeper(points)
 
 
@@ -98,31 +98,31 @@ def _deeper(points: object) -> object:
 
 @sharkpy.table_function
 def failing_in_sql(points: TableRDD) -> object:
-    """What it asks for is not there."""
+    """Read a table that does not exist."""
     return points.session.sql2rdd("SELECT * FROM nowhere")
 
 
 @sharkpy.table_function
 def with_pyspark_annotation(points: RDD[Any]) -> object:
-    """A TableRDD is an RDD."""
+    """Take a TableRDD as the RDD that it is."""
     return points.map(lambda row: row.x + 1)
 
 
 @sharkpy.table_function
 def failing_in_tasks(points: TableRDD) -> object:
-    """It raises where its rows are made."""
+    """Raise when the rows are made."""
     return points.map(lambda row: (1 / row.x,))
 
 
 @sharkpy.table_function
 def interrupted(points: TableRDD) -> object:
-    """Its first rows are good."""
+    """Raise after some good rows."""
     return points.map(lambda row: (row.x, 10 // int(20 - row.x)))
 
 
 @sharkpy.table_function
 def nothing(points: TableRDD) -> None:
-    """It forgot to return."""
+    """Return nothing, by mistake."""
 
 
 @sharkpy.table_function(returns={"a": "double", "b": "double"})
@@ -142,12 +142,12 @@ def wrong_values(points: TableRDD) -> object:
 
 @sharkpy.table_function
 def no_rows(points: TableRDD) -> object:
-    """Nothing tells its columns."""
+    """Return rows without columns."""
     return []
 
 
 @sharkpy.table_function(returns={"value": "double", "power": "double"})
 def powers(value: float, most: int) -> Iterator[tuple[float, float]]:
-    """A function of rows."""
+    """Return rows: a function of rows."""
     for power in range(1, most + 1):
         yield value, value**power

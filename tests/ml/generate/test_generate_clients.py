@@ -1,4 +1,4 @@
-"""GENERATE through HiveServer2 and the DB-API: rows, tables, logs, cancel, and what remote sessions may not do."""
+"""GENERATE through HiveServer2 and the DB-API: rows, tables, logs, cancel, and limits of remote sessions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def sums(table: TableRDD, by: int):
 
 
 _SECONDS = 100.0
-"""The first job starts a JVM."""
+"""Limit on seconds: the first job starts a JVM."""
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
-    """Without --allow-code; the engine's owner has made two functions."""
+    """Server without --allow-code; the engine's owner has made two functions."""
     folder = tmp_path_factory.mktemp("clients")
     (folder / "outside.py").write_text(_OUTSIDE)
     with sharkpy.connect("local[2]", folder / "warehouse") as engine:

@@ -1,4 +1,4 @@
-"""Users' functions of whole tables, called by GENERATE: their arguments, their results, and what goes wrong."""
+"""Users' functions of whole tables, called by GENERATE: their arguments, their results, and their errors."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
 
 @pytest.fixture
 def models(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
-    """With the models `doubled` (y = 2 x + 1), `clouds` (two centers) and `answers` (yes or no)."""
+    """Session with the models `doubled` (y = 2 x + 1), `clouds` (two centers) and `answers` (yes or no)."""
     context.sql("GENERATE LinearRegression(line, 'y', model => 'doubled')").fetchall()
     context.sql("GENERATE KMeans(points, 2, model => 'clouds')").fetchall()
     context.sql("GENERATE LogisticRegression(classes, 'y', C => 10, model => 'answers')").fetchall()
@@ -260,7 +260,7 @@ def test_a_damaged_model(driver: sharkpy.SharkContext) -> None:
 
 
 def test_a_model_is_there_when_the_answer_begins(context: sharkpy.SharkContext) -> None:
-    """What reads the rows, or does not, changes nothing about the model."""
+    """Reading the rows, or not reading them, changes nothing about the model."""
     context.sql("GENERATE LinearRegression(line, 'y', model => 'unread')").close()
     ((answer,),) = context.sql("SELECT round(predict('unread', 10), 6)").fetchall()
     assert answer == 21

@@ -1,4 +1,4 @@
-"""GENERATE as text: what it binds to, what EXPLAIN shows, what the catalog's statements say of functions."""
+"""GENERATE as text: its binding, its form in EXPLAIN, and statements of the catalog about functions."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_examples_give_their_columns(name: str, context: sharkpy.SharkContext) -
 
 @pytest.mark.parametrize(("name", "fitted"), [("predict", "linearregression"), ("predict_proba", "logisticregression")])
 def test_examples_of_predictions(name: str, fitted: str, context: sharkpy.SharkContext) -> None:
-    """By the models that the examples of the functions that fit them leave behind."""
+    """The models are those that the examples of the fitting functions leave behind."""
     row, model = registry.special_form(name), registry.relation_function(fitted)
     assert row is not None
     assert model is not None

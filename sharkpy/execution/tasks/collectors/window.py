@@ -13,7 +13,7 @@ Numbers = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Some rows of a task, together: `counts[b]` of them go to bucket b.
+    """Window of a task's rows: `counts[b]` of them go to bucket b.
 
     `spread` are the keys dealt over spread buckets so far, by their hash, with the number of those.
     """

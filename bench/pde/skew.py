@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import sharkpy
 from bench.pde import Figure
 from sharkpy.execution.tasks.collectors import TASK_BYTES, TaskCollectors
-from sharkpy.execution.tasks.collectors.window import Window, sample_positions
+from sharkpy.execution.tasks.collectors.row_window import Window, sample_positions
 
 EVENTS = 3_000_000
 KEYS = 400_000

@@ -18,8 +18,8 @@ from sharkpy.columnar.column_cache import column_cache
 from sharkpy.columnar.host import machine_memory
 from sharkpy.execution.scratch import make_scratch
 from sharkpy.execution.spark.start import SparkHandle, active_master, connect_spark, is_local_master
-from sharkpy.execution.workers.connection import ConnectionPool, ConnectionSettings
-from sharkpy.execution.workers.worker import TaskSettings
+from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
+from sharkpy.execution.workers.stage_task import TaskSettings
 
 if TYPE_CHECKING:
     from sharkpy.columnar.block_writer import BlockWriter

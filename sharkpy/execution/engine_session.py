@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
-    from sharkpy.execution.commands.result import CommandResult
+    from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
     from sharkpy.execution.queries.plan_observers import PlanObservers
     from sharkpy.execution.restrictions import Restrictions
     from sharkpy.execution.spark.pools import Pool
     from sharkpy.execution.statement import Statement
-    from sharkpy.execution.tables.cache import TableCache
     from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.plan.commands import Command
 
 

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from sharkpy.catalog.model import Table
-from sharkpy.execution.commands.result import CommandResult, text_rows
+from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.tables.snapshot import reading

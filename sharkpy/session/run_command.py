@@ -9,7 +9,7 @@ from sharkpy.execution.commands.run import run_command as run_execution_command
 from sharkpy.plan.commands import Command, Explain, GenerateTable
 
 if TYPE_CHECKING:
-    from sharkpy.execution.commands.result import CommandResult
+    from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 

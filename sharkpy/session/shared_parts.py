@@ -17,8 +17,8 @@ from sharkpy.execution.queries.plan_cache import PlanCache
 if TYPE_CHECKING:
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
-    from sharkpy.execution.spark.metastore import JvmMetastore
-    from sharkpy.execution.tables.cache import TableCache
+    from sharkpy.execution.spark.jvm_metastore import JvmMetastore
+    from sharkpy.execution.tables.table_cache import TableCache
 
 
 class Member(EngineSession, Protocol):
@@ -52,7 +52,7 @@ class SharedParts:
         if self.conf.value(settings.METASTORE) == settings.EMBEDDED:
             return _swept(Catalog(warehouse))
         from sharkpy.catalog.metastore.hive_tables import HiveTables
-        from sharkpy.execution.spark.metastore import JvmMetastore, metastore_place
+        from sharkpy.execution.spark.jvm_metastore import JvmMetastore, metastore_place
 
         place = metastore_place(self.conf, warehouse)
         metastore = self.metastore = JvmMetastore(lambda: self.engine.jvm, place)
@@ -96,7 +96,7 @@ class SharedParts:
     def table_cache(self) -> TableCache:
         with self._lock:
             if self._table_cache is None:
-                from sharkpy.execution.tables.cache import TableCache
+                from sharkpy.execution.tables.table_cache import TableCache
 
                 self._table_cache = TableCache(self, changed=self.plans.drop_table)
             return self._table_cache

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from sharkpy.catalog.function_catalog import ModelFunction
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
-    from sharkpy.execution.commands.result import CommandResult
+    from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
     from sharkpy.execution.queries.plan_observers import PlanObservers
     from sharkpy.execution.spark.pools import Pool
     from sharkpy.execution.stages.progress import ProgressListener
     from sharkpy.execution.statement import Statement
-    from sharkpy.execution.tables.cache import TableCache
     from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.ml.models.estimator import Estimator
     from sharkpy.ml.rdd.table_rdd import TableRDD
     from sharkpy.plan.commands import Command

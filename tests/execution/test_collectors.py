@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharkpy.execution.tasks.collectors import COLLECTORS, TASK_BYTES, TaskCollectors, merge_collected
+from sharkpy.execution.tasks.collectors.row_window import Window
 from sharkpy.execution.tasks.collectors.spread_keys import MOST_KEYS
-from sharkpy.execution.tasks.collectors.window import Window
 from sharkpy.execution.tasks.report import ReportBook, TaskReport
 from sharkpy.physical.distribution import ExchangeStatistics
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from sharkpy.base.errors import SharkError
 from sharkpy.execution.tasks.inputs import ParquetScan, Relation, TaskData, TaskMetrics, open_input, registered_inputs
-from sharkpy.execution.workers.connection import ConnectionPool, ConnectionSettings
+from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.physical.stage_program import FileColumns, TaskInput
 from sharkpy.sources.layout import DataFile, list_data_files
 from sharkpy.sources.registry import source

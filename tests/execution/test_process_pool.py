@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sharkpy.execution.workers import connection
-from sharkpy.execution.workers.connection import ConnectionSettings, process_pool
+from sharkpy.execution.workers import connection_pool
+from sharkpy.execution.workers.connection_pool import ConnectionSettings, process_pool
 
 
 def test_databases_of_ended_sessions_are_closed(tmp_path: Path) -> None:
@@ -20,5 +20,5 @@ def test_databases_of_ended_sessions_are_closed(tmp_path: Path) -> None:
     kept = process_pool(of_running)
     ended.rmdir()
     process_pool(ConnectionSettings(1, 65 << 20, str(running / "duckdb-tasks")))
-    assert of_ended not in connection._pools
+    assert of_ended not in connection_pool._pools
     assert process_pool(of_running) is kept

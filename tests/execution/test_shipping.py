@@ -25,7 +25,7 @@ def test_the_zip_is_the_package(tmp_path: Path) -> None:
     assert {"sharkpy/__init__.py", "sharkpy/columnar/block.py", "sharkpy/udf/registry.py"} <= set(names)
     assert not any("__pycache__" in name for name in names)
     program = (
-        f"import sys; sys.path.insert(0, {str(path)!r}); import sharkpy.execution.workers.worker as w;"
+        f"import sys; sys.path.insert(0, {str(path)!r}); import sharkpy.execution.workers.stage_task as w;"
         "import sharkpy.columnar.block;"
         "print(w.__file__)"
     )

@@ -13,7 +13,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import CancelledError, SharkError
 from sharkpy.execution.stages.stage_runner import StageRunner
-from sharkpy.execution.tables.cache import TableCache
+from sharkpy.execution.tables.table_cache import TableCache
 from tests.faults.processes import cpu_share
 from tests.faults.workload import QUERIES, make_tables
 

@@ -25,7 +25,7 @@ from sharkpy.base.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
-from sharkpy.execution.tables.lineage import is_repeatable
+from sharkpy.execution.tables.block_lineage import is_repeatable
 from sharkpy.ml import Estimator, KMeans, OneHotEncoder
 from sharkpy.ml.models import table_categories
 from sharkpy.values.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING

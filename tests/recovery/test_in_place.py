@@ -15,7 +15,7 @@ from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.stages.profile import QueryProfile
-from sharkpy.execution.tables.cache import TableCache
+from sharkpy.execution.tables.table_cache import TableCache
 from sharkpy.execution.tasks.in_place import InPlaceRebuild
 from sharkpy.execution.tasks.inputs import BatchStream, TaskData, TaskMetrics, open_input, relation_batches
 from sharkpy.physical.stage_program import BlockColumns, TaskInput

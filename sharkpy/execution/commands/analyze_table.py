@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_statistics import ColumnStatistics, TableStatistics
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import by_values, matching_spec, no_such_partition
-from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.execution.tables.analyzed import content_of, mark_of
-from sharkpy.execution.tables.table_files import table_files
+from sharkpy.execution.tables.data_files import table_files
 from sharkpy.plan.commands import AnalyzeTable
 from sharkpy.sources.layout import DataFile
 from sharkpy.sql.statements.bind_analyze import FIGURES

@@ -6,7 +6,7 @@ import dataclasses
 
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.model import CacheMode
-from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import CACHE_PROPERTY
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CacheTable, ClearCache, UncacheTable

@@ -12,8 +12,8 @@ from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.store import TEMPORARY_KINDS, new_table_id
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_insert import write_partitions
-from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
     check_properties,

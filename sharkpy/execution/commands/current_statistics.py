@@ -8,7 +8,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_statistics import TableStatistics
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.analyzed import all_partitions_statistics, content_of, table_statistics
-from sharkpy.execution.tables.table_files import table_files
+from sharkpy.execution.tables.data_files import table_files
 
 
 def current_statistics(table: Table, one: HivePartition | None, session: EngineSession) -> TableStatistics | None:

@@ -6,7 +6,7 @@ import dataclasses
 
 from sharkpy.base.users import user_name
 from sharkpy.catalog.names import DEFAULT_DATABASE
-from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AlterDatabase, CreateDatabase, DropDatabase, UseDatabase
 from sharkpy.sources.layout import local_path

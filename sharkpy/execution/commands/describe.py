@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
+from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.describe_column import column_rows
 from sharkpy.execution.commands.describe_details import (
     BLANK,
@@ -17,7 +18,6 @@ from sharkpy.execution.commands.describe_details import (
     table_summary,
 )
 from sharkpy.execution.commands.partition_spec import the_partition
-from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.execution.commands.table_facts import file_statistics, memory_statistics, table_facts
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import DescribeDatabase, DescribeQuery, DescribeTable

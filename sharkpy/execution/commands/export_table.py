@@ -15,8 +15,8 @@ from sharkpy.catalog.hive_partition import HivePartition, partition_name, partit
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.serialize import table_from_json, table_to_json
 from sharkpy.catalog.store import new_table_id
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
-from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import managed_folder
 from sharkpy.execution.commands.writes.directory import Directory
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
@@ -24,7 +24,7 @@ from sharkpy.execution.commands.writes.staging import new_staging, table_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.tables.table_files import table_files
+from sharkpy.execution.tables.data_files import table_files
 from sharkpy.plan.commands import ExportTable, ImportTable
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from sharkpy.base.errors import BindError, UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.execution.commands.bucketed_query import bucketed_query
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_insert import has_partition, stage_partitions
-from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.shared_source import shared_source
 from sharkpy.execution.commands.storage import check_storage, storage_format, stored_query, stored_schema
 from sharkpy.execution.commands.writes.directory import Directory

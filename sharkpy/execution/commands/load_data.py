@@ -10,9 +10,9 @@ from pathlib import Path
 from sharkpy.base.errors import BindError, SourceError
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.insert import insert
 from sharkpy.execution.commands.partition_spec import spec_name
-from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles, table_folder

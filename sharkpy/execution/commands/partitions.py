@@ -9,6 +9,7 @@ from pathlib import Path
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table, TableKind
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import (
     matching_filter,
     matching_spec,
@@ -16,7 +17,6 @@ from sharkpy.execution.commands.partition_spec import (
     spec_name,
     the_partition,
 )
-from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import managed_folder
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession

@@ -9,7 +9,7 @@ from pathlib import Path
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, partition_name, unescape
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.partition_changes import PartitionChanges
-from sharkpy.execution.commands.result import CommandResult, text_rows
+from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import RepairTable

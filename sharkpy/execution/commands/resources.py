@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sharkpy.base.errors import SourceError, UnsupportedError
-from sharkpy.execution.commands.result import CommandResult, done, text_rows
+from sharkpy.execution.commands.command_result import CommandResult, done, text_rows
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AddResources, DeleteResources, ListResources
 from sharkpy.sources.layout import local_path

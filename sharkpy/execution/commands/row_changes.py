@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from sharkpy.base.errors import ExecutionError, TableChangedError
 from sharkpy.catalog.hive_partition import partition_name
 from sharkpy.catalog.model import Table
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.insert import stage
 from sharkpy.execution.commands.partition_insert import write_partitions
-from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.shared_source import Resolve, shared_source
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.staging import table_staging, while_known

@@ -9,6 +9,7 @@ from sharkpy.base.errors import BlocksReplacedError, UnsupportedError
 from sharkpy.execution.commands.alter_table import alter_partition, alter_table, touch_table
 from sharkpy.execution.commands.analyze_table import analyze_table
 from sharkpy.execution.commands.cache import cache_table, clear_cache, uncache_table
+from sharkpy.execution.commands.command_result import CommandResult
 from sharkpy.execution.commands.create_table import create_table
 from sharkpy.execution.commands.databases import alter_database, create_database, drop_database, use_database
 from sharkpy.execution.commands.describe import describe_database, describe_query, describe_table
@@ -23,7 +24,6 @@ from sharkpy.execution.commands.partitions import (
 )
 from sharkpy.execution.commands.repair_table import repair_table
 from sharkpy.execution.commands.resources import add_resources, delete_resources, list_resources
-from sharkpy.execution.commands.result import CommandResult
 from sharkpy.execution.commands.row_changes import change_rows
 from sharkpy.execution.commands.settings import reset_conf, set_conf
 from sharkpy.execution.commands.show import (

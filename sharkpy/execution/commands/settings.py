@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.base.settings import SETTINGS
-from sharkpy.execution.commands.result import NOTHING, CommandResult, text_rows
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult, text_rows
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import ResetConf, SetConf
 from sharkpy.sql.grammar.variables import variable

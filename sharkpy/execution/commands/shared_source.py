@@ -14,7 +14,7 @@ from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.storage import CACHE_PROPERTY, stored_type
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_blocks
-from sharkpy.execution.tables.lineage import is_repeatable
+from sharkpy.execution.tables.block_lineage import is_repeatable
 from sharkpy.physical.sinks import BlockSink
 from sharkpy.plan.expr import Alias, ColumnRef, Literal
 from sharkpy.plan.logical import Distribute, Filter, LogicalPlan, Project, Scan, Sort, Step, Values, with_source

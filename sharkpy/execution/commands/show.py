@@ -5,9 +5,9 @@ from __future__ import annotations
 from sharkpy.base.settings import SETTINGS
 from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.store import TEMPORARY_KINDS
+from sharkpy.execution.commands.command_result import CommandResult, table_of, text_rows
 from sharkpy.execution.commands.current_statistics import current_statistics
 from sharkpy.execution.commands.partition_spec import the_partition
-from sharkpy.execution.commands.result import CommandResult, table_of, text_rows
 from sharkpy.execution.commands.table_facts import memory_statistics, schema_tree, table_facts
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import (

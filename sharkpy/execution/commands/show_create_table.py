@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sharkpy.catalog.hive_formats import LAZY_SIMPLE, SERDE_KEY, container_of, has_default_serde, serde_of
 from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, Table, TableKind
 from sharkpy.catalog.serialize import type_text
-from sharkpy.execution.commands.result import CommandResult, text_rows
+from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import ShowCreateDatabase, ShowCreateTable
 from sharkpy.values.types import Field

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sharkpy.catalog.pattern import matching
-from sharkpy.execution.commands.result import CommandResult, text_rows
+from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.user_functions import described_users_function
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import DescribeFunction, ShowFunctions

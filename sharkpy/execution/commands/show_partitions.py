@@ -7,8 +7,8 @@ from typing import cast
 
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
+from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.partition_spec import matching_spec
-from sharkpy.execution.commands.result import CommandResult, text_rows
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.plan.commands import ShowPartitions

@@ -10,10 +10,10 @@ from sharkpy.base.errors import SourceError
 from sharkpy.catalog.cache_policy import PolicyKind
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.tables.table_files import table_files
+from sharkpy.execution.tables.data_files import table_files
 
 if TYPE_CHECKING:
-    from sharkpy.execution.tables.cache import TableCache
+    from sharkpy.execution.tables.table_cache import TableCache
 
 _TYPES = {
     TableKind.MANAGED: "MANAGED",

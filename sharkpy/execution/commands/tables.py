@@ -12,7 +12,7 @@ from sharkpy.catalog.hive_formats import with_storage_properties
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.trash import discard
-from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
     check_properties,
@@ -26,7 +26,7 @@ from sharkpy.sources.failures import io_error
 
 if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
-    from sharkpy.execution.tables.cache import TableCache
+    from sharkpy.execution.tables.table_cache import TableCache
 
 COMMENT = "comment"
 

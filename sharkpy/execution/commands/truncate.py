@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.model import TableKind
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
-from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.execution.commands.writes.staging import table_staging
 from sharkpy.execution.commands.writes.table_blocks import TableBlocks

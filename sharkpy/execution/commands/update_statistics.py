@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 
 from sharkpy.base.errors import BindError, UnsupportedError, did_you_mean
 from sharkpy.catalog.table_statistics import ColumnStatistics, TableStatistics
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
-from sharkpy.execution.commands.result import NOTHING, CommandResult
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.analyzed import content_of, mark_of
-from sharkpy.execution.tables.table_files import table_files
+from sharkpy.execution.tables.data_files import table_files
 from sharkpy.plan.commands import UpdateStatistics
 from sharkpy.sources.layout import DataFile
 

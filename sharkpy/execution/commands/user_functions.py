@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sharkpy.base.errors import did_you_mean
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionEntry, Macro, not_found
+from sharkpy.execution.commands.command_result import CommandResult, done
 from sharkpy.execution.commands.resources import resource_path
-from sharkpy.execution.commands.result import CommandResult, done
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateFunction, CreateMacro, DropFunction, DropMacro, ReloadFunctions
 

@@ -11,7 +11,7 @@ from sharkpy.base.settings import BLOCK_ROWS, COMPRESS_OUTPUT, OUTPUT_CODEC, OUT
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.execution.queries.run_plan import new_runner, run_to_sink
-from sharkpy.execution.tables.lineage import Recipe, in_source_order, is_repeatable, is_row_wise
+from sharkpy.execution.tables.block_lineage import Recipe, in_source_order, is_repeatable, is_row_wise
 from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.execution.tasks.report import BlockResult, FileResult
 from sharkpy.physical.sinks import BlockSink, FileSink

@@ -27,9 +27,9 @@ from sharkpy.execution.workers.frame_files import receive_frame
 from sharkpy.execution.workers.function_task import FunctionTask
 from sharkpy.execution.workers.pass_task import PassTask
 from sharkpy.execution.workers.shipping import worker_problem
+from sharkpy.execution.workers.stage_task import StageTask
 from sharkpy.execution.workers.stop_file import stop_file
 from sharkpy.execution.workers.task_error import HEARD_RUN, carried_error
-from sharkpy.execution.workers.worker import StageTask
 
 _SMALL_COMMAND = 256 << 10
 """Limit on the bytes of a pickled stage that travels with each task."""

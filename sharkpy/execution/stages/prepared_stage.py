@@ -12,7 +12,7 @@ from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.stage_observer import Payloads
 from sharkpy.execution.stages.stage_outputs import StageOutputs
 from sharkpy.execution.workers.frame_files import FrameBuffer
-from sharkpy.execution.workers.worker import StageTask, payloads_by_exchange
+from sharkpy.execution.workers.stage_task import StageTask, payloads_by_exchange
 from sharkpy.optimizer.replan.pack_buckets import Packed, packing_decision
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import BlockColumns, TaskInput

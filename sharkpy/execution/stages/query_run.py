@@ -23,8 +23,8 @@ from sharkpy.execution.stages.stage_observer import StageObserver, Unobserved
 from sharkpy.execution.tasks.failure import as_shark_error
 from sharkpy.execution.tasks.parquet_scan import reads_streams
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
-from sharkpy.execution.workers.borrowed import HeldConnections
-from sharkpy.execution.workers.connection import ConnectionPool
+from sharkpy.execution.workers.connection_pool import ConnectionPool
+from sharkpy.execution.workers.held_connections import HeldConnections
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import NO_INPUT, StageProgram, TaskInput
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sharkpy.execution.tasks.inputs import TaskData
     from sharkpy.execution.tasks.report import TaskReport
-    from sharkpy.execution.workers.connection import ConnectionSettings
+    from sharkpy.execution.workers.connection_pool import ConnectionSettings
 
 Payloads = Mapping[int, Sequence["pa.Buffer"]]
 """Payloads that exchanges bring to a task, by the exchange's id."""

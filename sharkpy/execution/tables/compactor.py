@@ -11,9 +11,9 @@ from sharkpy.base.errors import SharkError
 from sharkpy.base.settings import BLOCK_ROWS, COMPACTION, COMPACTION_BLOCKS
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.version import TableVersion
+from sharkpy.execution.tables.block_lineage import Lineage
 from sharkpy.execution.tables.compaction import MergedBlock, merge_run, small_runs, with_merged
 from sharkpy.execution.tables.entry import Entry
-from sharkpy.execution.tables.lineage import Lineage
 from sharkpy.execution.tables.versions import TableVersions
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sharkpy.base.settings import SPLIT_BYTES, Conf
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
-from sharkpy.execution.tables.cache import TableCache
-from sharkpy.execution.tables.table_files import table_files
+from sharkpy.execution.tables.data_files import table_files
+from sharkpy.execution.tables.table_cache import TableCache
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.sources.file_splits import file_splits
 

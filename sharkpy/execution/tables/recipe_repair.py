@@ -14,7 +14,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.stages.plan_runner import PlanRunner
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.recording.stage_recorder import stage_observer
-from sharkpy.execution.tables.lineage import Contents, Lineage, Piece, Recipe
+from sharkpy.execution.tables.block_lineage import Contents, Lineage, Piece, Recipe
 from sharkpy.execution.tasks.block_rebuild import hopeless
 from sharkpy.execution.tasks.report import BlockResult
 from sharkpy.execution.tasks.row_checksum import total_checksum

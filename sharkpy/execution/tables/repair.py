@@ -10,11 +10,11 @@ from sharkpy.base.errors import BlocksReplacedError
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion
+from sharkpy.execution.tables.block_lineage import Contents, Lineage, Recipe, pieces_of
 from sharkpy.execution.tables.block_repair import rebuild_blocks
+from sharkpy.execution.tables.data_files import table_files
 from sharkpy.execution.tables.entry import Entry, is_blocks_alone
-from sharkpy.execution.tables.lineage import Contents, Lineage, Recipe, pieces_of
 from sharkpy.execution.tables.recipe_repair import RecipeRepair
-from sharkpy.execution.tables.table_files import table_files
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.execution.tasks.report import BlockResult
 from sharkpy.plan.logical import LogicalPlan, Scan

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sharkpy.columnar.handle import BlockHandle
     from sharkpy.columnar.statistics import BlockStatistics
     from sharkpy.columnar.version import TableVersion
-    from sharkpy.execution.tables.cache import TableCache
+    from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.physical.hive_partitions import HivePartitions
     from sharkpy.plan.expr import PythonValue
     from sharkpy.sources.layout import DataFile

@@ -31,7 +31,7 @@ def main() -> None:
     import pyspark.worker
 
     import sharkpy.execution.tasks.task
-    import sharkpy.execution.workers.worker
+    import sharkpy.execution.workers.stage_task
 
     sharkpy.execution.tasks.task.import_all()
     gc.collect()

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import CancelledError, ExecutionError, SharkError, TableExistsError
-from sharkpy.execution.commands.result import NOTHING, CommandResult
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.tables import drop_table
 from sharkpy.ml.generate.generated import Generated, generated, naming
 from sharkpy.ml.generate.model_table import TableName, check_free, save_model, table_name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sharkpy.execution.commands.result import table_of
+from sharkpy.execution.commands.command_result import table_of
 from sharkpy.thrift.metadata import (
     get_catalogs,
     get_columns,

@@ -15,7 +15,7 @@ from sharkpy.execution.stages.recording.stage_record import only_block, read_con
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskMetrics
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task
-from sharkpy.execution.workers.connection import ConnectionPool
+from sharkpy.execution.workers.connection_pool import ConnectionPool
 from sharkpy.physical.sinks import BlockSink, FileSink, ResultSink
 from sharkpy.values.types import Schema
 

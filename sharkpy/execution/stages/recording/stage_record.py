@@ -20,7 +20,7 @@ from sharkpy.base.errors import ExecutionError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.tasks.inputs import PAYLOAD_HEADER, TaskData
 from sharkpy.execution.tasks.report import TaskReport
-from sharkpy.execution.workers.connection import ConnectionSettings
+from sharkpy.execution.workers.connection_pool import ConnectionSettings
 from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns, StageProgram, TaskInput
 
 _FACTS = "stage.json"

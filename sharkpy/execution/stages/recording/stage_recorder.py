@@ -17,7 +17,7 @@ from sharkpy.execution.stages.recording.stage_record import StageContent, StageF
 from sharkpy.execution.stages.stage_observer import Payloads, StageObserver, Unobserved
 from sharkpy.execution.tasks.inputs import TaskData
 from sharkpy.execution.tasks.report import TaskReport
-from sharkpy.execution.workers.connection import ConnectionSettings
+from sharkpy.execution.workers.connection_pool import ConnectionSettings
 from sharkpy.execution.workers.shipping import expected_versions
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import BroadcastColumns, ExchangeColumns, TaskInput

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sharkpy.base.errors import InternalError
+from sharkpy.execution.tasks.collectors.row_window import Window
 from sharkpy.execution.tasks.collectors.rows_per_bucket import RowsPerBucket
 from sharkpy.execution.tasks.collectors.spread_keys import ENCODED_BYTES, SpreadKeys
-from sharkpy.execution.tasks.collectors.window import Window
 
 TASK_BYTES = 2048
 """Limit on the bytes that one task may report."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sharkpy.execution.tasks.collectors.window import Numbers, Window
+from sharkpy.execution.tasks.collectors.row_window import Numbers, Window
 
 _EXACT, _ROUGH = 0, 1
 _HEAD = struct.Struct("<BIHq")

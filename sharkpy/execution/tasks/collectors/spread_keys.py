@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sharkpy.execution.tasks.collectors.window import Window
+from sharkpy.execution.tasks.collectors.row_window import Window
 from sharkpy.physical.distribution import SpreadKey
 
 MOST_KEYS = 32

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from sharkpy.execution.workers.connection import ConnectionPool
+from sharkpy.execution.workers.connection_pool import ConnectionPool
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

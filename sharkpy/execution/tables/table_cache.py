@@ -12,13 +12,13 @@ from sharkpy.catalog.model import CacheMode, Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import BlockStatistics
 from sharkpy.columnar.version import TableVersion
+from sharkpy.execution.tables.block_lineage import Contents, Lineage
 from sharkpy.execution.tables.block_loading import BlockLoader
 from sharkpy.execution.tables.compactor import Compactor
+from sharkpy.execution.tables.data_files import table_files
 from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins, is_blocks_alone, version_of_blocks
 from sharkpy.execution.tables.held_partitions import held_partitions
-from sharkpy.execution.tables.lineage import Contents, Lineage
 from sharkpy.execution.tables.repair import TableRepair
-from sharkpy.execution.tables.table_files import table_files
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sources.layout import DataFile

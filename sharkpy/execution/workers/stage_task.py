@@ -28,7 +28,7 @@ from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
 from sharkpy.execution.tasks.task import run_task, task_batches
 from sharkpy.execution.workers.broadcast import BroadcastSource, load_broadcast
-from sharkpy.execution.workers.connection import ConnectionPool, ConnectionSettings, process_pool
+from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings, process_pool
 from sharkpy.execution.workers.frame_files import FrameBuffer, send_frame
 from sharkpy.execution.workers.stop_file import ending_with, stop_file
 from sharkpy.execution.workers.task_error import TaskError, is_heard, job_property

@@ -18,7 +18,7 @@ from sharkpy.execution.queries.plan_cache import CatalogLookups, PlanCache, Plan
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.restrictions import SCRIPT
-from sharkpy.execution.spark.lost import told_in_words
+from sharkpy.execution.spark.lost import raising_spark_lost
 from sharkpy.physical.lowering.lower_stage import only_stage
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.plan.commands import Command, CreateTable, Explain, GenerateTable, Insert
@@ -107,7 +107,7 @@ class PreparedStatement:
 
     def run(self) -> Result:
         try:
-            with self._statement.active(), told_in_words():
+            with self._statement.active(), raising_spark_lost():
                 self._statement.check()
                 return self._run()
         except BaseException as error:
@@ -191,7 +191,7 @@ class PreparedStatement:
         session = self._session
         is_begun = False
         try:
-            with told_in_words():
+            with raising_spark_lost():
                 for batch in run_batches(session, runners[-1], planned.stage):
                     is_begun = True
                     yield batch
@@ -203,7 +203,7 @@ class PreparedStatement:
         runners[-1].stages.close()
         planned = self._planned_again()
         runners.append(new_runner(session, planned.physical, planned.label))
-        with told_in_words():
+        with raising_spark_lost():
             yield from run_batches(session, runners[-1], planned.stage)
 
 

@@ -23,7 +23,7 @@ def lost_spark() -> SparkLostError:
 
 
 @contextmanager
-def told_in_words() -> Iterator[None]:
+def raising_spark_lost() -> Iterator[None]:
     """Turn Py4J's errors for a JVM that has ended into a SparkLostError."""
     try:
         yield

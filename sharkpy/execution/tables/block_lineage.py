@@ -96,7 +96,7 @@ class Piece:
     checksum: int
     source: tuple[str, int] | None = None
 
-    def is_again(self, block: BlockHandle) -> bool:
+    def has_same_rows(self, block: BlockHandle) -> bool:
         """True if `block` has the same rows, in any order."""
         return (block.num_rows, block.checksum) == (self.num_rows, self.checksum)
 
@@ -105,7 +105,7 @@ Pieces = tuple[Piece, ...]
 """Pieces that a block was merged from, in the order of its rows; mostly one."""
 
 
-class Lineage:
+class BlockLineage:
     """Pieces of each block, known for as long as anybody holds its handle."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class Lineage:
         return self._pieces.get(block_id, ())
 
 
-def pieces_of(version: TableVersion, recipes: set[Recipe], lineage: Lineage) -> dict[Recipe, list[Piece]]:
+def pieces_of(version: TableVersion, recipes: set[Recipe], lineage: BlockLineage) -> dict[Recipe, list[Piece]]:
     """Pieces of a version that `recipes` made, and those of recipes that share a block with these: by recipe."""
     by_block = [lineage.of(block.block_id) for block in version.blocks]
     affected = set(recipes)

@@ -11,7 +11,7 @@ from sharkpy.base.errors import SharkError
 from sharkpy.base.settings import BLOCK_ROWS, COMPACTION, COMPACTION_BLOCKS
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.version import TableVersion
-from sharkpy.execution.tables.block_lineage import Lineage
+from sharkpy.execution.tables.block_lineage import BlockLineage
 from sharkpy.execution.tables.compaction import MergedBlock, merge_run, small_runs, with_merged
 from sharkpy.execution.tables.entry import Entry
 from sharkpy.execution.tables.versions import TableVersions
@@ -20,7 +20,7 @@ from sharkpy.execution.tables.versions import TableVersions
 class Compactor:
     """Compactor: publishes versions with merged runs of small blocks, one table at a time in the background."""
 
-    def __init__(self, versions: TableVersions, lineage: Lineage) -> None:
+    def __init__(self, versions: TableVersions, lineage: BlockLineage) -> None:
         self._versions = versions
         self._lineage = lineage
         self._lock = threading.Lock()

@@ -33,7 +33,7 @@ class PartitionedTable:
             self._reads[names] = self._read(names)
         return self._reads[names]
 
-    def is_as(self, older: PartitionedTable) -> bool:
+    def reads_same_as(self, older: PartitionedTable) -> bool:
         """True if everything that was read of `older` would be the same now."""
         if self._partitions != older._partitions:
             return False

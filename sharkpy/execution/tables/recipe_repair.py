@@ -14,7 +14,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.execution.stages.plan_runner import PlanRunner
 from sharkpy.execution.stages.query_run import QueryRun
 from sharkpy.execution.stages.recording.stage_recorder import stage_observer
-from sharkpy.execution.tables.block_lineage import Contents, Lineage, Piece, Recipe
+from sharkpy.execution.tables.block_lineage import BlockLineage, Contents, Piece, Recipe
 from sharkpy.execution.tasks.block_rebuild import hopeless
 from sharkpy.execution.tasks.report import BlockResult
 from sharkpy.execution.tasks.row_checksum import total_checksum
@@ -46,7 +46,7 @@ class RecipeRepair:
 
     engine: Engine
     tables: RecipeTables
-    lineage: Lineage
+    lineage: BlockLineage
 
     @property
     def store(self) -> BlockStore:
@@ -95,7 +95,7 @@ class RecipeRepair:
         for block, piece in blocks:
             new = found.get(piece.source or (piece.task, piece.place))
             is_single = len(self.lineage.of(block.block_id)) == 1
-            if not is_single or new is None or not piece.is_again(new):
+            if not is_single or new is None or not piece.has_same_rows(new):
                 return False
             again.append((block, new))
         for block, new in again:

@@ -10,7 +10,7 @@ from sharkpy.base.errors import BlocksReplacedError
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion
-from sharkpy.execution.tables.block_lineage import Contents, Lineage, Recipe, pieces_of
+from sharkpy.execution.tables.block_lineage import BlockLineage, Contents, Recipe, pieces_of
 from sharkpy.execution.tables.block_repair import rebuild_blocks
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.execution.tables.entry import Entry, is_blocks_alone
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class TableRepair:
     """Repair of cached tables, which also knows their contents (the RecipeTables of a recipe)."""
 
-    def __init__(self, versions: TableVersions, lineage: Lineage) -> None:
+    def __init__(self, versions: TableVersions, lineage: BlockLineage) -> None:
         self._versions = versions
         self._lineage = lineage
 

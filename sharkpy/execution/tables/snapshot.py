@@ -90,7 +90,7 @@ class QuerySnapshot:
         """True if the table is still in the given state."""
         now = self._state(table)
         if isinstance(now, PartitionedTable):
-            return isinstance(state, PartitionedTable) and now.is_as(state)
+            return isinstance(state, PartitionedTable) and now.reads_same_as(state)
         return now == state if isinstance(state, tuple) else now is state
 
     def scan_source(self, table: Table) -> TableVersion | Sequence[Split] | HivePartitions:

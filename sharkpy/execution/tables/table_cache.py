@@ -12,7 +12,7 @@ from sharkpy.catalog.model import CacheMode, Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import BlockStatistics
 from sharkpy.columnar.version import TableVersion
-from sharkpy.execution.tables.block_lineage import Contents, Lineage
+from sharkpy.execution.tables.block_lineage import BlockLineage, Contents
 from sharkpy.execution.tables.block_loading import BlockLoader
 from sharkpy.execution.tables.compactor import Compactor
 from sharkpy.execution.tables.data_files import table_files
@@ -47,7 +47,7 @@ class TableCache:
     ) -> None:
         """Make a cache; `changed` is called when a table's version is replaced by another one or by none."""
         self._parts = parts
-        self.lineage = Lineage()
+        self.lineage = BlockLineage()
         self.versions = TableVersions(parts, loader, changed)
         self._repair = TableRepair(self.versions, self.lineage)
         self._compactor = Compactor(self.versions, self.lineage)

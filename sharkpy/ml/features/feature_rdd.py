@@ -87,7 +87,7 @@ class FeatureRDD(FusedRDD):
 
     def unpersist(self, blocking: bool = False) -> FeatureRDD:  # noqa: ARG002 - pyspark's
         """Free the kept blocks; the next action computes them again."""
-        self._source.let_go()
+        self._source.release()
         self.is_cached, self._level = False, None
         return self
 

@@ -79,7 +79,7 @@ class FeatureSource:
 
     @property
     def query(self) -> FeatureSource:
-        """Query whose `see_anew` is called if blocks could not be made again one by one."""
+        """Query whose `renew` is called if blocks could not be made again one by one."""
         return self
 
     def features(self, plan: LogicalPlan) -> FeaturePlan:
@@ -95,7 +95,7 @@ class FeatureSource:
                 self._keeps = True
                 self._own_sequence += 1
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         with self._lock:
             if self._keeps:
                 self._keeps, self._kept, self._bound = False, None, None
@@ -155,13 +155,13 @@ class FeatureSource:
         elements = QueryPairs(self._stage, features.schema, layout, features.block_rows)
         return BoundPairs(self._own_sequence, stage, elements)
 
-    def see_anew(self) -> None:
+    def renew(self) -> None:
         """Make all kept blocks anew, or have the query see the tables as they are now."""
         with self._lock:
             if self._kept is not None:
-                self._kept.make_anew()
+                self._kept.remake()
             else:
-                self._stage.query.see_anew()
+                self._stage.query.renew()
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[Pair]:
         del partition, frames

@@ -120,7 +120,7 @@ class StoredBlocks:
                 except BlocksReplacedError:
                     if attempt == _MOST_REMAKES:
                         raise
-                    self.make_anew(content)
+                    self.remake(content)
         raise AssertionError("a pass returns or raises")
 
     @property
@@ -151,7 +151,7 @@ class StoredBlocks:
         try:
             self.repair(lost)
         except BlocksReplacedError:
-            self.make_anew(content)
+            self.remake(content)
 
     def repair(self, lost: Iterable[BlockHandle]) -> None:
         """Make the lost or damaged blocks among `lost` again."""
@@ -193,7 +193,7 @@ class StoredBlocks:
     def _passes(self, handles: tuple[BlockHandle, ...]) -> BlockPasses:
         return BlockPasses(self._session.engine, handles, self.repair, self._session.pool)
 
-    def make_anew(self, content: _Content | None = None) -> None:
+    def remake(self, content: _Content | None = None) -> None:
         """Make all blocks by another run of the query: its rows come in another order now, or its table was loaded
         anew.
 

@@ -17,7 +17,7 @@ from sharkpy.ml.generate.generated import Generated, generated, naming
 from sharkpy.ml.generate.model_table import TableName, check_free, save_model, table_name
 from sharkpy.ml.generate.relation_arguments import bound_arguments
 from sharkpy.ml.generate.relation_functions import MODEL, built_in, of_rows
-from sharkpy.ml.models.convergence import told_to
+from sharkpy.ml.models.convergence import warnings_to
 from sharkpy.plan.commands import DropTable, GenerateTable
 from sharkpy.udf import registry
 from sharkpy.udf.user.function import MARK, find
@@ -46,7 +46,7 @@ def generate(command: GenerateTable, session: EngineSession) -> CommandResult:
         check_free(session, model)
         if model == target:
             raise TableExistsError(f'the result and the model cannot both be the table "{target[1]}"')
-    with told_to(session.observers.notify):
+    with warnings_to(session.observers.notify):
         made = generated(function, _called(function, arguments), session)
     if target is None:
         _save_model(made, model, session)

@@ -19,7 +19,7 @@ from sharkpy.columnar.compiled import compiled
 from sharkpy.ml.graph import ids as vertex_ids
 from sharkpy.ml.graph.ids import Ids
 from sharkpy.ml.graph.pieces import VALUE, Piece
-from sharkpy.ml.graph.workspace import Array, ArrayWriter, Handle, Made, read
+from sharkpy.ml.graph.workspace import Array, ArrayWriter, Handle, TaskResult, read
 
 SOURCE, TARGET, VERTEX = "source", "target", "vertex"
 """Names of the arrays of dealt edges and vertices. With values there is VALUE too; lists of vertices have no edges."""
@@ -32,17 +32,17 @@ class Dealing:
     is_undirected: bool
 
 
-def deal_vertices(number: int, writer: ArrayWriter, argument: Dealing) -> Made:
+def deal_vertices(number: int, writer: ArrayWriter, argument: Dealing) -> TaskResult:
     """Sort a piece of the list of vertices by partition."""
     (given,), value = argument.pieces[number].read()
     order, bounds = _by_partition(given, argument.num_partitions)
     arrays = {**vertex_ids.to_arrays(VERTEX, vertex_ids.taken(given, order)), "vertex bounds": bounds}
     if value is not None:
         arrays[VALUE] = value[order]
-    return Made((writer.write(arrays),))
+    return TaskResult((writer.write(arrays),))
 
 
-def deal_edges(number: int, writer: ArrayWriter, argument: Dealing) -> Made:
+def deal_edges(number: int, writer: ArrayWriter, argument: Dealing) -> TaskResult:
     """Sort a piece of edges by the partition of the source, and the vertices that it names, each once, by theirs."""
     (source, target), value = argument.pieces[number].read()
     if argument.is_undirected:
@@ -62,7 +62,7 @@ def deal_edges(number: int, writer: ArrayWriter, argument: Dealing) -> Made:
     arrays |= vertex_ids.to_arrays(TARGET, vertex_ids.taken(target, order))
     if value is not None:
         arrays[VALUE] = value[order]
-    return Made((writer.write(arrays),))
+    return TaskResult((writer.write(arrays),))
 
 
 def _by_partition(ids: Ids, count: int) -> tuple[Array, Array]:
@@ -79,7 +79,7 @@ class Numbering:
     dealt_edges: tuple[Handle, ...]
 
 
-def number_vertices(partition: int, writer: ArrayWriter, argument: Numbering) -> Made:
+def number_vertices(partition: int, writer: ArrayWriter, argument: Numbering) -> TaskResult:
     """Number the vertices of a partition by id, with their listed values; the value made is their count."""
     listed = [read(handle) for handle in argument.dealt_vertices]
     named = [read(handle) for handle in argument.dealt_edges]
@@ -90,7 +90,7 @@ def number_vertices(partition: int, writer: ArrayWriter, argument: Numbering) ->
         values = np.concatenate([_values(one, "vertex bounds", partition) for one in listed])
         places = vertex_ids.find(vertex_ids.concat(pieces[: len(listed)]), ids)
         arrays |= _listed_values(values, places, ids)
-    return Made((writer.write(arrays),), len(ids))
+    return TaskResult((writer.write(arrays),), len(ids))
 
 
 def _listed_values(values: Array, places: Array, ids: Ids) -> dict[str, Array]:
@@ -110,7 +110,7 @@ class Connecting:
     num_vertices: tuple[int, ...]
 
 
-def connect_edges(partition: int, writer: ArrayWriter, argument: Connecting) -> Made:
+def connect_edges(partition: int, writer: ArrayWriter, argument: Connecting) -> TaskResult:
     """Sort the edges of a partition by target, then source; the value made is their count.
 
     A slot stands for one target: its edges begin at `starts[slot]`. Arrays: `sources` (place of the source, by edge),
@@ -141,7 +141,7 @@ def connect_edges(partition: int, writer: ArrayWriter, argument: Connecting) -> 
     }
     if values is not None:
         arrays["values"] = values
-    return Made((writer.write(arrays),), len(sources))
+    return TaskResult((writer.write(arrays),), len(sources))
 
 
 def _numbers(ids: Ids, vertices: Sequence[Handle], bases: Array) -> Array:

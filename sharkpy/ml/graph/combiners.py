@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.base.errors import ParameterError
-from sharkpy.ml.graph import kernels
+from sharkpy.ml.graph import message_kernels
 
 Array: TypeAlias = npt.NDArray[Any]
 CombineFunction: TypeAlias = Callable[[Array, Array], Array]
@@ -45,27 +45,29 @@ class NumberCombiner:
 
     def message_type(self, sent: np.dtype[Any]) -> np.dtype[Any]:
         """Sums of integers are 64-bit."""
-        return np.zeros(0, sent).sum().dtype if self.kind == kernels.SUM else sent
+        return np.zeros(0, sent).sum().dtype if self.kind == message_kernels.SUM else sent
 
     def neutral(self, dtype: np.dtype[Any]) -> Any:
-        if self.kind == kernels.SUM or dtype.kind == "b":
-            return self.kind == kernels.MIN
+        if self.kind == message_kernels.SUM or dtype.kind == "b":
+            return self.kind == message_kernels.MIN
         if dtype.kind == "f":
-            return np.inf if self.kind == kernels.MIN else -np.inf
-        return np.iinfo(dtype).max if self.kind == kernels.MIN else np.iinfo(dtype).min
+            return np.inf if self.kind == message_kernels.MIN else -np.inf
+        return np.iinfo(dtype).max if self.kind == message_kernels.MIN else np.iinfo(dtype).min
 
     def combine_runs(self, messages: Array, starts: Array) -> Array:
         combined = np.empty(len(starts), messages.dtype)
-        kernels.combine_runs(messages, starts, self.kind, combined)
+        message_kernels.combine_runs(messages, starts, self.kind, combined)
         return combined
 
     def combine_sent(self, send: Array, sources: Array, starts: Array) -> Array:
         combined = np.empty(len(starts), send.dtype)
-        kernels.combine_sent(send, sources, starts, self.kind, combined)
+        message_kernels.combine_sent(send, sources, starts, self.kind, combined)
         return combined
 
     def combine_arrived(self, combined: Array, received: Array, places: Array, arrived: Array) -> None:
-        kernels.combine_arrived(combined, received, places, arrived.astype(combined.dtype, copy=False), self.kind)
+        message_kernels.combine_arrived(
+            combined, received, places, arrived.astype(combined.dtype, copy=False), self.kind
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +112,9 @@ class FunctionCombiner:
 
 COMBINERS: Mapping[str, Combiner] = MappingProxyType(
     {
-        "sum": NumberCombiner(kernels.SUM),
-        "min": NumberCombiner(kernels.MIN),
-        "max": NumberCombiner(kernels.MAX),
+        "sum": NumberCombiner(message_kernels.SUM),
+        "min": NumberCombiner(message_kernels.MIN),
+        "max": NumberCombiner(message_kernels.MAX),
     }
 )
 

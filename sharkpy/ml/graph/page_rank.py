@@ -13,7 +13,7 @@ from sharkpy.base.errors import DataError, NotFittedError, UnsupportedError
 from sharkpy.ml.graph.graph import Graph
 from sharkpy.ml.graph.ids import as_ids, find
 from sharkpy.ml.graph.pregel import pregel
-from sharkpy.ml.graph.result import PregelResult
+from sharkpy.ml.graph.pregel_result import PregelResult
 from sharkpy.ml.graph.walk import Walk
 from sharkpy.ml.models.convergence import warn_not_converged
 from sharkpy.ml.models.estimator import Estimator

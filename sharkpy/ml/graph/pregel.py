@@ -20,12 +20,12 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ParameterError
 from sharkpy.ml.graph.combiners import CombineFunction, combiner
 from sharkpy.ml.graph.graph import Graph
-from sharkpy.ml.graph.lineage import Lineage
+from sharkpy.ml.graph.pregel_result import PregelResult
 from sharkpy.ml.graph.program import Messages, Outcome, OutEdges, VertexBlock, VertexProgram
-from sharkpy.ml.graph.result import PregelResult
 from sharkpy.ml.graph.superstep import AGGREGATORS, PartitionState, Superstep
+from sharkpy.ml.graph.superstep_lineage import SuperstepLineage
 from sharkpy.ml.graph.user_code import UserCode
-from sharkpy.ml.graph.workspace import Made
+from sharkpy.ml.graph.workspace import TaskResult
 from sharkpy.ml.models.parameters import check_parameters, integer_at_least
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _run(
     checkpoint_every: int,
     until: Callable[[Mapping[str, Any]], bool] | None,
 ) -> PregelResult:
-    lineage = Lineage(graph.workspace, (*graph.vertices, *graph.edges))
+    lineage = SuperstepLineage(graph.workspace, (*graph.vertices, *graph.edges))
     history: list[Mapping[str, Any]] = []
     states: tuple[PartitionState, ...] = ()
     has_halted = False
@@ -139,7 +139,9 @@ def _awake(states: tuple[PartitionState, ...], count: int) -> list[int]:
     return [number for number, state in enumerate(states) if state.num_awake or waiting[number]]
 
 
-def _after(states: tuple[PartitionState, ...], made: Mapping[int, Made], count: int) -> tuple[PartitionState, ...]:
+def _after(
+    states: tuple[PartitionState, ...], made: Mapping[int, TaskResult], count: int
+) -> tuple[PartitionState, ...]:
     """States after a superstep: those of the partitions that computed; the others keep theirs, without the messages
     they sent.
     """

@@ -16,7 +16,7 @@ from sharkpy.ml.graph.combiners import Combiner, combiner
 from sharkpy.ml.graph.outgoing import Outgoing, outgoing
 from sharkpy.ml.graph.program import Mask, Messages, Outcome, OutEdges, VertexBlock
 from sharkpy.ml.graph.user_code import UserCode, running
-from sharkpy.ml.graph.workspace import ArrayWriter, Handle, Made, read
+from sharkpy.ml.graph.workspace import ArrayWriter, Handle, TaskResult, read
 
 Array: TypeAlias = npt.NDArray[Any]
 AGGREGATORS: Mapping[str, np.ufunc] = MappingProxyType({"sum": np.add, "min": np.minimum, "max": np.maximum})
@@ -61,7 +61,7 @@ class Superstep:
         return combiner(self.combine if isinstance(self.combine, str) else self.combine.load())
 
 
-def run_superstep(partition: int, writer: ArrayWriter, step: Superstep) -> Made:
+def run_superstep(partition: int, writer: ArrayWriter, step: Superstep) -> TaskResult:
     """Compute one partition; the value made is its PartitionState and the aggregates of its active vertices."""
     vertices, edges = read(step.vertices[partition]), read(step.edges[partition])
     ids, degrees = vertex_ids.from_arrays("ids", vertices), edges["degrees"]
@@ -104,7 +104,7 @@ def run_superstep(partition: int, writer: ArrayWriter, step: Superstep) -> Made:
         message_type = sent.messages.dtype.str
     handle = writer.write(arrays)
     num_awake = len(halted) - int(np.count_nonzero(halted))
-    return Made(
+    return TaskResult(
         (handle,),
         (PartitionState(handle, num_awake, sent_to, message_type), _aggregates(step.aggregators, outcome, active)),
     )

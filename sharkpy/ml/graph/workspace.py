@@ -53,14 +53,14 @@ class ArrayWriter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class TaskResult:
     """Outcome of a task: the arrays that it wrote, and a small value."""
 
     handles: tuple[Handle, ...]
     value: Any = None
 
 
-TaskFunction: TypeAlias = Callable[[int, ArrayWriter, Any], Made]
+TaskFunction: TypeAlias = Callable[[int, ArrayWriter, Any], TaskResult]
 """Task of a graph: takes a number, a writer of arrays, and an argument; a function of a module. Equal arguments give
 equal arrays.
 """
@@ -83,7 +83,7 @@ class Workspace(Protocol):
         *,
         near: Sequence[Handle] = (),
         is_durable: bool = False,
-    ) -> list[Made]:
+    ) -> list[TaskResult]:
         """Run a task for each of `numbers`; outcomes in their order.
 
         `near`: by task, arrays near which it should run. `is_durable`: written arrays lie on disk, too.
@@ -117,7 +117,7 @@ class ProcessWorkspace:
         *,
         near: Sequence[Handle] = (),
         is_durable: bool = False,
-    ) -> list[Made]:
+    ) -> list[TaskResult]:
         del near, is_durable
         check_cancelled()
         if len(numbers) < 2:
@@ -164,14 +164,14 @@ class RddWorkspace:
         *,
         near: Sequence[Handle] = (),
         is_durable: bool = False,
-    ) -> list[Made]:
+    ) -> list[TaskResult]:
         from sharkpy.execution.stages.function_job import run_functions
 
         store = self.engine.store
         prefix = f"{self._name}-{uuid.uuid4().hex[:8]}-"
         durable_dir = store.local_dir if is_durable else None
         writer = _BlockArrays(replace(self.engine.task_writer(), prefix=prefix), durable_dir)
-        made: list[Made] = []
+        made: list[TaskResult] = []
         store.claim(prefix)
         try:
             made = run_functions(
@@ -203,6 +203,6 @@ class RddWorkspace:
         store.make_room(sum(block.size_bytes for block in blocks))
 
 
-def _run_task(number: int, argument: tuple[TaskFunction, ArrayWriter, Any]) -> Made:
+def _run_task(number: int, argument: tuple[TaskFunction, ArrayWriter, Any]) -> TaskResult:
     function, writer, rest = argument
     return function(number, writer, rest)

@@ -15,7 +15,7 @@ class ConvergenceWarning(UserWarning):
 
 
 @contextlib.contextmanager
-def told_to(hear: Callable[[str], bool]) -> Iterator[None]:
+def warnings_to(hear: Callable[[str], bool]) -> Iterator[None]:
     """Give warnings of this thread's fits inside to `hear`; those for which it returns False become Python's
     warnings.
     """

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sharkpy.base.errors import DataError, ParameterError
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlock, FeatureBlocks, Matrix
-from sharkpy.ml.features.not_finite import refuse_not_finite
+from sharkpy.ml.features.refuse_not_finite import refuse_not_finite
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models import kmeans_passes as passes
 from sharkpy.ml.models.convergence import warn

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.ml.features.feature_blocks import FeatureBlock, Matrix
-from sharkpy.ml.features.not_finite import refuse_not_finite
+from sharkpy.ml.features.refuse_not_finite import refuse_not_finite
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models.estimator import check_features
 from sharkpy.ml.models.kernels.column_moments import ColumnMoments, column_moments

@@ -8,7 +8,7 @@ import numpy as np
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.ml.features.feature_blocks import FeatureBlocks
-from sharkpy.ml.features.not_finite import refuse_not_finite
+from sharkpy.ml.features.refuse_not_finite import refuse_not_finite
 from sharkpy.ml.models import kmeans_passes as passes
 from sharkpy.ml.models.kmeans_passes import Array, Cells, DistantRows
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sharkpy.ml.features.feature_blocks import FeatureBlocks
-from sharkpy.ml.features.not_finite import refuse_not_finite
+from sharkpy.ml.features.refuse_not_finite import refuse_not_finite
 from sharkpy.ml.models.class_labels import ClassCounts
 from sharkpy.ml.models.kernels.logistic_curvature import CurvatureSums, logistic_curvature
 from sharkpy.ml.models.kernels.logistic_loss import LossPoint, LossSums, logistic_loss

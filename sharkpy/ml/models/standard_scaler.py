@@ -15,7 +15,7 @@ from sharkpy.ml.features.array_data import array_blocks
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.feature_plan import is_feature
 from sharkpy.ml.features.missing_values import POLICIES, check_policy
-from sharkpy.ml.features.not_finite import refuse_not_finite
+from sharkpy.ml.features.refuse_not_finite import refuse_not_finite
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.models.estimator import Estimator, check_features
 from sharkpy.ml.models.given_table import given_table

@@ -113,6 +113,6 @@ def _is_mended(sources: Collection[QuerySource], error: SharkError) -> bool:
         try:
             source.session.table_cache.repair(source.blocks)
         except BlocksReplacedError:
-            source.query.see_anew()
+            source.query.renew()
         return True
     return False

@@ -20,7 +20,7 @@ class Composed:
         return self.second(partition, self.first(partition, items))
 
 
-class Beside:
+class Concatenated:
     """Concatenation, in a task, of the elements of a query's functions and those of another RDD's partition."""
 
     def __init__(self, own: Elements, *, is_first: bool) -> None:

@@ -12,7 +12,7 @@ from pyspark.serializers import NoOpSerializer
 
 from sharkpy.ml.rdd.actions import iterate_action, run_action
 from sharkpy.ml.rdd.key_hash import FindBuckets, KeyHash
-from sharkpy.ml.rdd.partition_functions import Beside, Composed, flat
+from sharkpy.ml.rdd.partition_functions import Composed, Concatenated, flat
 from sharkpy.ml.rdd.task_errors import Elements, Guarded
 
 if TYPE_CHECKING:
@@ -308,9 +308,9 @@ class RemadeRDD(QueryRDD):
 def _side_by_side(first: QueryRDD, second: Any) -> Any:
     """Union of RDDs whose partitions of one number have the same keys: partition by partition, without moving rows."""
     if isinstance(first, FusedRDD) and first.is_source and isinstance(second, QueryRDD):
-        return FusedRDD(second, Beside(first.func, is_first=True), True, sources=first.sources)
+        return FusedRDD(second, Concatenated(first.func, is_first=True), True, sources=first.sources)
     if isinstance(second, FusedRDD) and second.is_source:
-        return FusedRDD(first, Beside(second.func, is_first=False), True, sources=second.sources)
+        return FusedRDD(first, Concatenated(second.func, is_first=False), True, sources=second.sources)
     # Whole partitions, as lists, side by side.
     pairs = first.glom().zip(second.glom())
     return FusedRDD(pairs, flat, True, partitioner=lambda: first.partitioner)

@@ -97,7 +97,7 @@ class TableQuery:
     def keep(self) -> None:
         self._keeps = True
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Free the kept rows."""
         with self.lock:
             self._keeps = False
@@ -107,10 +107,10 @@ class TableQuery:
                 self._forget_end()
                 self._free()
 
-    def see_anew(self) -> None:
+    def renew(self) -> None:
         """See the tables as they are now, after lost blocks had to be replaced by others."""
         if self._parent is not None:
-            self._parent.see_anew()
+            self._parent.renew()
             return
         with self.lock:
             if self._snapshot is not None:

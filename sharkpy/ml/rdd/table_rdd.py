@@ -132,7 +132,7 @@ class TableRDD(FusedRDD):
         rows.
         """
         if schema is not None:
-            from sharkpy.ml.rdd.batch_function import mapped_plan
+            from sharkpy.ml.rdd.mapped_plan import mapped_plan
 
             return self.changed(mapped_plan(f, schema))
         return FusedRDD(self._of_batches(), EachBatch(f))
@@ -187,7 +187,7 @@ class TableRDD(FusedRDD):
 
     def unpersist(self, blocking: bool = False) -> TableRDD:  # noqa: ARG002 - pyspark's
         """Free the kept rows; the next action computes them again."""
-        self._query.let_go()
+        self._query.release()
         self.is_cached, self._level = False, None
         return self
 

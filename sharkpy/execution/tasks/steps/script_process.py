@@ -46,7 +46,7 @@ class ScriptProcess:
         words = split_command(self._script.command)
         folder = self._folder.name
         for path in self._script.files:
-            _lay(path, _placed(path, folder))
+            _copy_or_link(path, _placed(path, folder))
         for path in self._script.archives:
             _unpack(path, _placed(path, folder))
         words[0] = _program(words[0], folder) or words[0]
@@ -221,7 +221,7 @@ def _placed(path: str, folder: str) -> Path:
     return Path(folder, Path(path).name)
 
 
-def _lay(path: str, place: Path) -> None:
+def _copy_or_link(path: str, place: Path) -> None:
     """Copy a small file beside the others, executable; link a large one, or a folder."""
     if place.exists():
         return

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from sharkpy.base.errors import CorruptionError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.ml.graph.superstep import PartitionState, Superstep, run_superstep
-from sharkpy.ml.graph.workspace import Handle, Made, Workspace
+from sharkpy.ml.graph.workspace import Handle, TaskResult, Workspace
 
 _MOST_REPAIRS = 100
 """Limit on the blocks made again in one superstep; beyond it the failure is raised."""
 
 
 @dataclass(slots=True)
-class Lineage:
+class SuperstepLineage:
     """Runner of supersteps that remembers them. Tasks are deterministic: recomputed states are the same, bit by bit."""
 
     workspace: Workspace
@@ -24,7 +24,7 @@ class Lineage:
     _records: list[tuple[Superstep, tuple[PartitionState, ...]]] = field(default_factory=list)
     """Supersteps with the states after them; the first record is durable, or that of the first superstep."""
 
-    def run(self, step: Superstep, partitions: Sequence[int], *, is_checkpoint: bool) -> list[Made]:
+    def run(self, step: Superstep, partitions: Sequence[int], *, is_checkpoint: bool) -> list[TaskResult]:
         """Run the tasks of a superstep, after making lost inputs again."""
         for _ in range(_MOST_REPAIRS):
             try:
@@ -34,7 +34,7 @@ class Lineage:
                 step = replace(step, states=self.states)
         return self._run(step, partitions, is_checkpoint)
 
-    def _run(self, step: Superstep, partitions: Sequence[int], is_durable: bool = False) -> list[Made]:
+    def _run(self, step: Superstep, partitions: Sequence[int], is_durable: bool = False) -> list[TaskResult]:
         near = [step.edges[partition] for partition in partitions]
         return self.workspace.run(run_superstep, partitions, step, near=near, is_durable=is_durable)
 

@@ -25,6 +25,7 @@ from sharkpy.base.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
+from sharkpy.execution.queries import run_plan
 from sharkpy.execution.tables.block_lineage import is_repeatable
 from sharkpy.ml import Estimator, KMeans, OneHotEncoder
 from sharkpy.ml.models import table_categories
@@ -201,16 +202,16 @@ def context(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
 
 
 @pytest.fixture
-def queries(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+def queries(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Counter of the plans that have been run."""
     runs: list[object] = []
-    run_batches = context.run_batches
+    run_batches = run_plan.run_batches
 
     def counted(*arguments: Any, **options: Any) -> Any:
         runs.append(arguments)
         return run_batches(*arguments, **options)
 
-    monkeypatch.setattr(context, "run_batches", counted)
+    monkeypatch.setattr(run_plan, "run_batches", counted)
     return lambda: len(runs)
 
 

@@ -25,6 +25,7 @@ from sharkpy.base.errors import (
     ParameterError,
     TypeMismatchError,
 )
+from sharkpy.execution.queries import run_plan
 from sharkpy.ml import Estimator, KMeans, StandardScaler
 from sharkpy.ml.features.feature_blocks import ArrayBlocks
 from sharkpy.ml.models.given_table import KnownColumns
@@ -272,16 +273,16 @@ def test_statistics_answer_for_whole_tables_alone(context: sharkpy.SharkContext)
 
 
 @pytest.fixture
-def queries(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+def queries(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Counter of the plans that have been run."""
     runs: list[object] = []
-    run_batches = context.run_batches
+    run_batches = run_plan.run_batches
 
     def counted(*arguments: Any, **options: Any) -> Any:
         runs.append(arguments)
         return run_batches(*arguments, **options)
 
-    monkeypatch.setattr(context, "run_batches", counted)
+    monkeypatch.setattr(run_plan, "run_batches", counted)
     return lambda: len(runs)
 
 

@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def spark_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """An engine on two local cores; its JVM starts with the first test that runs a job."""
+    """Engine on two local cores; its JVM starts with the first test that runs a job."""
     from sharkpy.base.settings import Conf
     from sharkpy.execution.engine import Engine
 

@@ -1,7 +1,6 @@
 """Machine learning over the engine's data: TableRDD, algorithms, and the functions behind GENERATE.
 
-Rows reach the algorithms as NumPy blocks; each pass over them is one RDD job, or runs in this process where they are
-few.
+Rows reach the algorithms as NumPy blocks; each pass over them is one RDD job, or runs in this process if they are few.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The store's limit, eviction, durable copies, full disks and orphans."""
+"""Block store: its limit, eviction, durable copies, full disks and orphans."""
 
 from __future__ import annotations
 

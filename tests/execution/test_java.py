@@ -10,7 +10,7 @@ from sharkpy.base.errors import ConfigurationError
 
 
 def fake_java(folder: Path, version: str | None, *, release: bool = True) -> Path:
-    """A Java home whose `java` prints `version`; None: it fails."""
+    """Make a Java home whose `java` prints `version`; None: it fails."""
     (folder / "bin").mkdir(parents=True)
     executable = folder / "bin" / "java"
     prints = "exit 1" if version is None else f"echo 'openjdk version \"{version}\"' >&2"

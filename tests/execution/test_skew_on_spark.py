@@ -1,4 +1,4 @@
-"""A join of a heavy key on real Spark: its rows are read by several tasks, each row once."""
+"""Join of a heavy key on real Spark: its rows are read by several tasks, each row once."""
 
 from __future__ import annotations
 

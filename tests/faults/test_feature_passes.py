@@ -1,4 +1,6 @@
-"""A pass over features loses workers, blocks or an executor: the answer is the same to the last bit, at little cost."""
+"""Passes over features that lose workers, blocks or an executor: the answer is the same to the last bit, at little
+cost.
+"""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def killed_while_it_writes(context: sharkpy.SharkContext) -> set[Path]:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_daemons_that_never_start(context: sharkpy.SharkContext, expected: dict[str, list[tuple[object, ...]]]) -> None:
-    """A clear error; Spark's own factory of workers would start none after that."""
+    """The error is clear, and later queries run; Spark's own factory would start no workers after that."""
     is_over = threading.Event()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""A process killed while it writes: the tables are old or new afterwards, and the next start leaves nothing of it."""
+"""Processes killed while they write: tables are old or new afterwards, and the next start removes the remains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An executor, a worker daemon or a worker killed in a superstep costs a part of that superstep."""
+"""Kills of an executor, a worker daemon or a worker in a superstep cost a part of that superstep."""
 
 from __future__ import annotations
 

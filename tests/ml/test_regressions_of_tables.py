@@ -28,7 +28,7 @@ def people(context: sharkpy.SharkContext) -> sharkpy.SharkContext:
 
 
 def make_people(context: sharkpy.SharkContext) -> None:
-    """A cached table in three blocks."""
+    """Make a cached table in three blocks."""
     numbers = f"(SELECT explode(sequence(1, {ROWS})) AS id) q"
     context.sql(
         "CREATE TABLE IF NOT EXISTS people TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY') AS SELECT"

@@ -65,7 +65,7 @@ def _described(name: str, extended: bool) -> list[str]:
 
 
 def _answer(answer: Answer) -> list[str]:
-    """The lines of an answer, below the statement that has it."""
+    """Lines of an example's answer, below its statement."""
     match answer:
         case Failure(message):
             return [f"  Error: {message}"]

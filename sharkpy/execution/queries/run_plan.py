@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def new_runner(session: EngineSession, plan: PlacedPlan, description: str) -> PlanRunner:
-    """The runner of a plan under the session's limits, whose profile goes to those who take this thread's."""
+    """Runner of a plan under the session's limits; its profile goes into the list that collects this thread's."""
     from sharkpy.base.settings import QUERY_MEMORY
     from sharkpy.execution.stages.plan_runner import PlanRunner
     from sharkpy.execution.stages.query_run import QueryRun

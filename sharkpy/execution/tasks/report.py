@@ -76,7 +76,7 @@ class TaskReport:
 
 @dataclass(slots=True)
 class ReportBook:
-    """The driver's record of reports, by stage run and partition; safe to use from several threads."""
+    """Record of reports in the driver, by stage run and partition; safe to use from several threads."""
 
     reports: dict[int, dict[int, TaskReport]] = field(default_factory=dict)
     listeners: dict[int, Callable[[TaskReport], None]] = field(default_factory=dict)

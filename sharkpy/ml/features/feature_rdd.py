@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FeatureRDD(FusedRDD):
-    """An RDD of pairs (X, y), a pair a block of rows.
+    """RDD of pairs (X, y), a pair a block of rows.
 
     1. X has the shape (rows, features) and contiguous columns; y has the shape (rows,) and the type of X, or is None
     without a label.
@@ -33,7 +33,7 @@ class FeatureRDD(FusedRDD):
         self._begin(source.session, (source,))  # type: ignore[arg-type]
         self._source = source
         self.feature_names = feature_names
-        """The columns of X, in order."""
+        """Names of the columns of X, in order."""
         self.label = label
         self.dtype = np.dtype(dtype)
         self.func = source

@@ -14,7 +14,7 @@ from sharkpy.udf.user.python_code import PythonCode, python_code
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """A kernel as a function of mapped blocks."""
+    """Kernel as a function of mapped blocks."""
 
     kernel: PythonCode
     name: str

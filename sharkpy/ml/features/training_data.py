@@ -32,7 +32,7 @@ def training_blocks(
        of a table of `session` (default: the newest one that runs in this process).
     2. `y`: labels of shape (rows,) beside an array, the name of the label's column beside a table or a data frame.
     3. `features`: names of columns (default: of a table all numeric ones but the label).
-    4. `dtype`: "float32" or "float64" (default: float64; float32 where an array is).
+    4. `dtype`: "float32" or "float64" (default: float64; float32 for an array of that type).
     5. `na`: see `missing_values.POLICIES`.
 
     DataError, TypeMismatchError or ColumnNotFoundError naming what does not fit.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def bound_arguments(
     function: PythonRelation, arguments: Sequence[GenerateArgument], session: EngineSession
 ) -> inspect.BoundArguments:
-    """The call's arguments under its parameters: a TableRDD for a query, a Python value for a constant.
+    """Arguments of the call under its parameters: a TableRDD for a query, a Python value for a constant.
 
     BindError naming the signature if they are too many, too few or unknown; TypeMismatchError for a wrong type.
     """

@@ -1,4 +1,5 @@
-"""A graph from pieces of vertices and edges, in three passes: deal to partitions, number vertices, connect edges.
+"""Building of a graph from pieces of vertices and edges, in three passes: deal to partitions, number vertices, connect
+edges.
 
 A vertex belongs to the partition of its id's hash and has a place there, by the order of ids; an edge belongs to the
 partition of its source. What each pass writes depends on the pieces and the number of partitions alone.

@@ -1,4 +1,4 @@
-"""A graph in partitions, ready for supersteps."""
+"""Graph in partitions, ready for supersteps."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Input(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ColumnInput:
-    """Columns of this process."""
+    """Input from columns of this process."""
 
     ids: list[Ids]
     values: Array | None
@@ -82,7 +82,7 @@ class ColumnInput:
 
 @dataclass(frozen=True, slots=True)
 class QueryInput:
-    """The rows of a query, as blocks of the store."""
+    """Input from the rows of a query, as blocks of the store."""
 
     session: EngineSession
     blocks: tuple[BlockHandle, ...]

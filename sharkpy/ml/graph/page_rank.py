@@ -31,12 +31,12 @@ class PageRank(Estimator):
     """PageRank of vertices: the share of time at each of a walker who, with probability `damping`, follows an edge from
     his vertex, and else jumps to any vertex of the graph.
 
-    1. Ranks sum up to 1. Where no edge begins he goes on at any vertex as well.
+    1. Ranks sum up to 1. At a vertex where no edge begins he jumps as well.
     2. `tol` bounds the distance to the exact ranks: the sum of absolute differences over all vertices. As in each
        iteration it shrinks by `damping` at least, 200 iterations at 0.85 reach any tolerance that doubles allow.
-    3. With weights of edges, which are not negative, he takes an edge in proportion to its weight. An edge that is
-       there several times counts as often.
-    4. With `personalization`, weights of vertices, he goes on at those in proportion. These are the conventions of
+    3. With weights of edges, which are not negative, he takes an edge in proportion to its weight. A repeated edge
+       counts as often as it occurs.
+    4. With `personalization`, weights of vertices, he jumps to these in proportion. These are the conventions of
        networkx.
 
     After `fit`: `vertices_` (ids, ascending) and `ranks_` in their order, `n_iter_`, `error_` (a bound of the
@@ -88,7 +88,7 @@ class PageRank(Estimator):
         edges. `personalization`: a dict from vertex to weight, or a table or tuple of vertices and weights; others
         weigh nothing.
 
-        DataError where a weight is negative, NaN or infinite, where all are 0, or where there are no vertices.
+        DataError if a weight is negative, NaN or infinite, if all are 0, or if there are no vertices.
         """
         del y
         self._check_parameters()

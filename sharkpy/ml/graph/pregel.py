@@ -55,21 +55,21 @@ def pregel(
 
     1. `edges`: a TableRDD, a table's name, an Arrow table or data frame of two or three columns (source, target,
        value), a tuple of such columns, an array of shape (edges, 2), or a `Graph`, which is dealt to partitions once
-       for any number of runs. Ids are integers or strings, values numbers; NULL is an error. An edge may be there
-       several times, and lead back to its source. `undirected`: each one leads both ways.
+       for any number of runs. Ids are integers or strings, values numbers; NULL is an error. An edge may occur several
+       times, and lead back to its source. `undirected`: each one leads both ways.
     2. `vertices`: likewise, of ids, or of ids and values (numbers, or records of a tuple of arrays). A vertex that only
        edges name is added, with the `initial` value. None: all vertices are those.
     3. `initial`: a value, a NumPy record for several, or a function from a VertexBlock to an array of values. In that
-       block `active` are the listed vertices, `values` what was listed with them, and 0 for others.
-    4. `combine`: how messages to the same vertex become one, "sum", "min", "max", or an associative and commutative
+       block `active` are the listed vertices, `values` their listed values, and 0 for others.
+    4. `combine`: the combination of messages to the same vertex, "sum", "min", "max", or an associative and commutative
        function of two arrays.
-    5. `aggregators`: name -> "sum", "min" or "max", for what `Outcome.aggregate` names; sums need no entry.
-       `until`, given the aggregates after each superstep, ends the program by returning True.
+    5. `aggregators`: name -> "sum", "min" or "max", for the names in `Outcome.aggregate`; sums need no entry. `until`,
+       given the aggregates after each superstep, ends the program by returning True.
     6. `partitions`: the default depends on the number of edges alone. So does the result, to the last bit, not on the
-       number of tasks or cores. Every `checkpoint_every` supersteps the vertices are written to disk, and what led
-       there is forgotten.
+       number of tasks or cores. Every `checkpoint_every` supersteps the vertices are written to disk, and earlier
+       states are forgotten.
 
-    Small graphs run in this process where the session allows it (`shark.placement.driver`), or where there is none.
+    Small graphs run in this process if the session allows it (`shark.placement.driver`), or without a session.
     """
     check_parameters("pregel", {"max_supersteps": max_supersteps, "checkpoint_every": checkpoint_every}, _RULES)
     combiner(combine)

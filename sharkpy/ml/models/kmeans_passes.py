@@ -119,7 +119,7 @@ class DistantRows:
 
 
 def farthest_rows(block: FeatureBlock, argument: tuple[Array, int]) -> DistantRows:
-    """The given number of rows that are farthest from their centres; keys are -d²."""
+    """Rows that are farthest from their centres, as many as given; keys are -d²."""
     centres, number = argument
     found, distances = nearest(block, centres)
     chosen = _places_of_least(-distances, number)
@@ -129,7 +129,7 @@ def farthest_rows(block: FeatureBlock, argument: tuple[Array, int]) -> DistantRo
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A draw of rows by their d² from the nearest of `centres`; `number` of them are expected or wanted."""
+    """Draw of rows by their d² from the nearest of `centres`; `number` of them are expected or wanted."""
 
     centres: Array
     number: float

@@ -1,8 +1,8 @@
 """Models as JSON text and as files: parameters and fitted state, every value exactly as it was.
 
 `{"format": "sharkpy model", "version": 1, "class": …, "parameters": {…}, "fitted": {…}}`. Plain JSON values stand for
-themselves; what JSON has no form for is an object with one key that names its kind: a row of `_READERS`.
-Nothing in a text is executed, and a class is looked up among this package's models alone.
+themselves; other values are objects with one key that names their kind: a row of `_READERS`. Nothing in a text is
+executed, and a class is looked up among this package's models alone.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class QueryRDD(RDD[Any]):
 
     @property
     def ctx(self) -> Any:  # type: ignore[override]
-        """The session's SparkContext."""
+        """SparkContext of the session."""
         return self.session.engine.jobs.context
 
     def id(self) -> int:

@@ -66,7 +66,9 @@ def _there(names: Sequence[str]) -> str:
 
 
 def fit_batch(columns: Sequence[Array], schema: Schema, place: Place) -> pa.RecordBatch:
-    """A batch with the Arrow types of `schema`; DataError naming column, value and place where one does not fit."""
+    """Fit columns into a batch of the Arrow types of `schema`; DataError naming the column, value and place of a
+    misfit.
+    """
     fitted = [fit(column, field, place) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(fitted, schema=arrow_schema(schema))
 
@@ -102,7 +104,7 @@ def _decoded(column: Array) -> Array:
 
 
 def _fitted(column: Array, dtype: DataType) -> Array:
-    """The same values in another type; one of ARROW_FAULTS if that is impossible."""
+    """Column with the same values in another type; one of ARROW_FAULTS if that is impossible."""
     try:
         given = stored_form(from_arrow(column.type))
     except UnsupportedError as error:

@@ -153,7 +153,7 @@ def _qualified(session: EngineSession, name: str) -> tuple[str, str]:
 
 
 class _WithSource:
-    """The session's catalog, extended by the stand-in table of the data."""
+    """Catalog of the session, extended by the stand-in table of the data."""
 
     def __init__(self, catalog: Catalog, table: Table) -> None:
         self._catalog, self._table = catalog, table

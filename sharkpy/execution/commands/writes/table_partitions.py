@@ -23,7 +23,7 @@ from sharkpy.sources.plain_files import PlainFiles
 class TablePartitions:
     """Write of Hive partitions: `staging`/name becomes data of each of `names`, which are registered if new.
 
-    1. The new generation of each is put in place, beyond what counts: no reader looks at it.
+    1. The new generation of each is put in place, beyond the valid ones: no reader looks at it.
     2. The commit of the catalog lets all of them count. Before it nothing is changed, even by failures.
     3. With `overwrite` they replace the data of these Hive partitions, and hidden data is deleted afterwards; the
        format is the table's from then on. With `only_new` registered ones are left alone.

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import errno
+import runpy
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 import pytest
 
 from sharkpy.base.errors import CorruptionError, ExecutionError, InternalError, ResourceError, SharkError, SourceError
-from sharkpy.execution.tasks.failure import as_shark_error
+from sharkpy.base.settings import Conf
+from sharkpy.execution.tasks.failure import as_shark_error, raised_by
 
 
 def failure_of(sql: str) -> SharkError:
@@ -62,3 +67,23 @@ def test_python(error: Exception, kind: type[SharkError], sqlstate: str) -> None
     mapped = as_shark_error(error)
     assert type(mapped) is kind
     assert mapped.sqlstate == sqlstate
+
+
+def test_the_place_in_a_program_below_a_folder_with_the_name_of_the_engine(tmp_path: Path) -> None:
+    program = tmp_path / "sharkpy" / "pyspark" / "rows.py"
+    program.parent.mkdir(parents=True)
+    program.write_text("def rows():\n    yield 1\n    yield 1 / 0\n")
+    rows = runpy.run_path(str(program))["rows"]
+    with pytest.raises(ExecutionError) as caught:
+        list(raised_by("the program", rows()))
+    said = f"the program raised ZeroDivisionError: division by zero ({program}, line 3, in rows)"
+    assert caught.value.message == said
+
+
+def test_the_place_is_never_in_the_engine() -> None:
+    def rows() -> Iterator[object]:
+        yield Conf(5)  # type: ignore[arg-type]
+
+    with pytest.raises(ExecutionError, match=r"raised AttributeError.*, in rows\)") as caught:
+        list(raised_by("the program", rows()))
+    assert traceback.extract_tb(caught.value.__cause__.__traceback__)[-1].name != "rows"

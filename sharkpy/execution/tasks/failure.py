@@ -7,7 +7,7 @@ import os
 import re
 import traceback
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from types import FrameType
 
 from sharkpy.base.errors import (
     CancelledError,
@@ -62,14 +62,15 @@ def raised_by(label: str, rows: Iterable[object]) -> Iterator[object]:
         raise
     except Exception as error:
         said = f": {_first_lines(str(error))}" if str(error) else ""
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_below(frame.filename)]
+        calls = (call for call in traceback.walk_tb(error.__traceback__) if not _is_below(call[0]))
+        frames = traceback.StackSummary.extract(calls)
         place = f" ({frames[-1].filename}, line {frames[-1].lineno}, in {frames[-1].name})" if frames else ""
         raise ExecutionError(f"{label} raised {type(error).__name__}{said}{place}", sqlstate="38000") from error
 
 
-def _is_below(file: str) -> bool:
-    """True if code is Spark's or the engine's own."""
-    return bool({"pyspark", "sharkpy"} & set(Path(file).parts))
+def _is_below(frame: FrameType) -> bool:
+    """True if code is Spark's or the engine's own: by its module, for folders have any name."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in ("pyspark", "sharkpy")
 
 
 def is_disk_full(text: str) -> bool:

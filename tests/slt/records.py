@@ -6,11 +6,14 @@
 
     skipif duckdb integer division     query IRT rowsort
     onlyif sharkpy                     SELECT …
-                                       ----
+    source Hive manual, Sampling       ----
                                        1<tab>2.5<tab>x
 
 Types: I integer, R float or double, D decimal, B boolean, T anything else. Sort modes: nosort (the default, for
 queries with ORDER BY), rowsort, valuesort. A record ends at an empty line.
+
+A query or an error that no oracle runs names the source of its answer. As a record of its own, `source` holds for all
+such records behind it.
 """
 
 from __future__ import annotations
@@ -20,12 +23,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parent
+ORACLES = ("duckdb", "spark")
 SORT_MODES = ("nosort", "rowsort", "valuesort")
+_GAP = re.compile(r"\n(?:[ ]*\n)+")
 
 
 @dataclass(frozen=True)
 class Record:
-    """Record of a file: `kind` is ok, error, query, include or comment; `line` is where the record starts."""
+    """Record of a file: `kind` is ok, error, query, include, source or comment; `line` is where the record starts."""
 
     kind: str
     line: int
@@ -40,13 +45,25 @@ class Record:
         skipped = [condition.split()[1] for condition in self.conditions if condition.startswith("skipif")]
         return engine not in skipped and (not only or engine in only)
 
+    @property
+    def source(self) -> str:
+        """Where the expected answer comes from, as the record itself says."""
+        return next(
+            (condition.partition(" ")[2] for condition in self.conditions if condition.startswith("source ")), ""
+        )
+
+    @property
+    def needs_source(self) -> bool:
+        """No oracle confirms what is expected."""
+        return self.kind in ("query", "error") and not any(map(self.runs_on, ORACLES))
+
     def text(self) -> str:
         lines = list(self.conditions)
         match self.kind:
             case "comment":
                 return self.sql
-            case "include":
-                lines.append(f"include {self.argument}")
+            case "include" | "source":
+                lines.append(f"{self.kind} {self.argument}")
             case "query":
                 sort = "" if self.sort == "nosort" else f" {self.sort}"
                 lines += [f"query {self.argument}{sort}", self.sql, "----", *self.expected]
@@ -55,14 +72,12 @@ class Record:
         return "\n".join(lines)
 
 
-def parse(path: Path) -> list[Record]:
-    records = []
-    line_number = 1
-    for chunk in re.split(r"\n(?:[ ]*\n)+", path.read_text(encoding="utf-8").strip("\n")):
-        start = path.read_text(encoding="utf-8").find(chunk)
-        line_number = path.read_text(encoding="utf-8").count("\n", 0, start) + 1
-        records.append(_parse_record(chunk.split("\n"), line_number, path))
-    return records
+def parse(path: Path) -> tuple[Record, ...]:
+    """The records of a file as it is written: comments and includes among them."""
+    text = path.read_text(encoding="utf-8").strip("\n")
+    starts = [0, *(gap.end() for gap in _GAP.finditer(text))]
+    chunks = zip(starts, _GAP.split(text), strict=True)
+    return tuple(_parse_record(chunk.split("\n"), text.count("\n", 0, start) + 1, path) for start, chunk in chunks)
 
 
 def _parse_record(lines: list[str], number: int, path: Path) -> Record:
@@ -71,12 +86,12 @@ def _parse_record(lines: list[str], number: int, path: Path) -> Record:
     if not body:
         return Record("comment", number, sql="\n".join(comments))
     conditions = list(comments)
-    while body and body[0].startswith(("skipif ", "onlyif ")):
+    while len(body) > 1 and body[0].startswith(("skipif ", "onlyif ", "source ")):
         conditions.append(body.pop(0))
     record = Record("", number, conditions=tuple(conditions))
     head, _, argument = body[0].partition(" ")
-    if head == "include":
-        return replace(record, kind="include", argument=argument)
+    if head in ("include", "source"):
+        return replace(record, kind=head, argument=argument)
     if head == "statement":
         kind, _, argument = argument.partition(" ")
         if kind not in ("ok", "error"):
@@ -93,8 +108,20 @@ def _parse_record(lines: list[str], number: int, path: Path) -> Record:
 
 
 def load(path: Path) -> list[Record]:
-    """Records of a file with its includes in place."""
+    """Records of a file with its includes in place; ValueError for an answer that nothing vouches for."""
     found: list[Record] = []
+    source = ""
     for record in parse(path):
-        found += load(ROOT / record.argument) if record.kind == "include" else [record]
-    return [record for record in found if record.kind != "comment"]
+        match record.kind:
+            case "comment":
+                continue
+            case "source":
+                source = record.argument
+                continue
+            case "include":
+                found += load(ROOT / record.argument)
+                continue
+        if record.needs_source and not (record.source or source):
+            raise ValueError(f"{path}:{record.line}: no oracle runs this record, and it names no source of its answer")
+        found.append(record)
+    return found

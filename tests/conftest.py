@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import os
 import signal
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from sharkpy.base import settings
 
 # Results shall not depend on where the tests run: the session's zone is the process's.
 os.environ["TZ"] = "UTC"
+time.tzset()
 # What a shell starts in the background ignores it, and so would all that is interrupted here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -21,11 +24,23 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.CHECK_RULES = dataclasses.replace(settings.CHECK_RULES, default=True)
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from sharkpy.execution.engine import Engine
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slt-all", action="store_true", help="run .slt files under every configuration and oracle")
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests stay to the end: the many collections of garbage below need not visit them."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +53,29 @@ def spark_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     engine = Engine(conf, tmp_path_factory.mktemp("warehouse"))
     yield engine
     engine.stop()
+
+
+@pytest.fixture(scope="session")
+def shared_spark(spark_engine: Engine) -> Engine:
+    """Spark has started: sessions of this process that are made from now on share its JVM."""
+    _ = spark_engine.jobs
+    return spark_engine
+
+
+@pytest.fixture(scope="session")
+def spark_sql(shared_spark: Engine) -> SparkSession:
+    """Spark SQL as the oracle of Hive's answers, in the JVM of all: nobody but the suite stops it."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession(shared_spark.jobs.context).newSession()
+    settings = {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.crossJoin.enabled": "true",
+        "spark.sql.legacy.nullInEmptyListBehavior": "false",
+        "spark.sql.legacy.sizeOfNull": "true",
+    }
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    return session

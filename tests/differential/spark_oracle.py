@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from tests.differential.engines import rows_of
@@ -17,31 +13,9 @@ input.
 """
 
 
-@contextmanager
-def spark_tables() -> Iterator[Any]:
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.sql.ansi.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.crossJoin.enabled": "true",
-        "spark.sql.legacy.nullInEmptyListBehavior": "false",
-        "spark.log.level": "OFF",
-    }
-    builder = SparkSession.builder.master("local[2]").appName("oracle")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+def add_tables(session: Any) -> None:
     for table in TABLES:
         session.createDataFrame(table.arrow()).createOrReplaceTempView(table.name)
-    try:
-        yield session
-    finally:
-        session.stop()
 
 
 def spark_rows(session: Any, text: str) -> list[tuple[Any, ...]] | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
 import pytest
+from pyspark.sql import SparkSession
 
 import sharkpy
 from tests.differential.engines import duck_session, rows_of, same_rows, shark_session
@@ -121,16 +121,15 @@ def test_many_queries_as_rdd_tasks(duck: duckdb.DuckDBPyConnection, tmp_path: Pa
 @pytest.mark.spark
 @pytest.mark.oracle
 @pytest.mark.timeout(1200)
-def test_spark_sql(tmp_path: Path) -> None:
-    from tests.differential.spark_oracle import spark_rows, spark_tables
+def test_spark_sql(spark_sql: SparkSession, tmp_path: Path) -> None:
+    from tests.differential.spark_oracle import add_tables, spark_rows
 
     failures: list[str] = []
-    with ExitStack() as stack:
-        context = stack.enter_context(shark_session(tmp_path))
-        spark = stack.enter_context(spark_tables())
+    add_tables(spark_sql)
+    with shark_session(tmp_path) as context:
         for index in range(500):
             query = random_query(7, index)
-            expected = spark_rows(spark, query.on_spark)
+            expected = spark_rows(spark_sql, query.on_spark)
             if expected is not None:
                 failures += _difference(context, f"7/{index}", query, expected)
     assert not failures, "\n".join(failures)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 
 import sharkpy
+from tests.faults.cluster import run_apart
 
 SCRIPT = """
 CREATE TABLE facts (k INT, v INT) TBLPROPERTIES ('shark.cache' = 'MEMORY');
@@ -21,10 +23,18 @@ ANSWER = [("one", 400, sum(range(1, 2001, 5))), ("zero", 400, sum(range(5, 2001,
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("single", ["4m", "0"])
-@pytest.mark.parametrize("join", ["", "broadcast", "shuffle"])
-def test_a_join_with_aggregates(tmp_path: Path, single: str, join: str) -> None:
-    conf = {"shark.placement.driver": "false", "shark.task.single.max.bytes": single, "shark.test.join": join}
-    with sharkpy.connect("local-cluster[2,1,1024]", tmp_path, **conf) as context:
+@pytest.mark.timeout(300)
+def test_a_join_with_aggregates(tmp_path: Path) -> None:
+    """Apart: in this process a session shares the Spark of the others, whatever its master."""
+    run_apart("join_in_all_ways", tmp_path, module="tests.execution.test_local_cluster")
+
+
+def join_in_all_ways(folder: Path) -> None:
+    with sharkpy.connect("local-cluster[2,1,1024]", folder, shark_placement_driver=False) as context:
         context.sql(SCRIPT).close()
-        assert context.sql(QUERY).fetchall() == ANSWER
+        for single, join in itertools.product(("4m", "0"), ("", "broadcast", "shuffle")):
+            conf = {"shark.task.single.max.bytes": single, "shark.test.join": join}
+            session = context.new_session(**conf)
+            assert session.sql(QUERY).fetchall() == ANSWER, conf
+            session.stop()
+        assert context.engine.jobs.context.master.startswith("local-cluster")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import sharkpy
+from sharkpy.execution.engine import Engine
 from tests.functions import users_functions
 
 NAMES = {
@@ -53,7 +54,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkCo
 
 
 @pytest.fixture(scope="package")
-def tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+def tasks(shared_spark: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
     with sharkpy.connect("local[2]", tmp_path_factory.mktemp("functions"), **TASKS) as context:
         yield made(context)
 

@@ -16,6 +16,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import ColumnNotFoundError, DataError, ExecutionError, SharkError
+from tests.faults.cluster import run_apart
 
 pytestmark = pytest.mark.spark
 
@@ -248,10 +249,15 @@ def test_features(ctx: sharkpy.SharkContext, sc: Any, name: str) -> None:
 
 
 def test_as_tasks_of_executors(tmp_path: Path) -> None:
-    """Executors do not need a program's own file of classes: the sample comes back as a schema."""
+    """Apart: in this process a session shares the Spark of the others, whatever its master."""
+    run_apart("save_on_executors", tmp_path, module=__name__)
+
+
+def save_on_executors(folder: Path) -> None:
+    """A program's own file of classes is not needed there: what is sampled comes back as a schema."""
     from dataclasses import make_dataclass
 
-    with sharkpy.connect("local-cluster[2,1,1024]", tmp_path / "w", shark_placement_driver=False) as context:
+    with sharkpy.connect("local-cluster[2,1,1024]", folder / "w", shark_placement_driver=False) as context:
         point = make_dataclass("Point", [("x", int), ("y", float)])
         rdd = context.engine.jobs.context.parallelize(range(10), 4).map(lambda i: point(i, i / 2))
         for cache in (None, "MEMORY_ONLY"):

@@ -16,6 +16,7 @@ import sharkpy
 from sharkpy.base.errors import BlocksReplacedError, CorruptionError
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.ml.rdd.table_rdd import TableRDD
+from tests.faults.cluster import run_apart
 from tests.recovery.damage import DAMAGE
 
 pytestmark = pytest.mark.spark
@@ -142,7 +143,7 @@ def test_map_stages_run_once_and_go_with_the_rdd(ctx: sharkpy.SharkContext, monk
     assert totals.sum() == TOTAL
     assert not shuffles & set(released)
     del totals
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not shuffles <= set(released) and time.monotonic() < deadline:
         gc.collect()
         time.sleep(0.05)
@@ -173,9 +174,13 @@ def test_after_its_session_an_rdd_says_so(tmp_path: Path, ctx: sharkpy.SharkCont
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_an_executor_is_lost(tmp_path: Path) -> None:
-    """Executors are processes of their own: kept rows, and rows of a shuffle."""
+    run_apart("lose_an_executor", tmp_path, module=__name__)
+
+
+def lose_an_executor(folder: Path) -> None:
+    """Kept rows, and rows of a shuffle, where executors are processes of their own."""
     conf = {"shark.placement.driver": False, "shark.task.single.max.bytes": 0, "shark.block.rows": 500}
-    with sharkpy.connect("local-cluster[2,1,1024]", tmp_path, **conf) as context:
+    with sharkpy.connect("local-cluster[2,1,1024]", folder, **conf) as context:
         context.sql(
             "CREATE TABLE t TBLPROPERTIES ('shark.cache'='MEMORY') AS "
             f"SELECT n AS id, n % 40 AS g FROM (SELECT explode(sequence(1, {NUM_ROWS})) AS n) t DISTRIBUTE BY g"

@@ -56,7 +56,7 @@ class TerminalShell:
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
 
-    def until(self, text: str, seconds: float = 30.0) -> str:
+    def until(self, text: str, seconds: float = 60.0) -> str:
         """Text that appeared since the last call, up to and with `text`; without escape sequences."""
         deadline = time.monotonic() + seconds
         while True:
@@ -69,7 +69,7 @@ class TerminalShell:
             if time.monotonic() > deadline or not self._receive(0.2):
                 raise AssertionError(f"no {text!r} in {shown[self._read_to :]!r}")
 
-    def ended(self, seconds: float = 15.0) -> int:
+    def ended(self, seconds: float = 60.0) -> int:
         """Wait for the end; returns the exit code."""
         deadline = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < deadline:

@@ -21,6 +21,7 @@ from sharkpy.client.remote_names import RemoteNames
 from sharkpy.execution.stages.progress import Progress
 from sharkpy.thrift.config import ServerConfig
 from tests.thrift.clients.served import NAMES, Served, serving
+from tests.waiting import allowed, until, when
 
 TLS = Path(__file__).parent.parent / "thrift" / "transport" / "tls"
 LONG = "SELECT count(*) FROM numbers a, numbers b WHERE a.n * b.n % 7 = 3 AND a.s > b.s"
@@ -89,15 +90,14 @@ def test_progress_log_and_cancel(session: RemoteSession, served: Served) -> None
     lines: list[str] = []
     session.add_progress_listener(heard.append)
     session.log = lines.append
-    timer = threading.Timer(1.5, session.cancel)
-    timer.start()
+    timer = when(lambda: heard and lines, session.cancel)
     with pytest.raises(CancelledError) as raised:
         session.sql(LONG).fetchall()
     timer.join()
     assert raised.value.sqlstate == "57014"
     assert heard
     assert any("Stage-1" in line for line in lines)
-    served.wait_until_idle(10)
+    served.wait_until_idle()
     assert session.sql("SELECT 1 AS x").fetchall() == [(1,)]
 
 
@@ -124,7 +124,7 @@ def test_tls(served: Served, more: str) -> None:
         address = f"hive2://localhost:{one.port}/;ssl=true{more}"
         with connect_to(parse_url(f"{address};sslTrustStore={TLS / 'server.crt'}")) as session:
             assert session.sql("SELECT 1 AS x").fetchall() == [(1,)]
-            threading.Timer(1.0, session.cancel).start()
+            when(lambda: any(op.is_running for op in one.server.parts.sessions.operations()), session.cancel)
             with pytest.raises(CancelledError):
                 session.sql(LONG).fetchall()
         with pytest.raises(ExecutionError, match="certificate"):
@@ -178,7 +178,7 @@ def test_the_password_of_the_environment(
     assert "error [28000]" in capsys.readouterr().err
 
 
-def test_cancelling_is_quick(plain: RemoteSession) -> None:
+def test_cancelling_is_quick(plain: RemoteSession, served: Served) -> None:
     ended: list[float] = []
 
     def run() -> None:
@@ -189,8 +189,8 @@ def test_cancelling_is_quick(plain: RemoteSession) -> None:
     plain.sql("SELECT count(*) FROM numbers").fetchall()
     thread = threading.Thread(target=run)
     thread.start()
-    time.sleep(1.0)
+    until(lambda: any(one.is_running for one in served.server.parts.sessions.operations()))
     started = time.monotonic()
     plain.cancel()
     thread.join(20)
-    assert ended[0] - started < 3.0
+    assert ended[0] - started < allowed(3.0)

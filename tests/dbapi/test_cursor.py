@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import threading
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +14,7 @@ from sharkpy import dbapi
 from sharkpy.dbapi import staged_rows
 from sharkpy.dbapi.insert_rows import find_insert
 from sharkpy.execution.stages.progress import Progress
+from tests.waiting import allowed, when
 
 SLOW = "SELECT count(*) FROM t a, t b, t c, t d WHERE hash(a.k, b.k, c.k, d.k) % 7 = 3"
 
@@ -49,13 +49,12 @@ def test_errors_of_batches_are_translated(numbers: dbapi.Cursor) -> None:
 
 @pytest.mark.parametrize("statement", [SLOW, f"CREATE TABLE made AS {SLOW}"])
 def test_cancel_from_another_thread(numbers: dbapi.Cursor, statement: str) -> None:
-    timer = threading.Timer(0.5, numbers.cancel)
-    timer.start()
+    when(lambda: numbers.connection.session.num_running, numbers.cancel)
     start = time.monotonic()
     with pytest.raises(dbapi.OperationalError, match="cancelled") as caught:
         numbers.execute(statement).fetchall()
     assert caught.value.sqlstate == "57014"
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < allowed(5)
     assert numbers.execute("SELECT count(*) FROM t").fetchall() == [(1000,)]
 
 
@@ -71,7 +70,7 @@ def test_cancel_ends_this_cursors_statement_alone(numbers: dbapi.Cursor) -> None
 
 
 def test_connection_cancel_ends_all(numbers: dbapi.Cursor) -> None:
-    threading.Timer(0.5, numbers.connection.cancel).start()
+    when(lambda: numbers.connection.session.num_running, numbers.connection.cancel)
     with pytest.raises(dbapi.OperationalError, match="cancelled"):
         numbers.execute(SLOW).fetchall()
 

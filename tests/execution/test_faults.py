@@ -34,7 +34,7 @@ def workers() -> list[psutil.Process]:
     return [worker for machine in machines for daemon in machine.children() for worker in daemon.children()]
 
 
-def wait_until(condition: object, seconds: float = 20.0) -> None:
+def wait_until(condition: object, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < deadline

@@ -121,7 +121,7 @@ def run_queries(master: str, folder: str) -> None:
     wait_until(lambda: not any(map(os.path.exists, folders)))
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 20.0) -> None:
+def wait_until(is_so: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline

@@ -23,6 +23,7 @@ from sharkpy.plan.expr import Call, ColumnRef, Expr, Literal, SortKey
 from sharkpy.plan.logical import Aggregate, Distribute, Filter, Join, JoinKind, Limit, LogicalPlan, Sort, Step, Values
 from sharkpy.plan.steps.row_step import RowStep
 from sharkpy.values.types import BOOLEAN, INT, STRING
+from tests.waiting import PATIENCE, allowed
 
 A, B, X = ColumnRef(1, "a", INT), ColumnRef(2, "b", STRING), ColumnRef(3, "x", INT)
 
@@ -128,14 +129,14 @@ def test_steps_stand_on_and_beside_each_other(context: sharkpy.SharkContext) -> 
 
 def test_a_step_without_an_end_stops_with_its_reader(context: sharkpy.SharkContext) -> None:
     assert len(run(context, Limit(step(values(10), Repeated(-1)), 25))) == 25
-    assert ended.wait(5)
+    assert ended.wait(PATIENCE)
 
 
 def test_closing_a_result_early_ends_its_step(context: sharkpy.SharkContext) -> None:
     batches = query_rows(context, step(values(10), Repeated(-1)))
     assert next(batches).num_rows == 10
     batches.close()  # type: ignore[attr-defined]
-    assert ended.wait(5)
+    assert ended.wait(PATIENCE)
 
 
 def test_the_error_of_a_step_is_raised_as_it_is(context: sharkpy.SharkContext) -> None:
@@ -166,7 +167,7 @@ def test_a_cancelled_statement_ends_a_step_that_waits(context: sharkpy.SharkCont
     start = time.perf_counter()
     with pytest.raises(CancelledError):
         list(run_batches(context, runner))
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < allowed(5)
 
 
 def test_rows_and_time_of_a_step_are_told(context: sharkpy.SharkContext) -> None:

@@ -16,6 +16,7 @@ from sharkpy.execution.stages.stage_runner import StageRunner
 from sharkpy.execution.tables.table_cache import TableCache
 from tests.faults.processes import cpu_share
 from tests.faults.workload import QUERIES, make_tables
+from tests.waiting import allowed
 
 pytestmark = pytest.mark.spark
 
@@ -94,8 +95,8 @@ def cancelled_after(work: Callable[[], object], cancel: Callable[[], None], seco
 
 
 def assert_nothing_runs() -> None:
-    """Check that nothing runs a second from now; the first look allows cancelled work to end."""
-    deadline = time.monotonic() + _SECONDS + _SLACK
+    """Within a second of now: a first look gives what was told to end the time to end."""
+    deadline = time.monotonic() + allowed(_SECONDS + _SLACK)
     while (share := cpu_share(0.4)) > _IDLE and time.monotonic() < deadline:
         pass
     assert share <= _IDLE
@@ -104,7 +105,7 @@ def assert_nothing_runs() -> None:
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_tasks_end(context: sharkpy.SharkContext, kind: str) -> None:
     took = cancelled_after(lambda: context.sql(ENDLESS[kind]).fetchall(), context.cancel, 1.5)
-    assert took < _SECONDS + _SLACK
+    assert took < allowed(_SECONDS + _SLACK)
     assert_nothing_runs()
     assert "half_done" not in {name for (name,) in context.sql("SHOW TABLES")}
     assert context.sql("SELECT count(*) FROM facts").fetchall() == [(100_000,)]
@@ -113,7 +114,7 @@ def test_tasks_end(context: sharkpy.SharkContext, kind: str) -> None:
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_work_in_the_driver_ends(driver_context: sharkpy.SharkContext, kind: str) -> None:
     took = cancelled_after(lambda: driver_context.sql(ENDLESS[kind]).fetchall(), driver_context.cancel, 0.7)
-    assert took < _SECONDS + _SLACK
+    assert took < allowed(_SECONDS + _SLACK)
     assert_nothing_runs()
     warehouse = Path(driver_context.catalog.warehouse_dir)
     assert not list(warehouse.glob("half_done*/**/part-*"))
@@ -123,7 +124,7 @@ def test_work_in_the_driver_ends(driver_context: sharkpy.SharkContext, kind: str
 def test_one_result_is_cancelled(driver_context: sharkpy.SharkContext) -> None:
     other = driver_context.sql("SELECT k FROM facts ORDER BY k")
     result = driver_context.sql(ENDLESS["aggregate"])
-    assert cancelled_after(result.fetchall, result.cancel, 0.5) < _SECONDS + _SLACK
+    assert cancelled_after(result.fetchall, result.cancel, 0.5) < allowed(_SECONDS + _SLACK)
     assert other.fetchmany(2) == [(1,), (2,)]
     other.close()
 
@@ -146,7 +147,7 @@ def test_a_load_is_cancelled(driver_context: sharkpy.SharkContext, tmp_path: Pat
     )
     query = "SELECT count(*), max(s) FROM lines"
     took = cancelled_after(lambda: driver_context.sql(query).fetchall(), driver_context.cancel, 0.3)
-    assert took < _SECONDS + _SLACK
+    assert took < allowed(_SECONDS + _SLACK)
     assert_nothing_runs()
     table = driver_context.catalog.table("default", "lines")
     assert not driver_context.table_cache.is_loaded(table)
@@ -207,7 +208,7 @@ def test_cancels_leave_no_thread_behind(driver_context: sharkpy.SharkContext) ->
         with pytest.raises(SharkError):
             driver_context.sql(ENDLESS["aggregate"]).fetchall()
         timer.join()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while {thread.name for thread in threading.enumerate()} > before and time.monotonic() < deadline:
         time.sleep(0.05)
     assert {thread.name for thread in threading.enumerate()} <= before
@@ -226,6 +227,6 @@ def test_waiting_for_a_load_of_others_is_cancelled(driver_context: sharkpy.Shark
     loading.start()
     held.wait()
     took = cancelled_after(lambda: driver_context.sql("SELECT max(name) FROM names"), driver_context.cancel, 0.3)
-    assert took < _SECONDS
+    assert took < allowed(_SECONDS)
     done.set()
     loading.join()

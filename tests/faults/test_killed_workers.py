@@ -21,7 +21,7 @@ from tests.faults.workload import QUERIES
 
 pytestmark = pytest.mark.spark
 _ROUNDS = 20
-_GONE_SECONDS = 5
+_GONE_SECONDS = 60
 
 
 def daemons() -> list[psutil.Process]:

@@ -17,7 +17,7 @@ from tests.faults.test_killed_workers import daemons
 
 pytestmark = pytest.mark.spark
 _ROUNDS = 12
-_WAIT_SECONDS = 20
+_WAIT_SECONDS = 60
 
 
 def _workers() -> list[psutil.Process]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import time
 from operator import add
 from pathlib import Path
@@ -22,6 +21,7 @@ from sharkpy.base.errors import (
 )
 from sharkpy.ml.features.training_data import training_blocks
 from sharkpy.ml.rdd.table_rdd import TableRDD
+from tests.waiting import allowed, when
 
 ROWS = 3500
 QUERY = "SELECT i, d, b, y FROM measured WHERE i % 7 > 0"
@@ -205,10 +205,9 @@ def test_estimators_take_it(context: sharkpy.SharkContext) -> None:
 def test_an_action_is_cancelled(context: sharkpy.SharkContext) -> None:
     points = table(context).features(["i"]).cache()
     assert points.num_rows
-    timer = threading.Timer(1, context.cancel)
-    timer.start()
+    when(lambda: context.num_running, context.cancel)
     started = time.monotonic()
     with pytest.raises(CancelledError):
         points.map(lambda _: time.sleep(20)).collect()
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < allowed(15)
     assert sum(points.map(lambda pair: len(pair[0])).collect()) == points.num_rows

@@ -32,6 +32,7 @@ from sharkpy.base.errors import (
 )
 from sharkpy.ml.rdd.rows import Row
 from sharkpy.ml.rdd.table_rdd import TableRDD
+from tests.waiting import allowed, until, when
 
 pytestmark = pytest.mark.spark
 NUM_ROWS = 5000
@@ -332,10 +333,7 @@ def test_blocks_are_freed_with_the_last_rdd(ctx: sharkpy.SharkContext) -> None:
     assert made in tables()
     assert mapped.count() == NUM_ROWS
     del mapped
-    deadline = time.monotonic() + 10
-    while made in tables() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert made not in tables()
+    until(lambda: made not in tables())
 
 
 # Ends from outside
@@ -348,11 +346,11 @@ def sleeping(row: Row) -> int:
 
 def test_cancel_ends_an_action(ctx: sharkpy.SharkContext, people: TableRDD) -> None:
     slow = people.map(sleeping)
-    threading.Timer(1.0, ctx.cancel).start()
+    when(lambda: ctx.num_running, ctx.cancel)
     started = time.monotonic()
     with pytest.raises(CancelledError):
         slow.repartition(2).count()
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < allowed(15)
     assert people.map(lambda row: row.id).max() == NUM_ROWS
     assert slow.take(1) == [1]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import sharkpy
 from sharkpy.base.errors import SharkError
 from sharkpy.cli import progress_line
 from sharkpy.notebook.display import Answer
+from tests.waiting import allowed, when
 
 SLOW = "SELECT count(*) FROM t a, t b, t c, t d WHERE hash(a.k, b.k, c.k, d.k) % 7 = 3"
 
@@ -199,12 +199,11 @@ def test_progress_is_an_output_that_is_updated(
 
 
 def test_an_interrupt_ends_the_statement(shell: InteractiveShell, context: sharkpy.SharkContext) -> None:
-    timer = threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
+    when(lambda: context.num_running, lambda: os.kill(os.getpid(), signal.SIGINT))
     start = time.monotonic()
     result = shell.run_cell(f"%%sharkql\n{SLOW}")
     assert isinstance(result.error_in_exec, KeyboardInterrupt)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < allowed(5)
     assert context.num_running == 0
     assert values(answer_of(shell, "%sharkql SELECT count(*) FROM t")) == [(1000,)]
 

@@ -13,6 +13,7 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from sharkpy.thrift.wire.bindings import TCLIService, ttypes
+from tests.waiting import PATIENCE
 
 SUCCESS = ttypes.TStatusCode.SUCCESS_STATUS
 ERROR = ttypes.TStatusCode.ERROR_STATUS
@@ -54,7 +55,7 @@ class Caller:
     def status(self, operation: Any) -> Any:
         return self.client.GetOperationStatus(ttypes.TGetOperationStatusReq(operationHandle=operation))
 
-    def until_ended(self, operation: Any, seconds: float = 20.0) -> Any:
+    def until_ended(self, operation: Any, seconds: float = PATIENCE) -> Any:
         end = time.monotonic() + seconds
         while (answer := self.status(operation)).operationState not in ENDED:
             assert time.monotonic() < end, "it has not ended"

@@ -25,6 +25,7 @@ from tests.thrift.conftest import LONG_QUERY, NUMBERS, Serve
 from tests.thrift.figures import figure
 from tests.thrift.test_operations import wait_until_idle
 from tests.thrift.test_sessions import wait_for
+from tests.waiting import PATIENCE
 
 QUERIES: list[tuple[str, Callable[[int], Any]]] = [
     ("SELECT {k}", lambda k: [(k,)]),
@@ -128,7 +129,7 @@ def test_cancel_from_another_connection_while_all_wait(serve: Serve) -> None:
         thread.start()
         time.sleep(0.3)
         other.cancel(operation)
-        thread.join(2)
+        thread.join(PATIENCE)
         assert answers[0].status.sqlState == "57014"
 
 

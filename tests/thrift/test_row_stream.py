@@ -13,6 +13,7 @@ import pytest
 from sharkpy.base.errors import ExecutionError, ResourceError
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.row_stream import RowStream
+from tests.waiting import PATIENCE
 
 SMALL = Limits(rows_buffered=10, bytes_buffered=0)
 UNBOUNDED = Limits(rows_buffered=0, bytes_buffered=0)
@@ -68,7 +69,7 @@ def take_all(stream: RowStream, most: int) -> list[int]:
 
 def settle(stream: RowStream) -> None:
     """Wait until the fill in the background has stopped."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     before = -1
     while before != stream.rows_ahead:
         assert time.monotonic() < deadline
@@ -170,16 +171,16 @@ def test_close_while_a_row_is_made_frees_after_it(executor: ThreadPoolExecutor) 
 
     def batches() -> Iterator[pa.RecordBatch]:
         begun.set()
-        assert go_on.wait(5)
+        assert go_on.wait(PATIENCE)
         yield batch(range(3))
 
     stream = RowStream(batches(), SMALL, executor, lambda: freed_while_making.append(not go_on.is_set()))
     filling = executor.submit(stream.fill)
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE)
     stream.close()
     assert not freed_while_making
     go_on.set()
-    filling.result(5)
+    filling.result(PATIENCE)
     assert freed_while_making == [False]
     assert stream.rows_ahead == 0
 
@@ -193,11 +194,11 @@ def test_close_wakes_a_reader_who_waits(executor: ThreadPoolExecutor) -> None:
 
     stream = RowStream(batches(), SMALL, executor)
     reading = executor.submit(stream.take, 10)
-    time.sleep(0.1)
-    assert not reading.done()
+    with pytest.raises(TimeoutError):
+        reading.result(0.1)
     stream.close()
     with pytest.raises(ExecutionError, match="closed"):
-        reading.result(2)
+        reading.result(PATIENCE)
     go_on.set()
 
 

@@ -21,6 +21,7 @@ import pytest
 import sharkpy
 from tests.thrift.caller import SUCCESS, Caller, State, over_http
 from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, NUMBERS
+from tests.waiting import PATIENCE, allowed
 
 COMMAND = [sys.executable, "-m", "sharkpy.cli.main", "--master", "local[2]"]
 SLOW_INSERT = (
@@ -106,7 +107,7 @@ def test_a_running_insert_ends_whole_and_nothing_new_begins(server: Process, mad
         inserting.join(30)
         assert answers, "the client has its answer"
         assert answers[0].status.statusCode == SUCCESS, answers[0].status.errorMessage
-    server.wait(15)
+    server.wait(PATIENCE)
     assert not server.left()
     with socket.socket() as again:
         again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -124,8 +125,8 @@ def test_a_second_signal_makes_haste_and_clients_are_told(server: Process) -> No
         begin = time.monotonic()
         server.stop(2)
         errors = server.wait(10)
-        assert time.monotonic() - begin < 6
-        thread.join(5)
+        assert time.monotonic() - begin < allowed(6)
+        thread.join(PATIENCE)
         assert answers[0].status.sqlState == "57P01"
     assert "Traceback" not in errors
     assert not server.left()
@@ -138,8 +139,8 @@ def test_clients_that_do_nothing_do_not_keep_it(server: Process) -> None:
         time.sleep(0.3)
         begin = time.monotonic()
         server.stop()
-        server.wait(15)
-        assert time.monotonic() - begin < 8
+        server.wait(PATIENCE)
+        assert time.monotonic() - begin < allowed(8)
     assert not server.left()
 
 
@@ -149,13 +150,13 @@ def test_after_a_kill_the_next_start_sweeps(server: Process, made: Path) -> None
         assert server.left()
         caller.begin(LONG_QUERY)
         server.process.kill()
-        server.process.wait(5)
+        server.process.wait(PATIENCE)
     next_one = Process(made)
     with Caller(next_one.port) as caller:
         assert caller.rows("SELECT count(*) FROM held") == [[NUMBERS]]
         caller.rows("DROP TABLE held")
     next_one.stop()
-    next_one.wait(15)
+    next_one.wait(PATIENCE)
     assert not list(next_one.shm.rglob("*"))
 
 

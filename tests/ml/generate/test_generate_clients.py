@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +12,7 @@ from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.server import HiveServer
 from sharkpy.thrift.wire.bindings import ttypes
 from tests.thrift.caller import ERROR, Caller, State, columns_of
+from tests.waiting import until
 
 _OUTSIDE = """
 from sharkpy.ml import TableRDD
@@ -90,8 +90,7 @@ def test_errors_come_at_once_where_names_are_wrong(caller: Caller) -> None:
 
 def test_cancel(caller: Caller) -> None:
     operation = caller.begin("GENERATE endless(spots) AS TABLE never")
-    time.sleep(0.5)
-    assert caller.status(operation).operationState == State.RUNNING_STATE
+    until(lambda: caller.status(operation).operationState == State.RUNNING_STATE)
     caller.cancel(operation)
     answer = caller.until_ended(operation, _SECONDS)
     assert (answer.operationState, answer.sqlState) == (State.CANCELED_STATE, "57014")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import sharkpy
 from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.server import HiveServer
+from tests.waiting import PATIENCE
 
 EVERY = (
     "b BOOLEAN, ti TINYINT, si SMALLINT, i INT, bi BIGINT, f FLOAT, d DOUBLE, s STRING, vc VARCHAR(10), c CHAR(4), "
@@ -49,7 +50,7 @@ class Served:
     def port(self) -> int:
         return self.server.port
 
-    def wait_until_idle(self, seconds: float) -> None:
+    def wait_until_idle(self, seconds: float = PATIENCE) -> None:
         """Until no operation runs, and nothing that it began goes on in this process."""
         end = time.monotonic() + seconds
         while any(one.is_running for one in self.server.parts.sessions.operations()) or _is_busy():

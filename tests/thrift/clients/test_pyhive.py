@@ -17,6 +17,7 @@ from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
 from tests.thrift.clients.served import LONG_QUERY, LONG_STREAM, NAMES, ROWS, Served
+from tests.waiting import allowed
 
 Connect = Callable[..., Any]
 TRANSPORTS: dict[str, dict[str, Any]] = {
@@ -199,7 +200,7 @@ def test_errors_are_one_line_with_state_and_code(
     assert answer(cursor, "SELECT 1") == [(1,)]
 
 
-def finished(cursor: Any, expected: int = TOperationState.FINISHED_STATE, seconds: float = 30.0) -> Any:
+def finished(cursor: Any, expected: int = TOperationState.FINISHED_STATE, seconds: float = 60.0) -> Any:
     end = time.monotonic() + seconds
     while (status := cursor.poll()).operationState in (TOperationState.PENDING_STATE, TOperationState.RUNNING_STATE):
         assert time.monotonic() < end
@@ -246,10 +247,10 @@ def test_cancel_ends_a_long_query_within_a_second(cursor: Any, served: Served, s
     start = time.monotonic()
     cursor.cancel()
     status = finished(cursor, TOperationState.CANCELED_STATE)
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < allowed(1)
     assert status.sqlState == "57014"
     assert "cancelled" in status.errorMessage
-    served.wait_until_idle(1)
+    served.wait_until_idle()
     assert answer(cursor, "SELECT 1") == [(1,)]
 
 
@@ -258,7 +259,7 @@ def test_a_connection_that_is_closed_ends_its_long_query(port: int, served: Serv
         cursor = connection.cursor()
         cursor.execute(LONG_QUERY, async_=True)
         assert cursor.poll().operationState == TOperationState.RUNNING_STATE
-    served.wait_until_idle(1.5)
+    served.wait_until_idle()
 
 
 def test_many_cursors_of_one_connection(port: int) -> None:

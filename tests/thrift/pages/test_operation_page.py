@@ -41,7 +41,7 @@ def test_a_long_query_has_a_link_to_its_page(serve: Serve) -> None:
     with Caller(server.port) as caller:
         operation = caller.begin(f"{LONG_QUERY} AND a.s <> {FORGED}")
         log: list[str] = []
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not (found := re.search(r"INFO.*Tracking URL = (\S+)", "\n".join(log))):
             assert time.monotonic() < deadline
             caller.status(operation)

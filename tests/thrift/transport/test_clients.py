@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ from pyhive import hive
 from thrift.transport.THttpClient import THttpClient
 from thrift.transport.TSSLSocket import TSSLSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+from tests.waiting import until
 
 from .conftest import Start
 
@@ -45,9 +46,7 @@ def expected(transport: str) -> set[tuple[str, str]]:
 
 
 def await_end(server: Any, count: int) -> None:
-    deadline = time.monotonic() + 5
-    while len(server.dispatcher.ended) < count and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: len(server.dispatcher.ended) >= count)
     assert len(server.dispatcher.ended) == count
 
 

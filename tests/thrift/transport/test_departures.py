@@ -12,6 +12,7 @@ import pytest
 from sharkpy.thrift.transport import Client
 from sharkpy.thrift.transport.connection import Connection
 from sharkpy.thrift.transport.departures import Departures
+from tests.waiting import PATIENCE, until
 
 
 def pair(number: int) -> tuple[socket.socket, Connection, Client]:
@@ -31,10 +32,7 @@ def test_gone_in_a_call_and_not_before() -> None:
         time.sleep(0.4)
         assert not told, "who is not in a call is noticed by the thread that reads"
         connection.begin_call()
-        deadline = time.monotonic() + 2
-        while not told:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: told)
         connection.end_call()
         time.sleep(0.3)
         number = len(told)
@@ -99,6 +97,6 @@ def test_an_error_of_one_does_not_end_the_watch(caplog: pytest.LogCaptureFixture
         time.sleep(0.3)
         other_connection.begin_call()
         two.close()
-        assert told.wait(2)
+        assert told.wait(PATIENCE)
     departures.stop()
     assert "could not be ended" in caplog.text

@@ -18,6 +18,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from sharkpy.thrift.transport.connection import Connection, after
 from sharkpy.thrift.transport.http_connection import HttpAnswer, HttpConnection
+from tests.waiting import PATIENCE
 
 from .conftest import Start
 
@@ -254,8 +255,8 @@ def test_only_who_has_called_may_be_idle(start: Start) -> None:
     server = start(login_seconds=0.3)
     call = b"POST /cliservice HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (len(OPEN_SESSION), OPEN_SESSION)
     with (
-        socket.create_connection(("127.0.0.1", server.port), timeout=5) as looker,
-        socket.create_connection(("127.0.0.1", server.port), timeout=5) as caller,
+        socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as looker,
+        socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as caller,
     ):
         for sock, request in ((looker, b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"), (caller, call)):
             sock.sendall(request)

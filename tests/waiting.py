@@ -1,0 +1,46 @@
+"""Waiting for conditions, and limits of time, on a machine that others keep busy."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+PATIENCE = 60.0
+"""Seconds until what should have happened counts as never happening, however busy the machine is."""
+
+
+def until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """Return as soon as the condition holds; AssertionError where it does not within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds:g} s"
+        time.sleep(0.01)
+
+
+def when(condition: Callable[[], object], action: Callable[[], object]) -> threading.Thread:
+    """A thread that acts as soon as the condition holds; never where it does not."""
+
+    def act() -> None:
+        until(condition)
+        action()
+
+    thread = threading.Thread(target=act, daemon=True)
+    thread.start()
+    return thread
+
+
+def allowed(seconds: float) -> float:
+    """What takes `seconds` of a quiet machine may take so many of this one, as busy as it is now."""
+    return seconds * (1 + 3 * _load())
+
+
+def _load() -> float:
+    """Threads that run or wait for a core, by core: of the last minute or now, whichever is more."""
+    running = 0.0
+    with contextlib.suppress(OSError):
+        running = float(Path("/proc/loadavg").read_text().split()[3].partition("/")[0])
+    return max(os.getloadavg()[0], running) / (os.cpu_count() or 1)

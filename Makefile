@@ -13,6 +13,8 @@ JAVA_MAJOR := $(shell java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; "$$java" -vers
 JDK := $(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,jdk)
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
 JOBS ?= 2
+# Workers, shells and servers that the tests start find modules compiled, whatever the caller's environment says.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test check test-all bench clean
 

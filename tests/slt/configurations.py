@@ -81,25 +81,23 @@ PLAIN_PLANS = Configuration(
 @functools.cache
 def all_pairs() -> list[Configuration]:
     """Small set of configurations in which every two values of two settings meet (greedy, deterministic)."""
-    sizes = [len(values) for _, values in CHOICES]
-    missing = set(_pairs(sizes))
+    bits: dict[_Pair, int] = {}
+    rows = {
+        row: sum(1 << bits.setdefault(pair, len(bits)) for pair in _pairs_of(row))
+        for row in itertools.product(*(range(len(values)) for _, values in CHOICES))
+    }
+    missing = (1 << len(bits)) - 1
     found: list[Configuration] = []
     while missing:
-        best = max(itertools.product(*map(range, sizes)), key=lambda row: len(missing & set(_pairs_of(row))))
-        missing -= set(_pairs_of(best))
+        best = max(rows, key=lambda row: (missing & rows[row]).bit_count())
+        missing &= ~rows[best]
         found.append(Configuration(tuple((key, values[at]) for (key, values), at in zip(CHOICES, best, strict=True))))
     return found
 
 
-Pair = tuple[int, int, int, int]
+_Pair = tuple[int, int, int, int]
 
 
-def _pairs(sizes: list[int]) -> Iterator[Pair]:
-    for left, right in itertools.combinations(range(len(sizes)), 2):
-        for one, other in itertools.product(range(sizes[left]), range(sizes[right])):
-            yield (left, one, right, other)
-
-
-def _pairs_of(row: tuple[int, ...]) -> Iterator[Pair]:
+def _pairs_of(row: tuple[int, ...]) -> Iterator[_Pair]:
     for left, right in itertools.combinations(range(len(row)), 2):
         yield (left, row[left], right, row[right])

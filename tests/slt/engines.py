@@ -30,17 +30,16 @@ _CREATED = re.compile(
 
 
 @functools.cache
-def _anchor() -> Any:
-    """Session whose Spark the later ones of this process share: a JVM takes seconds to start."""
+def _owner() -> Any:
+    """Session that owns the engine of this process: DuckDB, the store, and from the first RDD job on a JVM."""
     import atexit
 
     import sharkpy
 
     folder = tempfile.mkdtemp(prefix="sharkpy-slt-")
-    context = sharkpy.connect(master="local[2]", warehouse=folder)
-    _ = context.engine.jobs
-    atexit.register(lambda: (context.stop(), shutil.rmtree(folder, ignore_errors=True)))
-    return context
+    session = sharkpy.connect(master="local[2]", warehouse=folder)
+    atexit.register(lambda: (session.stop(), shutil.rmtree(folder, ignore_errors=True)))
+    return session
 
 
 class SharkEngine:
@@ -51,28 +50,34 @@ class SharkEngine:
     def __init__(self, conf: Mapping[str, str] | None = None, *, cached: bool = False) -> None:
         self._conf = dict(conf or {})
         self._cached = cached
-        self._folder = ""
-        self._context: Any = None
+        self._session: Any = None
 
     def open(self) -> None:
-        import sharkpy
-
-        if self._conf.get("shark.placement.driver") == "false":
-            _anchor()
-        self._folder = tempfile.mkdtemp(prefix="sharkpy-slt-")
-        self._context = sharkpy.connect(master="local[2]", warehouse=self._folder, **self._conf)
+        self._session = _owner().new_session(**self._conf)
 
     def run(self, sql: str) -> pa.Table:
-        with self._context.sql(sql) as result:
+        with self._session.sql(sql) as result:
             table = result.to_arrow()
         created = _CREATED.match(sql)
         if self._cached and created:
-            self._context.sql(f"CACHE TABLE {created[1]}").close()
+            self._session.sql(f"CACHE TABLE {created[1]}").close()
         return table
 
     def close(self) -> None:
-        self._context.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._session.stop()
+        _drop_all(_owner())
+
+
+def _drop_all(session: Any) -> None:
+    """Leave no database, table, view or function of a file."""
+    for (name,) in session.sql("SHOW DATABASES").fetchall():
+        if name != "default":
+            session.sql(f"DROP DATABASE `{name}` CASCADE").close()
+    for kind, names in (("VIEW", "SHOW VIEWS"), ("TABLE", "SHOW TABLES")):
+        for (name,) in session.sql(names).fetchall():
+            session.sql(f"DROP {kind} IF EXISTS `{name}`").close()
+    for entry in session.catalog.functions.entries("default"):
+        session.sql(f"DROP FUNCTION `{entry.name}`").close()
 
 
 @functools.cache

@@ -1,7 +1,8 @@
 """Collection of .slt files: each is one test per engine or configuration that it runs on.
 
-By default a file runs on sharkpy, under two forced configurations (one in the driver, one as RDD tasks) and on DuckDB,
-some files on Spark SQL too; with --slt-all every file runs under every configuration and on every oracle.
+By default a file runs on sharkpy, under two forced configurations (one in the driver, one as RDD tasks), and on the
+oracles that have not confirmed it as it is; with --slt-all every file runs under every configuration and on every
+oracle.
 """
 
 from __future__ import annotations
@@ -12,16 +13,13 @@ from zlib import crc32
 
 import pytest
 
-from tests.slt.configurations import PLAIN_PLANS, SKEWED, all_pairs
-from tests.slt.engines import DuckEngine, Engine, SharkEngine, SparkEngine
+from tests.slt.configurations import SKEWED, all_pairs
+from tests.slt.confirmed import ORACLES, is_confirmed
+from tests.slt.engines import Engine, SharkEngine, SparkEngine
 from tests.slt.runner import run_file
 
 BROAD = "broad"
-"""Folder of files that take types and functions one by one: in `make test` they run on sharkpy and DuckDB alone."""
-ORACLE_SAMPLE = 8
-"""One file in this many runs on Spark SQL in `make test`."""
-
-
+"""Folder of files that take types and functions one by one: in `make test` no configuration is forced on them."""
 SKEWED_FILES = ("skewed_keys", "semi_anti", "outer", "skewed_distinct")
 """Files that `make test` runs with every key dealt over several tasks."""
 PLAIN_PLAN_FILES = (
@@ -77,14 +75,13 @@ class SltFile(pytest.File):
             if not configuration.on_driver:
                 item.add_marker(pytest.mark.spark)
             yield item
-        duckdb = SltItem.from_parent(self, name="duckdb", engine=DuckEngine)
-        duckdb.add_marker(pytest.mark.oracle)
-        yield duckdb
-        if run_all or (number % ORACLE_SAMPLE == 0 and not is_broad):
-            spark = SltItem.from_parent(self, name="spark", engine=SparkEngine)
-            spark.add_marker(pytest.mark.oracle)
-            spark.add_marker(pytest.mark.spark)
-            yield spark
+        for oracle in ORACLES:
+            if run_all or not is_confirmed(self.path, oracle.name):
+                item = SltItem.from_parent(self, name=oracle.name, engine=oracle)
+                item.add_marker(pytest.mark.oracle)
+                if oracle is SparkEngine:
+                    item.add_marker(pytest.mark.spark)
+                yield item
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SltFile | None:

@@ -1,0 +1,109 @@
+"""python -m tests.slt.confirmed: run the oracles where a file's key is not on record, and record what they confirm.
+
+`make test` runs no oracle on a file that it has confirmed already; `make test-all` runs all of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.slt.engines import DuckEngine, Engine, SparkEngine
+from tests.slt.records import ROOT, load
+from tests.slt.runner import run_file
+
+RECORD = ROOT / "confirmed.json"
+ORACLES: tuple[type[Engine], ...] = (DuckEngine, SparkEngine)
+_LIBRARIES = {"duckdb": ("duckdb", "sqlglot"), "spark": ("pyspark",)}
+"""Distributions that decide what an oracle answers."""
+_RUNNER = ("engines.py", "records.py", "rows.py", "runner.py")
+
+Keys = dict[str, dict[str, str]]
+"""Oracle -> file -> key."""
+
+
+def files() -> list[Path]:
+    return sorted(path for path in ROOT.rglob("*.slt") if path.parent.name != "shared")
+
+
+def key(path: Path, oracle: str) -> str:
+    """Hash of the records that the oracle runs, its version and that of the runner."""
+    records = (record.text() for record in load(path) if record.runs_on(oracle))
+    return hashlib.sha256("\n\n".join((_versions(oracle), *records)).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def _versions(oracle: str) -> str:
+    runner = "".join(_code((ROOT / name).read_text(encoding="utf-8")) for name in _RUNNER)
+    libraries = (f"{name} {version(name)}" for name in _LIBRARIES[oracle])
+    return ", ".join((*libraries, f"runner {hashlib.sha256(runner.encode()).hexdigest()}"))
+
+
+def _code(text: str) -> str:
+    """What a module does: its syntax tree without docstrings and other loose texts."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            body[:] = [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+    return ast.dump(tree)
+
+
+@functools.cache
+def recorded() -> Keys:
+    found: Keys = json.loads(RECORD.read_text())
+    return found
+
+
+def is_confirmed(path: Path, oracle: str) -> bool:
+    return recorded().get(oracle, {}).get(_name(path)) == key(path, oracle)
+
+
+def current() -> Keys:
+    """Keys of all files as they are."""
+    return {oracle.name: {_name(path): key(path, oracle.name) for path in files()} for oracle in ORACLES}
+
+
+def confirm(oracle: Engine, known: dict[str, str]) -> Iterator[str]:
+    """Bring `known`, the keys of files, up to date, a file at a time; what the oracle does not confirm is told."""
+    paths = {_name(path): path for path in files()}
+    for name in known.keys() - paths.keys():
+        del known[name]
+    for name, path in paths.items():
+        wanted = key(path, oracle.name)
+        if known.get(name) == wanted:
+            continue
+        known.pop(name, None)
+        try:
+            run_file(path, oracle)
+            known[name] = wanted
+        except AssertionError as error:
+            yield f"{oracle.name}: {error}"
+        else:
+            yield ""
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def main() -> int:
+    """Each file is recorded at once: what is interrupted goes on where it was."""
+    keys: Keys = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    failed = False
+    for oracle in ORACLES:
+        for problem in confirm(oracle(), keys.setdefault(oracle.name, {})):
+            failed |= bool(problem)
+            print(problem, end="\n" if problem else "")
+            RECORD.write_text(json.dumps(keys, indent=1, sort_keys=True) + "\n")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

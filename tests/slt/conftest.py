@@ -13,7 +13,7 @@ from zlib import crc32
 
 import pytest
 
-from tests.slt.configurations import SKEWED, all_pairs
+from tests.slt.configurations import PLAIN_PLANS, SKEWED, all_pairs
 from tests.slt.confirmed import ORACLES, is_confirmed
 from tests.slt.engines import Engine, SharkEngine, SparkEngine
 from tests.slt.runner import run_file

@@ -24,8 +24,7 @@ from tests.thrift.caller import SUCCESS, Caller, State, columns_of, over_http
 from tests.thrift.conftest import LONG_QUERY, NUMBERS, Serve
 from tests.thrift.figures import figure
 from tests.thrift.test_operations import wait_until_idle
-from tests.thrift.test_sessions import wait_for
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 QUERIES: list[tuple[str, Callable[[int], Any]]] = [
     ("SELECT {k}", lambda k: [(k,)]),
@@ -80,9 +79,9 @@ def test_mixed_queries_of_many_clients(serve: Serve, clients: int, queries: int)
         *(lambda seed=seed: mixed_queries(server.port, seed, queries, errors) for seed in range(clients))  # type: ignore[misc]
     )
     assert not errors
-    wait_for(lambda: not server.parts.sessions.sessions(), 5)
+    until(lambda: not server.parts.sessions.sessions())
     assert figure(server.parts.metrics, "sharkpy_statements_total") >= clients * queries
-    wait_for(lambda: not client_threads(), 5)
+    until(lambda: not client_threads())
 
 
 def client_threads() -> list[str]:
@@ -111,7 +110,7 @@ def test_a_storm_of_cancels(serve: Serve) -> None:
 
     together(*(lambda seed=seed: storm(seed) for seed in range(8)))  # type: ignore[misc]
     assert not errors
-    wait_for(lambda: not server.parts.sessions.sessions(), 5)
+    until(lambda: not server.parts.sessions.sessions())
     wait_until_idle()
     assert not list(server.parts.sessions.operations())
     assert server.parts.guard._num_executing == 0
@@ -145,10 +144,10 @@ def test_a_client_that_stops_reading_is_given_up(serve: Serve, monkeypatch: pyte
         begin = time.monotonic()
         while time.monotonic() - begin < 0.8:
             assert quick.rows("SELECT 1") == [[1]]
-        wait_for(lambda: len(server.parts.sessions.sessions()) == 1, 5)
+        until(lambda: len(server.parts.sessions.sessions()) == 1)
         assert columns_of(quick.fetch(quick.begin("SELECT 1"))) == [[1]]
     slow.transport.close()
-    wait_for(lambda: not client_threads(), 5)
+    until(lambda: not client_threads())
 
 
 CLIENT = """
@@ -169,9 +168,9 @@ def test_a_client_killed_in_the_middle_of_its_rows(serve: Serve) -> None:
     assert client.stdout.readline() == "reading\n"
     os.kill(client.pid, signal.SIGKILL)
     client.communicate()
-    wait_for(lambda: not server.parts.sessions.sessions(), 2)
+    until(lambda: not server.parts.sessions.sessions())
     wait_until_idle()
-    wait_for(lambda: not client_threads(), 2)
+    until(lambda: not client_threads())
 
 
 def test_memory_stays_where_it_is(serve: Serve) -> None:
@@ -184,7 +183,7 @@ def test_memory_stays_where_it_is(serve: Serve) -> None:
                 operation = caller.begin("SELECT concat(s, space(200)) AS s FROM numbers")
                 assert caller.until_ended(operation).operationState == State.FINISHED_STATE
                 assert caller.fetch(operation, 10).status.statusCode == SUCCESS
-        wait_for(lambda: not server.parts.sessions.sessions(), 5)
+        until(lambda: not server.parts.sessions.sessions())
 
     leave_unread(10)
     before = psutil.Process().memory_info().rss

@@ -46,13 +46,15 @@ def _versions(oracle: str) -> str:
 
 
 def _code(text: str) -> str:
-    """What a module does: its syntax tree without docstrings and other loose texts."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            body[:] = [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
-    return ast.dump(tree)
+    """The lines of a module without docstrings and other loose texts: the same for every version of Python."""
+    loose = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    lines = enumerate(text.splitlines(), start=1)
+    return "\n".join(line for number, line in lines if number not in loose and line.strip())
 
 
 @functools.cache

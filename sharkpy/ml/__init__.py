@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sharkpy.ml.public_names import MODULES
+
 if TYPE_CHECKING:
     from sharkpy.ml.graph.graph import Graph
     from sharkpy.ml.graph.page_rank import PageRank
@@ -36,27 +38,10 @@ __all__ = [
     "pregel",
 ]
 
-_LAZY = {
-    "Estimator": "sharkpy.ml.models.estimator",
-    "Graph": "sharkpy.ml.graph.graph",
-    "KMeans": "sharkpy.ml.models.kmeans",
-    "LinearRegression": "sharkpy.ml.models.linear_regression",
-    "LogisticRegression": "sharkpy.ml.models.logistic_regression",
-    "Messages": "sharkpy.ml.graph.program",
-    "OneHotEncoder": "sharkpy.ml.models.one_hot_encoder",
-    "Outcome": "sharkpy.ml.graph.program",
-    "PageRank": "sharkpy.ml.graph.page_rank",
-    "StandardScaler": "sharkpy.ml.models.standard_scaler",
-    "TableRDD": "sharkpy.ml.rdd.table_rdd",
-    "VertexBlock": "sharkpy.ml.graph.program",
-    "pregel": "sharkpy.ml.graph.pregel",
-}
-"""Modules of the public names. Model files name their class, which is looked up here."""
-
 
 def __getattr__(name: str) -> object:
     """Import a public name at its first use."""
-    if module := _LAZY.get(name):
+    if module := MODULES.get(name):
         import importlib
 
         return getattr(importlib.import_module(module), name)

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-import sharkpy.ml
 from sharkpy.base.errors import DataError, NotFittedError, ParameterError, SourceError, UnsupportedError
 from sharkpy.ml.features.feature_blocks import FeatureBlock
 from sharkpy.ml.features.training_data import training_blocks
@@ -21,6 +20,7 @@ from sharkpy.ml.models import model_json
 from sharkpy.ml.models.estimator import Estimator, check_features
 from sharkpy.ml.models.parameters import BOOLEAN, SEED, integer_at_least, number_above, number_at_least, one_of
 from sharkpy.ml.models.predictor import Predictor
+from sharkpy.ml.public_names import MODULES
 from sharkpy.values.types import DOUBLE, DataType
 
 
@@ -57,7 +57,7 @@ def column_sums(block: FeatureBlock, argument: None) -> np.ndarray:
 
 @pytest.fixture
 def public(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharkpy.ml, "Centre", Centre, raising=False)
+    monkeypatch.setitem(MODULES, "Centre", __name__)
 
 
 X = np.array([[1.0, 2.0], [3.0, 6.0], [5.0, 1.0]])

@@ -6,6 +6,7 @@ names end with `_`, and returns the model. So scikit-learn's `clone`, `Pipeline`
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 import sys
@@ -20,6 +21,7 @@ from sharkpy.ml.features.array_data import array_blocks, column_names
 from sharkpy.ml.features.feature_blocks import ArrayBlocks, FeatureBlocks
 from sharkpy.ml.models import model_json
 from sharkpy.ml.models.parameters import Rule, check_parameters
+from sharkpy.ml.public_names import MODULES
 
 
 class Estimator:
@@ -31,7 +33,7 @@ class Estimator:
     3. its passes over the blocks;
     4. `self._set_features(blocks)` and its own attributes, at the end: a `fit` that fails leaves the model as it was.
 
-    Its class has a row in the table of `sharkpy/ml/__init__.py`, where model files find it.
+    Its class has a row in the table of `sharkpy/ml/public_names.py`, where model files find it.
     """
 
     parameter_rules: ClassVar[Mapping[str, Rule]] = {}
@@ -199,9 +201,8 @@ def check_features(blocks: FeatureBlocks, model: Estimator) -> None:
 
 
 def _model_class(name: str, origin: str) -> type[Estimator]:
-    import sharkpy.ml
-
-    kind = getattr(sharkpy.ml, name, None)
+    module = MODULES.get(name)
+    kind = getattr(importlib.import_module(module), name) if module else None
     if not (isinstance(kind, type) and issubclass(kind, Estimator)):
         raise SourceError(f'{origin} holds a model of the unknown class "{name}"')
     return kind

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sharkpy.base.errors import ExecutionError
@@ -88,7 +88,14 @@ def columns(draw: st.DrawFn) -> pa.Array[Any]:
     return column.slice(draw(st.integers(0, 3)), draw(st.integers(0, 8)))
 
 
+def _maps_of_void(num_rows: int) -> pa.Array[Any]:
+    dtype = pa.map_(pa.int32(), pa.struct([("v", pa.null()), ("n", pa.int64())]))
+    return pa.array([[(1, {"v": None, "n": 1})]] * num_rows, dtype)
+
+
 @given(columns())
+@example(_maps_of_void(3).slice(3))
+@example(_maps_of_void(3).slice(1, 1))
 @settings(deadline=None)
 def test_values_are_arrows(column: pa.Array[Any]) -> None:
     expected = column.to_pylist(maps_as_pydicts="lossy")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -59,19 +60,32 @@ def _date_values(column: pa.Array[Any]) -> list[Any]:
 
 def _list_values(column: pa.ListArray[Any]) -> list[Any]:
     items = python_values(column.flatten())
-    return _pieces(column, lambda start, end: items[start:end])
+    lengths = pc.call_function("list_value_length", [column]).to_pylist()
+    return _pieces(lengths, lambda start, end: items[start:end])
 
 
 def _map_values(column: pa.MapArray[Any, Any]) -> list[Any]:
-    entry = pa.struct([column.type.key_field, column.type.item_field])
-    entries = cast("pa.ListArray[Any]", column.view(pa.list_(entry)))
-    keys, items = map(python_values, cast("pa.StructArray", entries.flatten()).flatten())
-    return _pieces(entries, lambda start, end: dict(zip(keys[start:end], items[start:end], strict=True)))
+    """Entries are taken apart by hand: a view of a map as a list of structs ends the process for some slices."""
+    offsets = column.offsets.to_numpy()
+    lengths = np.diff(offsets)
+    if column.null_count:
+        lengths[column.is_null().to_numpy(zero_copy_only=False)] = 0
+    num_entries = int(lengths.sum())
+    first = int(offsets[0])
+    if num_entries == int(offsets[-1]) - first:
+        entries = (child.slice(first, num_entries) for child in (column.keys, column.items))
+    else:
+        places = pa.array(np.arange(num_entries) + np.repeat(offsets[:-1] - np.cumsum(lengths) + lengths, lengths))
+        entries = (child.take(places) for child in (column.keys, column.items))
+    keys, items = map(python_values, entries)
+    known: list[int | None] = lengths.tolist()
+    if column.null_count:
+        known = [length if valid else None for length, valid in zip(known, column.is_valid().to_pylist(), strict=True)]
+    return _pieces(known, lambda start, end: dict(zip(keys[start:end], items[start:end], strict=True)))
 
 
-def _pieces(column: pa.Array[Any], piece: Callable[[int, int], Any]) -> list[Any]:
+def _pieces(lengths: list[int | None], piece: Callable[[int, int], Any]) -> list[Any]:
     """`piece` of each value's part of the flattened column, which has no items of NULL."""
-    lengths = pc.call_function("list_value_length", [column]).to_pylist()
     ends = accumulate((length or 0 for length in lengths), initial=0)
     return [
         None if length is None else piece(start, end)

@@ -33,6 +33,11 @@ class Cancellation:
     def is_cancelled(self) -> bool:
         return self._error is not None
 
+    @property
+    def error(self) -> SharkError | None:
+        """The error that it was ended with."""
+        return self._error
+
     def cancel(self, error: SharkError | None = None) -> None:
         with self._lock:
             if self._error is not None:
@@ -72,7 +77,7 @@ class Cancellation:
         finally:
             _current.reset(token)
 
-    def steps(self, items: Generator[T]) -> Iterator[T]:
+    def steps(self, items: Generator[T]) -> Generator[T]:
         """`items`, each made under the statement; the reader works for itself in between."""
         try:
             while True:

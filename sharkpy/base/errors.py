@@ -190,6 +190,10 @@ class StatementTimeoutError(CancelledError):
     """End of a statement that took longer than it may."""
 
 
+class StatementClosedError(CancelledError):
+    """The statement's reader has closed it."""
+
+
 class InternalError(SharkError):
     """A broken invariant of the engine itself."""
 

@@ -8,10 +8,14 @@ from collections.abc import Iterable
 
 def matching(names: Iterable[str], pattern: str | None) -> list[str]:
     """Names that match `pattern` (None: all), sorted."""
-    if pattern is None:
-        return sorted(names)
-    compiled = [re.compile(_regex(part.strip()), re.IGNORECASE) for part in pattern.split("|")]
-    return sorted(name for name in names if any(regex.fullmatch(name) for regex in compiled))
+    return sorted(names) if pattern is None else sorted(name for name in names if matches(name, pattern))
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether the whole of `text` matches `pattern`."""
+    return any(
+        re.fullmatch(_regex(part.strip()), text, re.IGNORECASE | re.DOTALL) is not None for part in pattern.split("|")
+    )
 
 
 def _regex(pattern: str) -> str:

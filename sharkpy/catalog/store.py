@@ -70,7 +70,8 @@ class Catalog:
             Path(self.state_dir).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigurationError(f'warehouse "{self.warehouse_dir}" cannot be written: {error.strerror}') from None
-        self._file = CatalogFile(str(Path(self.state_dir, file_name)), self.warehouse_dir)
+        self.file_path = str(Path(self.state_dir, file_name))
+        self._file = CatalogFile(self.file_path, self.warehouse_dir)
         self._store = store(self._file, self.warehouse_dir)
         self.unfinished = UnfinishedWrites(str(Path(self.state_dir, "unfinished", Path(file_name).stem)))
         self.readers = FolderReaders(str(Path(self.state_dir, "readers")))

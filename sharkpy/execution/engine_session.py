@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
     from sharkpy.catalog.model import Table
+    from sharkpy.catalog.statement_record import StatementRecord
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine import Engine
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.plan.commands import Command
+
+DEFAULT_STATEMENTS = 100
+"""Statements that the history gives where nobody says how many."""
 
 
 class EngineSession(Protocol):
@@ -74,11 +78,22 @@ class EngineSession(Protocol):
     def run_command(self, command: Command, snapshot: QuerySnapshot) -> CommandResult:
         """Carry out a command of any room, under the snapshot of its statement."""
 
-    def as_statement(self) -> AbstractContextManager[Statement]:
-        """Run the body as one statement, or as a part of the one that this thread works for."""
+    def as_statement(self, text: str | None = None) -> AbstractContextManager[Statement]:
+        """Run the body as one statement, or as a part of the one that this thread works for.
 
-    def working(self) -> AbstractContextManager[None]:
+        It is in the history under `text`, if one is given.
+        """
+
+    def working(self, text: str | None = None) -> AbstractContextManager[None]:
         """Run the body as a statement, or as a part of anything cancellable that this thread works for."""
+
+    def history(
+        self, limit: int | None = DEFAULT_STATEMENTS, *, like: str | None = None, query_id: str | None = None
+    ) -> list[StatementRecord]:
+        """Statements that run or have ended, newest first, as far as the session may see them.
+
+        `like`: a pattern of SHOW for the whole text; `query_id`: the one with this id, if there is any.
+        """
 
     def with_settings(self, values: Mapping[str, str]) -> Self:
         """View of the session under other settings; other changes apply to the session too."""

@@ -19,12 +19,14 @@ class Restrictions:
     2. `closed`: folders of the engine itself: nothing may point into them, nor at what holds them.
     3. `guards_settings`: settings for the engine's owner alone, by the table of settings, keep their values.
     4. `refuses_code`: no code of the session's runs in the engine, as functions, JARs and scripts would.
+    5. `sees_own_statements`: of the history of statements it sees those of its own user alone.
     """
 
     folders: tuple[Path, ...] | None = None
     closed: tuple[Path, ...] = ()
     guards_settings: bool = False
     refuses_code: bool = False
+    sees_own_statements: bool = False
 
     def check_path(self, path: str) -> None:
         """Raise NotAllowedError for a path out of bounds, after following links."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from sharkpy.base.cancellation import Cancellation
@@ -30,12 +30,21 @@ class Statement(Cancellation):
     2. The time of `timeout` runs, and the turn is held, only inside `active`.
     3. `end` is called once, when the statement has returned its last row or has failed.
     4. `listener` gets its progress, from any thread; it must not wait.
+    5. Figures and plans are kept for its record in the history, the plans' text up to `plan_bytes`.
     """
 
-    def __init__(self, timeout: float = 0.0, listener: ProgressListener = ignore_progress) -> None:
+    def __init__(self, timeout: float = 0.0, listener: ProgressListener = ignore_progress, plan_bytes: int = 0) -> None:
         super().__init__()
         self.turn: Turn | None = None
+        self.kind = ""
+        """SELECT, CREATE TABLE and so on, once that is known."""
+        self.rows_read = 0
         self.rows_written = 0
+        self.queued_seconds = 0.0
+        self.progress: Progress | None = None
+        self.plan = ""
+        """Text of the plans that it has run."""
+        self._plan_bytes = plan_bytes
         self._listener = listener
         self._timeout = timeout
         self._clock = threading.Lock()
@@ -58,7 +67,25 @@ class Statement(Cancellation):
         return self._listener is not ignore_progress
 
     def report(self, progress: Progress) -> None:
+        if progress.notice is None:
+            self.progress = progress
         self._listener(progress)
+
+    def keep_plan(self, text: Callable[[], str]) -> None:
+        """Add the text of a plan that has run, made if there is room for any."""
+        if len(self.plan) < self._plan_bytes:
+            self.plan = f"{self.plan}\n{text()}" if self.plan else text()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a thread works for it."""
+        return self._since is not None
+
+    @property
+    def working_seconds(self) -> float:
+        """Time inside `active` so far."""
+        with self._clock:
+            return self._spent + (time.monotonic() - self._since if self._since is not None else 0.0)
 
     def end(self) -> None:
         with self._clock:

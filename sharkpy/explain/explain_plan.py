@@ -11,9 +11,10 @@ from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
+from sharkpy.execution.stages.stage_text import format_seconds
 from sharkpy.execution.tables.snapshot import reading
 from sharkpy.explain.forms import FORMS
-from sharkpy.explain.measured_tree import format_seconds, run_tree
+from sharkpy.explain.measured_tree import run_tree
 from sharkpy.physical.lowering.lower_stage import lower_stage
 from sharkpy.physical.operators import ExchangeRead
 from sharkpy.physical.sinks import ResultSink

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SharkError
 from sharkpy.columnar.store import open_block
+from sharkpy.execution.stages.stage_text import count_of, format_bytes, format_seconds, stage_work
 from sharkpy.execution.tasks.operator_figures import SCAN, STEP, OperatorFigures
 from sharkpy.physical import operators
 from sharkpy.physical.operators import BlockScan, ExchangeRead, FileScan, StepOperator
@@ -83,7 +84,9 @@ def run_tree(profile: QueryProfile) -> list[str]:
     lines = [f"{'rows':>11} {'bytes':>9} {'time':>9}  operator"]
     lines += _stage_lines(*numbered[-1], written, 0)
     shown = {number for number, _ in written.values()} | {len(numbered)}
-    lines += [f"stage {number}, {stage.label}: {_work(stage)}" for number, stage in numbered if number not in shown]
+    lines += [
+        f"stage {number}, {stage.label}: {stage_work(stage)}" for number, stage in numbered if number not in shown
+    ]
     return lines
 
 
@@ -92,7 +95,7 @@ def _stage_lines(number: int, stage: StageProfile, written: Written, depth: int)
         return []
     root = _nodes(stage.fragment, iter(stage.leaves))
     others = _attribute(root, stage)
-    lines = [_note(depth, f"stage {number}: {_work(stage)}")]
+    lines = [_note(depth, f"stage {number}: {stage_work(stage)}")]
     if others:
         lines.append(_note(depth, f"DuckDB chose another order, with a join of {'; of '.join(others)}"))
     return lines + _node_lines(root, written, depth)
@@ -119,8 +122,8 @@ def block_notes(scan: BlockScan) -> list[str]:
     """Blocks, bytes and the encodings of the columns that a scan reads."""
     blocks = scan.blocks
     notes = [
-        f"{_count(blocks.num_kept, 'block')} kept, {blocks.num_blocks - blocks.num_kept} pruned; "
-        f"{_count(blocks.num_rows, 'row')}, "
+        f"{count_of(blocks.num_kept, 'block')} kept, {blocks.num_blocks - blocks.num_kept} pruned; "
+        f"{count_of(blocks.num_rows, 'row')}, "
         f"{format_bytes(blocks.column_bytes(scan.names))} encoded"
     ]
     encodings: dict[str, dict[str, None]] = {name: {} for name in scan.names}
@@ -229,40 +232,7 @@ def _note(depth: int, text: str) -> str:
     return f"{'':33}{'  ' * depth}· {text}"
 
 
-def _work(stage: StageProfile) -> str:
-    tasks = _count(stage.num_tasks, "task")
-    if stage.placement == "driver":
-        text = f"{tasks} in the driver, {format_seconds(stage.seconds)}"
-    else:
-        text = f"{tasks} on RDDs, {format_seconds(stage.seconds)} ({format_seconds(stage.task_seconds)} in tasks)"
-        text += f", {format_bytes(stage.bytes_out)} out"
-    if stage.placed_tasks:
-        text += f", {stage.beside_tasks} of {_count(stage.placed_tasks, 'task')} beside their blocks"
-    if stage.blocks_rebuilt:
-        text += f", {_count(stage.blocks_rebuilt, 'block')} rebuilt in place"
-    if stage.malformed_fields or stage.malformed_lines:
-        text += (
-            f"; {_count(stage.malformed_lines, 'malformed line')}, {_count(stage.malformed_fields, 'malformed field')}"
-        )
-    return text
-
-
 def _buckets(sizes: tuple[int, ...]) -> str:
     if len(sizes) == 1:
         return f"1 bucket, {format_bytes(sizes[0])}"
     return f"{len(sizes)} buckets of {format_bytes(min(sizes))} to {format_bytes(max(sizes))}"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
-
-
-def format_seconds(seconds: float) -> str:
-    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
-
-
-def format_bytes(size: int) -> str:
-    for limit, unit in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")):
-        if size >= limit:
-            return f"{size / limit:.1f} {unit}"
-    return f"{size} B"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import re
 from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +13,7 @@ from sharkpy.base.errors import (
     BlocksReplacedError,
     ConfigurationError,
     InternalError,
+    SharkError,
     SourceError,
     SparkLostError,
 )
@@ -34,9 +38,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sharkpy.execution.stages.plan_runner import PlanRunner
+    from sharkpy.execution.stages.profile import QueryProfile
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
+QUERY = "SELECT"
+"""Kind of a statement that is a query, whichever words it begins with."""
 _WRITERS = (Insert, CreateTable, GenerateTable)
 
 
@@ -54,7 +61,7 @@ class PreparedStatement:
         plans: PlanCache,
         text: str,
         statement: Statement,
-        end: Callable[[Statement], None],
+        end: Callable[[Statement, BaseException | None], None],
     ) -> None:
         self._session = session
         self._plans = plans
@@ -70,6 +77,7 @@ class PreparedStatement:
         self._bound: LogicalPlan | Command | None = None
         if self._known is None:
             self._bound = bind(text, self._lookups, session.conf, self._database, self._clock)
+        statement.kind = _kind(type(self._bound).__name__) if isinstance(self._bound, Command) else QUERY
         if session.restrictions.refuses_code and self._runs_scripts():
             session.restrictions.check_code(SCRIPT)
 
@@ -98,12 +106,12 @@ class PreparedStatement:
         """Number of rows that an INSERT, CREATE TABLE or GENERATE has written; None for other statements."""
         return self._statement.rows_written if isinstance(self._bound, _WRITERS) else None
 
-    def cancel(self) -> None:
-        self._statement.cancel()
+    def cancel(self, error: SharkError | None = None) -> None:
+        self._statement.cancel(error)
 
     def close(self) -> None:
         """End the statement without running it."""
-        self._end(self._statement)
+        self._end(self._statement, GeneratorExit())
 
     def run(self) -> Result:
         try:
@@ -112,7 +120,7 @@ class PreparedStatement:
                 return self._run()
         except BaseException as error:
             self._snapshot.release()
-            self._end(self._statement)
+            self._end(self._statement, error)
             if isinstance(error, (BindError, ConfigurationError, SourceError)):
                 add_place(error, self._text)
             raise
@@ -135,24 +143,48 @@ class PreparedStatement:
         self._snapshot.release()
         if answer.stream is not None:
             return self._streamed(answer.schema, answer.stream)
-        self._end(self._statement)
+        self._statement.rows_read = answer.table.num_rows if answer.table is not None else 0
+        self._end(self._statement, None)
         batches = answer.table.to_batches() if answer.table is not None else ()
         return Result(answer.schema, batches, is_text=isinstance(command, Explain))
 
     def _streamed(self, schema: Schema, batches: Generator[pa.RecordBatch]) -> Result:
         """Result of a command's rows, made while they are read."""
 
-        def end() -> None:
+        def end(error: BaseException | None) -> None:
             batches.close()
-            self._end(self._statement)
+            self._end(self._statement, error)
+
+        return self._result(schema, batches, end)
+
+    def _result(
+        self,
+        schema: Schema,
+        batches: Generator[pa.RecordBatch],
+        end: Callable[[BaseException | None], None],
+        profile: Callable[[], QueryProfile] | None = None,
+    ) -> Result:
+        """Rows that are made while they are read; `end` hears what ends that, None where it is the last row."""
+        statement = self._statement
 
         def rows() -> Iterator[pa.RecordBatch]:
             try:
-                yield from self._statement.steps(batches)
-            finally:
-                end()
+                with contextlib.closing(statement.steps(batches)) as steps:
+                    for batch in steps:
+                        statement.rows_read += batch.num_rows
+                        yield batch
+            except BaseException as error:
+                end(error)
+                raise
+            end(None)
 
-        return Result(schema, rows(), on_close=end, on_cancel=self._statement.cancel)
+        return Result(
+            schema,
+            rows(),
+            profile=profile,
+            on_close=lambda: end(GeneratorExit()),
+            on_cancel=statement.cancel,
+        )
 
     def _planned(self, plan: LogicalPlan, lookups: CatalogLookups, snapshot: QuerySnapshot) -> PlannedQuery:
         physical = plan_query(self._session, plan, snapshot)
@@ -172,19 +204,12 @@ class PreparedStatement:
     def _query(self, planned: PlannedQuery) -> Result:
         runners = [new_runner(self._session, planned.physical, planned.label)]
 
-        def end() -> None:
+        def end(error: BaseException | None) -> None:
             runners[-1].stages.close()
             self._snapshot.release()
-            self._end(self._statement)
+            self._end(self._statement, error)
 
-        def rows() -> Iterator[pa.RecordBatch]:
-            try:
-                yield from self._statement.steps(self._rows(planned, runners))
-            finally:
-                end()
-
-        cancel = self._statement.cancel
-        return Result(planned.schema, rows(), profile=lambda: runners[-1].run.profile, on_close=end, on_cancel=cancel)
+        return self._result(planned.schema, self._rows(planned, runners), end, lambda: runners[-1].run.profile)
 
     def _rows(self, planned: PlannedQuery, runners: list[PlanRunner]) -> Generator[pa.RecordBatch]:
         """Rows of the query; it is planned again if blocks were replaced, or Spark was lost, before the first one."""
@@ -205,6 +230,12 @@ class PreparedStatement:
         runners.append(new_runner(session, planned.physical, planned.label))
         with raising_spark_lost():
             yield from run_batches(session, runners[-1], planned.stage)
+
+
+@functools.cache
+def _kind(command: str) -> str:
+    """CREATE TABLE of CreateTable."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", command).upper()
 
 
 def _schema(plan: LogicalPlan) -> Schema:

@@ -3,29 +3,83 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import threading
+import time
 import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import current_cancellation
-from sharkpy.base.errors import ExecutionError
+from sharkpy.base.errors import (
+    CancelledError,
+    ExecutionError,
+    InternalError,
+    SharkError,
+    StatementClosedError,
+    StatementTimeoutError,
+)
+from sharkpy.catalog.statement_record import StatementRecord, StatementState, cut_text
 
 if TYPE_CHECKING:
-    from sharkpy.execution.stages.progress import ProgressListener
+    from sharkpy.execution.stages.progress import Progress, ProgressListener
     from sharkpy.execution.statement import Statement
+    from sharkpy.session.history import StatementHistory
+
+PYTHON = "PYTHON"
+"""Kind of the work of a program that is no statement's text."""
+_ENDS: tuple[tuple[type[BaseException], StatementState], ...] = (
+    (GeneratorExit, StatementState.CLOSED),
+    (StatementClosedError, StatementState.CLOSED),
+    (StatementTimeoutError, StatementState.TIMED_OUT),
+    (CancelledError, StatementState.CANCELLED),
+    (KeyboardInterrupt, StatementState.CANCELLED),
+)
+"""The first kind that fits an end; others are failures."""
+
+
+def new_query_id() -> str:
+    """An id in the form of those that the server gives."""
+    return f"sharkpy_{secrets.token_urlsafe(12)}"
+
+
+@dataclass(frozen=True, slots=True)
+class StatementTitle:
+    """Names that a statement is listed by."""
+
+    query_id: str
+    text: str
+    user: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A statement that has begun. Those without a title are parts of a program's work that nobody asked for by name."""
+
+    statement: weakref.ref[Statement]
+    title: StatementTitle | None
+    started: float
+    began: float
+    """As `started`, by the clock that is never set."""
 
 
 class RunningStatements:
     """Running statements of a session.
 
     1. `begin` and `end` enclose a statement; `as_statement` and `working` make one of the code inside.
-    2. `stop` cancels all; none begins after it.
+    2. `stop` ends all; none begins after it.
+    3. A statement with a title goes to the history once, whatever ends it first: its last row, an error, a cancel, a
+       close, the session's end, or that nobody has it any more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, session: str, history: StatementHistory) -> None:
+        self._session = session
+        self._history = history
         self._lock = threading.RLock()
-        self._running: weakref.WeakSet[Statement] = weakref.WeakSet()
+        self._running: dict[int, _Running] = {}
         self._is_stopped = False
 
     @property
@@ -37,22 +91,98 @@ class RunningStatements:
     def is_stopped(self) -> bool:
         return self._is_stopped
 
-    def begin(self, timeout: float, listener: ProgressListener | None = None) -> Statement:
+    def begin(
+        self, title: StatementTitle | None, timeout: float, listener: ProgressListener | None = None
+    ) -> Statement:
+        from sharkpy.execution.stages.progress import ignore_progress
         from sharkpy.execution.statement import Statement
 
-        statement = Statement(timeout, listener) if listener else Statement(timeout)
+        plan_bytes = 0 if title is None else self._history.plan_bytes
+        statement = Statement(timeout, listener or ignore_progress, plan_bytes)
+        if title is not None:
+            statement.kind = title.kind
+        key = id(statement)
         with self._lock:
             self.check_open()
-            self._running.add(statement)
+            reference = weakref.ref(statement, lambda _: self._forget(key))
+            self._running[key] = _Running(reference, title, time.time(), time.monotonic())
         return statement
 
-    def end(self, statement: Statement) -> None:
+    def end(self, statement: Statement, error: BaseException | None = None) -> None:
+        """It has given all that it gives, or `error` has ended it; GeneratorExit where its reader wants no more."""
         statement.end()
         with self._lock:
-            self._running.discard(statement)
+            running = self._running.pop(id(statement), None)
+        if running is not None and running.title is not None and self._history.is_on:
+            self._history.add(self._ended(running, running.title, statement, error))
+
+    def _forget(self, key: int) -> None:
+        """End a statement that nobody has any more: it was not run, or its rows were never asked for."""
+        with self._lock:
+            running = self._running.pop(key, None)
+        if running is not None and running.title is not None and self._history.is_on:
+            self._history.add(self._record(running, running.title, StatementState.CLOSED))
+
+    def records(self) -> list[StatementRecord]:
+        """The statements with a title that run, each as far as it is."""
+        with self._lock:
+            running = list(self._running.values())
+        return [
+            self._record(one, one.title, _state(statement), statement, progress=_progress_text(statement.progress))
+            for one in running
+            if one.title is not None and (statement := one.statement()) is not None
+        ]
+
+    def _ended(
+        self, running: _Running, title: StatementTitle, statement: Statement, error: BaseException | None
+    ) -> StatementRecord:
+        """Its record; of an end from outside, the error that this gave counts, whatever that made fail."""
+        cause = error if error is None or statement.error is None else statement.error
+        if cause is None:
+            return self._record(running, title, StatementState.FINISHED, statement)
+        state = next((state for kind, state in _ENDS if isinstance(cause, kind)), StatementState.FAILED)
+        if state is StatementState.CLOSED:
+            return self._record(running, title, state, statement)
+        if isinstance(cause, SharkError):
+            return self._record(running, title, state, statement, sqlstate=cause.sqlstate, error=cause.message)
+        message = f"{type(cause).__name__}: {cause}".removesuffix(": ")
+        return self._record(running, title, state, statement, sqlstate=InternalError.sqlstate, error=message)
+
+    def _record(
+        self,
+        running: _Running,
+        title: StatementTitle,
+        state: StatementState,
+        statement: Statement | None = None,
+        *,
+        progress: str = "",
+        sqlstate: str = "",
+        error: str = "",
+    ) -> StatementRecord:
+        history = self._history
+        return StatementRecord(
+            query_id=title.query_id,
+            kind=title.kind if statement is None else statement.kind,
+            text=cut_text(title.text, history.text_bytes),
+            user=title.user,
+            session=self._session,
+            state=state,
+            started=datetime.fromtimestamp(running.started, UTC),
+            seconds=time.monotonic() - running.began,
+            queued_seconds=statement.queued_seconds if statement is not None else 0.0,
+            running_seconds=max(0.0, statement.working_seconds - statement.queued_seconds)
+            if statement is not None
+            else 0.0,
+            rows_read=statement.rows_read if statement is not None else 0,
+            rows_written=statement.rows_written if statement is not None else 0,
+            plan=cut_text(statement.plan, history.plan_bytes) if statement is not None else "",
+            progress=progress,
+            sqlstate=sqlstate,
+            error=cut_text(error, history.text_bytes),
+        )
 
     @contextlib.contextmanager
-    def as_statement(self, timeout: float) -> Iterator[Statement]:
+    def as_statement(self, timeout: float, title: StatementTitle | None = None) -> Iterator[Statement]:
         """Run the body as one statement, or as a part of the one that this thread works for."""
         from sharkpy.execution.statement import Statement
 
@@ -60,29 +190,29 @@ class RunningStatements:
         if isinstance(outer, Statement):
             yield outer
             return
-        statement = self.begin(timeout)
+        statement = self.begin(title, timeout)
         try:
             with statement.active():
                 statement.check()
                 yield statement
-        finally:
-            self.end(statement)
+        except BaseException as error:
+            self.end(statement, error)
+            raise
+        self.end(statement)
 
     @contextlib.contextmanager
-    def working(self, timeout: float) -> Iterator[None]:
+    def working(self, timeout: float, title: StatementTitle | None = None) -> Iterator[None]:
         """Run the body as a statement, or as a part of anything cancellable that this thread works for."""
         self.check_open()
         if current_cancellation() is not None:
             yield
             return
-        with self.as_statement(timeout):
+        with self.as_statement(timeout, title):
             yield
 
-    def cancel(self) -> None:
-        with self._lock:
-            running = list(self._running)
-        for statement in running:
-            statement.cancel()
+    def cancel(self, error: SharkError | None = None) -> None:
+        for statement in self._statements():
+            statement.cancel(error)
 
     def stop(self) -> bool:
         """Cancel all statements and let none begin; False if that was done before."""
@@ -90,9 +220,35 @@ class RunningStatements:
             if self._is_stopped:
                 return False
             self._is_stopped = True
-        self.cancel()
+        statements = self._statements()
+        for statement in statements:
+            error = CancelledError("the query was cancelled: its session was stopped")
+            statement.cancel(error)
+            self.end(statement, error)
         return True
+
+    def _statements(self) -> list[Statement]:
+        with self._lock:
+            return [one for running in self._running.values() if (one := running.statement()) is not None]
 
     def check_open(self) -> None:
         if self._is_stopped:
             raise ExecutionError("this session is stopped", hint="connect again", sqlstate="08003")
+
+
+def _state(statement: Statement) -> StatementState:
+    """Of a statement that is not over."""
+    progress = statement.progress
+    if not statement.is_active:
+        return StatementState.WAITING
+    is_queued = progress is not None and progress.queued_behind is not None
+    return StatementState.QUEUED if is_queued else StatementState.RUNNING
+
+
+def _progress_text(progress: Progress | None) -> str:
+    if progress is None:
+        return ""
+    if progress.queued_behind is not None:
+        return f"{progress.queued_behind} wait before it"
+    tasks = f"{progress.tasks_done} of {progress.tasks_total} tasks"
+    return f"stage {progress.stages_done + 1}: {tasks}, {progress.rows_read:,} rows read"

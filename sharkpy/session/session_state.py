@@ -26,4 +26,7 @@ class SessionState:
     current_database: str = "default"
     restrictions: Restrictions = UNRESTRICTED
     observers: PlanObservers = field(default_factory=PlanObservers)
-    statements: RunningStatements = field(default_factory=RunningStatements)
+    statements: RunningStatements = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.statements = RunningStatements(self.name, self.parts.history)

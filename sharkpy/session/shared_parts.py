@@ -13,8 +13,10 @@ from sharkpy.catalog.store import Catalog
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.newest_session import note_started, note_stopped
 from sharkpy.execution.queries.plan_cache import PlanCache
+from sharkpy.session.history import StatementHistory
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.statement_record import StatementRecord
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
     from sharkpy.execution.spark.jvm_metastore import JvmMetastore
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 class Member(EngineSession, Protocol):
     """Session of an engine, which ends with the engine."""
+
+    def running_statements(self) -> list[StatementRecord]: ...
 
     def stop(self) -> None: ...
 
@@ -40,6 +44,7 @@ class SharedParts:
         self.metastore: JvmMetastore | None = None
         self.catalog = self._open_catalog(conf[settings.WAREHOUSE.key])
         self.plans = PlanCache()
+        self.history = StatementHistory(conf, self.catalog.file_path)
         self.sessions: weakref.WeakSet[Member] = weakref.WeakSet()
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
@@ -72,6 +77,10 @@ class SharedParts:
     def members(self) -> list[Member]:
         with self._lock:
             return list(self.sessions)
+
+    def running_statements(self) -> list[StatementRecord]:
+        """Of all sessions, each as far as it is."""
+        return [one for session in self.members() for one in session.running_statements()]
 
     def leave(self, session: Member) -> None:
         note_stopped(session)
@@ -119,6 +128,7 @@ class SharedParts:
             if self._engine is not None:
                 self._engine.stop()
         finally:
+            self.history.close()
             self.catalog.close()
 
 

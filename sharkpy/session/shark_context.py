@@ -16,16 +16,20 @@ from typing import TYPE_CHECKING, Literal, Self
 from sharkpy.base import settings
 from sharkpy.base.errors import ParseError
 from sharkpy.base.settings import Conf
+from sharkpy.base.users import user_name
+from sharkpy.execution.engine_session import DEFAULT_STATEMENTS
 from sharkpy.execution.function_loader import FunctionLoader
 from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions
 from sharkpy.session.defaults import add_keywords, default_warehouse
 from sharkpy.session.result import Result, Row
+from sharkpy.session.running_statements import PYTHON, StatementTitle, new_query_id
 from sharkpy.session.session_state import SessionState
 from sharkpy.session.shared_parts import SharedParts
 
 if TYPE_CHECKING:
     from sharkpy.catalog.function_catalog import ModelFunction
     from sharkpy.catalog.model import Table
+    from sharkpy.catalog.statement_record import StatementRecord
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine import Engine
@@ -119,34 +123,48 @@ class SharkContext:
             self.prepare(statement).run().close()
         return self.prepare(statements[-1][0]).run()
 
-    def prepare(self, text: str, timeout: float = 0.0, listener: ProgressListener | None = None) -> PreparedStatement:
+    def prepare(
+        self,
+        text: str,
+        timeout: float = 0.0,
+        listener: ProgressListener | None = None,
+        query_id: str = "",
+    ) -> PreparedStatement:
         """Prepare a statement: its names and types are resolved. Another thread may run it, and it can be cancelled.
 
         `timeout` in seconds, if it is shorter than that of the session; `listener` gets the progress of this statement
-        alone.
+        alone; `query_id`: its name in the history, if it has one already.
         """
         from sharkpy.session.prepared_statement import PreparedStatement
 
-        self._statements.check_open()
-        text = self.substituted(text)
         allowed = min(filter(None, (timeout, self._timeout)), default=0.0)
-        statement = self._statements.begin(allowed, listener)
+        statement = self._statements.begin(self._title(text, query_id=query_id), allowed, listener)
         try:
             with statement.active():
-                return PreparedStatement(self, self._parts.plans, text, statement, self._statements.end)
-        except BaseException:
-            self._statements.end(statement)
+                bound = self.substituted(text)
+                return PreparedStatement(self, self._parts.plans, bound, statement, self._statements.end)
+        except BaseException as error:
+            self._statements.end(statement, error)
             raise
 
-    def working(self) -> contextlib.AbstractContextManager[None]:
-        """Run the body as a statement of the session, or as a part of the one that this thread works for."""
-        return self._statements.working(self._timeout)
+    def _title(self, text: str, kind: str = "", query_id: str = "") -> StatementTitle:
+        return StatementTitle(query_id or new_query_id(), text, user_name(self.conf), kind)
 
-    def as_statement(self) -> contextlib.AbstractContextManager[Statement]:
+    def working(self, text: str | None = None) -> contextlib.AbstractContextManager[None]:
+        """Run the body as a statement of the session, or as a part of the one that this thread works for.
+
+        It is in the history as `text`, if that is given.
+        """
+        return self._statements.working(self._timeout, self._work_title(text))
+
+    def as_statement(self, text: str | None = None) -> contextlib.AbstractContextManager[Statement]:
         """Run the body as one statement, which `cancel` and the time limit end, or as a part of the one that the
         thread works for.
         """
-        return self._statements.as_statement(self._timeout)
+        return self._statements.as_statement(self._timeout, self._work_title(text))
+
+    def _work_title(self, text: str | None) -> StatementTitle | None:
+        return None if text is None else self._title(text, PYTHON)
 
     @property
     def _timeout(self) -> float:
@@ -239,7 +257,7 @@ class SharkContext:
         """
         from sharkpy.ml.generate.model_table import save_model
 
-        with self.working():
+        with self.working(f"save_model {name}"):
             save_model(self, model, name, replace=replace)
 
     def load_model(self, name: str) -> Estimator:
@@ -268,6 +286,24 @@ class SharkContext:
         for key, value in values.items():
             conf.set(key, value)
         return SharkContext(conf, self._state)
+
+    def history(
+        self, limit: int | None = DEFAULT_STATEMENTS, *, like: str | None = None, query_id: str | None = None
+    ) -> list[StatementRecord]:
+        """Records of the statements of all sessions, running ones too, newest first; None as `limit`: all that is kept.
+
+        `like`: those whose whole text a pattern of SHOW takes; `query_id`: the one with this id, if there is any.
+        """
+        user = user_name(self.conf) if self.restrictions.sees_own_statements else None
+        running, history = self._parts.running_statements(), self._parts.history
+        if query_id is None:
+            return history.newest(running, limit, like, user)
+        found = history.find(running, query_id)
+        return [found] if found is not None and user in (None, found.user) else []
+
+    def running_statements(self) -> list[StatementRecord]:
+        """Records of the session's statements that run, each as far as it is."""
+        return self._statements.records()
 
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:
         """Report the progress of running queries to `listener`, from any thread; the returned function removes it."""

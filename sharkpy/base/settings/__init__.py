@@ -6,6 +6,7 @@ A new setting is one row in the file of its subject: the star imports here and t
 from sharkpy.base.settings.conf import Conf as Conf
 from sharkpy.base.settings.engine import *
 from sharkpy.base.settings.files import *
+from sharkpy.base.settings.history import *
 from sharkpy.base.settings.language import *
 from sharkpy.base.settings.metastore import *
 from sharkpy.base.settings.planning import *

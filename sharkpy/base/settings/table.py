@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from sharkpy.base.settings import engine, files, language, metastore, planning, queries, scripts, store, writes
+from sharkpy.base.settings import (
+    engine,
+    files,
+    history,
+    language,
+    metastore,
+    planning,
+    queries,
+    scripts,
+    store,
+    writes,
+)
 from sharkpy.base.settings.setting import Setting
 
 SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ...] = tuple(
     row
-    for subject in (engine, metastore, store, planning, queries, language, files, writes, scripts)
+    for subject in (engine, metastore, store, planning, queries, history, language, files, writes, scripts)
     for row in vars(subject).values()
     if isinstance(row, Setting)
 )

@@ -79,6 +79,7 @@ def run_to_sink(session: EngineSession, runner: PlanRunner, sink: FileSink | Blo
 @contextlib.contextmanager
 def _turn(session: EngineSession, runner: PlanRunner) -> Iterator[None]:
     from sharkpy.execution.stages.progress import Progress
+    from sharkpy.execution.stages.stage_text import run_text
     from sharkpy.execution.statement import Statement
     from sharkpy.physical.plan_step import runs_scripts
     from sharkpy.physical.work import work_rows
@@ -96,6 +97,12 @@ def _turn(session: EngineSession, runner: PlanRunner) -> Iterator[None]:
         profile.queued_behind = max(profile.queued_behind, num_before)
         tell(Progress("queue", 0, 0, 0, 0, num_before))
 
-    with session.admission.turn(work_rows(physical), run.pool, statement, report):
-        profile.queued_seconds = time.perf_counter() - start
-        yield
+    is_admitted = False
+    try:
+        with session.admission.turn(work_rows(physical), run.pool, statement, report):
+            is_admitted, profile.queued_seconds = True, time.perf_counter() - start
+            statement.progress = None
+            yield
+    finally:
+        statement.queued_seconds += profile.queued_seconds if is_admitted else time.perf_counter() - start
+        statement.keep_plan(lambda: run_text(profile, physical))

@@ -1,0 +1,99 @@
+"""History of the statements of an engine's sessions: the newest in memory and, where they are saved, in a file."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from sharkpy.base import settings
+from sharkpy.base.settings import Conf
+from sharkpy.catalog.pattern import matches
+from sharkpy.catalog.statement_file import StatementFile
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.statement_record import StatementRecord
+    from sharkpy.session.history_writer import HistoryWriter
+
+log = logging.getLogger(__name__)
+
+
+class StatementHistory:
+    """1. `add` takes the record of each statement that has ended, from any thread, and never waits for the file.
+    2. Memory and file are bounded by the settings `shark.history.*` of the engine's owner; a file that cannot be
+       written or read is a line in the log.
+    3. Records of the file are those of all processes that save theirs there, and of earlier ones.
+    """
+
+    def __init__(self, conf: Conf, path: str) -> None:
+        """`path`: the catalog's file."""
+        self.text_bytes = conf.value(settings.HISTORY_TEXT_BYTES)
+        self.plan_bytes = conf.value(settings.HISTORY_PLAN_BYTES)
+        most = conf.value(settings.HISTORY_STATEMENTS)
+        self.is_on = most > 0
+        self._lock = threading.RLock()
+        self._records: deque[StatementRecord] = deque(maxlen=max(0, most))
+        self._file: StatementFile | None = None
+        self._writer: HistoryWriter | None = None
+        if self.is_on and conf.value(settings.HISTORY_SAVED):
+            from sharkpy.session.history_writer import HistoryWriter
+
+            self._file = StatementFile(
+                path, conf.value(settings.HISTORY_SAVED_STATEMENTS), conf.value(settings.HISTORY_SAVED_DAYS)
+            )
+            self._writer = HistoryWriter(self._file)
+
+    def add(self, record: StatementRecord) -> None:
+        # A collected statement may come here while this thread holds the lock.
+        with self._lock:
+            self._records.append(record)
+        if self._writer is not None:
+            self._writer.add(record)
+
+    def newest(
+        self, running: Iterable[StatementRecord], limit: int | None, like: str | None = None, user: str | None = None
+    ) -> list[StatementRecord]:
+        """At most `limit` statements, those that began last first: `running` ones and ended ones.
+
+        `like`: a pattern of SHOW that the whole text matches; `user`: those of one user alone.
+        """
+        with self._lock:
+            known = list(self._records)
+        # What has ended meanwhile is in both.
+        by_id = {one.query_id: one for one in (*running, *known) if user is None or one.user == user}
+        found = [one for one in by_id.values() if like is None or matches(one.text, like)]
+        saved = (
+            one for one in self._saved(user) if one.query_id not in by_id and (like is None or matches(one.text, like))
+        )
+        found += itertools.islice(saved, limit)
+        found.sort(key=lambda one: one.started, reverse=True)
+        return found[:limit]
+
+    def find(self, running: Iterable[StatementRecord], query_id: str) -> StatementRecord | None:
+        with self._lock:
+            known = list(self._records)
+        found = {one.query_id: one for one in (*running, *known)}.get(query_id)
+        if found is not None or self._file is None:
+            return found
+        try:
+            return self._file.find(query_id)
+        except sqlite3.Error as error:
+            log.warning("the saved history of statements cannot be read: %s", error)
+            return None
+
+    def _saved(self, user: str | None) -> Iterator[StatementRecord]:
+        if self._file is None:
+            return
+        try:
+            yield from self._file.newest(user)
+        except sqlite3.Error as error:
+            log.warning("the saved history of statements cannot be read: %s", error)
+
+    def close(self) -> None:
+        """Write what is not written yet, if that takes no longer than a moment."""
+        if self._writer is not None:
+            self._writer.close()

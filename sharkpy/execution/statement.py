@@ -36,6 +36,8 @@ class Statement(Cancellation):
     def __init__(self, timeout: float = 0.0, listener: ProgressListener = ignore_progress, plan_bytes: int = 0) -> None:
         super().__init__()
         self.turn: Turn | None = None
+        self.query_id = ""
+        """Its id in the history; empty where it is not to be there."""
         self.kind = ""
         """SELECT, CREATE TABLE and so on, once that is known."""
         self.rows_read = 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import settings
 from sharkpy.base.settings import Conf
+from sharkpy.base.users import user_name
 from sharkpy.catalog.store import Catalog
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.newest_session import note_started, note_stopped
@@ -41,6 +42,8 @@ class SharedParts:
     def __init__(self, conf: Conf) -> None:
         self.conf = conf
         self.initial_conf = conf.copy()
+        self.user = user_name(conf)
+        """Whose sessions are those that do not say: the look into the machine's users is spared for each statement."""
         self.metastore: JvmMetastore | None = None
         self.catalog = self._open_catalog(conf[settings.WAREHOUSE.key])
         self.plans = PlanCache()

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Literal, Self
 from sharkpy.base import settings
 from sharkpy.base.errors import ParseError
 from sharkpy.base.settings import Conf
-from sharkpy.base.users import user_name
 from sharkpy.execution.engine_session import DEFAULT_STATEMENTS
 from sharkpy.execution.function_loader import FunctionLoader
 from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions
@@ -148,7 +147,11 @@ class SharkContext:
             raise
 
     def _title(self, text: str, kind: str = "", query_id: str = "") -> StatementTitle:
-        return StatementTitle(query_id or new_query_id(), text, user_name(self.conf), kind)
+        return StatementTitle(query_id or new_query_id(), text, self._user, kind)
+
+    @property
+    def _user(self) -> str:
+        return self.conf.value(settings.USER) or self._parts.user
 
     def working(self, text: str | None = None) -> contextlib.AbstractContextManager[None]:
         """Run the body as a statement of the session, or as a part of the one that this thread works for.
@@ -294,7 +297,7 @@ class SharkContext:
 
         `like`: those whose whole text a pattern of SHOW takes; `query_id`: the one with this id, if there is any.
         """
-        user = user_name(self.conf) if self.restrictions.sees_own_statements else None
+        user = self._user if self.restrictions.sees_own_statements else None
         running, history = self._parts.running_statements(), self._parts.history
         if query_id is None:
             return history.newest(running, limit, like, user)

@@ -38,6 +38,7 @@ from sharkpy.execution.commands.show import (
 from sharkpy.execution.commands.show_create_table import show_create_database, show_create_table
 from sharkpy.execution.commands.show_functions import describe_function, show_functions
 from sharkpy.execution.commands.show_partitions import show_partitions
+from sharkpy.execution.commands.show_queries import show_queries, show_query
 from sharkpy.execution.commands.tables import create_view, drop_table, rename_table, set_table_properties
 from sharkpy.execution.commands.truncate import truncate_table
 from sharkpy.execution.commands.update_statistics import update_statistics
@@ -76,6 +77,8 @@ _RUNNERS: dict[type[commands.Command], Runner] = {
     commands.AnalyzeTable: analyze_table,
     commands.UpdateStatistics: update_statistics,
     commands.ShowPartitions: show_partitions,
+    commands.ShowQueries: show_queries,
+    commands.ShowQuery: show_query,
     commands.ShowEmpty: show_empty,
     commands.ShowConf: show_conf,
     commands.ShowCreateDatabase: show_create_database,

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from textwrap import indent
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.profile import QueryProfile, StageProfile
     from sharkpy.physical.plan import PhysicalPlan
-
-_INDENT = "  "
 
 
 def run_text(profile: QueryProfile, planned: PhysicalPlan) -> str:
@@ -20,7 +17,7 @@ def run_text(profile: QueryProfile, planned: PhysicalPlan) -> str:
     """
     lines = [*_stage_lines(profile)]
     if not profile.physical:
-        lines += ["planned:", indent(planned.explain(), _INDENT)]
+        lines += ["planned:", _indented(planned.explain())]
     lines += [f"decided: {decision}" for decision in profile.decisions]
     return "\n".join(lines)
 
@@ -31,9 +28,13 @@ def _stage_lines(profile: QueryProfile) -> Iterator[str]:
         rows = f"{count_of(stage.rows_in, 'row')} in, {stage.rows_out:,} out"
         yield f"stage {number}{target}: {stage_work(stage)}; {rows}"
         if number == len(profile.stages) and stage.exchange_id is None and profile.physical:
-            yield indent(profile.physical, _INDENT)
+            yield _indented(profile.physical)
         elif stage.fragment is not None:
-            yield indent(stage.fragment.explain(), _INDENT)
+            yield _indented(stage.fragment.explain())
+
+
+def _indented(plan: str) -> str:
+    return "  " + plan.replace("\n", "\n  ")
 
 
 def stage_work(stage: StageProfile) -> str:

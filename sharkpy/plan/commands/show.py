@@ -69,6 +69,21 @@ class ShowEmpty(Listing):
 
 
 @dataclass(frozen=True, slots=True)
+class ShowQueries(Listing):
+    """Statements that run or have ended, newest first; `pattern` is for their whole text."""
+
+    pattern: str | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowQuery(Listing):
+    """One statement with its plan and its error."""
+
+    query_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShowTableProperties(Listing):
     table: Table
     key: str | None = None

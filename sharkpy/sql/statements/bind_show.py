@@ -19,6 +19,8 @@ from sharkpy.plan.commands import (
     ShowEmpty,
     ShowFunctions,
     ShowPartitions,
+    ShowQueries,
+    ShowQuery,
     ShowTableExtended,
     ShowTableProperties,
     ShowTables,
@@ -159,6 +161,23 @@ def _functions(binder: CommandBinder) -> Command:
     return ShowFunctions(pattern, is_regex)
 
 
+def _queries(binder: CommandBinder) -> Command:
+    """[LIKE 'pattern'] [LIMIT n]."""
+    reader = binder.reader
+    pattern = reader.optional_string("LIKE")
+    if not reader.match("LIMIT"):
+        return ShowQueries(pattern)
+    token = reader.current
+    if token is None or token.token_type != TokenType.NUMBER or not token.text.isdecimal():
+        raise reader.error("a number of statements expected")
+    reader.take()
+    return ShowQueries(pattern, int(token.text))
+
+
+def _query(binder: CommandBinder) -> Command:
+    return ShowQuery(binder.reader.string("the id of a statement"))
+
+
 def _empty(*columns: str) -> Callable[[CommandBinder], Command]:
     """Bind a listing without rows, whatever words follow."""
 
@@ -204,6 +223,8 @@ SHOWN: tuple[tuple[str, Callable[[CommandBinder], Command]], ...] = (
     ("TBLPROPERTIES", _properties),
     ("PARTITIONS", _partitions),
     ("CONF", _conf),
+    ("QUERIES", _queries),
+    ("QUERY", _query),
     ("MATERIALIZED VIEWS", _empty("mv_name", "rewrite_enabled", "mode")),
     ("LOCKS", _empty("tab_name", "mode")),
     ("ROLES", _empty("role")),

@@ -56,7 +56,7 @@ class StoredBlocks:
         self._session = session
         self._features = features
         self._lock = threading.Lock()
-        with session.working():
+        with session.working(f"features of {features.plan.label}"):
             contents = session.table_cache.contents(features.plan)
             self._content = self._found(snapshot)
             self._contents = contents if snapshot is None or self._is_current(snapshot) else None
@@ -110,7 +110,7 @@ class StoredBlocks:
         ExecutionError naming the kernel and the block if it raises.
         """
         description = f"{kernel_name(kernel)} over features"
-        with self._session.working():
+        with self._session.working(description):
             for attempt in count():
                 content = self._content
                 self._session.engine.store.touch(content.passes.handles)

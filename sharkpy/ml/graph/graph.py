@@ -74,7 +74,7 @@ class Graph:
         """
         check_parameters("Graph", {"partitions": partitions}, _RULES)
         found = session_of((edges, vertices), session)
-        with found.working() if found is not None else nullcontext():
+        with found.working("Graph") if found is not None else nullcontext():
             inputs = [graph_input(edges, EDGES, found, columns)]
             if vertices is not None:
                 inputs.append(graph_input(vertices, VERTICES, found))

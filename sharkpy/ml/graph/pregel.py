@@ -94,7 +94,7 @@ def pregel(
         aggregates={},
         states=(),
     )
-    with graph.session.working() if graph.session is not None else nullcontext():
+    with graph.session.working("pregel") if graph.session is not None else nullcontext():
         return _run(graph, first, max_supersteps, checkpoint_every, until)
 
 

@@ -31,7 +31,7 @@ def run_action(sources: Collection[QuerySource], name: str, action: Callable[[],
     """
     if _is_inside.get() or not sources:
         return action()
-    with _session(sources).working():
+    with _session(sources).working(name):
         for attempt in itertools.count():
             try:
                 for source in sources:

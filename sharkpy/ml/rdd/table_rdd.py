@@ -54,7 +54,7 @@ class TableRDD(FusedRDD):
     @classmethod
     def of_text(cls, session: EngineSession, text: str) -> TableRDD:
         """TableRDD of a query in HiveQL; its errors are those of `ctx.sql`."""
-        with session.working():
+        with session.working(text):
             bound = bind_text(session, text)
         if not isinstance(bound, LogicalPlan):
             raise BindError("sql2rdd takes a query", hint="run other statements by ctx.sql", sqlstate="42601")
@@ -158,7 +158,7 @@ class TableRDD(FusedRDD):
 
     def to_arrow(self) -> pa.Table:
         """Read all rows into this process."""
-        with self.session.working():
+        with self.session.working("TableRDD.to_arrow"):
             plan = self._query.ready_plan()
             target = arrow_schema(self.schema)
             batches = [named(batch, target) for batch in query_rows(self.session, plan, self._query.snapshot)]

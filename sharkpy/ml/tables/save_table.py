@@ -54,7 +54,7 @@ def save_as_table(
         raise ParameterError(f'mode="{mode}" is none of {", ".join(_MODES)}')
     if cache not in _CACHE:
         raise ParameterError(f'cache={cache!r} is none of None, True, "MEMORY", "MEMORY_ONLY"')
-    with session.as_statement() as statement:
+    with session.as_statement(f"save_as_table {name}") as statement:
         database, short = _qualified(session, name)
         old = session.catalog.find_table(database, short)
         if old is not None and mode == "ignore":

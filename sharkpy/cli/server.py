@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sharkpy.base.errors import ConfigurationError
+from sharkpy.base.settings import HISTORY_SAVED
 from sharkpy.thrift.config import AUTHENTICATIONS, Limits, ServerConfig
 
 _LOOK_SECONDS = 0.2
@@ -81,7 +82,8 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
     from sharkpy.thrift.row_sets import COLUMNAR_SINCE, encode_row_set
     from sharkpy.thrift.server import HiveServer
 
-    with connect(options.master, options.warehouse, **settings) as session:
+    # Under the settings that were given, which may say otherwise.
+    with connect(options.master, options.warehouse, **{HISTORY_SAVED.key: "true", **settings}) as session:
         server = HiveServer(session, config)
         # A plain list: a lock that the handler wants may be in the hands of what it interrupted.
         received: list[int] = []

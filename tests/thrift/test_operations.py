@@ -46,7 +46,7 @@ class Prepared:
     is_cancelled: bool = False
     closed: int = 0
 
-    def cancel(self) -> None:
+    def cancel(self, _: SharkError) -> None:
         self.is_cancelled = True
         self.go_on.set()
 
@@ -82,7 +82,7 @@ class Trial:
         self.operation = Operation(0, "SELECT", Limits(**limits), executor, 2, lambda one: self.ends.append(one.state))
 
     def prepare(self) -> None:
-        self.operation.prepare(lambda: self.prepared)  # type: ignore[arg-type, return-value]
+        self.operation.prepare(lambda _: self.prepared)  # type: ignore[arg-type, return-value]
 
 
 def test_from_pending_to_finished(executor: ThreadPoolExecutor) -> None:

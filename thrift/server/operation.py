@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, SharkError, StatementTimeoutError
+from sharkpy.base.errors import (
+    CancelledError,
+    ExecutionError,
+    ResourceError,
+    SharkError,
+    StatementClosedError,
+    StatementTimeoutError,
+)
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.handles import new_identifier
 from sharkpy.thrift.operation_log import OperationLog
@@ -137,10 +144,10 @@ class Operation:
         self._rows.fill()
         self._end(State.FINISHED_STATE)
 
-    def prepare(self, prepare: Callable[[], PreparedStatement]) -> None:
-        """Resolve the statement's names and types. Raises what is wrong with it."""
+    def prepare(self, prepare: Callable[[str], PreparedStatement]) -> None:
+        """Resolve the statement's names and types, under the id that `prepare` is given. Raises what is wrong with it."""
         self.log.info(f"Compiling command(queryId={self.query_id}): {self.text}")
-        prepared = prepare()
+        prepared = prepare(self.query_id)
         with self._changed:
             self._prepared = prepared
             self.has_rows = prepared.yields_rows
@@ -176,25 +183,27 @@ class Operation:
     def reject(self, error: BaseException) -> None:
         """End it with `error` before it runs."""
         self._fail(error)
+        self._free(as_shark_error(error))
 
     def cancel(self, error: SharkError | None = None) -> bool:
         """End what runs, with `error`, and the rows that it had made. False where it was done already."""
         if not self.is_running:
             return False
-        self._end(State.CANCELED_STATE, error or CancelledError("the query was cancelled"))
-        self._free()
+        cause = error or CancelledError("the query was cancelled")
+        self._end(State.CANCELED_STATE, cause)
+        self._free(cause)
         return True
 
     def close(self) -> None:
         self._end(State.CLOSED_STATE)
-        self._free()
+        self._free(StatementClosedError("the operation was closed"))
 
-    def _free(self) -> None:
+    def _free(self, cause: SharkError) -> None:
         """Free all that it holds: nothing of it runs any more, once the threads that work for it have seen this."""
         with self._changed:
             rows, prepared = self._rows, self._prepared
         if prepared is not None:
-            prepared.cancel()
+            prepared.cancel(cause)
             prepared.close()
         if rows is not None:
             rows.close()

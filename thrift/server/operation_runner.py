@@ -107,7 +107,7 @@ class OperationRunner:
 
         try:
             engine_session = session.under(overlay)
-            operation.prepare(lambda: engine_session.prepare(text, allowed, tell))
+            operation.prepare(lambda query_id: engine_session.prepare(text, allowed, tell, query_id))
             self._guard.begin_statement()
         except BaseException as error:
             operation.reject(error)

@@ -66,4 +66,10 @@ def _restrictions(engine_session: SharkContext, config: ServerConfig) -> Restric
     """Restrictions on the sessions of remote clients."""
     catalog = engine_session.catalog
     folders = (Path(catalog.warehouse_dir), *(folder.absolute() for folder in config.location_folders))
-    return Restrictions(folders, (Path(catalog.state_dir),), guards_settings=True, refuses_code=not config.allows_code)
+    return Restrictions(
+        folders,
+        (Path(catalog.state_dir),),
+        guards_settings=True,
+        refuses_code=not config.allows_code,
+        sees_own_statements=True,
+    )

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, StatementTimeoutError
+from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, SharkError, StatementTimeoutError
 from sharkpy.session.result import Result
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.operation import Operation, State

@@ -145,7 +145,7 @@ class Operation:
         self._end(State.FINISHED_STATE)
 
     def prepare(self, prepare: Callable[[str], PreparedStatement]) -> None:
-        """Resolve the statement's names and types, under the id that `prepare` is given. Raises what is wrong with it."""
+        """Resolve names and types; `prepare` is given the statement's id. Raises what is wrong with it."""
         self.log.info(f"Compiling command(queryId={self.query_id}): {self.text}")
         prepared = prepare(self.query_id)
         with self._changed:

@@ -88,11 +88,16 @@ class EngineSession(Protocol):
         """Run the body as a statement, or as a part of anything cancellable that this thread works for."""
 
     def history(
-        self, limit: int | None = DEFAULT_STATEMENTS, *, like: str | None = None, query_id: str | None = None
+        self,
+        limit: int | None = DEFAULT_STATEMENTS,
+        *,
+        like: str | None = None,
+        user: str | None = None,
+        query_id: str | None = None,
     ) -> list[StatementRecord]:
         """Statements that run or have ended, newest first, as far as the session may see them.
 
-        `like`: a pattern of SHOW for the whole text; `query_id`: the one with this id, if there is any.
+        `like`: a pattern of SHOW for the whole text; `user`: those of one user; `query_id`: the one with this id.
         """
 
     def with_settings(self, values: Mapping[str, str]) -> Self:

@@ -291,13 +291,22 @@ class SharkContext:
         return SharkContext(conf, self._state)
 
     def history(
-        self, limit: int | None = DEFAULT_STATEMENTS, *, like: str | None = None, query_id: str | None = None
+        self,
+        limit: int | None = DEFAULT_STATEMENTS,
+        *,
+        like: str | None = None,
+        user: str | None = None,
+        query_id: str | None = None,
     ) -> list[StatementRecord]:
         """Records of the statements of all sessions, running ones too, newest first; None as `limit`: all that is kept.
 
-        `like`: those whose whole text a pattern of SHOW takes; `query_id`: the one with this id, if there is any.
+        `like`: those whose whole text matches a pattern of SHOW; `user`: those of one user; `query_id`: the one with
+        this id, if there is any.
         """
-        user = self._user if self.restrictions.sees_own_statements else None
+        if self.restrictions.sees_own_statements:
+            if user not in (None, self._user):
+                return []
+            user = self._user
         running, history = self._parts.running_statements(), self._parts.history
         if query_id is None:
             return history.newest(running, limit, like, user)

@@ -1,0 +1,441 @@
+"""The history of statements: one record each, whatever ends it; its bounds, its readers, and the catalog's file."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.base.errors import BindError, CancelledError, ParseError, SharkError, StatementTimeoutError
+from sharkpy.catalog.statement_file import StatementFile
+from sharkpy.catalog.statement_record import StatementRecord, StatementState, cut_text
+from sharkpy.execution.restrictions import Restrictions
+
+ENDLESS = "SELECT count(*) FROM t a CROSS JOIN t b CROSS JOIN t c WHERE hash(a.k, b.k, c.k) % 7 = 3"
+State = StatementState
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path / "w") as opened:
+        opened.sql("CREATE TABLE t AS SELECT explode(sequence(1, 3000)) AS k")
+        yield opened
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def newest(session: sharkpy.SharkContext) -> StatementRecord:
+    return session.history(1)[0]
+
+
+# Ends
+
+
+def finish(session: sharkpy.SharkContext) -> None:
+    session.sql("SELECT 'end', k FROM t").fetchall()
+
+
+def close_early(session: sharkpy.SharkContext) -> None:
+    with session.sql("SELECT 'end', k FROM t") as result:
+        result.fetchone()
+
+
+def close_unread(session: sharkpy.SharkContext) -> None:
+    session.sql("SELECT 'end', k FROM t").close()
+
+
+def close_unrun(session: sharkpy.SharkContext) -> None:
+    session.prepare("SELECT 'end', k FROM t").close()
+
+
+def abandon(session: sharkpy.SharkContext) -> None:
+    session.sql("SELECT 'end', k FROM t")
+    gc.collect()
+
+
+def abandon_unrun(session: sharkpy.SharkContext) -> None:
+    session.prepare("SELECT 'end', k FROM t")
+    gc.collect()
+
+
+def fail_to_parse(session: sharkpy.SharkContext) -> None:
+    with pytest.raises(ParseError):
+        session.sql("SELEC 'end'")
+
+
+def fail_to_bind(session: sharkpy.SharkContext) -> None:
+    with pytest.raises(BindError):
+        session.sql("SELECT 'end', nothing FROM t")
+
+
+def fail_in_command(session: sharkpy.SharkContext) -> None:
+    with pytest.raises(SharkError):
+        session.sql("SHOW QUERY 'end'")
+
+
+def fail_while_read(session: sharkpy.SharkContext) -> None:
+    with pytest.raises(SharkError):
+        session.sql("SELECT 'end', assert_true(k < 5) FROM t").fetchall()
+
+
+def cancel(session: sharkpy.SharkContext) -> None:
+    prepared = session.prepare(f"{ENDLESS} AND 'end' = 'end'")
+    prepared.cancel()
+    with pytest.raises(CancelledError):
+        prepared.run()
+
+
+def cancel_and_close(session: sharkpy.SharkContext) -> None:
+    with session.sql("SELECT 'end', k FROM t") as result:
+        result.fetchone()
+        result.cancel()
+
+
+def time_out(session: sharkpy.SharkContext) -> None:
+    with pytest.raises(StatementTimeoutError):
+        session.prepare(f"{ENDLESS} AND 'end' = 'end'", timeout=0.1).run().fetchall()
+
+
+def stop_session(session: sharkpy.SharkContext) -> None:
+    other = session.new_session()
+    result = other.sql("SELECT 'end', k FROM t")
+    result.fetchone()
+    other.stop()
+    result.close()
+
+
+ENDS: dict[Callable[[sharkpy.SharkContext], None], tuple[StatementState, str]] = {
+    finish: (State.FINISHED, ""),
+    close_early: (State.CLOSED, ""),
+    close_unread: (State.CLOSED, ""),
+    close_unrun: (State.CLOSED, ""),
+    abandon: (State.CLOSED, ""),
+    abandon_unrun: (State.CLOSED, ""),
+    fail_to_parse: (State.FAILED, "42601"),
+    fail_to_bind: (State.FAILED, "42703"),
+    fail_in_command: (State.FAILED, "42704"),
+    fail_while_read: (State.FAILED, "22000"),
+    cancel: (State.CANCELLED, "57014"),
+    cancel_and_close: (State.CANCELLED, "57014"),
+    time_out: (State.TIMED_OUT, "57014"),
+    stop_session: (State.CANCELLED, "57014"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
+def test_one_record_whatever_ends_it(
+    session: sharkpy.SharkContext, end: Callable[[sharkpy.SharkContext], None]
+) -> None:
+    before = datetime.now(UTC)
+    end(session)
+    [record] = session.history(like="*end*")
+    assert (record.state, record.sqlstate) == ENDS[end]
+    assert bool(record.error) == bool(record.sqlstate)
+    assert record.state.is_over
+    assert before <= record.started <= datetime.now(UTC)
+    assert 0 <= record.running_seconds + record.queued_seconds <= record.seconds + 0.01
+
+
+def test_figures_of_a_query(session: sharkpy.SharkContext) -> None:
+    session.sql("SELECT count(*) FROM t WHERE k > 7").fetchall()
+    record = newest(session)
+    assert (record.kind, record.text, record.rows_read) == ("SELECT", "SELECT count(*) FROM t WHERE k > 7", 1)
+    assert record.session == session._state.name
+    assert "stage 1: 1 task in the driver" in record.plan
+    assert "3,000 rows in, 1 out" in record.plan
+    assert "  HashAggregate" in record.plan
+    assert "decided: the query runs in the driver's process (bytes scanned" in record.plan
+    assert record.running_seconds > 0
+    assert all(type(value) in (str, int, float, datetime, StatementState) for value in astuple(record))
+
+
+def test_a_plan_that_is_known_already_is_recorded_as_well(session: sharkpy.SharkContext) -> None:
+    for _ in range(2):
+        session.sql("SELECT max(k) FROM t WHERE k > 7").fetchall()
+    second, first = session.history(2)
+    assert first.query_id != second.query_id
+    assert "HashAggregate" in first.plan
+    assert "HashAggregate" in second.plan
+
+
+def test_figures_of_commands(session: sharkpy.SharkContext) -> None:
+    session.sql("INSERT INTO t SELECT k FROM t WHERE k <= 10")
+    record = newest(session)
+    assert (record.kind, record.rows_read, record.rows_written) == ("INSERT", 0, 10)
+    assert "3,000 rows in, 10 out" in record.plan
+    session.sql("SHOW TABLES").fetchall()
+    record = newest(session)
+    assert (record.kind, record.rows_read, record.rows_written, record.plan) == ("SHOW TABLES", 1, 0, "")
+    session.sql("EXPLAIN SELECT k FROM t").fetchall()
+    assert newest(session).kind == "EXPLAIN"
+
+
+def test_each_statement_of_a_script_has_its_record(session: sharkpy.SharkContext) -> None:
+    session.sql("USE default; SELECT 5; SELECT 6").fetchall()
+    assert [record.text for record in session.history(3)] == ["SELECT 6", "SELECT 5", "USE default"]
+
+
+def test_the_text_is_that_before_variables_were_put_in(session: sharkpy.SharkContext) -> None:
+    session.sql("SET hivevar:n=3")
+    session.sql("SELECT ${n}").fetchall()
+    assert newest(session).text == "SELECT ${n}"
+
+
+def test_work_of_a_program_has_a_name(session: sharkpy.SharkContext) -> None:
+    session.save_as_table([(1, "a"), (2, "b")], "saved", "n INT, s STRING")
+    record = newest(session)
+    assert (record.kind, record.text, record.rows_written) == ("PYTHON", "save_as_table saved", 2)
+    with pytest.raises(SharkError):
+        session.save_as_table([(1,)], "saved", "n INT")
+    assert (newest(session).state, newest(session).sqlstate) == (State.FAILED, "42S01")
+
+
+# What runs
+
+
+def test_running_statements_are_listed(session: sharkpy.SharkContext) -> None:
+    session.conf.set("shark.query.short.max.rows", "0")
+    session.conf.set("shark.query.max.concurrent", "1")
+    runs, waits = session.new_session(), session.new_session()
+    threads = []
+    for one, number in ((runs, 1), (waits, 2)):
+        result = one.sql(f"{ENDLESS} AND {number} = {number}")
+        assert newest(session).state is State.WAITING, "nobody reads it"
+
+        def read(result: sharkpy.Result = result) -> None:
+            with pytest.raises(CancelledError):
+                result.fetchall()
+
+        threads.append(threading.Thread(target=read))
+        threads[-1].start()
+        until(lambda number=number: newest(session).state is (State.RUNNING, State.QUEUED)[number - 1])  # type: ignore[misc]
+    queued, running = session.history(2)
+    assert queued.progress == "0 wait before it"
+    assert running.seconds >= running.running_seconds > 0
+    time.sleep(0.05)
+    waits.cancel()
+    runs.cancel()
+    for thread in threads:
+        thread.join()
+    queued, running = session.history(2)
+    assert (queued.state, running.state) == (State.CANCELLED, State.CANCELLED)
+    assert queued.queued_seconds >= 0.05
+    assert "planned:\n" in queued.plan
+    assert running.queued_seconds < running.running_seconds
+
+
+# Bounds
+
+
+def test_cut_text() -> None:
+    assert cut_text("abc", 3) == "abc"
+    assert cut_text("abcd", 3) == "abc… (1 bytes more)"
+    assert cut_text("äöü", 6) == "äöü"
+    assert cut_text("äöü", 5) == "äö… (1 bytes more)"
+    assert cut_text("\ud800x", 100) == "\ud800x"
+
+
+def test_memory_is_bounded(tmp_path: Path) -> None:
+    bounds = {"shark.history.statements": 5, "shark.history.text.bytes": 20, "shark.history.plan.bytes": 30}
+    with sharkpy.connect("local[2]", tmp_path / "w", **bounds) as session:
+        for number in range(12):
+            session.sql(f"SELECT {number} AS a_long_name_of_a_column").fetchall()
+        records = session.history(None)
+        assert [record.text.split()[1] for record in records] == [str(number) for number in range(11, 6, -1)]
+        assert all(record.text.endswith("bytes more)") and len(record.text) < 50 for record in records)
+        assert all(record.plan.endswith("bytes more)") and len(record.plan) < 60 for record in records)
+
+
+def test_no_history(tmp_path: Path) -> None:
+    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_statements=0, shark_history_saved=True) as session:
+        session.sql("SELECT 1").fetchall()
+        with session.sql("SELECT 2"):
+            assert [record.text for record in session.history()] == ["SELECT 2"], "what runs is told nevertheless"
+        assert session.history() == []
+    assert list(StatementFile(str(tmp_path / "w/.sharkpy/catalog.sqlite"), 10, 10.0).newest()) == []
+
+
+def test_no_plans(tmp_path: Path) -> None:
+    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_plan_bytes=0) as session:
+        session.sql("SELECT 1").fetchall()
+        assert newest(session).plan == ""
+
+
+def test_sessions_of_many_threads(session: sharkpy.SharkContext) -> None:
+    def work(number: int) -> None:
+        own = session.new_session(shark_user=f"user{number}")
+        for step in range(20):
+            own.sql(f"SELECT 'thread {number}', {step}").fetchall()
+        own.stop()
+
+    with ThreadPoolExecutor(6) as executor:
+        list(executor.map(work, range(6)))
+    records = session.history(None, like="*thread*")
+    assert len({record.query_id for record in records}) == len(records) == 120
+    assert {record.state for record in records} == {State.FINISHED}
+    for number in range(6):
+        assert len(session.history(None, user=f"user{number}")) == 20
+    assert [one.started for one in records] == sorted((one.started for one in records), reverse=True)
+
+
+# Whose
+
+
+def test_users_see_their_own(session: sharkpy.SharkContext) -> None:
+    session.sql("SELECT 'of the owner'").fetchall()
+    hidden = newest(session).query_id
+    guests = {name: session.new_session(shark_user=name) for name in ("ada", "bob")}
+    for name, guest in guests.items():
+        guest.restrictions = Restrictions(guards_settings=True, sees_own_statements=True)
+        guest.sql(f"SELECT 'of {name}'").fetchall()
+    for name, guest in guests.items():
+        assert {record.text for record in guest.history()} == {f"SELECT 'of {name}'"}
+        assert [record.user for record in guest.history(user="root")] == [], "another's cannot be asked for"
+        assert guest.history(query_id=hidden) == []
+        listed = guest.sql("SHOW QUERIES LIKE '*of *'").fetchall()
+        assert {row[2] for row in listed} == {name}
+        with pytest.raises(BindError) as caught:
+            guest.sql(f"SHOW QUERY '{hidden}'")
+        assert caught.value.sqlstate == "42704"
+    assert {"ada", "bob"} < {record.user for record in session.history()}
+
+
+# SHOW
+
+
+def test_show_queries(session: sharkpy.SharkContext) -> None:
+    session.conf.set("hive.local.time.zone", "Asia/Tokyo")
+    session.sql("SELECT 'one'").fetchall()
+    with pytest.raises(BindError):
+        session.sql("SELECT nothing FROM t")
+    failed, one = session.sql("SHOW QUERIES LIMIT 2").fetchall()
+    shown = dict(zip(session.sql("SHOW QUERIES LIMIT 0").columns, one, strict=True))
+    record = session.history(like="select 'ONE'")[0]
+    assert shown["query_id"] == record.query_id
+    assert (shown["state"], shown["kind"], shown["rows_read"]) == ("finished", "SELECT", 1)
+    assert shown["query"] == "SELECT 'one'"
+    assert shown["started"] == record.started.replace(tzinfo=None) + timedelta(hours=9)
+    assert shown["seconds"] == pytest.approx(record.seconds, abs=1e-5)
+    assert failed[1] == "failed"
+    assert 'no column "nothing"' in failed[-2]
+    assert session.sql("SHOW QUERIES LIKE 'select*one%' LIMIT 5").fetchall() == [one]
+
+
+def test_show_query(session: sharkpy.SharkContext) -> None:
+    session.sql("SELECT max(k)\nFROM t").fetchall()
+    record = newest(session)
+    rows = session.sql(f"SHOW QUERY '{record.query_id}'").fetchall()
+    properties = dict(rows)
+    assert properties["query"] == "SELECT max(k)\nFROM t"
+    assert properties["state"] == "finished"
+    place = next(number for number, row in enumerate(rows) if row[0] == "plan")
+    assert [value for _, value in rows[place:]] == record.plan.splitlines()
+    assert {name for name, _ in rows[place + 1 :]} == {""}
+
+
+# In the catalog's file
+
+
+def saved(tmp_path: Path) -> list[StatementRecord]:
+    return list(StatementFile(str(tmp_path / "w/.sharkpy/catalog.sqlite"), 100, 1.0).newest())
+
+
+def test_saved_across_sessions(tmp_path: Path) -> None:
+    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_saved=True) as session:
+        session.sql("SELECT 1 AS a").fetchall()
+        with pytest.raises(ParseError):
+            session.sql("SELEC '\ud800 \u00e9'")
+        until(lambda: len(saved(tmp_path)) == 2)
+        session.sql("SELECT 2 AS a").fetchall()
+        known = session.history()
+    assert saved(tmp_path) == known, "what was not written yet is written at the end"
+    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_saved=True) as session:
+        assert session.history() == known
+        assert session.history(query_id=known[0].query_id) == known[:1]
+        assert session.history(like="*1 as a") == known[2:]
+        assert session.history(user="nobody") == []
+        session.sql("SELECT 3 AS a").fetchall()
+        assert [record.text for record in session.history(2)] == ["SELECT 3 AS a", "SELECT 2 AS a"]
+    with sharkpy.connect("local[2]", tmp_path / "w") as session:
+        assert session.history() == [], "others do without"
+
+
+def records(number: int) -> list[StatementRecord]:
+    one = StatementRecord("q", "SELECT", "SELECT 1", "ada", "s", State.FINISHED, datetime.now(UTC), 1.0, 0.0, 1.0, 1, 0)
+    return [replace(one, query_id=f"q{at}", started=one.started + timedelta(seconds=at)) for at in range(number)]
+
+
+def test_the_file_is_bounded_by_count_and_age(tmp_path: Path) -> None:
+    file = StatementFile(str(tmp_path / "f.sqlite"), 5, 1.0)
+    assert list(file.newest()) == []
+    assert file.find("q0") is None
+    kept = records(8)
+    old = replace(kept[0], query_id="old", started=datetime.now(UTC) - timedelta(days=2))
+    file.append([*kept[:3], old])
+    assert [one.query_id for one in file.newest()] == ["q2", "q1", "q0"]
+    file.append(kept[3:])
+    assert list(file.newest()) == kept[:2:-1]
+    assert file.find("q0") is None
+    assert file.find("q7") == kept[7]
+    file.append([replace(kept[7], state=State.FAILED)])
+    assert len(list(file.newest())) == 4, "the same statement takes its own place"
+
+
+def test_rows_of_another_version_are_left_alone(tmp_path: Path) -> None:
+    path = str(tmp_path / "f.sqlite")
+    file = StatementFile(path, 5, 1.0)
+    file.append(records(2))
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE statement_ SET version = 99, body = 'new' WHERE query_id = 'q0'")
+    assert [one.query_id for one in file.newest()] == ["q1"]
+    assert file.find("q0") is None
+
+
+def test_a_file_that_cannot_be_written_is_a_line_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with sharkpy.connect("local[2]", tmp_path / "w", shark_history_saved=True) as session:
+        other = sqlite3.connect(session.catalog.file_path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with caplog.at_level(logging.WARNING):
+            for number in range(30):
+                session.sql(f"SELECT {number}").fetchall()
+            assert len(session.history()) == 30
+            until(lambda: "the history of statements cannot be saved: database is locked" in caplog.text)
+        assert saved(tmp_path) == []
+        other.execute("ROLLBACK")
+        other.close()
+        until(lambda: len(saved(tmp_path)) == 30)
+        assert caplog.text.count("cannot be saved") == 1
+
+
+def test_writing_the_history_does_not_keep_other_sessions(tmp_path: Path) -> None:
+    """Sessions of one warehouse change its catalog while records are written beside."""
+    options = {"shark.history.saved": True}
+    with (
+        sharkpy.connect("local[2]", tmp_path / "w", **options) as one,
+        sharkpy.connect("local[2]", tmp_path / "w", **options) as two,
+    ):
+
+        def work(session: sharkpy.SharkContext, name: str) -> None:
+            for number in range(25):
+                session.sql(f"CREATE TABLE {name}_{number} (n INT)")
+
+        with ThreadPoolExecutor(2) as executor:
+            list(executor.map(work, (one, two), ("one", "two")))
+        assert one.sql("SHOW TABLES").fetchall() == two.sql("SHOW TABLES").fetchall()
+        until(lambda: len(one.history(None, like="create table *")) == 50)
+        assert {record.state for record in one.history(None)} == {State.FINISHED}

@@ -14,6 +14,7 @@ from sharkpy.thrift.pages.html import HTML
 from sharkpy.thrift.pages.metrics_page import metrics_page
 from sharkpy.thrift.pages.operation_page import OPERATIONS, operation_page
 from sharkpy.thrift.pages.page_request import PageContent, PageRequest
+from sharkpy.thrift.pages.queries_page import QUERIES, queries_page, query_page
 from sharkpy.thrift.transport.client import PageAnswer
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ PAGES: Mapping[str, Page] = {
     "/healthz": Page("text/plain", health_page, needs_login=False),  # balancers have no password
     "/metrics": Page(CONTENT_TYPE_PLAIN_0_0_4, metrics_page, needs_login=False),  # figures alone, and no name
     f"{OPERATIONS}{{name}}": Page(HTML, operation_page, needs_login=False),  # the name is a secret
+    QUERIES: Page(HTML, queries_page),
+    f"{QUERIES}/{{name}}": Page(HTML, query_page),
 }
 """Pages by path; `{name}`, as the last part of one, stands for any text without a slash."""
 _NAME = "{name}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
+from urllib.parse import quote
 
 HTML = "text/html; charset=utf-8"
 _STYLE = (
@@ -43,8 +45,20 @@ def preformatted(text: str) -> str:
     return f"<pre>{escape(text)}</pre>"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Cell of a table that leads to another page of the server."""
+
+    path: str
+    text: str
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str | Link]]) -> str:
     """Cells of text; no line of headings where `head` is empty."""
-    lines = [("th", head)] * bool(head) + [("td", row) for row in rows]
-    cells = ("".join(f"<{tag}>{escape(text)}</{tag}>" for text in line) for tag, line in lines)
+    lines: list[tuple[str, Sequence[str | Link]]] = [("th", head)] * bool(head) + [("td", row) for row in rows]
+    cells = ("".join(f"<{tag}>{_cell(cell)}</{tag}>" for cell in line) for tag, line in lines)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+
+def _cell(cell: str | Link) -> str:
+    return f'<a href="{escape(quote(cell.path))}">{escape(cell.text)}</a>' if isinstance(cell, Link) else escape(cell)

@@ -159,9 +159,19 @@ def test_figures_of_a_query(session: sharkpy.SharkContext) -> None:
     assert "stage 1: 1 task in the driver" in record.plan
     assert "3,000 rows in, 1 out" in record.plan
     assert "  HashAggregate" in record.plan
-    assert "decided: the query runs in the driver's process (bytes scanned" in record.plan
+    assert "not ended" not in record.plan
+    assert "decided: the query runs as one stage in the driver" in record.plan
     assert record.running_seconds > 0
     assert all(type(value) in (str, int, float, datetime, StatementState) for value in astuple(record))
+
+
+def test_the_plan_of_a_query_that_was_closed(session: sharkpy.SharkContext) -> None:
+    close_early(session)
+    record = newest(session)
+    assert record.rows_read == 3000, "rows are given in batches"
+    assert record.plan.startswith("not ended:\n  ")
+    assert "FileScan default.t" in record.plan
+    assert session.num_running == 0
 
 
 def test_a_plan_that_is_known_already_is_recorded_as_well(session: sharkpy.SharkContext) -> None:

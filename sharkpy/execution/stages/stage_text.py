@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,26 +10,29 @@ if TYPE_CHECKING:
 
 
 def run_text(profile: QueryProfile, planned: PhysicalPlan) -> str:
-    """The stages that ran, each with its figures and operators, and the decisions.
+    """The stages that ran, each with its figures and operators, the one that did not come to its end, the decisions.
 
-    Where the run ended before its last stage was known, the rest is shown as `planned`.
+    `planned`: the plan before its first stage ran.
     """
-    lines = [*_stage_lines(profile)]
+    lines, shown = [], ""
+    for number, stage in enumerate(profile.stages, 1):
+        lines.append(f"stage {number}{_target(stage)}: {stage_work(stage)}; {_rows(stage)}")
+        shown = "" if stage.fragment is None else stage.fragment.explain()
+        lines.append(_indented(shown))
     if not profile.physical:
         lines += ["planned:", _indented(planned.explain())]
+    elif shown != profile.physical:
+        lines += ["not ended:", _indented(profile.physical)]
     lines += [f"decided: {decision}" for decision in profile.decisions]
     return "\n".join(lines)
 
 
-def _stage_lines(profile: QueryProfile) -> Iterator[str]:
-    for number, stage in enumerate(profile.stages, 1):
-        target = "" if stage.exchange_id is None else f", into exchange {stage.exchange_id}"
-        rows = f"{count_of(stage.rows_in, 'row')} in, {stage.rows_out:,} out"
-        yield f"stage {number}{target}: {stage_work(stage)}; {rows}"
-        if number == len(profile.stages) and stage.exchange_id is None and profile.physical:
-            yield _indented(profile.physical)
-        elif stage.fragment is not None:
-            yield _indented(stage.fragment.explain())
+def _target(stage: StageProfile) -> str:
+    return "" if stage.exchange_id is None else f", into exchange {stage.exchange_id}"
+
+
+def _rows(stage: StageProfile) -> str:
+    return f"{count_of(stage.rows_in, 'row')} in, {stage.rows_out:,} out"
 
 
 def _indented(plan: str) -> str:

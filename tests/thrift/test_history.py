@@ -1,0 +1,81 @@
+"""Records of the statements of clients: how they ended, their ids, and a server that was killed."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sharkpy.catalog.statement_file import StatementFile
+from sharkpy.catalog.statement_record import StatementRecord, StatementState
+from sharkpy.thrift.server import HiveServer
+from tests.thrift.caller import ERROR, Caller, State
+from tests.thrift.conftest import LONG_QUERY, Serve
+from tests.thrift.test_stop import Process
+
+
+def record(server: HiveServer, text: str) -> StatementRecord:
+    [found] = server.parts.engine_session.history(None, like=text)
+    return found
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_how_operations_end(serve: Serve) -> None:
+    server = serve()
+    with Caller(server.port) as caller:
+        running = caller.begin(f"{LONG_QUERY} AND 'cancelled' = 'cancelled'")
+        until(lambda: record(server, "*'cancelled'").state is StatementState.RUNNING)
+        caller.cancel(running)
+        until(lambda: record(server, "*'cancelled'").state is StatementState.CANCELLED)
+        unread = caller.begin("SELECT n, 'closed' FROM numbers")
+        assert caller.until_ended(unread).operationState == State.FINISHED_STATE
+        caller.fetch(unread, 5)
+        caller.close(unread)
+        until(lambda: record(server, "*'closed' *").state is StatementState.CLOSED)
+        assert record(server, "*'closed' *").error == ""
+        caller.execute(f"{LONG_QUERY} AND 'late' = 'late'", queryTimeout=1)
+        until(lambda: record(server, "*'late'").state is StatementState.TIMED_OUT)
+        assert record(server, "*'late'").user == "ada"
+
+
+def test_a_statement_beyond_a_limit(serve: Serve) -> None:
+    server = serve(concurrent_operations=1)
+    with Caller(server.port) as caller:
+        running = caller.begin(f"{LONG_QUERY} AND 'first' = 'first'")
+        assert caller.execute("SELECT 'beyond the limit'").status.statusCode == ERROR
+        found = record(server, "*'beyond the limit'")
+        assert (found.state, found.sqlstate) == (StatementState.FAILED, "53300")
+        caller.cancel(running)
+
+
+def test_a_killed_server_and_the_next_one(tmp_path: Path) -> None:
+    first = Process(tmp_path)
+    try:
+        with Caller(first.port) as caller:
+            caller.rows("SELECT 'before the kill'")
+            caller.execute("SELECT nothing")
+            until(lambda: len(list(StatementFile(str(tmp_path / "w/.sharkpy/catalog.sqlite"), 99, 1.0).newest())) >= 3)
+    finally:
+        first.process.send_signal(signal.SIGKILL)
+        first.process.communicate()
+    second = Process(tmp_path)
+    try:
+        with Caller(second.port) as caller:
+            columns = caller.rows("SHOW QUERIES")
+            assert columns[-1] == ["SELECT nothing", "SELECT 'before the kill'"], "not those of the server's own user"
+            assert columns[1] == ["failed", "finished"]
+            shown = caller.rows(f"SHOW QUERY '{columns[0][1]}'")
+            assert any("stage 1: 1 task in the driver" in value for value in shown[1])
+        second.stop()
+        second.wait(30)
+    finally:
+        if second.process.poll() is None:
+            second.process.kill()
+            second.process.communicate()

@@ -22,10 +22,11 @@ from sharkpy.base.errors import (
     StatementTimeoutError,
 )
 from sharkpy.catalog.statement_record import StatementRecord, StatementState, cut_text
+from sharkpy.execution.stages.progress import ignore_progress
+from sharkpy.execution.statement import Statement
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.progress import Progress, ProgressListener
-    from sharkpy.execution.statement import Statement
     from sharkpy.session.history import StatementHistory
 
 PYTHON = "PYTHON"
@@ -94,9 +95,6 @@ class RunningStatements:
     def begin(
         self, title: StatementTitle | None, timeout: float, listener: ProgressListener | None = None
     ) -> Statement:
-        from sharkpy.execution.stages.progress import ignore_progress
-        from sharkpy.execution.statement import Statement
-
         plan_bytes = 0 if title is None else self._history.plan_bytes
         statement = Statement(timeout, listener or ignore_progress, plan_bytes)
         if title is not None:
@@ -184,8 +182,6 @@ class RunningStatements:
     @contextlib.contextmanager
     def as_statement(self, timeout: float, title: StatementTitle | None = None) -> Iterator[Statement]:
         """Run the body as one statement, or as a part of the one that this thread works for."""
-        from sharkpy.execution.statement import Statement
-
         outer = current_cancellation()
         if isinstance(outer, Statement):
             yield outer

@@ -97,12 +97,13 @@ def _turn(session: EngineSession, runner: PlanRunner) -> Iterator[None]:
         profile.queued_behind = max(profile.queued_behind, num_before)
         tell(Progress("queue", 0, 0, 0, 0, num_before))
 
-    is_admitted = False
+    is_admitted = is_whole = False
     try:
         with session.admission.turn(work_rows(physical), run.pool, statement, report):
             is_admitted, profile.queued_seconds = True, time.perf_counter() - start
             statement.progress = None
             yield
+            is_whole = True
     finally:
         statement.queued_seconds += profile.queued_seconds if is_admitted else time.perf_counter() - start
-        statement.keep_plan(lambda: run_text(profile, physical))
+        statement.keep_plan(lambda: run_text(profile, physical, is_whole=is_whole))

@@ -9,20 +9,20 @@ if TYPE_CHECKING:
     from sharkpy.physical.plan import PhysicalPlan
 
 
-def run_text(profile: QueryProfile, planned: PhysicalPlan) -> str:
+def run_text(profile: QueryProfile, planned: PhysicalPlan, *, is_whole: bool) -> str:
     """The stages that ran, each with its figures and operators, the one that did not come to its end, the decisions.
 
-    `planned`: the plan before its first stage ran.
+    `planned`: the plan before its first stage ran; `is_whole`: its last stage came to its end.
     """
-    lines, shown = [], ""
+    lines = []
     for number, stage in enumerate(profile.stages, 1):
         lines.append(f"stage {number}{_target(stage)}: {stage_work(stage)}; {_rows(stage)}")
-        shown = "" if stage.fragment is None else stage.fragment.explain()
-        lines.append(_indented(shown))
-    if not profile.physical:
-        lines += ["planned:", _indented(planned.explain())]
-    elif shown != profile.physical:
-        lines += ["not ended:", _indented(profile.physical)]
+        if is_whole and number == len(profile.stages):
+            lines.append(_indented(profile.physical))
+        elif stage.fragment is not None:
+            lines.append(_indented(stage.fragment.explain()))
+    if not is_whole:
+        lines += ["not ended:", _indented(profile.physical or planned.explain())]
     lines += [f"decided: {decision}" for decision in profile.decisions]
     return "\n".join(lines)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import logging
 import sqlite3
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -32,10 +31,9 @@ class StatementHistory:
     def __init__(self, conf: Conf, path: str) -> None:
         """`path`: the catalog's file."""
         self.text_bytes = conf.value(settings.HISTORY_TEXT_BYTES)
-        self.plan_bytes = conf.value(settings.HISTORY_PLAN_BYTES)
         most = conf.value(settings.HISTORY_STATEMENTS)
         self.is_on = most > 0
-        self._lock = threading.RLock()
+        self.plan_bytes = conf.value(settings.HISTORY_PLAN_BYTES) if self.is_on else 0
         self._records: deque[StatementRecord] = deque(maxlen=max(0, most))
         self._file: StatementFile | None = None
         self._writer: HistoryWriter | None = None
@@ -48,9 +46,8 @@ class StatementHistory:
             self._writer = HistoryWriter(self._file)
 
     def add(self, record: StatementRecord) -> None:
-        # A collected statement may come here while this thread holds the lock.
-        with self._lock:
-            self._records.append(record)
+        # Without a lock: the collector may come here from within anything.
+        self._records.append(record)
         if self._writer is not None:
             self._writer.add(record)
 
@@ -61,8 +58,7 @@ class StatementHistory:
 
         `like`: a pattern of SHOW that the whole text matches; `user`: those of one user alone.
         """
-        with self._lock:
-            known = list(self._records)
+        known = list(self._records)
         # What has ended meanwhile is in both.
         by_id = {one.query_id: one for one in (*running, *known) if user is None or one.user == user}
         found = [one for one in by_id.values() if like is None or matches(one.text, like)]
@@ -74,8 +70,7 @@ class StatementHistory:
         return found[:limit]
 
     def find(self, running: Iterable[StatementRecord], query_id: str) -> StatementRecord | None:
-        with self._lock:
-            known = list(self._records)
+        known = list(self._records)
         found = {one.query_id: one for one in (*running, *known)}.get(query_id)
         if found is not None or self._file is None:
             return found

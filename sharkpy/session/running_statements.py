@@ -109,15 +109,16 @@ class RunningStatements:
     def end(self, statement: Statement, error: BaseException | None = None) -> None:
         """It has given all that it gives, or `error` has ended it; GeneratorExit where its reader wants no more."""
         statement.end()
-        with self._lock:
-            running = self._running.pop(id(statement), None)
+        running = self._running.pop(id(statement), None)
         if running is not None and running.title is not None and self._history.is_on:
             self._history.add(self._ended(running, running.title, statement, error))
 
     def _forget(self, key: int) -> None:
-        """End a statement that nobody has any more: it was not run, or its rows were never asked for."""
-        with self._lock:
-            running = self._running.pop(key, None)
+        """End a statement that nobody has any more: it was not run, or its rows were never asked for.
+
+        It takes no lock: the collector may come here from within anything.
+        """
+        running = self._running.pop(key, None)
         if running is not None and running.title is not None and self._history.is_on:
             self._history.add(self._record(running, running.title, StatementState.CLOSED))
 

@@ -20,6 +20,7 @@ from sharkpy.base.errors import BindError, CancelledError, ParseError, SharkErro
 from sharkpy.catalog.statement_file import StatementFile
 from sharkpy.catalog.statement_record import StatementRecord, StatementState, cut_text
 from sharkpy.execution.restrictions import Restrictions
+from tests.waiting import until
 
 ENDLESS = "SELECT count(*) FROM t a CROSS JOIN t b CROSS JOIN t c WHERE hash(a.k, b.k, c.k) % 7 = 3"
 State = StatementState
@@ -30,13 +31,6 @@ def session(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
     with sharkpy.connect("local[2]", tmp_path / "w") as opened:
         opened.sql("CREATE TABLE t AS SELECT explode(sequence(1, 3000)) AS k")
         yield opened
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def newest(session: sharkpy.SharkContext) -> StatementRecord:

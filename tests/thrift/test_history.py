@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from sharkpy.catalog.statement_file import StatementFile
@@ -13,18 +11,12 @@ from sharkpy.thrift.server import HiveServer
 from tests.thrift.caller import ERROR, Caller, State
 from tests.thrift.conftest import LONG_QUERY, Serve
 from tests.thrift.test_stop import Process
+from tests.waiting import until
 
 
 def record(server: HiveServer, text: str) -> StatementRecord:
     [found] = server.parts.engine_session.history(None, like=text)
     return found
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_how_operations_end(serve: Serve) -> None:
@@ -34,7 +26,7 @@ def test_how_operations_end(serve: Serve) -> None:
         until(lambda: record(server, "*'cancelled'").state is StatementState.RUNNING)
         caller.cancel(running)
         until(lambda: record(server, "*'cancelled'").state is StatementState.CANCELLED)
-        unread = caller.begin("SELECT n, 'closed' FROM numbers")
+        unread = caller.begin("SELECT a.n, 'closed' FROM numbers a CROSS JOIN numbers b")
         assert caller.until_ended(unread).operationState == State.FINISHED_STATE
         caller.fetch(unread, 5)
         caller.close(unread)

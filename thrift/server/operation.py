@@ -190,9 +190,9 @@ class Operation:
         if not self.is_running:
             return False
         cause = error or CancelledError("the query was cancelled")
-        self._end(State.CANCELED_STATE, cause)
+        counts = self._end(State.CANCELED_STATE, cause)
         self._free(cause)
-        return True
+        return counts
 
     def close(self) -> None:
         self._end(State.CLOSED_STATE)
@@ -272,12 +272,15 @@ class Operation:
             self.has_rows = bool(schema.names)
             self._changed.notify_all()
 
-    def _end(self, state: int, error: SharkError | None = None) -> None:
-        """The first end counts; but rows may fail or be cancelled after FINISHED, and anything may be closed."""
+    def _end(self, state: int, error: SharkError | None = None) -> bool:
+        """The first end counts; but rows may fail or be cancelled after FINISHED, and anything may be closed.
+
+        False where it did not count.
+        """
         with self._changed:
             is_first = self.state not in ENDED
             if not is_first and state != State.CLOSED_STATE and self.state != State.FINISHED_STATE:
-                return
+                return False
             self.state = state
             self.error = self.error or error
             if is_first:
@@ -291,6 +294,7 @@ class Operation:
             self.log.info(f"Completed executing command(queryId={self.query_id}); {taken}")
         if is_first:
             self._ended(self)
+        return True
 
     def _fail(self, caught: BaseException) -> None:
         error = as_shark_error(caught)

@@ -84,6 +84,22 @@ def test_leftover_files_do_not_enter_a_new_table(session: Any, query: Any) -> No
     assert session.file_rows(session.create("t", query=rows)) == [(1, "x")]
 
 
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_table_is_made_where_a_dropped_one_was_read(session: Any, query: Any, partitioned: bool) -> None:
+    """The folder of the old one is still there, and listed as garbage, when the new one's rows are staged."""
+    old = session.create("t")
+    session.insert(old, [(1, "x")])
+    session.catalog.readers.enter(old.location)
+    session.run(commands.DropTable(old))
+    session.catalog.readers.leave(old.location)
+    assert Path(old.location).is_dir()
+    rows = query(pa.table({"a": pa.array([2], pa.int32()), "s": ["y"]}))
+    table = session.create("t", query=rows, partition_columns=("s",) if partitioned else ())
+    assert table.location == old.location
+    assert not session.catalog.partitions(table) or partitioned
+    assert session.context.sql("SELECT a, s FROM t").fetchall() == [(2, "y")]
+
+
 def test_drop(session: Any, root: Path) -> None:
     managed = session.create("m")
     session.insert(managed, [(1, "x")])

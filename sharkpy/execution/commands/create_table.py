@@ -163,6 +163,7 @@ def _create_partitioned(
 ) -> None:
     """Create a partitioned table, as `_create_from_query`; each Hive partition has a folder of its own."""
     location = table.location or ""
+    session.catalog.clear_garbage(location)
     was_there = Path(location).is_dir()
     staging = new_staging(location, session, is_new=not was_there)
     try:
@@ -186,6 +187,7 @@ def _create_from_query(
 ) -> None:
     """Create a table with the rows of a query; the new base hides any files left there by others."""
     location = table.location or ""
+    session.catalog.clear_garbage(location)
     was_there = Path(location).is_dir()
     staging = new_staging(location, session, is_new=not was_there)
     published: list[str | None] = []

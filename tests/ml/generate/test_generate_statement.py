@@ -199,7 +199,7 @@ def test_functions_are_described(driver: sharkpy.SharkContext) -> None:
     assert lines[1:] == ["Example:", "  > GENERATE PageRank(edges);", "  vertex\trank", "Function type:BUILTIN"]
     lines = [line for (line,) in driver.sql("DESCRIBE FUNCTION EXTENDED shifted")]
     assert lines[:3] == [
-        "shifted - x and x moved by `by`, computed by tasks.",
+        "shifted - Return x and x moved by `by`, computed by tasks.",
         "Signature: shifted(points table, by double = 1.0)",
         "Python function of whole tables, called by GENERATE",
     ]

@@ -142,4 +142,6 @@ def _watch(pid: int, folder: str) -> None:
         command = [sys.executable, "-I", "-S", "-c", _KEEPER, str(pid), folder]
         null = subprocess.DEVNULL
         # A session of its own: the worker daemon ends by a signal to its whole group.
-        subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")
+        keeper = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/")
+        # It outlives this process, so nobody waits for it.
+        keeper.returncode = 0

@@ -191,6 +191,14 @@ def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Re
             _read_again([part for part in parts if isinstance(part, ParquetScan)])
         raise
     finally:
+        _roll_back(connection)
+
+
+def _roll_back(connection: DuckDBPyConnection) -> None:
+    """End the transaction, unless its connection was closed meanwhile, as that of a stopped session is."""
+    import duckdb
+
+    with contextlib.suppress(duckdb.ConnectionException):
         connection.rollback()
 
 

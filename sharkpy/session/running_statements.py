@@ -159,6 +159,7 @@ class RunningStatements:
         error: str = "",
     ) -> StatementRecord:
         history = self._history
+        seen = statement or Statement()
         return StatementRecord(
             query_id=title.query_id,
             kind=title.kind if statement is None else statement.kind,
@@ -168,13 +169,11 @@ class RunningStatements:
             state=state,
             started=datetime.fromtimestamp(running.started, UTC),
             seconds=time.monotonic() - running.began,
-            queued_seconds=statement.queued_seconds if statement is not None else 0.0,
-            running_seconds=max(0.0, statement.working_seconds - statement.queued_seconds)
-            if statement is not None
-            else 0.0,
-            rows_read=statement.rows_read if statement is not None else 0,
-            rows_written=statement.rows_written if statement is not None else 0,
-            plan=cut_text(statement.plan, history.plan_bytes) if statement is not None else "",
+            queued_seconds=seen.queued_seconds,
+            running_seconds=max(0.0, seen.working_seconds - seen.queued_seconds),
+            rows_read=seen.rows_read,
+            rows_written=seen.rows_written,
+            plan=cut_text(seen.plan, history.plan_bytes),
             progress=progress,
             sqlstate=sqlstate,
             error=cut_text(error, history.text_bytes),

@@ -71,10 +71,7 @@ class QuerySnapshot:
     def renew(self) -> None:
         """Forget all states: tables are read anew."""
         self.release()
-        for seen in (
-            *(self._versions, self._splits, self._tables),
-            *(self._partitioned, self._files, self._statistics),
-        ):
+        for seen in (self._versions, self._splits, self._tables, self._partitioned, self._files, self._statistics):
             seen.clear()
 
     @property

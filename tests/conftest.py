@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sharkpy.base import settings
+from tests.failure_lines import FailureLines
+from tests.file_scheduling import FileScheduling, sort_by_length
 
 # Results shall not depend on where the tests run: the session's zone is the process's.
 os.environ["TZ"] = "UTC"
@@ -25,12 +27,30 @@ settings.CHECK_RULES = dataclasses.replace(settings.CHECK_RULES, default=True)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
 
     from sharkpy.execution.engine import Engine
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slt-all", action="store_true", help="run .slt files under every configuration and oracle")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        sort_by_length(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling:
+    config.option.loadscopereorder = False
+    return FileScheduling(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailureLines(config.pluginmanager.get_plugin("terminalreporter")))
 
 
 def pytest_collection_finish() -> None:

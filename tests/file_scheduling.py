@@ -1,0 +1,79 @@
+"""Files of tests for the workers of pytest-xdist: long ones first, and a worker that dies costs one test alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from xdist.scheduler import LoadFileScheduling
+
+if TYPE_CHECKING:
+    import pytest
+    from xdist.workermanage import WorkerController
+
+# Files that take more than ten seconds, longest first: one of them begun last would keep a single worker busy.
+LONG_FILES = (
+    "tests/execution/test_standalone.py",
+    "tests/faults/test_cluster.py",
+    "tests/faults/test_lost_jvm.py",
+    "tests/ml/test_table_rdd.py",
+    "tests/faults/test_nth_write.py",
+    "tests/physical/test_first_rows.py",
+    "tests/ml/test_save_as_table_rdd.py",
+    "tests/thrift/test_sessions.py",
+    "tests/columnar/test_encodings.py",
+    "tests/ml/generate/test_generate_models.py",
+    "tests/ml/test_features.py",
+    "tests/recovery/test_lineage.py",
+    "tests/faults/test_killed_writes.py",
+    "tests/thrift/transport/test_http.py",
+    "tests/thrift/test_stop.py",
+    "tests/differential/test_differential.py",
+    "tests/functions/test_java_functions.py",
+    "tests/faults/test_cancelled.py",
+    "tests/thrift/clients/test_beeline.py",
+    "tests/optimizer/test_same_rows.py",
+    "tests/execution/test_class_cache.py",
+    "tests/faults/test_killed_workers.py",
+    "tests/execution/test_spread_keys.py",
+)
+
+
+def sort_by_length(items: list[pytest.Item]) -> None:
+    """Sort collected tests in place: those of long files first, then those of files with many tests."""
+    order = {file: at for at, file in enumerate(LONG_FILES)}
+    files = [item.nodeid.partition("::")[0] for item in items]
+    counts = Counter(files)
+    ranks = {file: (order.get(file, len(order)), -counts[file], file) for file in counts}
+    items.sort(key=lambda item: ranks[item.nodeid.partition("::")[0]])
+
+
+class FileScheduling(LoadFileScheduling):
+    """Scheduler of files that goes on without a test whose worker died.
+
+    That of pytest-xdist 3.8 hands out finished files of a dead worker again, which ends in workers that wait for
+    ever, and runs the test that killed the worker once more (pytest-xdist issues 1323, 1327 and 1378).
+    """
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Queue again what a dead worker has not run, and return the test that it was running, which counts as run."""
+        workload = self.assigned_work.pop(node)
+        started = next((unit for unit in workload.values() if not all(unit.values())), None)
+        if started is None:
+            return None
+        crashed = next(test for test, finished in started.items() if not finished)
+        started[crashed] = True
+        self.workqueue.update({file: unit for file, unit in workload.items() if not all(unit.values())})
+        for other in self.nodes:
+            self._reschedule(other)
+        return crashed
+
+    def schedule(self) -> None:
+        """Hand out files; a worker that comes later gets two, or its end: it runs a test when it knows the next one."""
+        super().schedule()
+        for node in self.nodes:
+            self._reschedule(node)
+
+    def _reschedule(self, node: WorkerController) -> None:
+        if node in self.registered_collections:
+            super()._reschedule(node)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sharkpy.base import settings
+from tests import examples
 from tests.failure_lines import FailureLines
 from tests.file_scheduling import FileScheduling, sort_by_length
 
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slt-all", action="store_true", help="run .slt files under every configuration and oracle")
+    help_text = "every configuration and oracle of .slt files, all examples of properties"
+    parser.addoption("--all", action="store_true", help=help_text)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -49,6 +51,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileSch
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
+    examples.run_all = config.getoption("--all")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailureLines(config.pluginmanager.get_plugin("terminalreporter")))
 

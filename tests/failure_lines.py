@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 
-@dataclass
+@dataclass(eq=False)
 class FailureLines:
     terminal: pytest.TerminalReporter
 

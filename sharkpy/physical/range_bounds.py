@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import InternalError
@@ -12,6 +13,7 @@ from sharkpy.udf.ordering import order_term
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from duckdb import DuckDBPyConnection
 
 SAMPLE_ROWS = 2_000
 """Rows of the sample that one task gives."""
@@ -29,11 +31,9 @@ def range_bounds(sample: pa.Table, partitioning: RangePartitioning) -> bytes:
 
     Columns are the sort keys; a row goes behind a boundary that it does not precede.
     """
-    import duckdb
     import pyarrow as pa
 
-    connection = duckdb.connect()
-    try:
+    with _database().cursor() as connection:
         connection.register("sample", sample)
         names = [column_name(key.expr.column_id) for key in partitioning.keys]  # type: ignore[attr-defined]
         order = ", ".join(
@@ -41,8 +41,6 @@ def range_bounds(sample: pa.Table, partitioning: RangePartitioning) -> bytes:
             for name, key in zip(names, partitioning.keys, strict=True)
         )
         ordered = connection.sql(f"SELECT * FROM sample ORDER BY {order}").to_arrow_table()
-    finally:
-        connection.close()
     count = ordered.num_rows
     cuts = sorted({count * index // partitioning.num_buckets for index in range(1, partitioning.num_buckets)})
     bounds = ordered.take(pa.array([cut for cut in cuts if 0 < cut < count], pa.int64()))
@@ -50,6 +48,14 @@ def range_bounds(sample: pa.Table, partitioning: RangePartitioning) -> bytes:
     with pa.ipc.new_stream(sink, bounds.schema) as writer:
         writer.write_table(bounds)
     return sink.getvalue().to_pybytes()
+
+
+@functools.cache
+def _database() -> DuckDBPyConnection:
+    """Database of the process that sorts samples: opening one takes longer than a sort."""
+    import duckdb
+
+    return duckdb.connect(config={"threads": 1})
 
 
 def _range(exchange: Exchange) -> RangePartitioning:

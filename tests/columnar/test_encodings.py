@@ -16,6 +16,7 @@ from sharkpy.columnar.encoded_column import Decoded, DictionaryForm, NarrowForm
 from sharkpy.columnar.profile import ColumnProfile
 from sharkpy.values import types as t
 from tests.columnar.columns import LENGTHS, NULL_PATTERNS, SHAPES, TYPES, column, same
+from tests.examples import examples
 
 NAMES = ("", *(codec.name for codec in encodings.CODECS))
 
@@ -58,7 +59,7 @@ def check_forms(block: Block, array: pa.Array, dtype: t.DataType) -> None:
 
 @pytest.mark.parametrize("encoding", NAMES)
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     num_rows=st.sampled_from(LENGTHS[:-1]),
     nulls=st.sampled_from(NULL_PATTERNS),

@@ -30,6 +30,7 @@ from sharkpy.columnar.pruning import (
 )
 from sharkpy.columnar.statistics import StatisticsTable
 from sharkpy.values import types as t
+from tests.examples import examples
 
 DECIMAL = t.DecimalType(8, 2)
 SCHEMA = t.Schema(
@@ -182,7 +183,7 @@ def gather(blocks: list[list[dict[str, object]]]) -> StatisticsTable:
     return StatisticsTable.of(SCHEMA, statistics)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(tables(), st.lists(predicates(), min_size=8, max_size=12))
 def test_never_drops_a_block_with_a_true_row(blocks: list[list[dict[str, object]]], tests: list[Predicate]) -> None:
     stats = gather(blocks)

@@ -17,6 +17,7 @@ from sharkpy.execution.tasks.sinks import PAYLOAD_BYTES, SinkContext, windows
 from sharkpy.physical.sinks import HashSink, RangeSink
 
 KeyOrder = tuple[bool, bool]
+ROW = st.tuples(st.one_of(st.none(), st.integers(-3, 3)), st.sampled_from(["", "a", "b", None]))
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +75,13 @@ def test_equal_doubles_meet(values: list[float], connection: duckdb.DuckDBPyConn
 
 @settings(deadline=None)
 @given(
-    st.lists(st.tuples(st.one_of(st.none(), st.integers(-3, 3)), st.sampled_from(["", "a", "b", None])), max_size=30),
-    st.lists(st.tuples(st.one_of(st.none(), st.integers(-3, 3)), st.sampled_from(["", "a", "b", None])), max_size=5),
-    st.tuples(st.booleans(), st.booleans()),
-    st.tuples(st.booleans(), st.booleans()),
+    rows=st.lists(ROW, max_size=30),
+    bounds=st.lists(ROW, max_size=5),
+    first=st.tuples(st.booleans(), st.booleans()),
+    second=st.tuples(st.booleans(), st.booleans()),
 )
 def test_ranges_follow_the_order(
+    connection: duckdb.DuckDBPyConnection,
     rows: list[tuple[int | None, str | None]],
     bounds: list[tuple[int | None, str | None]],
     first: KeyOrder,
@@ -94,10 +96,9 @@ def test_ranges_follow_the_order(
         f"{name} {'ASC' if ascending else 'DESC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
         for name, (ascending, nulls_first) in zip("ab", (first, second), strict=True)
     )
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.register("r", table)
-        ordered = connection.sql(f"SELECT * FROM r ORDER BY {order}").to_arrow_table()
-        found = buckets(ordered, sink, connection)
+    connection.register("r", table)
+    ordered = connection.sql(f"SELECT * FROM r ORDER BY {order}").to_arrow_table()
+    found = buckets(ordered, sink, connection)
     assert found == sorted(found)
     assert all(0 <= bucket <= len(bounds) for bucket in found)
     by_row: dict[tuple[object, ...], int] = {}

@@ -32,6 +32,7 @@ from tests.execution.local_stages import LocalStages
 from tests.physical.simulate import World, cached, ids, unordered
 
 from sharkpy.udf.connection import prepare_connection  # isort: skip
+from tests.examples import examples
 
 FORCED = {
     "shark.test.skew": "true",
@@ -97,7 +98,7 @@ def run(
     return unordered(stages.run(plan_physical(plan, w.context("rdd")).root)), stages
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(KEYS.filter(len), KEYS.filter(len), st.sampled_from(KINDS), st.booleans(), st.booleans(), st.booleans())
 def test_joins_of_every_kind(store, connection, left, right, kind, null_safe, residual, is_packed) -> None:
     w = world(store, left, right)
@@ -105,7 +106,7 @@ def test_joins_of_every_kind(store, connection, left, right, kind, null_safe, re
     assert run(w, plan, connection, is_packed)[0] == unordered(w.run(plan, "driver"))
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(KEYS.filter(len), KEYS.filter(len), st.sampled_from(KINDS), st.sampled_from(["k", "v"]))
 def test_aggregates_over_joins(store, connection, left, right, kind, group) -> None:
     """Grouping by the join's key moves nothing again, so nothing may be spread; by another column it may."""

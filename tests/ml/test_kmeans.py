@@ -23,6 +23,7 @@ from sharkpy.ml.models import kmeans_passes as passes
 from sharkpy.ml.models.convergence import ConvergenceWarning
 from sharkpy.ml.models.kernels.nearest_centre import nearest_centres
 from sharkpy.values.types import INT
+from tests.examples import examples
 
 BLOBS, _ = datasets.make_blobs(6000, 5, centers=12, random_state=3)
 SETS = {
@@ -118,7 +119,7 @@ def rows_and_k(draw: st.DrawFn) -> tuple[np.ndarray, int]:
     return np.array(X), draw(st.integers(1, num_rows))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(rows_and_k(), st.sampled_from(["k-means||", "k-means++", "random"]), st.integers(0, 5))
 def test_labels_are_nearest_and_inertia_never_grows(given: tuple[np.ndarray, int], init: str, seed: int) -> None:
     X, k = given

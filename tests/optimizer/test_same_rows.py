@@ -19,6 +19,7 @@ from sharkpy.plan.expr import Call, Expr
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.subquery import SUBQUERIES, InSubquery
 from sharkpy.values.types import is_string
+from tests.examples import examples
 from tests.optimizer.builder import Statistics
 from tests.optimizer.plan_sql import plan_sql, rows
 from tests.optimizer.random_plans import make_plan
@@ -77,13 +78,13 @@ def check(
         assert not any(isinstance(inner, SUBQUERIES) for expr in node.expressions for inner in expr.walk())
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_random_plans(connection: duckdb.DuckDBPyConnection, seed: int) -> None:
     check(connection, make_plan(seed), NoStatistics())
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(seed=st.integers(0, 10**9), sizes=st.permutations((3, 1_000, 1_000_000)))
 @example(seed=251, sizes=[3, 1_000, 1_000_000])
 def test_random_deep_plans_under_any_statistics(
@@ -95,7 +96,7 @@ def test_random_deep_plans_under_any_statistics(
 _OPTIONAL = sorted(name for name, rule in RULES.items() if rule.needed_for is None)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(seed=st.integers(0, 10**9), excluded=st.lists(st.sampled_from(_OPTIONAL), unique=True))
 @example(seed=1, excluded=_OPTIONAL)
 @example(seed=2, excluded=_OPTIONAL)

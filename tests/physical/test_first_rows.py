@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -25,6 +27,7 @@ from sharkpy.physical.sinks import ResultSink
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Literal, SortKey
 from sharkpy.plan.logical import Filter, Limit, LogicalPlan, Project, Sort, Union
 from sharkpy.values.types import BIGINT, BOOLEAN, INT
+from tests.examples import examples
 from tests.physical.simulate import Runner, World, cached, ids, rows, unordered
 
 
@@ -88,7 +91,7 @@ KINDS = ("int8", "int64", "decimal", "float64", "date", "string", "short", "bool
 numbers = st.lists(st.none() | st.integers(-9, 20), max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     values=numbers,
     is_clustered=st.booleans(),
@@ -123,15 +126,18 @@ def test_the_first_rows_are_those_of_the_whole_table(
     assert set(map(repr, rows(found))) <= set(map(repr, rows(run(w, whole.child))))
 
 
+@functools.cache
+def oracle() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
 def sorted_keys(table: pa.Table, keys: tuple[SortKey, ...], names: list[str]) -> list[tuple]:
     """Sort keys of the rows in their order, by DuckDB."""
-    import duckdb
-
     order = ", ".join(
         f'"{name}" {"ASC" if key.ascending else "DESC"} NULLS {"FIRST" if key.nulls_first else "LAST"}'
         for name, key in zip(names, keys, strict=True)
     )
-    with duckdb.connect() as connection:
+    with oracle().cursor() as connection:
         connection.register("t", table)
         found = connection.sql(f"SELECT {', '.join(names)} FROM t ORDER BY {order}").fetchall()
     return [tuple("NaN" if value != value else value for value in row) for row in found]

@@ -1,7 +1,7 @@
 """Collection of .slt files: each is one test per engine or configuration that it runs on.
 
 By default a file runs on sharkpy, under two forced configurations (one in the driver, one as RDD tasks), and on the
-oracles that have not confirmed it as it is; with --slt-all every file runs under every configuration and on every
+oracles that have not confirmed it as it is; with --all every file runs under every configuration and on every
 oracle.
 """
 
@@ -50,7 +50,7 @@ class SltItem(pytest.Item):
 
 class SltFile(pytest.File):
     def collect(self) -> Iterator[SltItem]:
-        run_all = self.config.getoption("--slt-all")
+        run_all = self.config.getoption("--all")
         number = crc32(self.path.name.encode())
         chosen = all_pairs()
         is_broad = not run_all and BROAD in self.path.parts

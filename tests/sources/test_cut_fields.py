@@ -23,6 +23,7 @@ from sharkpy.sources.registry import source
 from sharkpy.sources.rows.delimited import DelimitedReader
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
+from tests.examples import examples
 
 TYPES = (
     *("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date", "timestamp"),
@@ -89,7 +90,7 @@ def _values(column: pa.Array[Any]) -> list[Any]:
     return column.view(number).to_pylist() if number != column.type else column.to_pylist()
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(DATA, COLUMNS, st.sampled_from(PROPERTIES), st.randoms(use_true_random=False), st.integers(1, 200))
 @example(b"", ["int"], PROPERTIES[0], random.Random(0), 1)
 @example(b"\n", ["string"], PROPERTIES[0], random.Random(0), 1)

@@ -16,6 +16,7 @@ from sharkpy.base.errors import ExecutionError, ResourceError
 from sharkpy.thrift import row_sets
 from sharkpy.thrift.row_sets import encode_row_set
 from sharkpy.values import types as t
+from tests.examples import examples
 from tests.thrift.row_sets import expected
 
 V5, V6 = 4, 5
@@ -24,7 +25,7 @@ BY_VERSION = {V5: expected.row_based, V6: expected.columnar}
 
 @pytest.mark.parametrize("version", BY_VERSION)
 @pytest.mark.parametrize("dtype", expected.TYPES, ids=str)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(data=st.data())
 def test_bytes_are_those_of_thrifts_codec(dtype: t.DataType, version: int, data: st.DataObject) -> None:
     batch = expected.batch_of((dtype, data.draw(expected.columns(dtype))))

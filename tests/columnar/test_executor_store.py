@@ -29,14 +29,13 @@ SCHEMA = Schema((Field("a", BIGINT),))
 @pytest.fixture
 def executor(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
     """Process that stands for this process's executor, on the host "here"."""
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    this = ExecutorProcess(process.pid, "here")
-    monkeypatch.setattr(host, "this_executor", lambda: this)
-    monkeypatch.setattr(executor_store, "this_executor", lambda: this)
-    executor_store.executor_folder.cache_clear()
-    yield process
-    process.kill()
-    process.wait()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        this = ExecutorProcess(process.pid, "here")
+        monkeypatch.setattr(host, "this_executor", lambda: this)
+        monkeypatch.setattr(executor_store, "this_executor", lambda: this)
+        executor_store.executor_folder.cache_clear()
+        yield process
+        process.kill()
     executor_store.executor_folder.cache_clear()
 
 

@@ -76,6 +76,8 @@ class LdapDirectory:
             return int(connection.result["result"])
         finally:
             connection.strategy.close()
+            if connection.socket is not None:
+                connection.socket.close()  # ldap3 leaves that of a connection which it could not open
 
 
 def ldap_directory(config: ServerConfig) -> LdapDirectory:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
@@ -23,7 +24,7 @@ from sharkpy.cli.interactive import Shell, is_complete
 from sharkpy.cli.main import main
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress
 from sharkpy.cli.shell_session import LocalNames
-from tests.waiting import allowed
+from tests.waiting import allowed, until
 
 ROOT = Path(__file__).parent.parent.parent
 SETUP = "CREATE TABLE t (k INT, s STRING); INSERT INTO t VALUES (1, 'a|b'), (2, NULL), (3, 'x\ty')"
@@ -241,7 +242,8 @@ def test_interrupted_script(tmp_path: Path, number: str, code: int, said: str) -
     assert process.stdout is not None
     while "│   1 │" not in process.stdout.readline():
         pass
-    time.sleep(0.5)
+    before = sum(psutil.Process(process.pid).cpu_times()[:2])
+    until(lambda: sum(psutil.Process(process.pid).cpu_times()[:2]) > before + 0.5)
     started = time.monotonic()
     process.send_signal(signal.Signals[number])
     _, err = process.communicate(timeout=20)

@@ -126,7 +126,7 @@ def test_cancel_from_another_connection_while_all_wait(serve: Serve) -> None:
         answers: list[Any] = []
         thread = threading.Thread(target=lambda: answers.append(one.fetch(operation)))
         thread.start()
-        time.sleep(0.3)
+        until(lambda: any(busy.is_running for busy in server.parts.sessions.operations()))
         other.cancel(operation)
         thread.join(PATIENCE)
         assert answers[0].status.sqlState == "57014"

@@ -21,7 +21,7 @@ import pytest
 import sharkpy
 from tests.thrift.caller import SUCCESS, Caller, State, over_http
 from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, NUMBERS
-from tests.waiting import PATIENCE, allowed
+from tests.waiting import PATIENCE, allowed, until
 
 COMMAND = [sys.executable, "-m", "sharkpy.cli.main", "--master", "local[2]"]
 SLOW_INSERT = (
@@ -86,6 +86,11 @@ def server(made: Path) -> Iterator[Process]:
     one.process.communicate()
 
 
+def runs(caller: Caller, text: str) -> bool:
+    shown = caller.rows("SHOW QUERIES LIMIT 5")
+    return ("running", text[:20]) in [(state, query[:20]) for state, query in zip(shown[1], shown[-1], strict=True)]
+
+
 def test_a_running_insert_ends_whole_and_nothing_new_begins(server: Process, made: Path) -> None:
     answers: list[Any] = []
     with Caller(server.port) as one, Caller(server.port) as other:
@@ -93,8 +98,7 @@ def test_a_running_insert_ends_whole_and_nothing_new_begins(server: Process, mad
         kept = other.begin("SELECT 1")
         inserting = threading.Thread(target=lambda: answers.append(one.execute(SLOW_INSERT)))
         inserting.start()
-        time.sleep(0.5)
-        assert not answers, "the statement is too short for this test"
+        until(lambda: runs(other, SLOW_INSERT))
         server.stop()
         status = other.execute("SELECT 1").status
         assert status.sqlState == "57P01"
@@ -121,7 +125,8 @@ def test_a_second_signal_makes_haste_and_clients_are_told(server: Process) -> No
     with Caller(server.port) as caller:
         thread = threading.Thread(target=lambda: answers.append(caller.execute(LONG_QUERY)))
         thread.start()
-        time.sleep(0.7)
+        with Caller(server.port) as other:
+            until(lambda: runs(other, LONG_QUERY))
         begin = time.monotonic()
         server.stop(2)
         errors = server.wait(10)
@@ -136,7 +141,6 @@ def test_clients_that_do_nothing_do_not_keep_it(server: Process) -> None:
     with Caller(server.port) as one, Caller(server.port, transport=over_http(server.port)) as other:
         one.begin("SELECT n FROM numbers")
         other.rows("SELECT 1")
-        time.sleep(0.3)
         begin = time.monotonic()
         server.stop()
         server.wait(PATIENCE)

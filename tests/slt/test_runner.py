@@ -40,11 +40,15 @@ def test_what_an_oracle_runs_or_expects_nothing_needs_no_source(written: SourceF
     assert len(load(written(record))) == 1
 
 
-def test_the_documents_that_are_sources_are_there() -> None:
-    texts = (path.read_text() for path in confirmed.files())
-    named = {name for text in texts for name in re.findall(r"^source .*?(docs/[\w-]+\.md)", text, re.MULTILINE)}
-    assert named
-    assert [name for name in sorted(named) if not (ROOT.parents[1] / name).is_file()] == []
+def test_the_sections_that_are_sources_are_there() -> None:
+    texts = "\n".join(path.read_text() for path in confirmed.files())
+    named = set(re.findall(r"^source .*?(docs/[\w-]+\.md)(?:, ([\w' ]+))?", texts, re.MULTILINE))
+    assert len(named) > 5
+    for name, section in sorted(named):
+        headings = [
+            line.strip("# ") for line in (ROOT.parents[1] / name).read_text().splitlines() if line.startswith("#")
+        ]
+        assert not section or section in headings, (name, section)
 
 
 def test_records_are_written_as_they_were_read() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sharkpy.base.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError, WorkersLostError
 from sharkpy.base.java import packaged_java
 from sharkpy.base.settings import Conf
 from sharkpy.execution.engine import Engine
@@ -39,6 +39,27 @@ def wait_until(condition: object, seconds: float = 60.0) -> None:
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@pytest.fixture(autouse=True)
+def workers_that_start(spark_engine: Engine) -> None:
+    """Tests before may have killed a daemon at its start, which Spark never gets over in the same environment."""
+    spark_engine.jobs.renew_workers()
+
+
+def daemons() -> set[int]:
+    return {daemon.pid for machine in psutil.Process().children() for daemon in machine.children()}
+
+
+def test_lost_workers_are_renewed_for_rdds_of_the_user_too(spark_engine: Engine) -> None:
+    jobs = spark_engine.jobs
+    assert jobs.context.parallelize([1], 1).map(str).collect() == ["1"]
+    before = daemons()
+    assert before
+    failure = jobs.failure(WorkersLostError("Python workers could not be started at each of 4 tries of a task"))
+    assert isinstance(failure, WorkersLostError)
+    assert jobs.context.parallelize([1], 1).map(str).collect() == ["1"]
+    assert len(daemons() - before) == 1
 
 
 def test_a_worker_that_dies_is_replaced_and_its_task_runs_again(spark_engine: Engine, tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ from sharkpy.execution.workers.task_error import HEARD_RUN, carried_error
 
 _SMALL_COMMAND = 256 << 10
 """Limit on the bytes of a pickled stage that travels with each task."""
+_GENERATION = "SHARKPY_WORKERS"
+"""Variable in the environment of workers: Spark has a daemon for each environment."""
 _NOT_STARTED = re.compile(r"PythonWorkerFactory\.|reading the port number")
 _TRACE = re.compile(r"at (?!org\.apache\.spark\.api\.python\.PythonWorkerFactory)")
 """Lines of a Java stack trace, except for those about a worker that was not started."""
@@ -204,14 +206,19 @@ class SparkJobs:
         """Error to raise for an exception of Spark's; if workers did not start, the next job gets other ones."""
         failure = spark_error(error)
         if isinstance(failure, WorkersLostError):
-            self._renew_workers()
+            self.renew_workers()
         return failure
 
-    def _renew_workers(self) -> None:
-        """Have Spark start other worker daemons: an executor whose daemon died at its start never starts another."""
+    def renew_workers(self) -> None:
+        """Have Spark start other worker daemons: an executor whose daemon died at its start never starts another.
+
+        They serve stages, and RDDs of the user's own that are made from now on.
+        """
         with self._lock:
             self._num_renewed += 1
-            self._environ.put("SHARKPY_WORKERS", str(self._num_renewed))
+            number = str(self._num_renewed)
+            self._environ.put(_GENERATION, number)
+            self.context.environment[_GENERATION] = number
 
     def close(self) -> None:
         """Wait for background work after queries."""

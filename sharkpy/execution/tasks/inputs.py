@@ -50,6 +50,8 @@ _LARGE_ROWS = 1_000_000
 """Number of rows of a relation from which its blocks are decoded by several threads."""
 
 
+_ROLLBACKS = 20
+"""Attempts to end a transaction under interrupts, which come every few milliseconds."""
 _FILE_FAULTS = ("Error", "InternalException", "InvalidInputException", "IOException", "SerializationException")
 """Exceptions of DuckDB that a file's content may cause."""
 _Read = TypeVar("_Read")
@@ -195,11 +197,18 @@ def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Re
 
 
 def _roll_back(connection: DuckDBPyConnection) -> None:
-    """End the transaction, unless its connection was closed meanwhile, as that of a stopped session is."""
+    """End the transaction, unless its connection was closed meanwhile, as that of a stopped session is.
+
+    An interrupt may meet the ROLLBACK too, with or without ending the transaction: it is for the query before.
+    """
     import duckdb
 
-    with contextlib.suppress(duckdb.ConnectionException):
-        connection.rollback()
+    for _ in range(_ROLLBACKS):
+        with contextlib.suppress(duckdb.InterruptException):
+            with contextlib.suppress(duckdb.ConnectionException, duckdb.TransactionException):
+                connection.rollback()
+            return
+    connection.rollback()
 
 
 def _read_again(scans: Iterable[ParquetScan]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pyhive.hive import connect
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
@@ -25,7 +25,11 @@ ENDED = (State.FINISHED_STATE, State.CANCELED_STATE, State.CLOSED_STATE, State.E
 class Caller:
     """A connection and a session on it; answers are given as they come, errors as a status."""
 
+    made: ClassVar[list[Caller]] = []
+    """Those of the running test that are open, or were made to vanish: they close after it."""
+
     def __init__(self, port: int, *, configuration: dict[str, str] | None = None, transport: Any = None) -> None:
+        Caller.made.append(self)
         self.transport = transport or TBufferedTransport(TSocket("127.0.0.1", port))
         if not self.transport.isOpen():
             self.transport.open()
@@ -40,6 +44,7 @@ class Caller:
 
     def __exit__(self, *_: object) -> None:
         self.transport.close()
+        Caller.made.remove(self)
 
     def execute(self, text: str, *, is_async: bool = False, **more: Any) -> Any:
         return self.client.ExecuteStatement(

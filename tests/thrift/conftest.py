@@ -12,6 +12,7 @@ import pytest
 import sharkpy
 from sharkpy.thrift.config import Limits, ServerConfig
 from sharkpy.thrift.server import HiveServer
+from tests.thrift.caller import Caller
 
 NUMBERS = 100_000
 MAKE_NUMBERS = (
@@ -22,6 +23,14 @@ LONG_QUERY = "SELECT count(*) FROM numbers a CROSS JOIN numbers b WHERE a.n * b.
 """Minutes of work."""
 
 Serve = Callable[..., HiveServer]
+
+
+@pytest.fixture(autouse=True)
+def callers_close() -> Iterator[None]:
+    yield
+    while Caller.made:
+        with contextlib.suppress(Exception):
+            Caller.made.pop().transport.close()
 
 
 @pytest.fixture(scope="module")

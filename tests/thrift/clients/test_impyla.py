@@ -14,6 +14,7 @@ from impala.dbapi import connect
 from impala.error import HiveServer2Error, OperationalError
 
 from tests.thrift.clients.served import LONG_QUERY, NAMES, ROWS, Served
+from tests.unclosed import left_to_the_collector
 from tests.waiting import allowed
 
 TRANSPORTS: dict[str, dict[str, Any]] = {
@@ -211,7 +212,10 @@ def test_errors(port: int, transport: str, sql: str, said: str) -> None:
 
 def test_passwords(locked: Served) -> None:
     options = {"auth_mechanism": "LDAP", "user": "ada"}
-    with connected(locked.port, **options, password="analytical") as connection:
-        assert answer(connection.cursor(), "SELECT 1") == [(1,)]
-    with pytest.raises(Exception, match="wrong user name or password"):
+    with (
+        connected(locked.port, **options, password="analytical") as connection,
+        contextlib.closing(connection.cursor()) as cursor,
+    ):
+        assert answer(cursor, "SELECT 1") == [(1,)]
+    with left_to_the_collector(), pytest.raises(Exception, match="wrong user name or password"):
         connect("127.0.0.1", locked.port, **options, password="wrong")

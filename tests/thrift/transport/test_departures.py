@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,9 +15,19 @@ from sharkpy.thrift.transport.connection import Connection
 from sharkpy.thrift.transport.departures import Departures
 from tests.waiting import PATIENCE, until
 
+_made: list[socket.socket] = []
+
+
+@pytest.fixture(autouse=True)
+def sockets_close() -> Iterator[None]:
+    yield
+    while _made:
+        _made.pop().close()
+
 
 def pair(number: int) -> tuple[socket.socket, Connection, Client]:
     client, server = socket.socketpair()
+    _made.extend((client, server))
     return client, Connection(server, f"peer:{number}", number), Client("", f"peer:{number}", "nosasl", number)
 
 

@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from thrift.transport.TTransport import TTransportException
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.transport import connection as connection_module
 from sharkpy.thrift.wire.bindings import ttypes
+from tests.unclosed import left_to_the_collector
 from tests.waiting import PATIENCE, allowed, until
 
 from .conftest import HANDLE, Start
@@ -25,8 +27,21 @@ from .conftest import HANDLE, Start
 SESSION = ttypes.TSessionHandle(sessionId=HANDLE)
 
 
+_made: list[hive.Connection] = []
+
+
 def client(port: int, auth: str = "NONE") -> hive.Connection:
-    return hive.connect("127.0.0.1", port, auth=auth, username="bob")
+    made = hive.connect("127.0.0.1", port, auth=auth, username="bob")
+    _made.append(made)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def clients_close() -> Iterator[None]:
+    """Clients are left in the middle of a call: their sockets close, without another call."""
+    yield
+    while _made:
+        _made.pop()._transport.close()
 
 
 def logs(rows: int) -> Any:
@@ -114,11 +129,13 @@ def test_an_endless_message_without_frames_ends(start: Start) -> None:
 def test_one_connection_too_many(start: Start, auth: str) -> None:
     server = start(connections=3)
     held = [client(server.port, auth) for _ in range(3)]
-    with pytest.raises((TTransportException, TApplicationException), match="3 connections, its limit"):
+    refusals = (TTransportException, TApplicationException)
+    with left_to_the_collector(), pytest.raises(refusals, match="3 connections, its limit"):
         client(server.port, auth)
     web = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     web.request("GET", "/healthz")
-    assert web.getresponse().status == 503
+    with web.getresponse() as refused:
+        assert refused.status == 503
     web.close()
     assert server.refusals == {"connections": 2}
     held.pop().close()

@@ -111,6 +111,9 @@ def _on_this_machine(scratch: Path) -> dict[str, str]:
         "spark.python.unix.domain.socket.dir": socket_dir(scratch),
         "spark.executorEnv.PYTHONPATH": driver_python_path(),
         "spark.locality.wait": "0",
+        # A shuffle file that is lost once makes Spark forget the executor of local mode, which cannot register again:
+        # ten minutes of failed heartbeats later it would end the JVM.
+        "spark.executor.heartbeat.maxFailures": str((1 << 31) - 1),
         # On one machine payloads go through the page cache: compressing them costs more than it saves.
         "spark.shuffle.compress": "false",
         "spark.shuffle.spill.compress": "false",

@@ -39,7 +39,8 @@ def test_metrics(serve: Serve) -> None:
     server = serve()
     with Caller(server.port) as caller:
         caller.rows("SELECT count(*) FROM numbers")
-        page = urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics").read().decode()
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as answer:
+            page = answer.read().decode()
     families = [one for one in text_string_to_metric_families(page) if not one.name.endswith("_created")]
     names = {f"{one.name}_total" if one.type == "counter" else one.name for one in families}
     assert names == set(re.findall(r"`(sharkpy_\w+)`", section("Watch health and metrics")))

@@ -45,7 +45,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling:
-    config.option.loadscopereorder = False
     return FileScheduling(config, log)
 
 

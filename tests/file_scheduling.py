@@ -9,6 +9,7 @@ from xdist.scheduler import LoadFileScheduling
 
 if TYPE_CHECKING:
     import pytest
+    from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
 # Files that take long in `make test-all` or `make test`, longest first: begun last they would keep one worker busy.
@@ -68,6 +69,10 @@ class FileScheduling(LoadFileScheduling):
     That of pytest-xdist 3.8 hands out finished files of a dead worker again, which ends in workers that wait for
     ever, and runs the test that killed the worker once more (pytest-xdist issues 1323, 1327 and 1378).
     """
+
+    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False  # they are sorted when they are collected
 
     def remove_node(self, node: WorkerController) -> str | None:
         """Queue again what a dead worker has not run, and return the test that it was running, which counts as run."""

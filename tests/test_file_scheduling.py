@@ -15,7 +15,6 @@ def pytest_collection_modifyitems(items):
     sort_by_length(items)
 
 def pytest_xdist_make_scheduler(config, log):
-    config.option.loadscopereorder = False
     return FileScheduling(config, log)
 """
 _DYING = "import os\ndef test_before(): pass\ndef test_dies(): os._exit(1)\ndef test_after(): pass\n"

@@ -28,10 +28,15 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def workers() -> list[psutil.Process]:
-    """Python workers: children of the daemon, which is a child of this process's JVM, started by any session."""
+def daemons() -> list[psutil.Process]:
+    """Children of this process's JVM, started by any session."""
     machines = [child for child in psutil.Process().children() if "java" in child.name()]
-    return [worker for machine in machines for daemon in machine.children() for worker in daemon.children()]
+    return [daemon for machine in machines for daemon in machine.children()]
+
+
+def workers() -> list[psutil.Process]:
+    """Python workers: children of the daemons."""
+    return [worker for daemon in daemons() for worker in daemon.children()]
 
 
 def wait_until(condition: object, seconds: float = 60.0) -> None:
@@ -47,19 +52,15 @@ def workers_that_start(spark_engine: Engine) -> None:
     spark_engine.jobs.renew_workers()
 
 
-def daemons() -> set[int]:
-    return {daemon.pid for machine in psutil.Process().children() for daemon in machine.children()}
-
-
 def test_lost_workers_are_renewed_for_rdds_of_the_user_too(spark_engine: Engine) -> None:
     jobs = spark_engine.jobs
     assert jobs.context.parallelize([1], 1).map(str).collect() == ["1"]
-    before = daemons()
+    before = set(daemons())
     assert before
     failure = jobs.failure(WorkersLostError("Python workers could not be started at each of 4 tries of a task"))
     assert isinstance(failure, WorkersLostError)
     assert jobs.context.parallelize([1], 1).map(str).collect() == ["1"]
-    assert len(daemons() - before) == 1
+    assert len(set(daemons()) - before) == 1
 
 
 def test_a_worker_that_dies_is_replaced_and_its_task_runs_again(spark_engine: Engine, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ context.sql("CREATE TABLE t TBLPROPERTIES ('shark.cache' = 'MEMORY') AS SELECT i
             " FROM (SELECT explode(sequence(1, 200000)) AS i) s")
 query = "SELECT a.k, count(*) AS n, sum(b.i) AS s FROM t a JOIN t b ON a.i = b.i GROUP BY a.k ORDER BY a.k"
 slow = query.replace("count(*)", "count(reflect_slowly(b.i))")
-context.register_function("reflect_slowly", lambda n: (time.sleep(0.05), n)[1], arguments=["bigint"], returns="bigint")
+context.register_function("reflect_slowly", lambda n: (time.sleep(0.2), n)[1], arguments=["bigint"], returns="bigint")
 
 def kill():
     for child in psutil.Process().children():

@@ -322,17 +322,14 @@ def test_sessions_leave_nothing_behind(server: HiveServer, number: int) -> None:
                     caller.close_session()
         until(lambda: not server.parts.sessions.sessions())
 
-    def grown() -> dict[str, int]:
-        now = own_objects()
-        now.pop("StatementRecord", None)  # the history keeps the last ones, up to a bound of its own
-        return {name: count - before[name] for name, count in now.items() if count - before[name] >= number // 4}
-
     open_and_close(40)
     wait_until_idle()
     before, memory = own_objects(), psutil.Process().memory_info().rss
     open_and_close(number)
     wait_until_idle()
-    assert not grown()
+    grown = {name: count - before[name] for name, count in own_objects().items() if count - before[name] >= number // 4}
+    grown.pop("StatementRecord", None)  # the history keeps the last ones, up to a bound of its own
+    assert not grown
     assert psutil.Process().memory_info().rss - memory < 20 << 20
     assert len(threading.enumerate()) < 60
 

@@ -51,7 +51,7 @@ _LARGE_ROWS = 1_000_000
 
 
 _ROLLBACKS = 20
-"""Attempts to end a transaction under interrupts, which come every few milliseconds."""
+"""Attempts to end a transaction under interrupts, which are repeated while the connection is held."""
 _FILE_FAULTS = ("Error", "InternalException", "InvalidInputException", "IOException", "SerializationException")
 """Exceptions of DuckDB that a file's content may cause."""
 _Read = TypeVar("_Read")

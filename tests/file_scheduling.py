@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from xdist.scheduler import LoadFileScheduling
@@ -92,6 +93,11 @@ class FileScheduling(LoadFileScheduling):
         super().schedule()
         for node in self.nodes:
             self._reschedule(node)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        """Send the next file to a worker; one whose death has not been told yet keeps it until `remove_node`."""
+        with suppress(OSError):
+            super()._assign_work_unit(node)
 
     def _reschedule(self, node: WorkerController) -> None:
         if node in self.registered_collections:

@@ -159,7 +159,7 @@ def snappy_size(packed: bytes) -> int:
     raise EOFError("a compressed block is cut off")
 
 
-def _lz4_size(packed: bytes) -> int:
+def lz4_size(packed: bytes) -> int:
     """The uncompressed length of an LZ4 block, which tells it nowhere: the sum of its literals and matches."""
     place = size = 0
     while place < len(packed):
@@ -182,7 +182,7 @@ def _lz4_count(packed: bytes, place: int, count: int) -> tuple[int, int]:
     return count + packed[place], place + 1
 
 
-_CHUNK_SIZES: dict[str, Callable[[bytes], int]] = {"snappy": snappy_size, "lz4_raw": _lz4_size}
+_CHUNK_SIZES: dict[str, Callable[[bytes], int]] = {"snappy": snappy_size, "lz4_raw": lz4_size}
 
 
 def _framed_decompress(name: str) -> Callable[[bytes], bytes]:

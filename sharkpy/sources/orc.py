@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.orc
 
 from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
-from sharkpy.sources.failures import format_error
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.orc_reader import OrcReader
+from sharkpy.sources.orc_tail import PROLEPTIC, read_tail
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.parquet import packed
 from sharkpy.sources.source import Properties
@@ -37,7 +38,7 @@ class OrcSource:
     ) -> list[Split]:
         splits = []
         for file in files:
-            stripes = _open(file.path).nstripes
+            stripes = OrcReader(file.path).num_stripes
             sizes = [file.size_bytes // stripes] * stripes if stripes else []
             for start, length in packed(sizes, split_bytes):
                 splits.append(Split.of(file, self.name, properties, start, length))
@@ -47,15 +48,12 @@ class OrcSource:
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
     ) -> Iterator[pa.RecordBatch]:
         check_unchanged(split)
-        file = _open(split.path)
-        found = file_columns(file.schema.names, schema, names)
+        file = OrcReader(split.path)
+        found = file_columns(file.names, schema, names)
         # The reader gives no rows without columns.
-        wanted = list(found.values()) or file.schema.names[:1]
+        wanted = list(found.values()) or file.names[:1]
         for stripe in range(split.start, split.start + split.length):
-            try:
-                batch = file.read_stripe(stripe, columns=wanted)
-            except (pa.ArrowException, OSError) as error:
-                raise format_error(split.path, "ORC", error) from None
+            batch = file.read(stripe, wanted)
             if metrics is not None:
                 metrics.rows += batch.num_rows
                 metrics.bytes += batch.nbytes
@@ -81,6 +79,7 @@ class OrcSource:
             finally:
                 writer.close()
             sink.check()
+            _mark_calendar(file)
         return num_rows
 
 
@@ -127,8 +126,12 @@ def _whole(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def _open(path: str) -> pa.orc.ORCFile:
-    try:
-        return pa.orc.ORCFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise format_error(path, "ORC", error) from None
+def _mark_calendar(file: BinaryIO) -> None:
+    """Say that days before 1582-10-15 are Gregorian ones: Java's readers take those of a file without a word for
+    Julian.
+    """
+    file.flush()
+    tail = read_tail(file)
+    file.seek(tail.footer_start)
+    file.truncate()
+    file.write(tail.with_calendar(PROLEPTIC).encoded())

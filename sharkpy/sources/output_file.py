@@ -20,7 +20,7 @@ def output_file(path: str) -> Iterator[BinaryIO]:
     """
     temporary = Path(path).with_name(f".{Path(path).name}.writing")
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "w+b") as file:
             yield file
         temporary.rename(path)
     except (OSError, pa.ArrowException) as error:

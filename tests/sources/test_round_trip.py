@@ -46,6 +46,12 @@ FORMATS: dict[str, tuple[str, Any]] = {
 TEXT = st.text(st.sampled_from("ab,|:\\N\n\r\x01\x02\x03é\u4e16 \"'n"), max_size=8)
 INT = st.integers(-(2**31), 2**31 - 1)
 DOUBLE = st.floats(allow_nan=False, width=64)
+EDGES = (
+    datetime.datetime(1, 1, 1),
+    datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999),
+    datetime.datetime(1969, 12, 31, 23, 59, 59, 500_000),
+)
+TIME = st.datetimes() | st.sampled_from(EDGES)
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "boolean": st.booleans(),
     "tinyint": st.integers(-128, 127),
@@ -60,7 +66,9 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "decimal(12,3)": st.integers(-(10**12) + 1, 10**12 - 1).map(lambda n: Decimal(n).scaleb(-3)),
     "decimal(38,10)": st.integers(-(10**37), 10**37).map(lambda n: Decimal(n).scaleb(-10)),
     "date": st.dates(),
-    "timestamp": st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1)),
+    "timestamp": TIME,
+    "array<timestamp>": st.lists(st.none() | TIME, max_size=3).filter(lambda items: items != [None]),
+    "struct<t:timestamp,d:date>": st.fixed_dictionaries({"t": st.none() | TIME, "d": st.none() | st.dates()}),
     # In text, the only NULL of an array looks like a NULL array, and an empty string alone like no item.
     "array<int>": st.lists(st.none() | INT, max_size=3).filter(lambda items: items != [None]),
     "array<array<string>>": st.lists(st.lists(TEXT.filter(bool), min_size=1, max_size=2), min_size=1, max_size=2),
@@ -73,13 +81,18 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     ),
 }
 
+
+def _in_millis(value: datetime.datetime) -> datetime.datetime:
+    return value.replace(microsecond=value.microsecond // 1000 * 1000)
+
+
 NARROWER: dict[tuple[str, str], st.SearchStrategy[Any]] = {
     # As in Hive: no bytes at all are NULL, and Avro keeps milliseconds.
     ("rcfile-binary", "binary"): st.binary(min_size=1, max_size=6),
     ("rcfile-deflate", "binary"): st.binary(min_size=1, max_size=6),
-    ("avro", "timestamp"): VALUES["timestamp"].map(
-        lambda value: value.replace(microsecond=value.microsecond // 1000 * 1000)
-    ),
+    ("avro", "timestamp"): TIME.map(_in_millis),
+    ("avro", "array<timestamp>"): st.lists(TIME.map(_in_millis), max_size=3),
+    ("avro", "struct<t:timestamp,d:date>"): st.fixed_dictionaries({"t": TIME.map(_in_millis), "d": st.dates()}),
 }
 
 

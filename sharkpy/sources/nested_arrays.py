@@ -1,0 +1,46 @@
+"""Nested Arrow arrays taken apart and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+
+from sharkpy.sources.arrow import Array, list_array, map_array, pc
+
+
+def parts_of(array: Array) -> list[Array]:
+    """Elements of lists, keys and values of maps, fields of structs; nothing for any other array.
+
+    The array has no offset, as one that was just read.
+    """
+    if pa.types.is_map(array.type):
+        return [array.keys, array.items]
+    if pa.types.is_struct(array.type):
+        return [array.field(index) for index in range(array.type.num_fields)]
+    return [array.values] if pa.types.is_list(array.type) else []
+
+
+def with_parts(array: Array, parts: Sequence[Array]) -> Array:
+    """Replace what `parts_of` gives by other arrays of the same lengths."""
+    mask = pc.is_null(array) if array.null_count else None
+    if pa.types.is_map(array.type):
+        return map_array(array.offsets, *parts, mask=mask)
+    if pa.types.is_struct(array.type):
+        return pa.StructArray.from_arrays(list(parts), names=[field.name for field in array.type], mask=mask)
+    return list_array(array.offsets, *parts, mask=mask)
+
+
+def leaves_of(array: Array) -> Iterator[Array]:
+    """Arrays without parts, at any depth."""
+    parts = parts_of(array)
+    if not parts:
+        yield array
+    for part in parts:
+        yield from leaves_of(part)
+
+
+def with_leaves(array: Array, change: Callable[[Array], Array]) -> Array:
+    """Replace each array without parts, at any depth, by what `change` makes of it."""
+    parts = parts_of(array)
+    return with_parts(array, [with_leaves(part, change) for part in parts]) if parts else change(array)

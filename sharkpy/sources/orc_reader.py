@@ -1,0 +1,102 @@
+"""Reader of an ORC file's stripes, with all of Hive's timestamps and dates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.orc
+
+from sharkpy.sources.arrow import Array, pc
+from sharkpy.sources.failures import format_error
+from sharkpy.sources.hybrid_calendar import FIRST_GREGORIAN_DAY, gregorian_shift
+from sharkpy.sources.nested_arrays import leaves_of, with_leaves
+from sharkpy.sources.orc_stripe import FIRST_OF_1900, ExactStripe, is_utc
+from sharkpy.sources.orc_tail import OrcTail, read_tail
+
+_DAMAGE = (pa.ArrowException, OSError, ValueError, IndexError)
+
+
+class OrcReader:
+    """Reader of one file. SourceError for a file that is no ORC, or damaged."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        try:
+            self._file = pyarrow.orc.ORCFile(path)
+        except (pa.ArrowException, OSError) as error:
+            raise format_error(path, "ORC", error) from None
+
+    @property
+    def num_stripes(self) -> int:
+        return int(self._file.nstripes)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._file.schema.names)
+
+    def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
+        """Read columns of a stripe.
+
+        Arrow's reader is asked first. It refuses timestamps beyond 64 bits of nanoseconds (1677 to 2262), and gives
+        those before 1900 other clocks than Java, where the file's time zone is not UTC.
+        """
+        try:
+            batch = self._file.read_stripe(stripe, columns=list(columns))
+        except (pa.ArrowException, OSError) as error:
+            if not any(_has_times(self._file.schema.field(name).type) for name in columns):
+                raise format_error(self._path, "ORC", error) from None
+            batch = self._read_exactly(stripe, columns, error)
+        else:
+            if _is_before_1900(batch) and not self._is_in_utc(stripe):
+                batch = self._read_exactly(stripe, columns, None)
+        if _has_julian_days(batch) and self._tail.is_hybrid:
+            changed = [with_leaves(column, _gregorian) for column in batch.columns]
+            return pa.RecordBatch.from_arrays(changed, names=batch.schema.names)
+        return batch
+
+    @cached_property
+    def _tail(self) -> OrcTail:
+        try:
+            with open(self._path, "rb") as file:
+                return read_tail(file)
+        except _DAMAGE as error:
+            raise format_error(self._path, "ORC", error) from None
+
+    def _is_in_utc(self, stripe: int) -> bool:
+        with open(self._path, "rb") as file:
+            return is_utc(ExactStripe(file, self._tail, stripe).zone)
+
+    def _read_exactly(self, stripe: int, columns: Sequence[str], refusal: Exception | None) -> pa.RecordBatch:
+        try:
+            with open(self._path, "rb") as file:
+                return ExactStripe(file, self._tail, stripe).read(columns)
+        except _DAMAGE as error:
+            raise format_error(self._path, "ORC", refusal or error) from None
+
+
+def _has_times(dtype: pa.DataType) -> bool:
+    children = (dtype.field(index).type for index in range(dtype.num_fields))
+    return pa.types.is_timestamp(dtype) or any(_has_times(child) for child in children)
+
+
+def _is_before_1900(batch: pa.RecordBatch) -> bool:
+    times = (leaf for column in batch.columns for leaf in leaves_of(column) if pa.types.is_timestamp(leaf.type))
+    lows = (pc.min(leaf.cast(pa.int64())).as_py() for leaf in times)
+    return any(low is not None and low < FIRST_OF_1900 * 10**9 for low in lows)
+
+
+def _has_julian_days(batch: pa.RecordBatch) -> bool:
+    days = (leaf for column in batch.columns for leaf in leaves_of(column) if pa.types.is_date32(leaf.type))
+    lows = (pc.min(leaf.cast(pa.int32())).as_py() for leaf in days)
+    return any(low is not None and low < FIRST_GREGORIAN_DAY for low in lows)
+
+
+def _gregorian(array: Array) -> Array:
+    if not pa.types.is_date32(array.type):
+        return array
+    days = pc.fill_null(array.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    shifted = pa.array((days + gregorian_shift(days)).astype(np.int32)).cast(pa.date32())
+    return pc.if_else(pc.is_valid(array), shifted, None)

@@ -1,0 +1,207 @@
+"""Stripes of ORC files with timestamps beyond what Arrow's reader takes, which counts in 64 bits of nanoseconds.
+
+ORC keeps a timestamp as two streams: seconds since 2015, and nanoseconds. A stripe is read twice, each time as a file
+of its own in memory with the tail rewritten: with timestamps declared as integers, which gives the seconds, and with
+zeros in place of the seconds, which gives the nanoseconds.
+"""
+
+from __future__ import annotations
+
+import datetime
+import zoneinfo
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.orc
+
+from sharkpy.sources import orc_tail
+from sharkpy.sources.arrow import Array, pc
+from sharkpy.sources.hybrid_calendar import Days, gregorian_shift
+from sharkpy.sources.nested_arrays import parts_of, with_parts
+from sharkpy.sources.orc_tail import Fields, OrcTail, fields_of, message_of, messages, number_of
+
+_TIMES = (orc_tail.TIMESTAMP, orc_tail.INSTANT)
+_DAY = 86_400
+_EPOCH_2015 = 1_420_070_400
+"""2015-01-01 in UTC, from where seconds are counted."""
+FIRST_OF_1900 = -2_208_988_800
+"""Java's time zones have one offset for all times before 1900."""
+_FIRST_OF_2037 = 2_114_380_800
+_LAST_DAY = 253_402_214_400
+"""9999-12-31 in UTC."""
+_QUARTER = 900
+_MOST_SECONDS = 2**63 // 10**6
+_DATA, _LAST_OF_DATA = 1, 5
+"""Kinds of streams: those above the last one are indexes."""
+_ZEROS = {
+    False: (b"\x7f\x00\x00", 130),
+    True: (b"\xc1\xff\x00\x00", 512),
+}
+"""By whether the encoding is the second version: a run of zeros, and how many it has."""
+
+
+class ExactStripe:
+    """Stripe of an open file, with its columns in the order of the file.
+
+    ValueError or IndexError from any method for a file that is damaged or encrypted.
+    """
+
+    def __init__(self, file: BinaryIO, tail: OrcTail, stripe: int) -> None:
+        if tail.is_encrypted:
+            raise ValueError("the file is encrypted")
+        self._tail = tail
+        self._types = tail.types
+        place = fields_of(messages(tail.footer, orc_tail.STRIPES)[stripe])
+        self._start, index, data, footer, self._num_rows = (number_of(place, number) for number in (1, 2, 3, 4, 5))
+        file.seek(self._start)
+        self._bytes = file.read(index + data)
+        self._footer = fields_of(tail.plain(file.read(footer)))
+
+    @property
+    def zone(self) -> str:
+        """Time zone of the writer, in which timestamps were wall clocks."""
+        return next((text.decode() for text in messages(self._footer, 3)), "") or "UTC"
+
+    def read(self, columns: Sequence[str]) -> pa.RecordBatch:
+        """Read columns of the file, timestamps as microseconds."""
+        root = self._types[0]
+        wanted = {name: root.children[root.names.index(name)] for name in columns}
+        first = self._as_file(wanted.values(), _as_integers(self._tail), {})
+        seconds = first.read_stripe(0, columns=list(columns))
+        timed = {name: one for name, one in wanted.items() if self._has_times(one)}
+        lengths: dict[int, int] = {}
+        for name, one in timed.items():
+            self._measure(one, seconds.column(name), lengths)
+        second = self._as_file(timed.values(), self._tail, lengths)
+        nanos = second.read_stripe(0, columns=list(timed))
+        merged = [
+            self._merged(wanted[name], seconds.column(name), nanos.column(name))
+            if name in timed
+            else seconds.column(name)
+            for name in columns
+        ]
+        return pa.RecordBatch.from_arrays(merged, names=list(columns))
+
+    def _has_times(self, one: int) -> bool:
+        return self._types[one].kind in _TIMES or any(self._has_times(child) for child in self._types[one].children)
+
+    def _subtree(self, one: int) -> set[int]:
+        return {one}.union(*(self._subtree(child) for child in self._types[one].children))
+
+    def _as_file(self, roots: Iterable[int], tail: OrcTail, zeros: Mapping[int, int]) -> pyarrow.orc.ORCFile:
+        """File with this stripe alone, of the columns `roots`.
+
+        `zeros`: how many values the seconds of a column have, which all become 0 in UTC.
+        """
+        ids = {0}.union(*(self._subtree(one) for one in roots))
+        encodings = [number_of(fields_of(one), 1) for one in messages(self._footer, 2)]
+        place, streams, content = 0, [], []
+        for stream in messages(self._footer, 1):
+            kind, column, length = (number_of(fields_of(stream), number) for number in (1, 2, 3))
+            data = self._bytes[place : place + length]
+            place += length
+            if kind > _LAST_OF_DATA or column not in ids:
+                continue
+            if kind == _DATA and column in zeros:
+                run, size = _ZEROS[encodings[column] == 2]
+                data = tail.stored(run * -(-zeros[column] // size))
+            streams.append((1, message_of(((1, kind), (2, column), (3, len(data))))))
+            content.append(data)
+        zone = [(3, b"GMT" if zeros else self.zone.encode())]
+        kept: Fields = (*streams, *(field for field in self._footer if field[0] == 2), *zone)
+        data = file_of_stripe(tail, b"".join(content), message_of(kept), self._num_rows)
+        return pyarrow.orc.ORCFile(pa.BufferReader(data))
+
+    def _measure(self, one: int, array: Array, lengths: dict[int, int]) -> None:
+        found = self._types[one]
+        if found.kind in _TIMES:
+            lengths[one] = len(array)
+        for child, part in zip(found.children, parts_of(array), strict=True):
+            self._measure(child, part, lengths)
+
+    def _merged(self, one: int, seconds: Array, nanos: Array) -> Array:
+        found = self._types[one]
+        if found.kind in _TIMES:
+            return self._times(found.kind, seconds, nanos)
+        if not self._has_times(one):
+            return seconds
+        pairs = zip(found.children, parts_of(seconds), parts_of(nanos), strict=True)
+        return with_parts(seconds, [self._merged(child, first, second) for child, first, second in pairs])
+
+    def _times(self, kind: int, seconds: Array, nanos: Array) -> Array:
+        zone = "UTC" if kind == orc_tail.INSTANT else self.zone
+        instants = pc.fill_null(seconds, 0).to_numpy(zero_copy_only=False) + _base(zone)
+        fraction = pc.fill_null(nanos.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) - _EPOCH_2015 * 10**9
+        # Java's writer cuts off the fraction towards zero, unless it is less than a millisecond. Arrow's writer lets
+        # the fraction be negative instead.
+        instants -= (instants < 0) & (fraction > 999_999)
+        clock = _wall_clock(instants, zone)
+        if self._tail.is_hybrid:
+            clock += gregorian_shift(clock // _DAY) * _DAY
+        if len(clock) and max(abs(int(clock.min())), abs(int(clock.max()))) >= _MOST_SECONDS:
+            raise ValueError("a timestamp is beyond 64 bits of microseconds")
+        micros = pa.array(clock * 10**6 + fraction // 1000, pa.timestamp("us"))
+        return pc.if_else(pc.is_valid(seconds), micros, None)
+
+
+def _as_integers(tail: OrcTail) -> OrcTail:
+    def changed(body: bytes) -> bytes:
+        return message_of([(1, orc_tail.LONG) if field == (1, kind) else field for field in fields_of(body)])
+
+    footer = []
+    for number, value in tail.footer:
+        kind = number_of(fields_of(value), 1) if number == 4 and isinstance(value, bytes) else 0
+        footer.append((number, changed(value) if kind in _TIMES and isinstance(value, bytes) else value))
+    return replace(tail, footer=tuple(footer))
+
+
+def file_of_stripe(tail: OrcTail, content: bytes, stripe_footer: bytes, num_rows: int) -> bytes:
+    """Make an ORC file of one stripe without indexes and statistics, with the types of `tail`."""
+    magic, end = b"ORC", tail.stored(stripe_footer)
+    stripe = message_of(((1, len(magic)), (2, 0), (3, len(content)), (4, len(end)), (5, num_rows)))
+    kept = [field for field in tail.footer if field[0] not in (orc_tail.STRIPES, 7)]
+    made = replace(tail, footer=(*kept, (orc_tail.STRIPES, stripe)))
+    postscript = tuple(field for field in tail.postscript if field[0] != 5)
+    return magic + content + end + replace(made, postscript=postscript).encoded()
+
+
+def _base(zone: str) -> int:
+    """Seconds in UTC of 2015-01-01 on the clocks of a time zone."""
+    return int(datetime.datetime(2015, 1, 1, tzinfo=_zone(zone)).timestamp())
+
+
+def _zone(name: str) -> zoneinfo.ZoneInfo:
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
+        raise ValueError(f'the time zone "{name}" of the file is not known') from None
+
+
+def _wall_clock(instants: Days, zone: str) -> Days:
+    """Seconds of the wall clock at instants in UTC."""
+    if is_utc(zone):
+        return instants
+    winter = datetime.datetime(2037, 1, 1, tzinfo=_zone(zone))
+    offset, saved = winter.utcoffset(), winter.dst()
+    standard = int(((offset or datetime.timedelta()) - (saved or datetime.timedelta())).total_seconds())
+    known = np.clip(instants, FIRST_OF_1900, _FIRST_OF_2037)
+    local = pc.local_timestamp(pa.array(known, pa.timestamp("s", zone))).cast(pa.int64()).to_numpy()
+    clock = instants + np.where(instants < FIRST_OF_1900, standard, local - known)
+    late = instants >= _FIRST_OF_2037
+    clock[late] = instants[late] + _offsets(instants[late], zone)
+    return clock
+
+
+def _offsets(instants: Days, zone: str) -> Days:
+    """Offsets by the zone's rules for years to come, which Arrow does not know; they change at quarters of an hour."""
+    quarters, places = np.unique(np.minimum(instants, _LAST_DAY) // _QUARTER, return_inverse=True)
+    moments = (datetime.datetime.fromtimestamp(quarter * _QUARTER, _zone(zone)) for quarter in quarters.tolist())
+    found = np.array([(moment.utcoffset() or datetime.timedelta()).total_seconds() for moment in moments], np.int64)
+    return found[places]
+
+
+def is_utc(zone: str) -> bool:
+    return zone in ("UTC", "GMT", "Etc/UTC", "Etc/GMT", "Z")

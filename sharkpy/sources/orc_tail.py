@@ -1,0 +1,210 @@
+"""Tail of an ORC file: its postscript, its footer and the footers of its stripes, read and written.
+
+These are messages of Protocol Buffers, with the field numbers of orc_proto.proto in the ORC specification (v1).
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from sharkpy.sources.hadoop_codecs import lz4_size, snappy_size
+
+Field = tuple[int, int | bytes]
+Fields = tuple[Field, ...]
+"""Fields of a message in their order: a number, and the value of a varint or the bytes of anything else."""
+
+TIMESTAMP, LIST, MAP, STRUCT, DATE, INSTANT, LONG = 9, 10, 11, 12, 15, 18, 4
+"""Kinds of types."""
+_JULIAN, PROLEPTIC = 1, 2
+"""Values of the footer's calendar."""
+_JAVA = 0
+_FOOTER_LENGTH, _CODEC, _BLOCK_BYTES = 1, 2, 3
+STRIPES, _TYPES, _WRITER, _ENCRYPTION, _CALENDAR = 3, 4, 9, 10, 11
+
+
+@dataclass(frozen=True, slots=True)
+class OrcType:
+    """Type in the tree of types, whose ids are its places in the footer; the root is a struct of the columns."""
+
+    kind: int
+    children: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OrcTail:
+    """`footer_start`: where the footer and the postscript behind it begin in the file."""
+
+    footer: Fields
+    postscript: Fields
+    footer_start: int
+
+    @property
+    def types(self) -> tuple[OrcType, ...]:
+        return tuple(_type_of(fields_of(body)) for body in messages(self.footer, _TYPES))
+
+    @property
+    def is_encrypted(self) -> bool:
+        return any(number == _ENCRYPTION for number, _ in self.footer)
+
+    @property
+    def is_hybrid(self) -> bool:
+        """True if days before 1582-10-15 are Julian ones: Java's writer has marked other files since ORC 1.6."""
+        calendar = number_of(self.footer, _CALENDAR)
+        return calendar == _JULIAN or (calendar == 0 and number_of(self.footer, _WRITER) == _JAVA)
+
+    @property
+    def codec(self) -> int:
+        return number_of(self.postscript, _CODEC)
+
+    @property
+    def block_bytes(self) -> int:
+        return number_of(self.postscript, _BLOCK_BYTES) or 256 << 10
+
+    def with_calendar(self, calendar: int) -> OrcTail:
+        kept = tuple(field for field in self.footer if field[0] != _CALENDAR)
+        return replace(self, footer=(*kept, (_CALENDAR, calendar)))
+
+    def encoded(self) -> bytes:
+        """Footer, postscript and its length: the last bytes of a file. The footer is not compressed."""
+        footer = self.stored(message_of(self.footer))
+        kept = [(n, len(footer) if n == _FOOTER_LENGTH else value) for n, value in self.postscript]
+        postscript = message_of(kept)
+        return footer + postscript + bytes([len(postscript)])
+
+    def stored(self, data: bytes) -> bytes:
+        """Bytes of a stream in the file's form of compression, none of them compressed."""
+        if self.codec == 0:
+            return data
+        size = self.block_bytes
+        chunks = (data[start : start + size] for start in range(0, len(data), size))
+        return b"".join((len(chunk) << 1 | 1).to_bytes(3, "little") + chunk for chunk in chunks)
+
+    def plain(self, data: bytes) -> bytes:
+        """Undo the compression of a stream; ValueError for a codec that is not known here."""
+        return data if self.codec == 0 else b"".join(_plain_chunks(data, self.codec))
+
+
+def read_tail(file: BinaryIO) -> OrcTail:
+    """Read the tail of an open file; ValueError or IndexError if it is none."""
+    end = file.seek(0, os.SEEK_END)
+    file.seek(max(end - 256, 0))
+    last = file.read()
+    length = last[-1]
+    postscript = fields_of(last[-1 - length : -1])
+    size = number_of(postscript, _FOOTER_LENGTH)
+    start = end - 1 - length - size
+    file.seek(start)
+    tail = OrcTail((), postscript, start)
+    return replace(tail, footer=fields_of(tail.plain(file.read(size))))
+
+
+def fields_of(message: bytes) -> Fields:
+    return tuple(_fields(message))
+
+
+def _fields(message: bytes) -> Iterator[Field]:
+    place = 0
+    while place < len(message):
+        key, place = _varint(message, place)
+        value, place = _varint(message, place)
+        if key & 7 == 0:
+            yield key >> 3, value
+        elif key & 7 == 2 and place + value <= len(message):
+            yield key >> 3, message[place : place + value]
+            place += value
+        else:
+            raise ValueError("a message of the file's tail is damaged")
+
+
+def message_of(fields: Sequence[Field]) -> bytes:
+    parts = []
+    for number, value in fields:
+        if isinstance(value, int):
+            parts += [_encoded(number << 3), _encoded(value)]
+        else:
+            parts += [_encoded(number << 3 | 2), _encoded(len(value)), value]
+    return b"".join(parts)
+
+
+def number_of(fields: Fields, number: int) -> int:
+    """Value of a field; 0 if the message lacks it."""
+    return next((value for found, value in fields if found == number and isinstance(value, int)), 0)
+
+
+def messages(fields: Fields, number: int) -> list[bytes]:
+    return [value for found, value in fields if found == number and isinstance(value, bytes)]
+
+
+def numbers(fields: Fields, number: int) -> tuple[int, ...]:
+    """Values of a repeated field, which a writer may have packed."""
+    found: list[int] = []
+    for key, value in fields:
+        if key != number:
+            continue
+        if isinstance(value, int):
+            found.append(value)
+            continue
+        place = 0
+        while place < len(value):
+            one, place = _varint(value, place)
+            found.append(one)
+    return tuple(found)
+
+
+def _type_of(fields: Fields) -> OrcType:
+    names = tuple(name.decode("utf-8", "replace") for name in messages(fields, 3))
+    return OrcType(number_of(fields, 1), numbers(fields, 2), names)
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = data[place]
+        place += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, place
+        shift += 7
+
+
+def _encoded(number: int) -> bytes:
+    parts = bytearray()
+    while number > 0x7F:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    parts.append(number)
+    return bytes(parts)
+
+
+def _plain_chunks(data: bytes, codec: int) -> Iterator[bytes]:
+    place = 0
+    while place < len(data):
+        header = int.from_bytes(data[place : place + 3], "little")
+        chunk = data[place + 3 : place + 3 + (header >> 1)]
+        place += 3 + len(chunk)
+        if header & 1:
+            yield chunk
+        elif codec in _DECOMPRESS:
+            yield _DECOMPRESS[codec](chunk)
+        else:
+            raise ValueError(f"the compression {codec} is not known")
+
+
+def _unzstd(data: bytes) -> bytes:
+    with pa.input_stream(pa.py_buffer(data), compression="zstd") as stream:
+        return bytes(stream.read())
+
+
+_DECOMPRESS: dict[int, Callable[[bytes], bytes]] = {
+    1: lambda data: zlib.decompress(data, -15),
+    2: lambda data: bytes(pa.Codec("snappy").decompress(data, snappy_size(data), asbytes=True)),
+    4: lambda data: bytes(pa.Codec("lz4_raw").decompress(data, lz4_size(data), asbytes=True)),
+    5: _unzstd,
+}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError
+from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.path_gate import open_regular, read_whole
 from sharkpy.values.types import (
     BIGINT,
     BINARY,
@@ -74,16 +75,24 @@ def given_schema(properties: tuple[tuple[str, str], ...]) -> dict[str, Any] | No
     values = dict(properties)
     if text := values.get(LITERAL):
         return _record(text, LITERAL)
-    if url := values.get(URL):
-        place = urlparse(url)
-        if place.scheme not in ("", "file"):
-            raise UnsupportedError(f'file system "{place.scheme}" of {URL}: only local files are supported')
-        path = unquote(place.path) if place.scheme else url
-        try:
-            return _record(Path(path).read_text("utf-8"), URL)
-        except (OSError, UnicodeDecodeError) as error:
-            raise SourceError(f'"{path}" of {URL} cannot be read: {error}', sqlstate="58P01") from None
+    if (path := schema_path(properties)) is not None:
+        with open_regular(local_path(path)) as file:
+            return _record(read_whole(file, path), URL)
     return None
+
+
+def schema_path(properties: tuple[tuple[str, str], ...]) -> str | None:
+    """Path of the file that the table's properties name as its schema; None if they name none.
+
+    Whoever sets the property passes the session's gate first; from then on the table's readers open the file.
+    """
+    url = dict(properties).get(URL)
+    if not url:
+        return None
+    place = urlparse(url)
+    if place.scheme not in ("", "file"):
+        raise UnsupportedError(f'file system "{place.scheme}" of {URL}: only local files are supported')
+    return unquote(place.path) if place.scheme else url
 
 
 def _record(text: str, key: str) -> dict[str, Any]:

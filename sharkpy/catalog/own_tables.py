@@ -84,6 +84,10 @@ class OwnTables:
     def partitions(self, table: Table) -> tuple[HivePartition, ...]:
         return read_partitions(self._file, table)
 
+    def placed_partitions(self) -> frozenset[str]:
+        rows = self._file.rows("SELECT DISTINCT table_id FROM partition_ WHERE location IS NOT NULL")
+        return frozenset(table_id for (table_id,) in rows)
+
     @contextmanager
     def partition_changes(self, table: Table) -> Iterator[PartitionChanges]:
         yield PartitionChanges(self._file, table)

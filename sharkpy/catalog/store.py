@@ -8,9 +8,10 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import (
     BindError,
@@ -29,12 +30,16 @@ from sharkpy.catalog.model import Database, Table, TableKind
 from sharkpy.catalog.names import DEFAULT_DATABASE, check_name
 from sharkpy.catalog.own_tables import OwnTables
 from sharkpy.catalog.partition_changes import PartitionChanges
+from sharkpy.catalog.path_gate import PathGate
 from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.resources import Resources
 from sharkpy.catalog.serialize import table_to_json
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json, statistics_to_json
 from sharkpy.catalog.table_store import TableStore
 from sharkpy.catalog.unfinished_writes import UnfinishedWrites
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.table_folders import TableFolders
 
 TEMPORARY_KINDS = (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
 
@@ -53,6 +58,7 @@ class Catalog:
     3. Temporary tables and views belong to this object and shadow permanent ones of the same name.
     4. `garbage` holds the folders of dropped tables until they are gone, so that a killed DROP cannot
        leave rows to a later table of the same name.
+    5. `gate` is the session's own, for the paths that its statements name.
     """
 
     def __init__(
@@ -78,6 +84,7 @@ class Catalog:
         self._temporary: dict[tuple[str, str], Table] = {}
         self.functions = FunctionCatalog(self._file)
         self.resources = Resources()
+        self.gate = PathGate()
         self._lock = threading.RLock()
 
         if self.is_shared:
@@ -116,6 +123,19 @@ class Catalog:
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         """Paths of the session's ADD FILE, ADD JAR and ADD ARCHIVE."""
         return self.resources.paths(kind)
+
+    def check_path(self, path: str) -> None:
+        """NotAllowedError for a path that the session's statements may not name."""
+        self.gate.check(path)
+
+    def check_links(self, table: Table, partitions: Iterable[HivePartition]) -> None:
+        """NotAllowedError if links in the folder of a table, or of these Hive partitions of one, lead out of it and of
+        the session's bounds.
+        """
+        folders = [one.folder(table) for one in partitions] if table.is_partitioned else [table.location]
+        for folder in folders:
+            if folder is not None:
+                self.gate.check_links(folder)
 
     def temporary_tables(self) -> list[Table]:
         with self._lock:
@@ -271,8 +291,11 @@ class Catalog:
         if current is None:
             raise TableNotFoundError(f"Table not found {table.name}")
         if table.owns_data:
+            from sharkpy.catalog.table_folders import goes_with
+
             for one in self.partitions(table):
-                self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", one.folder(table))
+                if goes_with(one, table, self.warehouse_dir):
+                    self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", one.folder(table))
         self._store.remove(current)
         self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
         if table.owns_data and table.location is not None:
@@ -331,6 +354,10 @@ class Catalog:
         """Hive partitions of a partitioned table as they are now, by name."""
         return self._store.partitions(table) if table.is_partitioned else ()
 
+    def placed_partitions(self) -> frozenset[str]:
+        """Ids of the tables with Hive partitions in folders apart from their table's, as far as that is known."""
+        return self._store.placed_partitions()
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Transaction: changes inside it count together or not at all; other writers wait. Transactions nest."""
@@ -377,25 +404,36 @@ class Catalog:
                 yield changes
 
     def clear_garbage(self, path: str) -> None:
-        """Remove the remains of a dropped table or Hive partition at `path`, before data is put there."""
+        """Remove what dropped tables and Hive partitions left at `path` and around it, before data is put there."""
+        around = "SELECT path FROM garbage WHERE path = ? OR substr(?, 1, length(path) + 1) = path || '/'"
         with self._lock, self._store.transaction():
-            self._clear_garbage(path)
+            for (place,) in self._file.rows(around, path, path):
+                self._clear_garbage(place)
 
     def collect_garbage(self) -> None:
         """Delete the folders of dropped tables. Folders that are being read, or cannot be deleted now, stay listed."""
-        for (path,) in self._file.rows("SELECT path FROM garbage"):
+        from sharkpy.catalog.table_folders import TableFolders
+
+        rows = self._file.rows("SELECT path FROM garbage")
+        folders = TableFolders(self) if rows else None
+        for (path,) in rows:
             if not self.is_shared and any(self.readers.is_read(str(folder)) for folder in (path, *Path(path).parents)):
                 continue
             with self._lock, self._store.transaction():
-                self._clear_garbage(path)
+                self._clear_garbage(path, folders)
 
-    def _clear_garbage(self, path: str) -> None:
-        """Move a dropped table's folder away, then forget it; called inside a transaction."""
+    def _clear_garbage(self, path: str, folders: TableFolders | None = None) -> None:
+        """Move a dropped table's folder away, then forget it; called inside a transaction.
+
+        A folder that holds another table's, or is another managed table's too, stays.
+        """
         if self._file.row("SELECT path FROM garbage WHERE path = ?", path) is None:
             return
+        from sharkpy.catalog.table_folders import TableFolders
         from sharkpy.catalog.trash import discard
 
-        if discard(path, str(Path(self.state_dir, "trash"))) or self.is_shared:
+        is_others = (folders or TableFolders(self)).held_by(path) is not None
+        if is_others or discard(path, str(Path(self.state_dir, "trash"))) or self.is_shared:
             self._file.run("DELETE FROM garbage WHERE path = ?", path)
 
     def _create_temporary(

@@ -59,4 +59,7 @@ class TableStore(Protocol):
 
     def partitions(self, table: Table) -> tuple[HivePartition, ...]: ...
 
+    def placed_partitions(self) -> frozenset[str]:
+        """Ids of the tables with Hive partitions in folders apart from their table's, as far as that is known here."""
+
     def partition_changes(self, table: Table) -> AbstractContextManager[PartitionChanges]: ...

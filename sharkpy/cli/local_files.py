@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError, did_you_mean
+from sharkpy.catalog.local_path import local_path
 from sharkpy.sources.failures import io_error
-from sharkpy.sources.layout import local_path
 
 Say = Callable[[str], None]
 Run = Callable[[frozenset[str], Sequence[str], Say], None]

@@ -16,7 +16,7 @@ from sharkpy.base import settings
 from sharkpy.base.settings import Conf
 from sharkpy.columnar.column_cache import column_cache
 from sharkpy.columnar.host import machine_memory
-from sharkpy.execution.scratch import make_scratch
+from sharkpy.execution.scratch import blocks_folder, make_scratch
 from sharkpy.execution.spark.start import SparkHandle, active_master, connect_spark, is_local_master
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.execution.workers.stage_task import TaskSettings
@@ -102,7 +102,7 @@ class Engine:
                 from sharkpy.columnar.store import BlockStore
 
                 limit = self.conf.value(settings.STORE_MEMORY_LIMIT) or machine_memory() // 3
-                local_dir = self.conf.value(settings.STORE_LOCAL_DIR) or str(self.warehouse / ".blocks")
+                local_dir = str(blocks_folder(self.conf, self.warehouse))
                 shm_dir = self.conf.value(settings.STORE_SHM_DIR)
                 self._store = BlockStore(limit, shm_dir, local_dir, is_shared=not self.is_local)
                 column_cache().limit = self.scan_cache_bytes

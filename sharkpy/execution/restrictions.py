@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import NotAllowedError
-from sharkpy.base.settings import is_guarded
-from sharkpy.sources.layout import local_path
+from sharkpy.base.settings import Conf, is_guarded
+from sharkpy.catalog.path_gate import PathGate
+from sharkpy.execution.scratch import blocks_folder
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.store import Catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +20,8 @@ class Restrictions:
     """Restrictions of a session. Commands check them before they touch a path of the statement, and before a setting
     changes.
 
-    1. `folders`: where LOCATION and LOAD DATA may point, and below; None: anywhere.
-    2. `closed`: folders of the engine itself: nothing may point into them, nor at what holds them.
+    1. `folders`: where the paths of statements may point, and below; None: anywhere.
+    2. `closed`: folders of the engine itself, which no path enters (see `PathGate`).
     3. `guards_settings`: settings for the engine's owner alone, by the table of settings, keep their values.
     4. `refuses_code`: no code of the session's runs in the engine, as functions, JARs and scripts would.
     5. `sees_own_statements`: of the history of statements it sees those of its own user alone.
@@ -28,17 +33,14 @@ class Restrictions:
     refuses_code: bool = False
     sees_own_statements: bool = False
 
-    def check_path(self, path: str) -> None:
-        """Raise NotAllowedError for a path out of bounds, after following links."""
-        if self.folders is None and not self.closed:
-            return
-        place = Path(local_path(path)).resolve()
-        closed = [folder.resolve() for folder in self.closed]
-        if any(place.is_relative_to(folder) or folder.is_relative_to(place) for folder in closed):
-            raise NotAllowedError(f'"{path}" belongs to the engine', hint="choose another folder")
-        if self.folders is not None and not any(place.is_relative_to(folder.resolve()) for folder in self.folders):
-            allowed = ", ".join(str(folder) for folder in self.folders) or "none"
-            raise NotAllowedError(f'"{path}" is out of this session\'s bounds', hint=f"allowed folders: {allowed}")
+    @property
+    def gate(self) -> PathGate:
+        """Gate for the paths of the session's statements."""
+        return PathGate(self.folders, self.closed)
+
+    def check_path(self, path: str) -> str:
+        """Real place that a path names, after links; NotAllowedError if it is out of bounds."""
+        return self.gate.check(path)
 
     def check_setting(self, key: str) -> None:
         """Raise NotAllowedError for a setting that this session may not change."""
@@ -56,5 +58,16 @@ class Restrictions:
 
 
 UNRESTRICTED = Restrictions()
+
+
+def of_owner(conf: Conf, catalog: Catalog) -> Restrictions:
+    """Restrictions of the engine's owner: none but on the folders that the engine keeps for itself."""
+    warehouse = Path(catalog.warehouse_dir)
+    blocks = blocks_folder(conf, warehouse).absolute()
+    # A folder of blocks that was set to one which holds the warehouse would close the warehouse too.
+    mine = () if warehouse.is_relative_to(blocks) else (blocks,)
+    return Restrictions(closed=(Path(catalog.state_dir), *mine))
+
+
 SCRIPT = "a script in a query"
 """Action that `check_code` gets for TRANSFORM, MAP and REDUCE."""

@@ -1,4 +1,4 @@
-"""Folder for temporary files: named after its process, swept when the process is gone."""
+"""Folders of the engine: one for temporary files, swept when its process is gone, and that of evicted blocks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+
+from sharkpy.base.settings import STORE_LOCAL_DIR, Conf
 
 _PREFIX = "sharkpy-"
 
@@ -15,6 +17,11 @@ def make_scratch(parent: str | None = None) -> Path:
     base = Path(parent or tempfile.gettempdir())
     sweep_scratch(base)
     return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=base))
+
+
+def blocks_folder(conf: Conf, warehouse: Path) -> Path:
+    """Folder of blocks that do not fit shared memory: that of the setting, or one in the warehouse."""
+    return Path(conf.value(STORE_LOCAL_DIR) or warehouse / ".blocks")
 
 
 def sweep_scratch(base: Path) -> list[Path]:

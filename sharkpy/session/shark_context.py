@@ -18,7 +18,7 @@ from sharkpy.base.errors import ParseError
 from sharkpy.base.settings import Conf
 from sharkpy.execution.engine_session import DEFAULT_STATEMENTS
 from sharkpy.execution.function_loader import FunctionLoader
-from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions
+from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions, of_owner
 from sharkpy.session.defaults import add_keywords, default_warehouse
 from sharkpy.session.result import Result, Row
 from sharkpy.session.running_statements import PYTHON, StatementTitle, new_query_id
@@ -361,6 +361,7 @@ class SharkContext:
     @restrictions.setter
     def restrictions(self, restrictions: Restrictions) -> None:
         self._state.restrictions = restrictions
+        self.catalog.gate = restrictions.gate
 
     @property
     def observers(self) -> PlanObservers:
@@ -403,6 +404,7 @@ def _new_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     catalog.functions.loader = FunctionLoader(conf, lambda: getattr(known(), "restrictions", UNRESTRICTED))
     catalog.functions.model_loader = _model_function
     session = SharkContext(conf, state)
+    session.restrictions = of_owner(parts.conf, catalog)
     parts.join(session)
     return session
 

@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import socket
+import stat
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.errors import SourceError
+from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.path_gate import open_regular
 from sharkpy.sources.failures import io_error
 
 _GENERATION = re.compile(r"(base|delta)_(\d+)")
@@ -50,16 +53,6 @@ class _Entry:
     name: str
     generation: int
     is_base: bool
-
-
-def local_path(location: str) -> str:
-    """The path of a `file:` URI or plain path; UnsupportedError for other file systems."""
-    match = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)", location)
-    if match is None:
-        return str(Path(location).expanduser().absolute())
-    if match.group(1).lower() != "file":
-        raise UnsupportedError(f'file system "{match.group(1)}" of "{location}": only local files are supported')
-    return str(Path("/", location[match.end() :].lstrip("/")))
 
 
 def list_data_files(location: str) -> list[DataFile]:
@@ -299,8 +292,7 @@ def _visible(path: str, newest: int | None = None) -> list[_Entry]:
 def _files(path: str) -> Iterator[DataFile]:
     """Data files at or below `path`, by name."""
     if not Path(path).is_dir():
-        status = Path(path).stat()
-        yield DataFile(path, status.st_size, status.st_mtime_ns)
+        yield _data_file(path, Path(path).stat())
         return
     with os.scandir(path) as scan:
         entries = sorted(scan, key=lambda entry: entry.name)
@@ -310,8 +302,14 @@ def _files(path: str) -> Iterator[DataFile]:
         if entry.is_dir():
             yield from _files(entry.path)
         else:
-            status = entry.stat()
-            yield DataFile(entry.path, status.st_size, status.st_mtime_ns)
+            yield _data_file(entry.path, entry.stat())
+
+
+def _data_file(path: str, status: os.stat_result) -> DataFile:
+    """A regular file; SourceError for a pipe or a device, whose reader would wait for ever."""
+    if not stat.S_ISREG(status.st_mode):
+        raise SourceError(f'"{path}" is a device or a pipe, not a file')
+    return DataFile(path, status.st_size, status.st_mtime_ns)
 
 
 def _rename_to_next(staging_dir: str, path: str, kind: str) -> str:
@@ -378,11 +376,9 @@ def _remove(path: Path) -> None:
 
 
 def require_readable(path: str) -> None:
-    """SourceError where a file named by a user is missing or cannot be read."""
+    """SourceError where a file named by a user is missing, no regular file, or cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             file.read(1)
-    except IsADirectoryError:
-        raise SourceError(f'"{path}" is a folder, not a file') from None
     except OSError as error:
         raise io_error(error, path) from None

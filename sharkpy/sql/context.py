@@ -67,6 +67,9 @@ class CatalogReader(Protocol):
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         """Paths of the session's ADD FILE, ADD JAR and ADD ARCHIVE."""
 
+    def check_path(self, path: str) -> None:
+        """NotAllowedError for a path that the session's statements may not name."""
+
 
 @dataclass(slots=True)
 class BoundCte:

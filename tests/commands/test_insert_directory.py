@@ -86,10 +86,78 @@ def test_where_it_may_not_be(context: sharkpy.SharkContext, tmp_path: Path) -> N
     (tmp_path / "file").write_text("mine")
     with pytest.raises(SharkError, match="is a file"):
         context.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/file' SELECT 1")
-    for place in (context.catalog.warehouse_dir, context.catalog.state_dir, "/"):
+    for place in (context.catalog.warehouse_dir, f"{context.catalog.warehouse_dir}/..", "/"):
         with pytest.raises(SharkError, match="would delete the warehouse"):
             context.sql(f"INSERT OVERWRITE DIRECTORY '{place}' SELECT 1")
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def content(folder: str | Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in Path(folder).rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("verb", ["INSERT OVERWRITE DIRECTORY", "INSERT OVERWRITE LOCAL DIRECTORY", "EXPORT"])
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("{warehouse}/.blocks", "belongs to the engine"),
+        ("{warehouse}/.blocks/deep/below", "belongs to the engine"),
+        ("{warehouse}/.sharkpy/new", "belongs to the engine"),
+        ("{outer}/link/.blocks", "belongs to the engine"),
+        ("{warehouse}/kept.db", 'the database "kept"'),
+        ("{warehouse}/kept.db/orders", 'the table "kept.orders"'),
+        ("{warehouse}/kept.db/orders/", 'the table "kept.orders"'),
+        ("{warehouse}/kept.db/other/../orders/below", 'the table "kept.orders"'),
+        ("file:{warehouse}/kept.db/orders/ds=1", 'the table "kept.orders"'),
+        ("{outer}/link/kept.db/orders", 'the table "kept.orders"'),
+        ("{outer}/far", 'the table "kept.far"'),
+        ("{outer}/holds", "the partition ds=2 of the table"),
+    ],
+)
+def test_folders_of_tables_are_not_replaced(
+    context: sharkpy.SharkContext, tmp_path: Path, verb: str, place: str, error: str
+) -> None:
+    warehouse = context.catalog.warehouse_dir
+    (tmp_path / "link").symlink_to(warehouse)
+    context.sql("CREATE DATABASE IF NOT EXISTS kept")
+    context.sql("CREATE OR REPLACE TABLE kept.orders (a INT) PARTITIONED BY (ds INT)")
+    orders = context.catalog.table("kept", "orders").location or ""
+    context.sql("INSERT INTO kept.orders VALUES (1, 1)")
+    context.sql(f"ALTER TABLE kept.orders ADD PARTITION (ds=2) LOCATION '{tmp_path}/holds/two'")
+    context.sql("INSERT INTO kept.orders VALUES (2, 2)")
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "far" / "away" / "rows").write_text("7\n")
+    context.sql(f"CREATE EXTERNAL TABLE kept.far (a INT) LOCATION '{tmp_path}/far/away'")
+    path = place.format(warehouse=warehouse, outer=tmp_path).replace(
+        "kept.db/orders", orders.removeprefix(f"{warehouse}/")
+    )
+    before = content(warehouse), content(tmp_path)
+    statement = f"EXPORT TABLE t TO '{path}'" if verb == "EXPORT" else f"{verb} '{path}' SELECT 1"
+    with pytest.raises(SharkError, match=f"{error}|is not empty"):
+        context.sql(statement)
+    assert (content(warehouse), content(tmp_path)) == before
+    assert context.sql("SELECT a FROM kept.orders ORDER BY a").fetchall() == [(1,), (2,)]
+    context.sql("DROP DATABASE kept CASCADE")
+
+
+def test_a_folder_of_an_external_table_is_replaced(context: sharkpy.SharkContext, tmp_path: Path) -> None:
+    """It is the usual way to write what others read; a managed table has INSERT OVERWRITE."""
+    context.sql(f"CREATE EXTERNAL TABLE rest (a INT) PARTITIONED BY (ds INT) LOCATION '{tmp_path}/rest'")
+    context.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/rest/ds=1' SELECT 5")
+    context.sql("MSCK REPAIR TABLE rest")
+    assert context.sql("SELECT a, ds FROM rest").fetchall() == [(5, 1)]
+
+
+def test_what_is_put_in_a_dropped_tables_folder_stays(context: sharkpy.SharkContext) -> None:
+    """The folder waits for its readers to be deleted."""
+    context.sql("CREATE TABLE gone AS SELECT 1 AS a")
+    folder = Path(context.catalog.table("default", "gone").location or "")
+    context.catalog.readers.enter(str(folder))
+    context.sql("DROP TABLE gone")
+    context.sql(f"INSERT OVERWRITE DIRECTORY '{folder}/below' SELECT 8")
+    context.catalog.readers.leave(str(folder))
+    context.catalog.collect_garbage()
+    assert texts(folder / "below") == ["8"]
 
 
 def test_a_session_with_bounds(context: sharkpy.SharkContext, tmp_path: Path) -> None:
@@ -98,6 +166,10 @@ def test_a_session_with_bounds(context: sharkpy.SharkContext, tmp_path: Path) ->
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "way_out").symlink_to(tmp_path)
     session.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/mine/out' SELECT 1")
+    for place in (f"{tmp_path}/mine", f"{tmp_path}/mine/out/..", f"{tmp_path}/mine/./"):
+        with pytest.raises(NotAllowedError, match="cannot be replaced as a whole"):
+            session.sql(f"INSERT OVERWRITE DIRECTORY '{place}' SELECT 1")
+    assert texts(tmp_path / "mine" / "out") == ["1"]
     for place in (f"{tmp_path}/theirs", f"{tmp_path}/mine/../theirs", f"{tmp_path}/mine/way_out/theirs"):
         with pytest.raises(NotAllowedError):
             session.sql(f"FROM t INSERT OVERWRITE DIRECTORY '{place}' SELECT a INSERT INTO t SELECT 99, '', NULL")

@@ -29,6 +29,7 @@ def guest(owner: sharkpy.SharkContext, tmp_path: Path) -> sharkpy.SharkContext:
     return session
 
 
+SCHEMA = '{"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}]}'
 PLACES = [
     "CREATE EXTERNAL TABLE x (a INT) LOCATION '{}'",
     "CREATE TABLE x LOCATION '{}' AS SELECT 1 AS a",
@@ -39,7 +40,12 @@ PLACES = [
     "LOAD DATA INPATH '{}' INTO TABLE p PARTITION (ds='x')",
     "ALTER TABLE p ADD PARTITION (ds='x') LOCATION '{}'",
     "ALTER TABLE p PARTITION (ds='one') SET LOCATION '{}'",
+    "ALTER TABLE t SET LOCATION '{}'",
+    "CREATE TABLE x (a INT) USING csv OPTIONS (path '{}')",
+    "CREATE TEMPORARY TABLE x (a INT) LOCATION '{}'",
+    "ALTER DATABASE other SET LOCATION '{}'",
 ]
+"""Statements that name a folder."""
 
 
 @pytest.mark.parametrize("statement", PLACES)
@@ -47,7 +53,8 @@ def test_paths_out_of_bounds(
     owner: sharkpy.SharkContext, guest: sharkpy.SharkContext, tmp_path: Path, statement: str
 ) -> None:
     guest.sql(
-        "CREATE TABLE t (a INT) STORED AS TEXTFILE;CREATE TABLE p (a INT) PARTITIONED BY (ds STRING) STORED AS TEXTFILE"
+        "CREATE DATABASE other; CREATE TABLE t (a INT) STORED AS TEXTFILE;"
+        "CREATE TABLE p (a INT) PARTITIONED BY (ds STRING) STORED AS TEXTFILE"
     )
     guest.sql("ALTER TABLE p ADD PARTITION (ds='one')")
     outside, inside = tmp_path / "closed" / "f", tmp_path / "open" / "f"
@@ -68,6 +75,8 @@ def test_paths_out_of_bounds(
         with pytest.raises(NotAllowedError) as caught:
             guest.sql(statement.format(place))
         assert caught.value.sqlstate == "42501"
+    if " AS SELECT" in statement:
+        (inside / "rows.txt").unlink()
     guest.sql(statement.format(inside))
 
 
@@ -78,6 +87,113 @@ def test_load_data_does_not_follow_links(guest: sharkpy.SharkContext, tmp_path: 
     with pytest.raises(NotAllowedError):
         guest.sql(f"LOAD DATA LOCAL INPATH '{tmp_path}/open/*' INTO TABLE t")
     assert guest.sql("SELECT count(*) FROM t").fetchall() == [(0,)]
+
+
+OPENED = [
+    "CREATE TABLE x STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='{}')",
+    "CREATE TABLE x STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='file://{}')",
+    "CREATE TABLE x (a INT) STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='{}')",
+    "CREATE TABLE x ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.avro.AvroSerDe'"
+    " WITH SERDEPROPERTIES ('avro.schema.url'='{}') STORED AS AVRO",
+    "CREATE TABLE x (a INT) USING avro OPTIONS ('avro.schema.url'='{}')",
+    "CREATE TABLE x STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='{}') AS SELECT 1 AS a",
+    "CREATE TABLE x LIKE t STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='{}')",
+    "ALTER TABLE t SET TBLPROPERTIES ('avro.schema.url'='{}')",
+    "ALTER TABLE t SET SERDEPROPERTIES ('avro.schema.url'='{}')",
+    "ALTER TABLE p PARTITION (ds='one') SET SERDEPROPERTIES ('avro.schema.url'='{}')",
+    "ADD FILE '{}'",
+    "ADD ARCHIVE '{}'",
+    "ADD JAR '{}'",
+    "LOAD DATA LOCAL INPATH '{}' INTO TABLE t",
+    "LOAD DATA INPATH '{}' INTO TABLE t",
+    "LOAD DATA LOCAL INPATH '{}*' INTO TABLE t",
+    "IMPORT TABLE x FROM '{}'",
+    "EXPORT TABLE t TO '{}'",
+    "INSERT OVERWRITE DIRECTORY '{}' SELECT 1",
+    "CREATE EXTERNAL TABLE x (a INT) LOCATION '{}'",
+    "CREATE FUNCTION f AS 'm.f' USING FILE '{}'",
+]
+
+
+@pytest.mark.parametrize("statement", OPENED)
+def test_a_refusal_tells_nothing(guest: sharkpy.SharkContext, tmp_path: Path, statement: str) -> None:
+    """The error of a file out of bounds is the same whether there is one, and whatever it is."""
+    guest.sql("CREATE TABLE t (a INT) STORED AS AVRO; CREATE TABLE p (a INT) PARTITIONED BY (ds STRING) STORED AS AVRO")
+    guest.sql("ALTER TABLE p ADD PARTITION (ds='one')")
+    outside = tmp_path / "closed"
+    outside.mkdir()
+    (outside / "here").write_text(SCHEMA)
+    (outside / "folder").mkdir()
+    os.mkfifo(outside / "pipe")
+    (tmp_path / "open" / "way").symlink_to(outside)
+    told = set()
+    for name in ("here", "missing", "folder", "pipe", "here/below"):
+        for place in (outside / name, tmp_path / "open" / "way" / name, f"{tmp_path}/open/../closed/{name}"):
+            with pytest.raises(NotAllowedError) as caught:
+                guest.sql(statement.format(place))
+            assert caught.value.sqlstate == "42501"
+            told.add((str(caught.value).replace(str(place), "…"), caught.value.hint))
+    homes = () if "file:" in statement else ("~/x", "~root/x", "~nobody/x", "~no-such-user/x")
+    for place in ("/dev/zero", "/dev/stdin", "/proc/self/mem", "/etc/shadow", "/root/x", *homes):
+        with pytest.raises(NotAllowedError) as caught:
+            guest.sql(statement.format(place))
+        told.add((str(caught.value).replace(place, "…"), caught.value.hint))
+    assert len(told) == 1, told
+
+
+def test_links_among_the_files_of_a_table(
+    guest: sharkpy.SharkContext, owner: sharkpy.SharkContext, tmp_path: Path
+) -> None:
+    """A link that leads out of the table's folder is followed for the owner, and for others within their bounds."""
+    rows = tmp_path / "open" / "rows"
+    rows.mkdir()
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "x").write_text("7\n")
+    (tmp_path / "open" / "shared.txt").write_text("5\n")
+    (rows / "own.txt").write_text("1\n")
+    (rows / "inner.txt").symlink_to(rows / "own.txt")
+    (rows / "shared.txt").symlink_to(tmp_path / "open" / "shared.txt")
+    place = f"LOCATION '{rows}'"
+    guest.sql(f"CREATE EXTERNAL TABLE e (a INT) {place}")
+    guest.sql(f"CREATE EXTERNAL TABLE c (a INT) {place} TBLPROPERTIES ('shark.cache'='MEMORY')")
+    guest.sql("CREATE TABLE p (a INT) PARTITIONED BY (ds INT)")
+    guest.sql(f"ALTER TABLE p ADD PARTITION (ds=1) {place}")
+    queries = [f"SELECT sum(a) FROM {name}" for name in ("e", "c", "p", "p WHERE ds = 1")]
+    for query in queries:
+        assert guest.sql(query).fetchall() == [(7,)]
+    for name, target in (("x.txt", "secret/x"), ("folder", "secret")):
+        (rows / name).symlink_to(tmp_path / target)
+        for statement in (*queries, f"EXPORT TABLE e TO '{tmp_path}/open/exported'"):
+            with pytest.raises(NotAllowedError, match="out of this session's bounds"):
+                guest.sql(statement).fetchall()
+        assert owner.sql("SELECT sum(a) FROM e").fetchall() == [(14,)]
+        (rows / name).unlink()
+
+
+def test_an_export_names_no_file_out_of_bounds(
+    guest: sharkpy.SharkContext, owner: sharkpy.SharkContext, tmp_path: Path
+) -> None:
+    (tmp_path / "schema").write_text(SCHEMA)
+    owner.sql(f"CREATE TABLE t STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='{tmp_path}/schema')")
+    owner.sql("INSERT INTO t VALUES (1)")
+    owner.sql(f"EXPORT TABLE t TO '{tmp_path}/open/t'")
+    assert guest.sql("SELECT * FROM t").fetchall() == [(1,)]
+    with pytest.raises(NotAllowedError, match="schema"):
+        guest.sql(f"IMPORT TABLE u FROM '{tmp_path}/open/t'")
+
+
+def test_purge_is_for_files_within_the_bounds(
+    guest: sharkpy.SharkContext, owner: sharkpy.SharkContext, tmp_path: Path
+) -> None:
+    """DROP TABLE by anybody would delete the files."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "rows").write_text("1\n")
+    owner.sql(f"CREATE EXTERNAL TABLE e (a INT) LOCATION '{tmp_path}/mine'")
+    for properties in ("'external.table.purge'='true'", "'EXTERNAL'='FALSE'"):
+        with pytest.raises(NotAllowedError):
+            guest.sql(f"ALTER TABLE e SET TBLPROPERTIES ({properties})")
+    guest.sql("DROP TABLE e")
+    assert (tmp_path / "mine" / "rows").exists()
 
 
 def test_everywhere_but_the_engines_own_folder(

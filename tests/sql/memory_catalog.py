@@ -74,6 +74,9 @@ class MemoryCatalog:
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         return ()
 
+    def check_path(self, path: str) -> None:
+        """Any path may be named."""
+
     def find_function(self, database: str, name: str) -> None:
         return None
 

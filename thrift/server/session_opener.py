@@ -68,7 +68,7 @@ def _restrictions(engine_session: SharkContext, config: ServerConfig) -> Restric
     folders = (Path(catalog.warehouse_dir), *(folder.absolute() for folder in config.location_folders))
     return Restrictions(
         folders,
-        (Path(catalog.state_dir),),
+        engine_session.restrictions.closed,
         guards_settings=True,
         refuses_code=not config.allows_code,
         sees_own_statements=True,

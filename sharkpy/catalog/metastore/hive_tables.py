@@ -214,6 +214,10 @@ class HiveTables:
                         changes.alter(known[name], one)
         return bodies, read_partitions(self._file, table)
 
+    def placed_partitions(self) -> frozenset[str]:
+        rows = self._file.rows("SELECT DISTINCT table_id FROM partition_ WHERE location IS NOT NULL")
+        return frozenset(table_id for (table_id,) in rows)
+
     def _partition_bodies(self, table: Table) -> dict[str, Body]:
         self.partitions(table)
         return self._mirrored[table.table_id].bodies

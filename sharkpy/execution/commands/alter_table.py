@@ -15,6 +15,7 @@ from sharkpy.execution.commands.partition_spec import matching_spec, no_such_par
 from sharkpy.execution.commands.storage import (
     check_properties,
     check_storage,
+    kind_at,
     managed_folder,
     stored_schema,
 )
@@ -46,7 +47,10 @@ def _checked(old: Table, altered: Table, session: EngineSession) -> Table:
     if old.location is None and (old.schema != altered.schema or old.storage != altered.storage):
         raise UnsupportedError(f'changing columns or format of "{old.name}", which has no files')
     if altered.location != old.location:
-        altered = dataclasses.replace(altered, location=managed_folder(altered.location or "", old.kind, session))
+        place = altered.location or ""
+        session.restrictions.check_path(place)
+        kind = kind_at(place, old.kind)
+        altered = dataclasses.replace(altered, kind=kind, location=managed_folder(place, kind, session, old.table_id))
     check_properties(altered.properties)
     storage = altered.storage
     if storage != old.storage:
@@ -55,14 +59,16 @@ def _checked(old: Table, altered: Table, session: EngineSession) -> Table:
     schema = stored_schema(altered.schema)
     altered = dataclasses.replace(altered, storage=storage, schema=schema)
     if storage != old.storage or schema != old.schema:
-        check_storage(storage, altered.data_schema)
+        check_storage(storage, altered.data_schema, session)
     return altered
 
 
 def alter_partition(command: AlterPartition, session: EngineSession) -> CommandResult:
     """Alter all Hive partitions with the given values; files in an old folder stay there."""
     table = command.table
-    location = None if command.location is None else managed_folder(command.location, table.kind, session)
+    location = command.location
+    if location is not None:
+        location = managed_folder(location, table.kind, session, table.table_id)
     with session.catalog.partition_changes(table) as changes:
         found = matching_spec(table, list(changes.known.values()), command.partition)
         if not found:
@@ -71,10 +77,10 @@ def alter_partition(command: AlterPartition, session: EngineSession) -> CommandR
             new = one if location is None else dataclasses.replace(one, location=location, newest=None)
             storage = _partition_storage(command, one.storage_of(table), session)
             if storage != one.storage_of(table):
-                check_storage(storage, one.columns_of(table))
+                check_storage(storage, one.columns_of(table), session)
                 new = dataclasses.replace(new, storage=storage)
             if command.columns is not None:
-                check_storage(storage, command.columns)
+                check_storage(storage, command.columns, session)
                 new = dataclasses.replace(new, columns=stored_schema(command.columns))
             changes.alter(one, new)
     load_new_blocks(table, session)

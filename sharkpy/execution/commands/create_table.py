@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from sharkpy.base.errors import TableExistsError, UnsupportedError
+from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_formats import columns_of_format
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import CacheMode, Table, TableKind
 from sharkpy.catalog.store import TEMPORARY_KINDS, new_table_id
+from sharkpy.catalog.table_folders import holds_files
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_insert import write_partitions
@@ -18,6 +20,7 @@ from sharkpy.execution.commands.storage import (
     EXTERNAL,
     check_properties,
     check_storage,
+    kind_at,
     kind_of_property,
     managed_folder,
     storage_format,
@@ -25,7 +28,7 @@ from sharkpy.execution.commands.storage import (
     stored_schema,
     with_cache_property,
 )
-from sharkpy.execution.commands.tables import release_dropped
+from sharkpy.execution.commands.tables import release_dropped, temporary_folder
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.publish import publish
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
@@ -56,7 +59,9 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
     table = _table(command, session, snapshot, old)
     try:
         if command.query is None:
-            session.catalog.create_table(table, publish=lambda: _make_folder(table), replace=command.or_replace)
+            session.catalog.create_table(
+                table, publish=lambda: _make_folder(table, command), replace=command.or_replace
+            )
         elif table.is_partitioned:
             _create_partitioned(table, stored_query(command.query, table.schema), session, snapshot, command.or_replace)
         elif table.location is None:
@@ -83,26 +88,23 @@ def _known(command: CreateTable, session: EngineSession) -> Table | None:
 def _table(command: CreateTable, session: EngineSession, snapshot: QuerySnapshot, old: Table | None) -> Table:
     properties = with_cache_property(command.name, command.properties, session.conf)
     check_properties(properties)
-    storage = storage_format(command.storage, properties, session.conf, is_from_query=command.query is not None)
+    storage = storage_format(command.storage, properties, session, is_from_query=command.query is not None)
     fields = stored_schema(command.schema).fields
     num_stored = len(fields) - len(command.partition_columns)
     columns = columns_of_format(storage, properties, list(fields[:num_stored])) or []
     schema = Schema((*columns, *fields[num_stored:]))
-    check_storage(storage, schema.select([column.name for column in columns]))
-    table_id, kind = new_table_id(), command.kind
-    if kind is TableKind.MANAGED and EXTERNAL in dict(properties):
-        kind = kind_of_property(dict(properties)[EXTERNAL])
+    check_storage(storage, schema.select([column.name for column in columns]), session)
+    table_id, (kind, location) = new_table_id(), _given_place(command, dict(properties), session)
     properties = tuple(pair for pair in properties if pair[0] != EXTERNAL)
-    location = None if command.location is None else managed_folder(command.location, kind, session)
     mode = dict(properties).get("shark.cache", "").upper()
     is_blocks = mode == CacheMode.MEMORY_ONLY.value and not command.partition_columns
     if command.query is not None and is_blocks and location is None:
         kind = TableKind.TEMPORARY
     elif location is None and kind is TableKind.TEMPORARY:
-        location = str(Path(session.catalog.state_dir, "temporary", table_id))
+        location = temporary_folder(session.catalog, table_id)
     elif location is None:
         location = session.catalog.managed_location(command.database, command.name)
-        if old is not None or session.catalog.readers.is_read(location):
+        if old is not None or not _is_free(location, command, session):
             location = f"{location}-{table_id[:8]}"
     if old is not None and (old.kind in TEMPORARY_KINDS) != (kind is TableKind.TEMPORARY):
         raise UnsupportedError(
@@ -129,15 +131,52 @@ def _table(command: CreateTable, session: EngineSession, snapshot: QuerySnapshot
     )
 
 
+def _given_place(
+    command: CreateTable, properties: dict[str, str], session: EngineSession
+) -> tuple[TableKind, str | None]:
+    """Kind of the new table, and the folder that its statement names, if any."""
+    kind, location = command.kind, command.location
+    if kind is TableKind.MANAGED and EXTERNAL in properties:
+        kind = kind_of_property(properties[EXTERNAL])
+    elif location is not None and kind is TableKind.MANAGED:
+        session.restrictions.check_path(location)
+        kind = TableKind.EXTERNAL if command.keeps_location else kind_at(location, kind)
+    if location is None:
+        return kind, None
+    if command.query is not None:
+        _require_empty(location, session)
+    return kind, managed_folder(location, kind, session)
+
+
+def _require_empty(location: str, session: EngineSession) -> None:
+    """BindError unless the folder of CREATE TABLE AS SELECT is empty: its rows would hide what is there."""
+    session.restrictions.check_path(location)
+    session.catalog.clear_garbage(local_path(location))
+    if holds_files(location):
+        hint = "name an empty folder, or make the table first and INSERT OVERWRITE it"
+        raise BindError(f'folder "{location}" is not empty', hint=hint, sqlstate="42710")
+
+
+def _is_free(location: str, command: CreateTable, session: EngineSession) -> bool:
+    """True if a new table may lie at its usual place: nobody reads there, and no query's rows would hide files."""
+    catalog = session.catalog
+    if catalog.readers.is_read(location):
+        return False
+    if command.query is None:
+        return True
+    catalog.clear_garbage(location)
+    return not holds_files(location)
+
+
 def _rows(query: LogicalPlan, table: Table) -> LogicalPlan:
     return stored_query(bucketed_query(query, table.schema, table.buckets), table.schema)
 
 
-def _make_folder(table: Table) -> None:
-    """Make the folder of a table. External tables describe others' data: a missing folder is an error of their
+def _make_folder(table: Table, command: CreateTable) -> None:
+    """Make the folder of a table. CREATE EXTERNAL TABLE describes others' data: a missing folder is an error of its
     queries.
     """
-    if table.location is None or table.kind is TableKind.EXTERNAL:
+    if table.location is None or (table.kind is TableKind.EXTERNAL and not command.keeps_location):
         return
     try:
         Path(table.location).mkdir(parents=True, exist_ok=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 from sharkpy.base.users import user_name
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.names import DEFAULT_DATABASE
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AlterDatabase, CreateDatabase, DropDatabase, UseDatabase
-from sharkpy.sources.layout import local_path
 
 
 def create_database(command: CreateDatabase, session: EngineSession) -> CommandResult:

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from sharkpy.base.errors import BindError, SourceError, UnsupportedError
 from sharkpy.catalog.hive_partition import HivePartition, partition_name, partition_values
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.serialize import table_from_json, table_to_json
 from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
-from sharkpy.execution.commands.storage import managed_folder
+from sharkpy.execution.commands.storage import check_named_files, managed_folder
 from sharkpy.execution.commands.writes.directory import Directory
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.staging import new_staging, table_staging, while_known
@@ -41,12 +42,13 @@ def export_table(command: ExportTable, session: EngineSession) -> CommandResult:
     if table.location is None:
         raise UnsupportedError(f'EXPORT of "{table.name}", which is in memory only')
     session.restrictions.check_path(command.path)
-    target = Path(layout.local_path(command.path))
+    target = Path(local_path(command.path))
     if target.is_dir() and any(target.iterdir()):
         raise BindError(f'folder "{target}" is not empty', sqlstate=_EXISTS)
     chosen = _chosen(command, session)
     write = Directory.begin(command.path, session)
     with discarding([write]), _reading(table, session), _errors(str(target)):
+        session.catalog.check_links(table, chosen)
         for name, partitions in [(one.name, [one]) for one in chosen] if table.is_partitioned else [(DATA, [])]:
             folder = Path(write.staging, name)
             folder.mkdir(parents=True)
@@ -90,7 +92,8 @@ def import_table(command: ImportTable, session: EngineSession) -> CommandResult:
     """
     for path in filter(None, (command.path, command.location)):
         session.restrictions.check_path(path)
-    export = _read(Path(layout.local_path(command.path)), command)
+    export = _read(Path(local_path(command.path)), command, session)
+    check_named_files(export.table.storage.properties, session)
     old = session.catalog.find_table(command.database, command.name or export.table.name)
     if old is None:
         _import_new(export, _new_table(export, command, session), command, session)
@@ -108,16 +111,16 @@ def import_table(command: ImportTable, session: EngineSession) -> CommandResult:
     return NOTHING
 
 
-def _read(folder: Path, command: ImportTable) -> _Export:
+def _read(folder: Path, command: ImportTable, session: EngineSession) -> _Export:
     try:
-        facts = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+        facts = json.loads(session.restrictions.gate.read_text(str(folder / METADATA)))
         name = command.name or str(facts["name"])
         table = table_from_json(new_table_id(), command.database, name, json.dumps(facts["table"]))
         names = tuple(_checked(str(one), table) for one in facts["partitions"])
-    except FileNotFoundError:
+    except SourceError as error:
+        if error.sqlstate != "58P01":
+            raise
         raise SourceError(f'"{folder}" has no {METADATA}: it is no export', sqlstate="58P01") from None
-    except OSError as error:
-        raise io_error(error, str(folder)) from None
     except (ValueError, KeyError, TypeError):
         raise SourceError(f'{METADATA} of "{folder}" is no export of sharkpy') from None
     if command.partition:
@@ -191,7 +194,7 @@ def _staged(export: _Export, table: Table, staging: str, session: EngineSession)
 def _check_same(old: Table, export: _Export, command: ImportTable) -> None:
     if old.is_view or old.location is None:
         raise BindError(f"IMPORT into {old.qualified_name}, which has no files", sqlstate="42809")
-    if command.location is not None and layout.local_path(command.location) != old.location:
+    if command.location is not None and local_path(command.location) != old.location:
         raise BindError(f'{old.qualified_name} lies in "{old.location}"', sqlstate="42809")
     mine = [(field.name, field.dtype) for field in old.schema]
     theirs = [(field.name, field.dtype) for field in export.table.schema]

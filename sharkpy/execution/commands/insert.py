@@ -86,9 +86,9 @@ def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writ
 def _stage_directory(
     command: InsertDirectory, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]
 ) -> None:
-    query, storage = command.query, storage_format(command.storage, (), session.conf)
+    query, storage = command.query, storage_format(command.storage, (), session)
     schema = stored_schema(_distinct_names(query))
-    check_storage(storage, schema)
+    check_storage(storage, schema, session)
     write = Directory.begin(command.path, session)
     writes.append(write)
     sink = FileSink(schema, storage.name, storage.properties, write.staging)

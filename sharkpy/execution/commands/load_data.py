@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sharkpy.base.errors import BindError, SourceError
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
+from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.insert import insert
 from sharkpy.execution.commands.partition_spec import spec_name
+from sharkpy.execution.commands.storage import check_named_files
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles, table_folder
@@ -36,6 +39,10 @@ def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot
     sources = source_files(command.path)
     for path in sources:
         session.restrictions.check_path(path)
+    if not command.is_local:
+        _require_unowned(sources, session)
+    if command.storage is not None:
+        check_named_files(command.storage.properties, session)
     if command.is_insert:
         _insert_rows(command, sources, session, snapshot)
     else:
@@ -45,6 +52,15 @@ def load_data(command: LoadData, session: EngineSession, snapshot: QuerySnapshot
     return NOTHING
 
 
+def _require_unowned(sources: Sequence[str], session: EngineSession) -> None:
+    """BindError if files that are about to be moved belong to a managed table."""
+    folders = TableFolders(session.catalog)
+    for folder in dict.fromkeys(str(Path(path).parent) for path in sources):
+        if (owner := folders.lies_in(folder)) is not None:
+            message = f'LOAD DATA would take files of {owner.owner} out of "{folder}"'
+            raise BindError(message, hint="LOAD DATA LOCAL copies files", sqlstate="42809")
+
+
 def _insert_rows(command: LoadData, sources: Sequence[str], session: EngineSession, snapshot: QuerySnapshot) -> None:
     """Insert the rows of files, as a table for this statement whose last columns are partition columns without a
     value.
@@ -52,7 +68,7 @@ def _insert_rows(command: LoadData, sources: Sequence[str], session: EngineSessi
     table = command.table
     given = {name for name, value in command.partition if value is not None}
     schema = Schema(tuple(field for field in table.schema if field.name not in given))
-    folder = table_staging(table, table_folder(table), session)
+    folder = table_staging(table, table_folder(table, session), session)
     try:
         for path in sources:
             Path(_free_name(folder, Path(path).name)).symlink_to(path)
@@ -71,7 +87,7 @@ def _take_files(command: LoadData, sources: Sequence[str], session: EngineSessio
     """Take files over: copied if LOCAL, else linked or copied aside, put in place by one rename, then unlinked."""
     table = command.table
     partition = spec_name(table, command.partition, session)
-    location = table_folder(table, overwrite=command.overwrite and not partition)
+    location = table_folder(table, session, overwrite=command.overwrite and not partition)
     staging = table_staging(table, location, session)
     write: StagedWrite
     if partition:
@@ -90,7 +106,7 @@ def _take_files(command: LoadData, sources: Sequence[str], session: EngineSessio
 
 def source_files(path: str) -> list[str]:
     """Data files that a path, folder or pattern names; SourceError 58P01 if there are none."""
-    local = layout.local_path(path)
+    local = local_path(path)
     places = [local] if Path(local).exists() else _glob(local)
     if not places:
         raise SourceError(f'file or folder "{local}" does not exist', sqlstate="58P01")

@@ -9,6 +9,7 @@ from pathlib import Path
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.table_folders import goes_with
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import (
     matching_filter,
@@ -58,11 +59,14 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
 def _folder(table: Table, place: str, session: EngineSession) -> str:
     """Folder of a LOCATION; a relative path is below the table's folder, as in Hive."""
     is_relative = ":" not in place and not Path(place).expanduser().is_absolute()
-    return managed_folder(str(Path(table.location or "", place)) if is_relative else place, table.kind, session)
+    path = str(Path(table.location or "", place)) if is_relative else place
+    return managed_folder(path, table.kind, session, table.table_id)
 
 
 def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandResult:
-    """Drop Hive partitions, with the data of a managed table. Each PARTITION (…) has to match one, unless IF EXISTS."""
+    """Drop Hive partitions, with the data that lies in a managed table's own folder. Each PARTITION (…) has to match
+    one, unless IF EXISTS.
+    """
     table = command.table
     with session.catalog.partition_changes(table) as changes:
         gone: dict[str, HivePartition] = {}
@@ -71,7 +75,10 @@ def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandR
             if not found and not command.if_exists:
                 raise no_such_partition(table, ", ".join(f"{name} {sign} '{text}'" for name, sign, text in terms))
             gone |= {one.name: one for one in found}
-        changes.drop(gone.values(), with_data=table.owns_data)
+        warehouse = session.catalog.warehouse_dir
+        owned = [one for one in gone.values() if table.owns_data and goes_with(one, table, warehouse)]
+        changes.drop(owned, with_data=True)
+        changes.drop([one for one in gone.values() if one.name in changes.known], with_data=False)
     session.catalog.collect_garbage()
     if not table.is_view:
         load_new_blocks(table, session)

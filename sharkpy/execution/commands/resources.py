@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.path_gate import open_regular
 from sharkpy.execution.commands.command_result import CommandResult, done, text_rows
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AddResources, DeleteResources, ListResources
-from sharkpy.sources.layout import local_path
 
 
 def add_resources(command: AddResources, session: EngineSession) -> CommandResult:
@@ -39,7 +40,9 @@ def resource_path(path: str, session: EngineSession) -> str:
     if path.split(":", 1)[0] in ("ivy", "http", "https", "hdfs", "s3", "s3a"):
         raise UnsupportedError(f'"{path}" is not a local file', hint="download it first")
     session.restrictions.check_path(path)
-    found = Path(local_path(path)).absolute()
+    found = Path(local_path(path))
     if not found.exists():
         raise SourceError(f'cannot read "{path}": there is no such file')
+    if not found.is_dir():
+        open_regular(str(found)).close()
     return str(found)

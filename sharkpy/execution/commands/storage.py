@@ -13,14 +13,16 @@ from sharkpy.base.settings import (
     RCFILE_SERDE,
     Conf,
 )
+from sharkpy.catalog.avro_schema import schema_path
 from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
 from sharkpy.catalog.hive_formats import WORDS, format_of_word, with_default_serde, with_storage_properties
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import CacheMode, StorageFormat, TableKind
 from sharkpy.catalog.shared_folders import require_own_folder
+from sharkpy.catalog.table_folders import TableFolders, holds_files
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.expr import Alias, Cast
 from sharkpy.plan.logical import LogicalPlan, Project
-from sharkpy.sources import layout
 from sharkpy.sources.registry import source
 from sharkpy.values.types import NULL, STRING, ArrayType, DataType, MapType, Schema, StructType, is_interval
 
@@ -68,12 +70,14 @@ def with_cache_property(name: str, properties: Properties, conf: Conf) -> Proper
 
 
 def storage_format(
-    storage: StorageFormat | None, properties: Properties, conf: Conf, *, is_from_query: bool = False
+    storage: StorageFormat | None, properties: Properties, session: EngineSession, *, is_from_query: bool = False
 ) -> StorageFormat:
-    """Storage format of the statement, or the default: text, as in Hive.
+    """Storage format of the statement, or the default: text, as in Hive. NotAllowedError if its properties name a file
+    out of the session's bounds.
 
     A table made from a query is Parquet unless the setting is set: no line break in a string tears a row.
     """
+    conf = session.conf
     if storage is None:
         is_set = DEFAULT_FORMAT.key in dict(conf.changes())
         name = "parquet" if is_from_query and not is_set else conf.value(DEFAULT_FORMAT)
@@ -81,26 +85,47 @@ def storage_format(
         if storage is None:
             raise UnsupportedError(f'file format "{name}" of {DEFAULT_FORMAT.key} (known: {", ".join(WORDS)})')
     storage = with_default_serde(storage, conf.value(RCFILE_SERDE))
-    return with_storage_properties(storage, properties)
+    completed = with_storage_properties(storage, properties)
+    check_named_files(completed.properties, session)
+    return completed
 
 
-def managed_folder(location: str, kind: TableKind, session: EngineSession) -> str:
+def check_named_files(properties: Properties, session: EngineSession) -> None:
+    """Raise NotAllowedError if properties of a format name a file out of the session's bounds."""
+    if (path := schema_path(properties)) is not None:
+        session.restrictions.check_path(path)
+
+
+def kind_at(location: str, kind: TableKind) -> TableKind:
+    """Kind of a table that gets a LOCATION: where files lie already the table is external, so that DROP keeps them."""
+    return TableKind.EXTERNAL if kind is TableKind.MANAGED and holds_files(location) else kind
+
+
+def managed_folder(location: str, kind: TableKind, session: EngineSession, besides: str | None = None) -> str:
     """Path of a LOCATION that the session may use. BindError if dropping a managed table there would delete the
-    warehouse too.
+    warehouse or the files of others too.
+
+    `besides`: id of the table itself, if there is one.
     """
     session.restrictions.check_path(location)
-    path = layout.local_path(location)
+    path = local_path(location)
     warehouse = Path(session.catalog.warehouse_dir).resolve()
     if kind is not TableKind.EXTERNAL:
         require_own_folder(path, "dropping a table that is not external")
     if kind is not TableKind.EXTERNAL and warehouse.is_relative_to(Path(path).resolve()):
         message = f'the folder "{path}" holds the warehouse: a table that is not external cannot lie there'
         raise BindError(message, sqlstate="42000")
+    if kind is TableKind.MANAGED and (other := TableFolders(session.catalog).held_by(path, besides)) is not None:
+        message = f'the folder "{path}" holds the files of {other.owner}: a table that is not external cannot lie there'
+        raise BindError(message, sqlstate="42000")
     return path
 
 
-def check_storage(storage: StorageFormat, schema: Schema) -> None:
-    """Raise ConfigurationError or UnsupportedError if the SerDe cannot obey its properties or hold such columns."""
+def check_storage(storage: StorageFormat, schema: Schema, session: EngineSession) -> None:
+    """Raise ConfigurationError or UnsupportedError if the SerDe cannot obey its properties or hold such columns,
+    NotAllowedError if they name a file out of the session's bounds.
+    """
+    check_named_files(storage.properties, session)
     source(storage.name).check(schema, storage.properties)
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_formats import with_storage_properties
-from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.model import PURGE_PROPERTY, Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.trash import discard
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
+    check_named_files,
     check_properties,
     kind_of_property,
     managed_folder,
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.table_cache import TableCache
 
 COMMENT = "comment"
+
+
+def temporary_folder(catalog: Catalog, table_id: str) -> str:
+    """Folder of a temporary table whose statement names none; another one stays when the table goes."""
+    return str(Path(catalog.state_dir, "temporary", table_id))
 
 
 def create_view(command: CreateView, session: EngineSession) -> CommandResult:
@@ -77,7 +83,7 @@ def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
     cache.forget(table)
     if table.owns_data:
         catalog.collect_garbage()
-    elif table.kind is TableKind.TEMPORARY and table.location is not None:
+    elif table.kind is TableKind.TEMPORARY and table.location == temporary_folder(catalog, table.table_id):
         discard(table.location, str(Path(catalog.state_dir, "trash")))
 
 
@@ -113,19 +119,29 @@ def _kind(table: Table, external: str, session: EngineSession) -> TableKind:
     kind = kind_of_property(external)
     if table.kind not in (TableKind.MANAGED, TableKind.EXTERNAL):
         raise BindError(f'"{table.name}" can be neither external nor managed', sqlstate="42809")
-    managed_folder(table.location or "", kind, session)
+    managed_folder(table.location or "", kind, session, table.table_id)
     return kind
+
+
+def _check_purge(table: Table, properties: dict[str, str], session: EngineSession) -> None:
+    """Raise an error if files must not go with an external table that is to be purged."""
+    is_purged = properties.get(PURGE_PROPERTY, "").lower() == "true"
+    if is_purged and table.kind is TableKind.EXTERNAL and not table.owns_data:
+        managed_folder(table.location or "", TableKind.MANAGED, session, table.table_id)
 
 
 def set_table_properties(command: SetTableProperties, session: EngineSession) -> CommandResult:
     """Set properties; `comment` and `EXTERNAL` are the table's comment and kind, as in Hive."""
     check_properties(command.properties)
     old, given = command.table, dict(command.properties)
+    _check_purge(old, given, session)
     kind = old.kind if EXTERNAL not in given else _kind(old, given.pop(EXTERNAL), session)
     comment = given.pop(COMMENT, old.comment)
     properties = dict(old.properties) | given
     kept = tuple((key, value) for key, value in properties.items() if key not in command.unset)
     storage = with_storage_properties(old.storage, kept)
+    if storage != old.storage:
+        check_named_files(storage.properties, session)
     altered = dataclasses.replace(old, kind=kind, properties=kept, storage=storage, comment=comment)
     if old.location is None and not old.is_view and altered.cache_mode is not old.cache_mode:
         raise UnsupportedError(f'changing shark.cache of "{old.name}", which is in memory only')

@@ -64,6 +64,9 @@ class CatalogLookups:
         self._resources[kind] = found
         return found
 
+    def check_path(self, path: str) -> None:
+        self._catalog.check_path(path)
+
     def is_current(self, catalog: CatalogReader) -> bool:
         """True if `catalog` gives the same results now; an unchanged table is the same object.
 

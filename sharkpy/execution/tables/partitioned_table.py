@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from sharkpy.base.settings import SPLIT_BYTES, Conf
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
@@ -15,13 +17,19 @@ class PartitionedTable:
     """Hive partitions of a table when this was made, and the results of reading some of them, once for each choice."""
 
     def __init__(
-        self, table: Table, partitions: tuple[HivePartition, ...], cache: TableCache | None, conf: Conf
+        self,
+        table: Table,
+        partitions: tuple[HivePartition, ...],
+        cache: TableCache | None,
+        conf: Conf,
+        check: Callable[[Table, Iterable[HivePartition]], None],
     ) -> None:
-        """Make a view; without `cache` all is read from files."""
+        """Make a view; without `cache` all is read from files. `check`: called before files are listed."""
         self._table = table
         self._partitions = partitions
         self._cache = cache
         self._conf = conf
+        self._check = check
         self._reads: dict[tuple[str, ...], PartitionRead] = {}
 
     def for_planning(self) -> HivePartitions:
@@ -45,6 +53,7 @@ class PartitionedTable:
             version, held = self._cache.held_version(self._table, self._partitions, names)
         wanted = set(names) - held
         rest = [one for one in self._partitions if one.name in wanted]
+        self._check(self._table, rest)
         files = table_files(self._table, rest)
         splits = file_splits(files, self._table.data_schema, self._table.storage, self._conf.value(SPLIT_BYTES))
         return PartitionRead(version if held & set(names) else None, tuple(splits))

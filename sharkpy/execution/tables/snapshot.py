@@ -101,7 +101,8 @@ class QuerySnapshot:
         self._version(table)
         if not table.is_partitioned:
             return self._file_splits(table)
-        return PartitionedTable(table, self.catalog.partitions(table), None, self._conf).for_planning()
+        partitions, check = self.catalog.partitions(table), self.catalog.check_links
+        return PartitionedTable(table, partitions, None, self._conf, check).for_planning()
 
     def num_rows(self, table: Table) -> int | None:
         if table.is_view:
@@ -172,7 +173,7 @@ class QuerySnapshot:
     def _partitions(self, table: Table) -> PartitionedTable:
         if table.table_id not in self._partitioned:
             partitions = self.catalog.partitions(table)
-            made = PartitionedTable(table, partitions, self._table_cache, self._conf)
+            made = PartitionedTable(table, partitions, self._table_cache, self._conf, self.catalog.check_links)
             self._partitioned[table.table_id] = made
         return self._partitioned[table.table_id]
 
@@ -188,6 +189,8 @@ class QuerySnapshot:
         if table.table_id not in self._versions:
             self._tables[table.table_id] = table
             self._enter(table)
+            if self._table_cache.is_cached(table):
+                self.catalog.check_links(table, self.catalog.partitions(table))
             self._versions[table.table_id] = self._table_cache.version(table)
         return self._versions[table.table_id]
 
@@ -207,6 +210,7 @@ class QuerySnapshot:
         from sharkpy.sources.file_splits import file_splits
         from sharkpy.sources.layout import list_data_files
 
+        self.catalog.check_links(table, ())
         files = self._files[table.table_id] = list_data_files(table.location)
         split_bytes = self._conf.value(settings.SPLIT_BYTES)
         return file_splits(files, table.schema, table.storage, split_bytes)

@@ -14,7 +14,8 @@ from sharkpy.values.types import Schema
 class CreateTable(Command):
     """CREATE TABLE, its LIKE form (schema already copied) and, with `query`, CREATE TABLE AS SELECT.
 
-    `storage` None: the default format.
+    `storage` None: the default format. `keeps_location`: a table with LOCATION is external, as in Spark's form with
+    USING.
     """
 
     database: str
@@ -32,6 +33,7 @@ class CreateTable(Command):
     or_replace: bool = False
     skew: SkewSpec | None = None
     constraints: tuple[Constraint, ...] = ()
+    keeps_location: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import dataclasses
 
 from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
 from sharkpy.base.settings import CACHE_CHECK_NAME
+from sharkpy.catalog.avro_schema import schema_path
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import Constraint, StorageFormat, TableKind
 from sharkpy.plan.commands import Command, CreateTable, Properties
@@ -39,7 +40,8 @@ def bind_create(binder: CommandBinder) -> Command:
         raise reader.error("VIEW or TABLE expected after OR REPLACE")
     if reader.match_any("DATABASE", "SCHEMA"):
         return bind_create_database(binder)
-    external = reader.match_any("EXTERNAL", "MANAGED", "TRANSACTIONAL") == "EXTERNAL"
+    word = reader.match_any("EXTERNAL", "MANAGED", "TRANSACTIONAL")
+    external = word == "EXTERNAL"
     temporary = temporary or bool(reader.match_any("TEMPORARY", "TEMP"))
     if not reader.match("TABLE"):
         raise reader.error("TABLE, VIEW or DATABASE expected")
@@ -48,7 +50,11 @@ def bind_create(binder: CommandBinder) -> Command:
     kind = TableKind.TEMPORARY if temporary else TableKind.EXTERNAL if external else TableKind.MANAGED
     if or_replace and reader.peek("IF"):
         raise reader.error("either OR REPLACE or IF NOT EXISTS expected")
-    return dataclasses.replace(_create_table(binder, kind), or_replace=or_replace)
+    command = dataclasses.replace(_create_table(binder, kind), or_replace=or_replace)
+    if word == "MANAGED" and "EXTERNAL" not in dict(command.properties):
+        # The files that lie at its LOCATION are the table's: somebody has said so.
+        command = dataclasses.replace(command, properties=(*command.properties, ("EXTERNAL", "FALSE")))
+    return command
 
 
 def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
@@ -71,6 +77,9 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
         query = without_void(binder, query)
     storage = _storage(binder, clauses)
     if storage is not None and query is None:
+        path = schema_path((*(clauses.properties or ()), *storage.properties))
+        if path is not None:
+            binder.context.catalog.check_path(path)
         fields = columns_of_format(storage, clauses.properties or (), fields)
     if fields is None:
         raise reader.error("a list of columns or AS and a query expected")
@@ -96,6 +105,7 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
         buckets,
         skew=clauses.skew,
         constraints=tuple(constraints),
+        keeps_location=clauses.is_sparks,
     )
 
 
@@ -185,4 +195,5 @@ def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKin
         partition_columns=() if source.is_view else source.partition_columns,
         buckets=bucket_spec(binder, clauses.buckets or source.buckets, source.data_schema.fields, properties, None),
         skew=clauses.skew or source.skew,
+        keeps_location=clauses.is_sparks,
     )

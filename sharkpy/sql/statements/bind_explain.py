@@ -95,3 +95,6 @@ class _ViewRecorder:
 
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         return self._catalog.resource_paths(kind)
+
+    def check_path(self, path: str) -> None:
+        self._catalog.check_path(path)

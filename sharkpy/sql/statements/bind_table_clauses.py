@@ -31,6 +31,8 @@ class TableClauses:
     skew: SkewSpec | None = None
     partitions: list[Field] | list[str] | None = None
     """Columns of PARTITIONED BY: fields, or the names of columns of the list or of the query."""
+    is_sparks: bool = False
+    """True for Spark's form: with USING, or with OPTIONS."""
 
 
 _ENDS = ("AS", "SELECT", "WITH", "(", "LIKE", "FROM")
@@ -68,9 +70,14 @@ _OPTIONS = {
 _COMPRESSIONS = {"parquet": "parquet.compression", "orc": "orc.compress"}
 
 
+def _using(binder: CommandBinder, clauses: TableClauses) -> StorageFormat:
+    clauses.is_sparks = True
+    return stored_as(binder.reader)
+
+
 def _options(binder: CommandBinder, clauses: TableClauses) -> Properties:
     """Read (key [=] value, …), as Spark names them; `path` is the table's location, and others stay as they are."""
-    reader = binder.reader
+    reader, clauses.is_sparks = binder.reader, True
     reader.expect("(")
     options: dict[str, str] = {}
     while True:
@@ -105,7 +112,7 @@ def _partitions(binder: CommandBinder, _: TableClauses) -> list[Field] | list[st
 _CLAUSES: tuple[tuple[str, str, Callable[[CommandBinder, TableClauses], object]], ...] = (
     ("ROW FORMAT", "row", lambda binder, _: row_format(binder.reader)),
     ("STORED AS", "file", lambda binder, _: stored_as(binder.reader)),
-    ("USING", "file", lambda binder, _: stored_as(binder.reader)),
+    ("USING", "file", _using),
     ("OPTIONS", "options", _options),
     ("PARTITIONED BY", "partitions", _partitions),
     ("CLUSTERED BY", "buckets", lambda binder, _: clustered_by(binder.reader)),

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.base.errors import BindError, SourceError
-from sharkpy.catalog.shared_folders import require_own_folder
+from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.folder_swap import swap
+
+_ACTION = "INSERT OVERWRITE DIRECTORY"
 
 
 @dataclass(slots=True)
@@ -28,9 +30,10 @@ class Directory:
 
     @classmethod
     def begin(cls, path: str, session: EngineSession) -> Directory:
-        session.restrictions.check_path(path)
-        target = Path(layout.local_path(path)).resolve()
+        target = Path(session.restrictions.gate.check_below(path))
         _check_target(target, session)
+        # A dropped table's folder is deleted when its readers have left, with all that is put there until then.
+        session.catalog.clear_garbage(str(target))
         return cls(str(target), new_staging(str(target.parent), session), target.is_dir(), session)
 
     def prepare(self) -> None:
@@ -70,10 +73,11 @@ class Directory:
 
 
 def _check_target(target: Path, session: EngineSession) -> None:
-    """Check the folder, whose content will be deleted: it must not be the warehouse, nor a file."""
-    warehouse, state = (Path(path).resolve() for path in (session.catalog.warehouse_dir, session.catalog.state_dir))
-    if warehouse.is_relative_to(target) or target.is_relative_to(state):
-        raise BindError(f'INSERT OVERWRITE DIRECTORY would delete the warehouse "{warehouse}"', sqlstate="42809")
-    require_own_folder(str(target), "INSERT OVERWRITE DIRECTORY")
+    """Check the folder, whose content will be deleted: it must hold no table, belong to none, and be no file."""
+    folders = TableFolders(session.catalog)
+    folders.require_no_others(str(target), _ACTION)
+    if (owner := folders.lies_in(str(target))) is not None:
+        message = f'{_ACTION} would delete files of {owner.owner}: "{target}" belongs to it'
+        raise BindError(message, hint="name another folder, or INSERT OVERWRITE the table", sqlstate="42809")
     if target.exists() and not target.is_dir():
         raise SourceError(f'"{target}" is a file, not a folder', sqlstate="58030")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sharkpy.base.errors import SharkError
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import layout
@@ -16,7 +17,7 @@ _SYSTEM_ERRORS = "58"
 
 def new_staging(location: str, session: EngineSession, *, is_new: bool = False) -> str:
     """Make a staging folder in `location`, and note it; `is_new`: for a table to be made, without a folder yet."""
-    staging = layout.staging_path(layout.local_path(location))
+    staging = layout.staging_path(local_path(location))
     session.catalog.unfinished.begin(staging, is_new=is_new)
     try:
         return layout.make_staging(staging)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
-from sharkpy.catalog.shared_folders import require_own_folder
+from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
 from sharkpy.execution.engine_session import EngineSession
@@ -15,14 +17,27 @@ from sharkpy.sources import layout
 from sharkpy.sources.plain_files import PlainFiles
 
 
-def table_folder(table: Table, *, overwrite: bool = False) -> str:
+def table_folder(table: Table, session: EngineSession, *, overwrite: bool = False) -> str:
     """Folder of a table for added rows, or for rows that replace its content."""
-    location = layout.local_path(table.location or "")
+    location = local_path(table.location or "")
     if Path(location).is_file():
         raise UnsupportedError(f'adding rows to table "{table.name}", whose location is the file "{location}"')
     if overwrite:
-        require_own_folder(location, "overwriting the table")
+        require_overwritable(table, [location], session)
     return location
+
+
+def require_overwritable(table: Table, folders: Iterable[str], session: EngineSession) -> None:
+    """BindError if replacing what is in `folders` of a table would take files of others along.
+
+    A metastore is not asked for all its tables where a managed one lies at its usual place.
+    """
+    catalog = session.catalog
+    if catalog.is_shared and table.location == catalog.managed_location(table.database, table.name):
+        return
+    others = TableFolders(catalog)
+    for folder in folders:
+        others.require_no_others(folder, "overwriting the table", table.table_id)
 
 
 @dataclass(slots=True)
@@ -41,7 +56,7 @@ class TableFiles:
 
     @classmethod
     def begin(cls, table: Table, overwrite: bool, session: EngineSession) -> TableFiles:
-        location = table_folder(table, overwrite=overwrite)
+        location = table_folder(table, session, overwrite=overwrite)
         return cls(table, location, table_staging(table, location, session), overwrite, session)
 
     def prepare(self) -> None:

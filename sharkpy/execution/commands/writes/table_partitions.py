@@ -13,6 +13,7 @@ from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.execution.commands.partition_spec import by_values
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.staging import discard_staging, while_known
+from sharkpy.execution.commands.writes.table_files import require_overwritable
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import layout
 from sharkpy.sources.partition_values import typed_values
@@ -49,6 +50,9 @@ class TablePartitions:
     def place(self) -> None:
         with self.session.catalog.partition_changes(self.table) as changes:
             targets = self._targets(changes)
+            if self.overwrite:
+                placed = [one.location for one in targets.values() if one is not None and one.location is not None]
+                require_overwritable(self.table, [self.table.location or "", *placed], self.session)
             if not self.table.is_plain:
                 self.session.catalog.unfinished.note_partitions(
                     self.table.table_id, (self._folder(name, known) for name, known in targets.items())

@@ -1,0 +1,136 @@
+"""Gate for paths that statements name: where they may lead, and which files may be read whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from sharkpy.base.errors import NotAllowedError, SourceError
+from sharkpy.catalog.local_path import local_path
+
+MOST_BYTES = 16 << 20
+"""Limit on a file that is read whole, such as a schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathGate:
+    """Gate of a session, which each path of a statement passes before it is opened.
+
+    1. `folders`: a path has to lie in one of them; None: anywhere.
+    2. `closed`: folders of the engine itself: no path leads into them, nor, where `folders` are given, to what holds
+       them.
+    3. Links and `..` are followed first. A refusal reads the same whether the path exists or not.
+    """
+
+    folders: tuple[Path, ...] | None = None
+    closed: tuple[Path, ...] = ()
+
+    def check(self, path: str) -> str:
+        """Real place that a path names; NotAllowedError if it is out of bounds."""
+        place = Path(os.path.realpath(local_path(path)))
+        closed = [_real(folder) for folder in self.closed]
+        is_closed = any(place.is_relative_to(folder) for folder in closed)
+        if is_closed or (self.folders is not None and any(folder.is_relative_to(place) for folder in closed)):
+            raise NotAllowedError(f'"{path}" belongs to the engine', hint="choose another folder")
+        if self.folders is not None and not any(place.is_relative_to(_real(folder)) for folder in self.folders):
+            allowed = ", ".join(str(folder) for folder in self.folders) or "none"
+            raise NotAllowedError(f'"{path}" is out of this session\'s bounds', hint=f"allowed folders: {allowed}")
+        return str(place)
+
+    def check_below(self, path: str) -> str:
+        """Real place of a folder that will be replaced whole; NotAllowedError for the root of an allowed folder too."""
+        place = self.check(path)
+        if any(_real(folder).is_relative_to(place) for folder in self.folders or ()):
+            raise NotAllowedError(f'"{path}" cannot be replaced as a whole', hint="name a folder below it")
+        return place
+
+    def read_text(self, path: str) -> str:
+        """Text of a small regular file; it is the file that was checked, even if a link changes meanwhile."""
+        place = self.check(path)
+        with open_regular(place) as file:
+            self.check(_opened_place(file) or place)
+            return read_whole(file, path)
+
+    def check_links(self, folder: str) -> None:
+        """Check the links among a table's files: NotAllowedError for one that leads out of its folder and the bounds.
+
+        The folder itself may be out of bounds: the table's owner has made it.
+        """
+        if self.folders is None:
+            return
+        home = Path(os.path.realpath(local_path(folder)))
+        for link in _links(home, set()):
+            if not Path(os.path.realpath(link)).is_relative_to(home):
+                self.check(link)
+
+
+def open_regular(path: str) -> BinaryIO:
+    """Open a regular file for reading. SourceError for any other: a pipe or a device may block, or never end."""
+    try:
+        _require_regular(path, Path(path).stat().st_mode)
+        file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller closes it
+    except (FileNotFoundError, NotADirectoryError):
+        raise SourceError(f'file or folder "{path}" does not exist', sqlstate="58P01") from None
+    except OSError as error:
+        raise SourceError(f'"{path}" cannot be read: {error.strerror}') from None
+    try:
+        _require_regular(path, os.fstat(file.fileno()).st_mode)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def read_whole(file: BinaryIO, path: str) -> str:
+    """Text of an open file of at most MOST_BYTES, which is known before more is read; else SourceError."""
+    try:
+        content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise SourceError(f'"{path}" has more than {MOST_BYTES >> 20} MB, the limit of a file read whole')
+        return content.decode("utf-8")
+    except OSError as error:
+        raise SourceError(f'"{path}" cannot be read: {error.strerror}') from None
+    except UnicodeDecodeError:
+        raise SourceError(f'"{path}" is no text in UTF-8') from None
+
+
+def _require_regular(path: str, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise SourceError(f'"{path}" is a folder, not a file')
+    if not stat.S_ISREG(mode):
+        raise SourceError(f'"{path}" is a device or a pipe, not a file')
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+
+
+def _opened_place(file: BinaryIO) -> str | None:
+    """Where an open file lies, as the system knows it; None where it does not tell."""
+    try:
+        return str(Path(f"/proc/self/fd/{file.fileno()}").readlink())
+    except OSError:
+        return None
+
+
+def _links(folder: Path, seen: set[str]) -> Iterator[str]:
+    """Links at and below a folder that may be data; what linked folders hold as well."""
+    real = os.path.realpath(folder)
+    if real in seen or not folder.is_dir():
+        return
+    seen.add(real)
+    with os.scandir(folder) as scan:
+        entries = [entry for entry in scan if not entry.name.startswith(("_", "."))]
+    for entry in entries:
+        if entry.is_symlink():
+            yield entry.path
+        if entry.is_dir():
+            yield from _links(Path(entry.path), seen)
+
+
+def _real(folder: Path) -> Path:
+    return Path(os.path.realpath(folder))

@@ -1,0 +1,143 @@
+"""Folders of a catalog's tables, Hive partitions and databases: nothing that replaces or deletes a folder takes those
+of others along.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.shared_folders import require_own_folder
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.store import Catalog
+
+_OWNING = (TableKind.MANAGED, TableKind.TEMPORARY)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenFolder:
+    """Folder at a real place, with its owner in words.
+
+    `is_owned`: the files are the owner's alone, as those of managed tables are; others may write those of external
+    ones too.
+    """
+
+    place: str
+    owner: str
+    table_id: str = ""
+    is_owned: bool = True
+
+
+class TableFolders:
+    """Folders of all databases, tables and Hive partitions that lie apart from their table's, as they are now."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._warehouse = os.path.realpath(catalog.warehouse_dir)
+        self._owners: dict[str, list[TakenFolder]] = {}
+        for one in _taken(catalog):
+            self._owners.setdefault(one.place, []).append(one)
+        self._places = sorted(self._owners)
+
+    def held_by(self, path: str, besides: str | None = None) -> TakenFolder | None:
+        """Find a folder of others that goes with the folder `path`: one in it, or itself where its owner's files are.
+
+        `besides`: id of a table whose own folders do not count.
+        """
+        place = os.path.realpath(path)
+        same = [one for one in self._owners.get(place, ()) if one.is_owned]
+        others = (one for one in (*same, *self._inside(place)) if one.table_id != besides)
+        return next(others, None)
+
+    def _inside(self, place: str) -> Iterator[TakenFolder]:
+        prefix = f"{place.rstrip('/')}/"
+        for index in range(bisect_left(self._places, prefix), len(self._places)):
+            if not self._places[index].startswith(prefix):
+                return
+            yield from self._owners[self._places[index]]
+
+    def lies_in(self, path: str) -> TakenFolder | None:
+        """Find the managed table, or its Hive partition, that has the folder or file `path`."""
+        place = Path(os.path.realpath(path))
+        owners = (one for folder in (place, *place.parents) for one in self._owners.get(str(folder), ()))
+        return next((one for one in owners if one.table_id and one.is_owned), None)
+
+    def require_no_others(self, path: str, action: str, besides: str | None = None) -> None:
+        """BindError if an action that replaces or deletes what is in `path` would take files of others along."""
+        if _is_below(self._warehouse, os.path.realpath(path)):
+            raise BindError(f'{action} would delete the warehouse "{self._warehouse}"', sqlstate="42809")
+        require_own_folder(path, action)
+        if (other := self.held_by(path, besides)) is not None:
+            message = f'{action} would delete the files of {other.owner} in "{path}"'
+            raise BindError(message, hint="name another folder", sqlstate="42809")
+
+
+def _taken(catalog: Catalog) -> Iterator[TakenFolder]:
+    real, placed = _RealPlaces(catalog.warehouse_dir), catalog.placed_partitions()
+    for name in catalog.database_names():
+        if (place := real(catalog.database(name).location)) is not None:
+            yield TakenFolder(place, f'the database "{name}"')
+        for table in catalog.tables(name):
+            if table.location is None:
+                continue
+            owner, is_owned = f'the table "{table.qualified_name}"', table.kind in _OWNING
+            if (place := real(table.location)) is not None:
+                yield TakenFolder(place, owner, table.table_id, is_owned)
+            if table.table_id not in placed:
+                continue
+            for one in catalog.partitions(table):
+                if one.location is not None and (place := real(one.location)) is not None:
+                    yield TakenFolder(place, f"the partition {one.name} of {owner}", table.table_id, is_owned)
+
+
+def holds_files(location: str) -> bool:
+    """True if a folder holds anything, or is a file; what unfinished statements are writing does not count."""
+    try:
+        with os.scandir(local_path(location)) as scan:
+            return any(not entry.name.startswith(".staging-") for entry in scan)
+    except NotADirectoryError:
+        return True
+    except OSError:
+        return False
+
+
+def goes_with(partition: HivePartition, table: Table, warehouse: str) -> bool:
+    """True if the folder of a Hive partition is deleted with it: one below the table's folder, or in the warehouse.
+
+    A folder elsewhere was named by somebody, and may hold files that no statement has written.
+    """
+    if partition.location is None:
+        return True
+    place = os.path.realpath(local_path(partition.location))
+    homes = (local_path(table.location or ""), warehouse)
+    return any(_is_below(place, os.path.realpath(home)) for home in homes)
+
+
+class _RealPlaces:
+    """Real places of folders. One right below the warehouse is looked at alone, for there are many."""
+
+    def __init__(self, warehouse: str) -> None:
+        self._warehouse, self._real = warehouse, os.path.realpath(warehouse)
+
+    def __call__(self, location: str) -> str | None:
+        """None for a folder of another file system."""
+        try:
+            path = location if location.startswith("/") else local_path(location)
+        except UnsupportedError:
+            return None
+        parent, _, name = path.rpartition("/")
+        if parent == self._warehouse and name and not Path(path).is_symlink():
+            return f"{self._real}/{name}"
+        return os.path.realpath(path)
+
+
+def _is_below(place: str, folder: str) -> bool:
+    return place == folder or place.startswith(f"{folder.rstrip('/')}/")

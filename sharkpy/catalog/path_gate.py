@@ -41,12 +41,11 @@ class PathGate:
             raise NotAllowedError(f'"{path}" is out of this session\'s bounds', hint=f"allowed folders: {allowed}")
         return str(place)
 
-    def check_below(self, path: str) -> str:
-        """Real place of a folder that will be replaced whole; NotAllowedError for the root of an allowed folder too."""
-        place = self.check(path)
+    def require_below(self, path: str) -> None:
+        """NotAllowedError for a folder that is emptied or deleted, if it is an allowed folder as a whole."""
+        place = os.path.realpath(local_path(path))
         if any(_real(folder).is_relative_to(place) for folder in self.folders or ()):
             raise NotAllowedError(f'"{path}" cannot be replaced as a whole', hint="name a folder below it")
-        return place
 
     def read_text(self, path: str) -> str:
         """Text of a small regular file; it is the file that was checked, even if a link changes meanwhile."""

@@ -111,6 +111,7 @@ def managed_folder(location: str, kind: TableKind, session: EngineSession, besid
     path = local_path(location)
     warehouse = Path(session.catalog.warehouse_dir).resolve()
     if kind is not TableKind.EXTERNAL:
+        session.restrictions.gate.require_below(path)
         require_own_folder(path, "dropping a table that is not external")
     if kind is not TableKind.EXTERNAL and warehouse.is_relative_to(Path(path).resolve()):
         message = f'the folder "{path}" holds the warehouse: a table that is not external cannot lie there'

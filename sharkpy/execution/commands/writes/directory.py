@@ -30,7 +30,8 @@ class Directory:
 
     @classmethod
     def begin(cls, path: str, session: EngineSession) -> Directory:
-        target = Path(session.restrictions.gate.check_below(path))
+        target = Path(session.restrictions.check_path(path))
+        session.restrictions.gate.require_below(path)
         _check_target(target, session)
         # A dropped table's folder is deleted when its readers have left, with all that is put there until then.
         session.catalog.clear_garbage(str(target))

@@ -37,6 +37,7 @@ def require_overwritable(table: Table, folders: Iterable[str], session: EngineSe
         return
     others = TableFolders(catalog)
     for folder in folders:
+        session.restrictions.gate.require_below(folder)
         others.require_no_others(folder, "overwriting the table", table.table_id)
 
 

@@ -1,0 +1,139 @@
+"""List of the places that open files: a path that a statement names has passed the session's gate before (PathGate)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("base", "values", "catalog", "plan", "sql", "sources", "physical", "execution", "ml", "explain", "session")
+FOLDERS = {room: ROOT / "sharkpy" / room for room in ROOMS} | {
+    "columnar": ROOT / "columnar",
+    "udf": ROOT / "udf",
+    "optimizer": ROOT / "optimizer",
+    "thrift": ROOT / "thrift",
+}
+"""Rooms of the engine and its server. The doors (cli, demo, notebook, …) run for whoever starts them."""
+
+METHODS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "symlink_to", "hardlink_to"})
+"""Methods of Path; others of these names are found too."""
+FUNCTIONS = frozenset(
+    {
+        *("open", "fdopen", "memory_map", "OSFile", "input_stream", "output_stream", "ParquetFile", "ORCFile"),
+        *("read_csv", "read_json", "read_parquet", "read_schema", "read_metadata", "LocalFileSystem", "from_uri"),
+        *("copyfile", "copy2", "copytree", "unpack_archive", "spec_from_file_location", "run_path"),
+    }
+)
+"""Functions of Python and Arrow, whatever their modules are called."""
+SQL = ("read_parquet(", "read_csv", "read_json", "read_text(", "read_blob(", "glob(", "COPY ", "ATTACH ")
+"""Words by which DuckDB's SQL opens files."""
+
+GATE = "the gate itself"
+LISTED = "a file of a table as sources.layout lists it, no device and no pipe; the table's LOCATION has passed"
+PASSED = "a path of the statement that has passed"
+MADE = "a new file in a staging folder, below a folder that has passed"
+OWN = "a file that the engine makes in a folder of its own"
+OWNER = "a path of the engine's owner: a setting, an option of the server, or Python's interface"
+SYSTEM = "a file of the machine or of the package"
+NONE = "no file: bytes in memory, or a method of that name of another thing"
+
+PLACES: dict[str, dict[str, str]] = {
+    "base/java.py": {"read_text": SYSTEM},
+    "catalog/folder_readers.py": {"open": OWN},
+    "catalog/path_gate.py": {"open": GATE},
+    "catalog/unfinished_writes.py": {"open": OWN, "read_text": OWN},
+    "columnar/block.py": {"memory_map": OWN},
+    "columnar/block_cache.py": {"open": OWN},
+    "columnar/executor_store.py": {"symlink_to": OWN},
+    "columnar/folder_use.py": {"open": OWN},
+    "columnar/host.py": {"read_bytes": SYSTEM, "read_text": SYSTEM},
+    "columnar/mending.py": {"memory_map": OWN, "open": OWN},
+    "columnar/store_folder.py": {"open": OWN, "symlink_to": OWN},
+    "columnar/version.py": {"hardlink_to": OWN, "open": OWN, "read_text": OWN},
+    "execution/commands/export_table.py": {"copyfile": LISTED, "read_text": PASSED, "write_text": MADE},
+    "execution/commands/load_data.py": {"copyfile": PASSED, "hardlink_to": PASSED, "symlink_to": MADE},
+    "execution/spark/class_cache.py": {"read_text": SYSTEM, "write_text": OWN},
+    "execution/spark/gateway.py": {"open": OWN, "read_bytes": OWN, "read_text": OWN, "write_text": OWN},
+    "execution/spark/jobs.py": {"open": NONE, "write_bytes": OWN},
+    "execution/stages/recording/stage_record.py": {
+        "OSFile": OWNER,
+        "copyfile": OWNER,
+        "read_bytes": OWNER,
+        "read_text": OWNER,
+        "write_bytes": OWNER,
+        "write_text": OWNER,
+    },
+    "execution/tables/block_loading.py": {"open": LISTED},
+    "execution/tasks/parquet_scan.py": {"read_parquet(": LISTED},
+    "execution/tasks/steps/script_process.py": {"copyfile": PASSED, "symlink_to": OWN, "unpack_archive": PASSED},
+    "execution/tasks/table_recipes.py": {"read_bytes": OWN},
+    "execution/workers/broadcast.py": {"memory_map": OWN},
+    "execution/workers/frame_files.py": {"OSFile": OWN, "memory_map": OWN, "open": OWN},
+    "execution/workers/shipping.py": {"read_bytes": SYSTEM},
+    "ml/models/model_json.py": {"open": OWNER, "read_text": OWNER},
+    "sources/avro.py": {"open": LISTED},
+    "sources/hadoop_codecs.py": {"input_stream": LISTED, "open": LISTED},
+    "sources/layout.py": {"open": MADE},
+    "sources/line_chunks.py": {"open": LISTED},
+    "sources/orc_reader.py": {"ORCFile": LISTED, "open": LISTED},
+    "sources/orc_stripe.py": {"ORCFile": NONE},
+    "sources/orc_tail.py": {"input_stream": NONE},
+    "sources/output_file.py": {"open": MADE},
+    "sources/parquet.py": {"ParquetFile": LISTED},
+    "sources/rcfile.py": {"open": LISTED, "read_text": NONE, "write_text": NONE},
+    "sources/rows/json_rows.py": {"read_json": NONE},
+    "sources/sequence_file.py": {"open": LISTED, "read_text": NONE},
+    "sources/sequence_file_writer.py": {"write_text": NONE},
+    "thrift/server/auth/ldap.py": {"open": NONE},
+    "thrift/server/auth/password_file.py": {"fdopen": OWNER, "read_text": OWNER},
+    "thrift/server/calls.py": {"open": NONE},
+    "udf/user/load.py": {"spec_from_file_location": PASSED},
+}
+"""Openers of each file of the code, and whose paths they get. A new one is listed with its reason, or calls
+`PathGate.read_text`, `PathGate.check` or `open_regular`.
+"""
+
+
+def openers(code: str) -> set[str]:
+    """Names of the functions, methods and words of SQL in Python code by which it opens files."""
+    return set(_openers(ast.parse(code)))
+
+
+def _openers(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(name)) if name in FUNCTIONS | METHODS:
+                yield name
+            case ast.Call(func=ast.Attribute(attr=name)) if name in FUNCTIONS | METHODS:
+                yield name
+            case ast.Constant(str(text)):
+                yield from (word for word in SQL if word in text)
+
+
+def test_each_opener_is_listed() -> None:
+    found = {}
+    for room, folder in FOLDERS.items():
+        for path in sorted(folder.rglob("*.py")):
+            if not path.is_symlink() and (names := openers(path.read_text(encoding="utf-8"))):
+                found[f"{room}/{path.relative_to(folder)}"] = names
+    assert found == {file: set(listed) for file, listed in PLACES.items()}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open(path)",
+        "Path(url).read_text('utf-8')",
+        "path.open('rb')",
+        "os.open(path, 0)",
+        "pa.memory_map(path)",
+        "pyarrow.fs.LocalFileSystem()",
+        "pq.ParquetFile(path)",
+        "connection.execute(f\"SELECT * FROM read_csv_auto('{path}')\")",
+    ],
+)
+def test_an_opener_is_found(code: str) -> None:
+    assert openers(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from sharkpy.sources.columns import batches_of, conform, file_columns, row_count
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.orc_fractions import has_early_fractions, mend_fractions
 from sharkpy.sources.orc_reader import OrcReader
 from sharkpy.sources.orc_tail import PROLEPTIC, read_tail
 from sharkpy.sources.output_file import output_file
@@ -64,7 +66,7 @@ class OrcSource:
                 yield from batches_of(table, max(batch.num_rows, 1))
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
-        target, num_rows = arrow_schema(schema), 0
+        target, num_rows, is_early = arrow_schema(schema), 0, False
         codec = dict(properties).get("orc.compress", "zlib").lower()
         compression: Any = {"none": "uncompressed"}.get(codec, codec)
         with output_file(path) as file:
@@ -73,12 +75,16 @@ class OrcSource:
             try:
                 writer.write(target.empty_table())
                 for batch in batches:
-                    writer.write(pa.Table.from_batches([_whole(batch)]).rename_columns(target.names).cast(target))
+                    whole = _whole(batch)
+                    writer.write(pa.Table.from_batches([whole]).rename_columns(target.names).cast(target))
                     num_rows += batch.num_rows
+                    is_early = is_early or has_early_fractions(whole)
                     sink.check()
             finally:
                 writer.close()
             sink.check()
+            if is_early:
+                mend_fractions(file, Path(path).parent)
             _mark_calendar(file)
         return num_rows
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import zoneinfo
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import BinaryIO
 
@@ -25,7 +25,7 @@ from sharkpy.sources.orc_tail import Fields, OrcTail, fields_of, message_of, mes
 
 _TIMES = (orc_tail.TIMESTAMP, orc_tail.INSTANT)
 _DAY = 86_400
-_EPOCH_2015 = 1_420_070_400
+EPOCH_2015 = 1_420_070_400
 """2015-01-01 in UTC, from where seconds are counted."""
 FIRST_OF_1900 = -2_208_988_800
 """Java's time zones have one offset for all times before 1900."""
@@ -34,8 +34,10 @@ _LAST_DAY = 253_402_214_400
 """9999-12-31 in UTC."""
 _QUARTER = 900
 _MOST_SECONDS = 2**63 // 10**6
-_DATA, _LAST_OF_DATA = 1, 5
+DATA, SECONDARY, _LAST_OF_DATA = 1, 5, 5
 """Kinds of streams: those above the last one are indexes."""
+VERSION_2 = 2
+"""Encoding of integers in the second version."""
 _ZEROS = {
     False: (b"\x7f\x00\x00", 130),
     True: (b"\xc1\xff\x00\x00", 512),
@@ -55,35 +57,63 @@ class ExactStripe:
         self._tail = tail
         self._types = tail.types
         place = fields_of(messages(tail.footer, orc_tail.STRIPES)[stripe])
-        self._start, index, data, footer, self._num_rows = (number_of(place, number) for number in (1, 2, 3, 4, 5))
+        self._start, index, data, footer, self.num_rows = (number_of(place, number) for number in (1, 2, 3, 4, 5))
         file.seek(self._start)
         self._bytes = file.read(index + data)
-        self._footer = fields_of(tail.plain(file.read(footer)))
+        self.footer = fields_of(tail.plain(file.read(footer)))
 
     @property
     def zone(self) -> str:
         """Time zone of the writer, in which timestamps were wall clocks."""
-        return next((text.decode() for text in messages(self._footer, 3)), "") or "UTC"
+        return next((text.decode() for text in messages(self.footer, 3)), "") or "UTC"
 
     def read(self, columns: Sequence[str]) -> pa.RecordBatch:
         """Read columns of the file, timestamps as microseconds."""
-        root = self._types[0]
-        wanted = {name: root.children[root.names.index(name)] for name in columns}
-        first = self._as_file(wanted.values(), _as_integers(self._tail), {})
-        seconds = first.read_stripe(0, columns=list(columns))
-        timed = {name: one for name, one in wanted.items() if self._has_times(one)}
-        lengths: dict[int, int] = {}
-        for name, one in timed.items():
-            self._measure(one, seconds.column(name), lengths)
-        second = self._as_file(timed.values(), self._tail, lengths)
-        nanos = second.read_stripe(0, columns=list(timed))
+        seconds, nanos = self._halves(columns)
         merged = [
-            self._merged(wanted[name], seconds.column(name), nanos.column(name))
-            if name in timed
+            self._merged(self._column(name), seconds.column(name), nanos.column(name))
+            if name in nanos.schema.names
             else seconds.column(name)
             for name in columns
         ]
         return pa.RecordBatch.from_arrays(merged, names=list(columns))
+
+    def halves(self) -> dict[int, tuple[Days, Days]]:
+        """Seconds since 2015 and nanoseconds of each column of timestamps at any depth, by its id, without NULLs."""
+        seconds, nanos = self._halves([name for name in self._types[0].names if self._has_times(self._column(name))])
+        found: dict[int, tuple[Days, Days]] = {}
+        for name in nanos.schema.names:
+            first = self._leaves(self._column(name), seconds.column(name))
+            second = dict(self._leaves(self._column(name), nanos.column(name)))
+            for one, leaf in first:
+                values = second[one].drop_null().cast(pa.int64()).to_numpy() - EPOCH_2015 * 10**9
+                found[one] = leaf.drop_null().to_numpy(), values
+        return found
+
+    def streams(self) -> Iterator[tuple[int, int, bytes]]:
+        """Kind, column and bytes of each stream that is no index."""
+        place = 0
+        for stream in messages(self.footer, 1):
+            kind, column, length = (number_of(fields_of(stream), number) for number in (1, 2, 3))
+            if kind <= _LAST_OF_DATA:
+                yield kind, column, self._bytes[place : place + length]
+            place += length
+
+    def encodings(self) -> list[int]:
+        return [number_of(fields_of(one), 1) for one in messages(self.footer, 2)]
+
+    def _halves(self, columns: Sequence[str]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """Columns with seconds in place of timestamps, and those that have timestamps with nanoseconds from 2015."""
+        first = self._as_file(columns, _as_integers(self._tail), {})
+        seconds = first.read_stripe(0, columns=list(columns))
+        timed = [name for name in columns if self._has_times(self._column(name))]
+        leaves = (leaf for name in timed for leaf in self._leaves(self._column(name), seconds.column(name)))
+        lengths = {one: len(leaf) for one, leaf in leaves}
+        return seconds, self._as_file(timed, self._tail, lengths).read_stripe(0, columns=timed)
+
+    def _column(self, name: str) -> int:
+        root = self._types[0]
+        return root.children[root.names.index(name)]
 
     def _has_times(self, one: int) -> bool:
         return self._types[one].kind in _TIMES or any(self._has_times(child) for child in self._types[one].children)
@@ -91,36 +121,29 @@ class ExactStripe:
     def _subtree(self, one: int) -> set[int]:
         return {one}.union(*(self._subtree(child) for child in self._types[one].children))
 
-    def _as_file(self, roots: Iterable[int], tail: OrcTail, zeros: Mapping[int, int]) -> pyarrow.orc.ORCFile:
-        """File with this stripe alone, of the columns `roots`.
+    def _as_file(self, names: Iterable[str], tail: OrcTail, zeros: Mapping[int, int]) -> pyarrow.orc.ORCFile:
+        """File with this stripe alone, of some columns.
 
         `zeros`: how many values the seconds of a column have, which all become 0 in UTC.
         """
-        ids = {0}.union(*(self._subtree(one) for one in roots))
-        encodings = [number_of(fields_of(one), 1) for one in messages(self._footer, 2)]
-        place, streams, content = 0, [], []
-        for stream in messages(self._footer, 1):
-            kind, column, length = (number_of(fields_of(stream), number) for number in (1, 2, 3))
-            data = self._bytes[place : place + length]
-            place += length
-            if kind > _LAST_OF_DATA or column not in ids:
-                continue
-            if kind == _DATA and column in zeros:
-                run, size = _ZEROS[encodings[column] == 2]
-                data = tail.stored(run * -(-zeros[column] // size))
-            streams.append((1, message_of(((1, kind), (2, column), (3, len(data))))))
-            content.append(data)
-        zone = [(3, b"GMT" if zeros else self.zone.encode())]
-        kept: Fields = (*streams, *(field for field in self._footer if field[0] == 2), *zone)
-        data = file_of_stripe(tail, b"".join(content), message_of(kept), self._num_rows)
-        return pyarrow.orc.ORCFile(pa.BufferReader(data))
+        ids = {0}.union(*(self._subtree(self._column(name)) for name in names))
+        encodings = self.encodings()
+        streams = [stream for stream in self.streams() if stream[1] in ids]
+        for place, (kind, column, _) in enumerate(streams):
+            if kind == DATA and column in zeros:
+                run, size = _ZEROS[encodings[column] == VERSION_2]
+                streams[place] = kind, column, tail.stored(run * -(-zeros[column] // size))
+        footer = footer_of(streams, self.footer, "GMT" if zeros else self.zone)
+        content = b"".join(data for _, _, data in streams)
+        return pyarrow.orc.ORCFile(pa.BufferReader(file_of_stripe(tail, content, footer, self.num_rows)))
 
-    def _measure(self, one: int, array: Array, lengths: dict[int, int]) -> None:
+    def _leaves(self, one: int, array: Array) -> Iterator[tuple[int, Array]]:
+        """Arrays of timestamps, with the ids of their columns."""
         found = self._types[one]
         if found.kind in _TIMES:
-            lengths[one] = len(array)
+            yield one, array
         for child, part in zip(found.children, parts_of(array), strict=True):
-            self._measure(child, part, lengths)
+            yield from self._leaves(child, part)
 
     def _merged(self, one: int, seconds: Array, nanos: Array) -> Array:
         found = self._types[one]
@@ -134,7 +157,7 @@ class ExactStripe:
     def _times(self, kind: int, seconds: Array, nanos: Array) -> Array:
         zone = "UTC" if kind == orc_tail.INSTANT else self.zone
         instants = pc.fill_null(seconds, 0).to_numpy(zero_copy_only=False) + _base(zone)
-        fraction = pc.fill_null(nanos.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) - _EPOCH_2015 * 10**9
+        fraction = pc.fill_null(nanos.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) - EPOCH_2015 * 10**9
         # Java's writer cuts off the fraction towards zero, unless it is less than a millisecond. Arrow's writer lets
         # the fraction be negative instead.
         instants -= (instants < 0) & (fraction > 999_999)
@@ -156,6 +179,12 @@ def _as_integers(tail: OrcTail) -> OrcTail:
         kind = number_of(fields_of(value), 1) if number == 4 and isinstance(value, bytes) else 0
         footer.append((number, changed(value) if kind in _TIMES and isinstance(value, bytes) else value))
     return replace(tail, footer=tuple(footer))
+
+
+def footer_of(streams: Iterable[tuple[int, int, bytes]], old: Fields, zone: str) -> bytes:
+    """Footer of a stripe that has other streams than the one with the `old` footer."""
+    placed = [(1, message_of(((1, kind), (2, column), (3, len(data))))) for kind, column, data in streams]
+    return message_of([*placed, *(field for field in old if field[0] == 2), (3, zone.encode())])
 
 
 def file_of_stripe(tail: OrcTail, content: bytes, stripe_footer: bytes, num_rows: int) -> bytes:

@@ -24,6 +24,7 @@ TIMESTAMP, LIST, MAP, STRUCT, DATE, INSTANT, LONG = 9, 10, 11, 12, 15, 18, 4
 _JULIAN, PROLEPTIC = 1, 2
 """Values of the footer's calendar."""
 _JAVA = 0
+_ZLIB = 1
 _FOOTER_LENGTH, _CODEC, _BLOCK_BYTES = 1, 2, 3
 STRIPES, _TYPES, _WRITER, _ENCRYPTION, _CALENDAR = 3, 4, 9, 10, 11
 
@@ -71,6 +72,9 @@ class OrcTail:
         kept = tuple(field for field in self.footer if field[0] != _CALENDAR)
         return replace(self, footer=(*kept, (_CALENDAR, calendar)))
 
+    def with_footer(self, footer: Fields) -> OrcTail:
+        return replace(self, footer=footer)
+
     def encoded(self) -> bytes:
         """Footer, postscript and its length: the last bytes of a file. The footer is not compressed."""
         footer = self.stored(message_of(self.footer))
@@ -85,6 +89,18 @@ class OrcTail:
         size = self.block_bytes
         chunks = (data[start : start + size] for start in range(0, len(data), size))
         return b"".join((len(chunk) << 1 | 1).to_bytes(3, "little") + chunk for chunk in chunks)
+
+    def packed(self, data: bytes) -> bytes:
+        """Bytes of a stream in the file's form of compression, compressed where the file's codec is zlib."""
+        if self.codec != _ZLIB:
+            return self.stored(data)
+        chunks = (data[start : start + self.block_bytes] for start in range(0, len(data), self.block_bytes))
+        return b"".join(self._packed_chunk(chunk) for chunk in chunks)
+
+    def _packed_chunk(self, chunk: bytes) -> bytes:
+        packer = zlib.compressobj(wbits=-15)
+        packed = packer.compress(chunk) + packer.flush()
+        return (len(packed) << 1).to_bytes(3, "little") + packed if len(packed) < len(chunk) else self.stored(chunk)
 
     def plain(self, data: bytes) -> bytes:
         """Undo the compression of a stream; ValueError for a codec that is not known here."""
@@ -203,7 +219,7 @@ def _unzstd(data: bytes) -> bytes:
 
 
 _DECOMPRESS: dict[int, Callable[[bytes], bytes]] = {
-    1: lambda data: zlib.decompress(data, -15),
+    _ZLIB: lambda data: zlib.decompress(data, -15),
     2: lambda data: bytes(pa.Codec("snappy").decompress(data, snappy_size(data), asbytes=True)),
     4: lambda data: bytes(pa.Codec("lz4_raw").decompress(data, lz4_size(data), asbytes=True)),
     5: _unzstd,

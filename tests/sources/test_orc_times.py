@@ -21,6 +21,7 @@ from sharkpy.sources.orc_stripe import ExactStripe, file_of_stripe
 from sharkpy.sources.orc_tail import STRIPES, fields_of, message_of, messages, number_of, read_tail
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
+from tests.examples import examples
 
 TIME = datetime.datetime
 MICROS = pa.timestamp("us")
@@ -115,6 +116,43 @@ def test_a_file_written_here_is_gregorian(tmp_path: Path, rows: list[dict[str, o
     assert not tail.is_hybrid
     if rows:
         assert OrcReader(str(path)).read(0, ["s"]).column("s").to_pylist() == rows
+
+
+EARLY = st.datetimes(TIME(1700, 1, 1), TIME(1969, 12, 31, 23, 59, 58))
+LAST_SECOND = TIME(1969, 12, 31, 23, 59, 59, 500_000)
+
+
+@pytest.mark.parametrize("codec", ["zlib", "none", "snappy"])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
+@given(values=st.lists(st.none() | EARLY | st.datetimes(TIME(1970, 1, 1), TIME(2200, 1, 1)), min_size=1, max_size=9))
+def test_fractions_before_1970_are_positive(tmp_path: Path, codec: str, values: list[datetime.datetime | None]) -> None:
+    """Java's readers fail at negative ones, which Arrow's writer makes."""
+    schema = Schema((Field("n", parse_type("int")), Field("l", parse_type("array<timestamp>"))))
+    lists = [[one, None, one] for one in values] * 300
+    columns = [pa.array(range(len(lists)), pa.int32()), pa.array(lists, pa.list_(MICROS))]
+    path = tmp_path / "f.orc"
+    path.unlink(missing_ok=True)
+    batch = pa.RecordBatch.from_arrays(columns, names=["n", "l"])
+    OrcSource().write([batch, batch], schema, (("orc.compress", codec),), str(path))
+    read = pa.orc.ORCFile(str(path)).read()
+    assert read["l"].cast(pa.list_(MICROS)).to_pylist() == lists * 2
+    assert read["n"].to_pylist() == [*range(len(lists))] * 2
+    with path.open("rb") as file:
+        for seconds, nanos in ExactStripe(file, read_tail(file), 0).halves().values():
+            assert len(seconds) == 2 * sum(one is not None for row in lists for one in row)
+            assert not (nanos < 0).any()
+    assert exact(path, ("l",)) == [lists * 2]
+    assert [path.name] == [one.name for one in tmp_path.iterdir()]
+
+
+def test_the_last_second_before_1970(tmp_path: Path) -> None:
+    """Java has no form for it: its fraction stays negative, and only its reader fails."""
+    schema = Schema((Field("v", parse_type("timestamp")),))
+    values = [LAST_SECOND, TIME(1960, 1, 1, 0, 0, 0, 5), TIME(1960, 1, 1, 0, 0, 0, 500_000), None]
+    batch = pa.RecordBatch.from_arrays([pa.array(values, MICROS)], names=["v"])
+    OrcSource().write([batch], schema, (), str(tmp_path / "f.orc"))
+    assert exact(tmp_path / "f.orc") == [values]
+    assert OrcReader(str(tmp_path / "f.orc")).read(0, ["v"]).column("v").cast(MICROS).to_pylist() == values
 
 
 def julian_day(days: int) -> tuple[int, int, int]:

@@ -154,4 +154,5 @@ def _offsets(lists: Array) -> Array:
 
 def _part(array: Array, dtype: DataType) -> Array:
     column = conform_column(pa.chunked_array([array]), dtype)
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    # Some of Arrow's functions leave no chunk of a column without rows.
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -38,7 +38,7 @@ def convert(array: Array, old: DataType, new: DataType) -> Array:
         return pa.nulls(len(array), column_type(new))
     source = hive_text(array, old).cast(pa.string()) if is_string(new) and not is_string(old) else array
     column = conform_column(pa.chunked_array([source]), new)
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _struct(array: Array, old: Sequence[DataType], new: StructType) -> Array:

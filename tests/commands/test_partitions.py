@@ -142,14 +142,16 @@ def test_two_sessions_see_each_other(tmp_path: Path, context: sharkpy.SharkConte
         other.stop()
 
 
-def test_a_dropped_table_takes_its_partitions_along(tmp_path: Path, context: sharkpy.SharkContext) -> None:
+def test_a_dropped_table_takes_its_partitions_along(context: sharkpy.SharkContext) -> None:
+    """One outside of the warehouse stays: see test_kept_files."""
     make(context)
-    context.sql(f"ALTER TABLE t ADD PARTITION (d=9) LOCATION '{tmp_path / 'elsewhere'}'").close()
+    elsewhere = Path(context.catalog.warehouse_dir, "elsewhere")
+    context.sql(f"ALTER TABLE t ADD PARTITION (d=9) LOCATION '{elsewhere}'").close()
     old = context.catalog.table("default", "t")
     assert len(context.catalog.partitions(old)) == 4
     context.sql("DROP TABLE t").close()
     assert context.catalog.partitions(old) == ()
-    assert not (tmp_path / "elsewhere").exists()
+    assert not elsewhere.exists()
     make(context, count=0)
     assert rows(context) == []
     assert partitions(context) == []

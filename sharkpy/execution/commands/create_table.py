@@ -139,8 +139,7 @@ def _given_place(
     if kind is TableKind.MANAGED and EXTERNAL in properties:
         kind = kind_of_property(properties[EXTERNAL])
     elif location is not None and kind is TableKind.MANAGED:
-        session.restrictions.check_path(location)
-        kind = TableKind.EXTERNAL if command.keeps_location else kind_at(location, kind)
+        kind = TableKind.EXTERNAL if command.keeps_location else kind_at(location, kind, session)
     if location is None:
         return kind, None
     if command.query is not None:

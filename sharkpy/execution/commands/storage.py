@@ -18,7 +18,7 @@ from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolic
 from sharkpy.catalog.hive_formats import WORDS, format_of_word, with_default_serde, with_storage_properties
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import CacheMode, StorageFormat, TableKind
-from sharkpy.catalog.shared_folders import require_own_folder
+from sharkpy.catalog.shared_folders import is_shared_folder, require_own_folder
 from sharkpy.catalog.table_folders import TableFolders, holds_files
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.expr import Alias, Cast
@@ -96,9 +96,19 @@ def check_named_files(properties: Properties, session: EngineSession) -> None:
         session.restrictions.check_path(path)
 
 
-def kind_at(location: str, kind: TableKind) -> TableKind:
-    """Kind of a table that gets a LOCATION: where files lie already the table is external, so that DROP keeps them."""
-    return TableKind.EXTERNAL if kind is TableKind.MANAGED and holds_files(location) else kind
+def kind_at(location: str, kind: TableKind, session: EngineSession) -> TableKind:
+    """Kind of a table that gets a LOCATION: where files lie already the table is external, so that DROP keeps them.
+
+    A folder that is for no table stays an error of managed ones (see `managed_folder`).
+    """
+    session.restrictions.check_path(location)
+    path = local_path(location)
+    is_refused = is_shared_folder(path) or _holds_warehouse(path, session)
+    return TableKind.EXTERNAL if kind is TableKind.MANAGED and not is_refused and holds_files(location) else kind
+
+
+def _holds_warehouse(path: str, session: EngineSession) -> bool:
+    return Path(session.catalog.warehouse_dir).resolve().is_relative_to(Path(path).resolve())
 
 
 def managed_folder(location: str, kind: TableKind, session: EngineSession, besides: str | None = None) -> str:
@@ -109,11 +119,10 @@ def managed_folder(location: str, kind: TableKind, session: EngineSession, besid
     """
     session.restrictions.check_path(location)
     path = local_path(location)
-    warehouse = Path(session.catalog.warehouse_dir).resolve()
     if kind is not TableKind.EXTERNAL:
         session.restrictions.gate.require_below(path)
         require_own_folder(path, "dropping a table that is not external")
-    if kind is not TableKind.EXTERNAL and warehouse.is_relative_to(Path(path).resolve()):
+    if kind is not TableKind.EXTERNAL and _holds_warehouse(path, session):
         message = f'the folder "{path}" holds the warehouse: a table that is not external cannot lie there'
         raise BindError(message, sqlstate="42000")
     if kind is TableKind.MANAGED and (other := TableFolders(session.catalog).held_by(path, besides)) is not None:

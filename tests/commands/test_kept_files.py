@@ -138,6 +138,18 @@ def test_files_left_at_a_tables_usual_place_stay(context: sharkpy.SharkContext) 
         assert content(folder) == before
 
 
+@pytest.mark.parametrize("end", ["DROP TABLE d.t", "DROP DATABASE d CASCADE"])
+def test_a_database_elsewhere(context: sharkpy.SharkContext, mine: Path, end: str) -> None:
+    """Its folder may hold files that look like a table's."""
+    context.sql(f"CREATE DATABASE d LOCATION '{mine.parent}'; CREATE TABLE d.mine (a INT); CREATE TABLE d.t (a INT)")
+    context.sql("INSERT INTO d.t VALUES (2)")
+    assert (kind(context, "d.mine"), kind(context, "d.t")) == ("EXTERNAL", "MANAGED")
+    context.sql("DROP TABLE d.mine")
+    context.sql(end)
+    assert content(mine) == ["notes/_todo", "rows.txt"]
+    assert not (mine.parent / "t").exists()
+
+
 def test_set_location(context: sharkpy.SharkContext, mine: Path, tmp_path: Path) -> None:
     context.sql("CREATE TABLE t (a INT)")
     context.sql(f"ALTER TABLE t SET LOCATION '{tmp_path}/fresh'")

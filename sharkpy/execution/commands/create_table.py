@@ -106,6 +106,8 @@ def _table(command: CreateTable, session: EngineSession, snapshot: QuerySnapshot
         location = session.catalog.managed_location(command.database, command.name)
         if old is not None or not _is_free(location, command, session):
             location = f"{location}-{table_id[:8]}"
+        if not _is_engines(location, command, session):
+            kind = kind_at(location, kind, session)
     if old is not None and (old.kind in TEMPORARY_KINDS) != (kind is TableKind.TEMPORARY):
         raise UnsupportedError(
             f'replacing "{old.name}" by a table that is {"" if kind is TableKind.TEMPORARY else "not "}temporary'
@@ -139,6 +141,7 @@ def _given_place(
     if kind is TableKind.MANAGED and EXTERNAL in properties:
         kind = kind_of_property(properties[EXTERNAL])
     elif location is not None and kind is TableKind.MANAGED:
+        session.restrictions.check_path(location)
         kind = TableKind.EXTERNAL if command.keeps_location else kind_at(location, kind, session)
     if location is None:
         return kind, None
@@ -154,6 +157,15 @@ def _require_empty(location: str, session: EngineSession) -> None:
     if holds_files(location):
         hint = "name an empty folder, or make the table first and INSERT OVERWRITE it"
         raise BindError(f'folder "{location}" is not empty', hint=hint, sqlstate="42710")
+
+
+def _is_engines(location: str, command: CreateTable, session: EngineSession) -> bool:
+    """True if files at the usual place of a table are the engine's: in the warehouse, or where the statement says so.
+
+    The folder of a database elsewhere may hold others.
+    """
+    is_said = EXTERNAL in dict(command.properties)
+    return is_said or Path(location).is_relative_to(session.catalog.warehouse_dir)
 
 
 def _is_free(location: str, command: CreateTable, session: EngineSession) -> bool:

@@ -101,7 +101,6 @@ def kind_at(location: str, kind: TableKind, session: EngineSession) -> TableKind
 
     A folder that is for no table stays an error of managed ones (see `managed_folder`).
     """
-    session.restrictions.check_path(location)
     path = local_path(location)
     is_refused = is_shared_folder(path) or _holds_warehouse(path, session)
     return TableKind.EXTERNAL if kind is TableKind.MANAGED and not is_refused and holds_files(location) else kind

@@ -103,11 +103,10 @@ def _table(command: CreateTable, session: EngineSession, snapshot: QuerySnapshot
     elif location is None and kind is TableKind.TEMPORARY:
         location = temporary_folder(session.catalog, table_id)
     elif location is None:
-        location = session.catalog.managed_location(command.database, command.name)
-        if old is not None or not _is_free(location, command, session):
-            location = f"{location}-{table_id[:8]}"
-        if not _is_engines(location, command, session):
-            kind = kind_at(location, kind, session)
+        usual = session.catalog.managed_location(command.database, command.name)
+        is_free = old is None and _is_free(usual, command, session)
+        location = usual if is_free else f"{usual}-{table_id[:8]}"
+        kind = kind if _is_engines(location, command, session) else kind_at(location, kind, session)
     if old is not None and (old.kind in TEMPORARY_KINDS) != (kind is TableKind.TEMPORARY):
         raise UnsupportedError(
             f'replacing "{old.name}" by a table that is {"" if kind is TableKind.TEMPORARY else "not "}temporary'

@@ -18,7 +18,7 @@ from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.hybrid_calendar import Days
 from sharkpy.sources.nested_arrays import leaves_of
 from sharkpy.sources.orc_stripe import DATA, EPOCH_2015, SECONDARY, VERSION_2, ExactStripe, footer_of
-from sharkpy.sources.orc_tail import STRIPES, OrcTail, message_of, messages, number_of, read_tail
+from sharkpy.sources.orc_tail import STRIPES, Fields, OrcTail, message_of, messages, number_of, read_tail
 
 _INDEX_ROWS, _CONTENT_LENGTH, _METADATA_LENGTH = 8, 2, 5
 _RUN = 512
@@ -57,7 +57,7 @@ def mend_fractions(file: BinaryIO, folder: Path) -> None:
         file.truncate()
         shutil.copyfileobj(made, file)
     kept = [field for field in tail.footer if field[0] not in (STRIPES, _INDEX_ROWS, _CONTENT_LENGTH)]
-    footer = ((_CONTENT_LENGTH, length), *stripes, *kept, (_INDEX_ROWS, 0))
+    footer: Fields = ((_CONTENT_LENGTH, length), *stripes, *kept, (_INDEX_ROWS, 0))
     file.write(metadata + tail.with_footer(footer).encoded())
 
 

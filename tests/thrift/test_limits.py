@@ -17,7 +17,7 @@ from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.config import Limits, ServerConfig
 from sharkpy.thrift.server import HiveServer
 from tests.thrift.caller import ERROR, SUCCESS, Caller, State, over_http, over_sasl
-from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, Serve
+from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, NUMBERS, Serve
 from tests.thrift.figures import figure
 from tests.unclosed import left_to_the_collector
 from tests.waiting import allowed, until
@@ -215,6 +215,36 @@ def test_places_out_of_bounds(bounded: HiveServer, tmp_path: Path) -> None:
         caller.rows(f"CREATE EXTERNAL TABLE inside (a INT) LOCATION '{tmp_path}/open/here'")
         caller.rows("DROP TABLE inside")
         assert caller.execute("LOAD DATA LOCAL INPATH '/etc/passwd' INTO TABLE numbers").status.sqlState == "42501"
+
+
+def test_folders_that_hold_tables(bounded: HiveServer, engine: sharkpy.SharkContext, tmp_path: Path) -> None:
+    folder, warehouse = tmp_path / "open", engine.catalog.warehouse_dir
+    with Caller(bounded.port) as caller:
+        for verb in ("INSERT OVERWRITE DIRECTORY", "INSERT OVERWRITE LOCAL DIRECTORY"):
+            for place in (
+                folder,
+                f"{folder}/x/..",
+                f"{warehouse}/.blocks",
+                f"{warehouse}/.blocks/x",
+                warehouse,
+                "/none",
+            ):
+                assert caller.execute(f"{verb} '{place}' SELECT 1").status.sqlState == "42501"
+            for place in (f"{warehouse}/numbers", f"{warehouse}/x/../numbers/", f"{warehouse}/numbers/below"):
+                assert caller.execute(f"{verb} '{place}' SELECT 1").status.sqlState == "42809"
+        assert caller.rows("SELECT count(*) FROM numbers") == [[NUMBERS]]
+        assert caller.execute(f"INSERT OVERWRITE DIRECTORY '{folder}/mine' SELECT 1").status.statusCode == SUCCESS
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/etc/passwd", "/no/such/file", "/root"])
+def test_files_that_properties_name(bounded: HiveServer, path: str) -> None:
+    """One error for all of them, at once."""
+    with Caller(bounded.port) as caller:
+        started = time.monotonic()
+        status = caller.execute(f"CREATE TABLE s STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='{path}')").status
+        assert status.sqlState == "42501"
+        assert f'"{path}" is out of this session\'s bounds' in status.errorMessage
+        assert time.monotonic() - started < allowed(2.0)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from sharkpy.sql.expressions.bind_make_interval import bind_make_interval
 from sharkpy.sql.expressions.bind_name import GROUPING_ID, resolve
 from sharkpy.sql.expressions.bind_null_treatment import OF_WINDOWS, POSITIONS, without_nulls
 from sharkpy.sql.expressions.bind_predict import bind_predict
+from sharkpy.sql.expressions.bind_struct import bind_struct
 from sharkpy.sql.expressions.bind_time_unit import UNIT_CALLS
 from sharkpy.sql.expressions.coercion import cast_all, with_minimal_literals
 from sharkpy.sql.expressions.constant_arguments import check_constants
@@ -78,6 +79,7 @@ _OF_SESSION: dict[str, Callable[[Context], PythonValue]] = {
     "logged_in_user": lambda context: user_name(context.conf),
     "current_groups": lambda context: groups_of(user_name(context.conf)),
 }
+_LAST_POSITION = (1 << 31) - 1
 _TYPE_FUNCTIONS = PRIMITIVES | {form.name: form.target for form in CAST_FORMS}
 _NO_PAREN: dict[type[exp.Expr], str] = {
     exp.CurrentDate: "current_date",
@@ -184,7 +186,7 @@ def bind_function(binder: ExprBinder, node: exp.Expr) -> Expr:
     if scalar := registry.scalar(name):
         if isinstance(scalar, HigherOrderFunction):
             return bind_higher_order(binder, scalar, node)
-        _plain_arguments(binder, node)
+        plain_arguments(binder, node)
         return scalar_call(binder, scalar, tuple(map(binder.bind, node.expressions)), node)
     if name in _TYPE_FUNCTIONS and len(node.expressions) == 1:
         return _bind_type_function(binder, _TYPE_FUNCTIONS[name], node)
@@ -196,7 +198,7 @@ def bind_function(binder: ExprBinder, node: exp.Expr) -> Expr:
     raise not_found(binder, name, node)
 
 
-def _plain_arguments(binder: ExprBinder, node: exp.Expr) -> None:
+def plain_arguments(binder: ExprBinder, node: exp.Expr) -> None:
     for arg in node.expressions:
         if isinstance(arg, exp.Distinct):
             raise binder.context.error(f"DISTINCT is for aggregates, {function_name(node)} is none", node)
@@ -300,6 +302,8 @@ def _bind_element_at(binder: ExprBinder, node: exp.Expr) -> Expr:
     args = tuple(map(binder.bind, node.expressions))
     match args:
         case (container, Literal(int() as position)) if isinstance(container.dtype, ArrayType):
+            if abs(position) > _LAST_POSITION:
+                return Literal(None, container.dtype.element)
             if position > 0:
                 return call_scalar(binder, "element_at", (container, Literal(position - 1, INT)), node)
             size = call_scalar(binder, "size", (container,), node)
@@ -325,6 +329,7 @@ def _bind_grouping_id(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 _SPECIAL_FORMS: dict[str, Callable[[ExprBinder, exp.Expr], Expr]] = {
+    "struct": bind_struct,
     "if": _bind_if,
     "element_at": _bind_element_at,
     "date_part": _bind_date_part,

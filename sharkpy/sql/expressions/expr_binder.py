@@ -106,8 +106,15 @@ _FOREIGN: dict[type[exp.Expr], tuple[str, str | None]] = {
     exp.Placeholder: ("a place for a value", "the DB-API's cursor.execute(sql, values) fills ? and :name"),
     exp.Parameter: ("a name after @ or $", "${name} is a variable: SET hivevar:name=value gives its value"),
     exp.Array: ("[…] without something before it", "names stand in `…`, arrays are array(…)"),
-    exp.Any: ("a comparison with ANY (subquery)", "write IN, or compare with min or max in a subquery"),
-    exp.All: ("a comparison with ALL (subquery)", "write NOT IN, or compare with min or max in a subquery"),
+    exp.Any: (
+        "a comparison with ANY (subquery)",
+        "it stands on the right of a comparison, before a query in parentheses",
+    ),
+    exp.All: (
+        "a comparison with ALL (subquery)",
+        "it stands on the right of a comparison, before a query in parentheses",
+    ),
+    exp.Alias: ("a name behind an argument", "the fields of struct(x AS name) alone have names"),
     exp.Order: ("ORDER BY within a call", "sort_array(collect_list(x)) has an order"),
 }
 """Constructs of other systems: their names in errors, and what to write instead."""

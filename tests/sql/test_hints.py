@@ -49,7 +49,7 @@ _CATALOG = make_catalog()
         ("select date_add('2024-01-01') from t", 8, "date_add(date, days)"),
         ("select getdate()", 8, "current_timestamp()"),
         ("select iif(a, 1, 2) from t", 8, "if(condition"),
-        ("select a from t where a = any (select 1)", 39, "IN"),
+        ("select a from t where any (select 1) = a", 35, "on the right of a comparison"),
         ("select a from t where a = ?", 23, "cursor.execute"),
         ("select collect_list(a order by b) from t", 21, "sort_array"),
         ("alter table t drop column a", 15, "REPLACE COLUMNS"),

@@ -82,7 +82,7 @@ def test_syntax_errors_say_what_was_expected_where(text: str, line: int, column:
     [
         ("with recursive x as (select 1) select * from x", "WITH RECURSIVE"),
         ("select a, transform(a) using 'cat' from t", "TRANSFORM"),
-        ("select a from t where a = any (select x from u)", "ANY"),
+        ("select a from t where any (select x from u) = a", "ANY"),
         ("select row__id from t", "ROW__ID"),
         ("create temporary table z (a int) partitioned by (b int)", "PARTITIONED BY in CREATE TEMPORARY TABLE"),
         ("create table z (a int) stored as delta", "DELTA"),

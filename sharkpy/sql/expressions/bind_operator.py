@@ -11,6 +11,7 @@ from sharkpy.base.errors import TypeMismatchError
 from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.sql.expressions import bind_subquery
 from sharkpy.sql.expressions.bind_function import call_scalar
+from sharkpy.sql.expressions.bind_quantified import bind_quantified, quantified_query
 from sharkpy.sql.expressions.coercion import comparable, unify, with_minimal_literals
 from sharkpy.sql.expressions.interval_arithmetic import day_arithmetic, interval_arithmetic
 from sharkpy.values.types import BOOLEAN, NULL, STRING, MapType, is_interval, is_nested, is_string
@@ -78,6 +79,8 @@ def bind_not(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 def bind_comparison(binder: ExprBinder, node: exp.Expr) -> Expr:
     function = _COMPARISONS[type(node)]
+    if (quantified := quantified_query(node.expression)) is not None:
+        return bind_quantified(binder, function, node, *quantified)
     if isinstance(node.this, exp.Tuple) or isinstance(node.expression, exp.Tuple):
         return _compare_tuples(binder, function, node)
     return compare(binder, function, (binder.bind(node.this), binder.bind(node.expression)), node)

@@ -36,12 +36,24 @@ def bind_exists(binder: ExprBinder, node: exp.Expr) -> Expr:
 
 
 def bind_in_subquery(binder: ExprBinder, node: exp.Expr) -> Expr:
-    """Bind values IN (query), both sides cast to their common type."""
-    items = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+    """Bind values IN (query)."""
+    return in_query(binder, node.this, node.args["query"], node)
+
+
+def in_query(binder: ExprBinder, left: exp.Expr, query: exp.Expr, node: exp.Expr) -> Expr:
+    """Whether a value, or a tuple of values, is a row of a query."""
+    return InSubquery(*compared_with_query(binder, left, query, node, "IN"))
+
+
+def compared_with_query(
+    binder: ExprBinder, left: exp.Expr, query: exp.Expr, node: exp.Expr, operator: str
+) -> tuple[tuple[Expr, ...], LogicalPlan]:
+    """Bind a value, or a tuple of values, and a query, both sides cast to their common types."""
+    items = left.expressions if isinstance(left, exp.Tuple) else [left]
     values = tuple(map(binder.bind, items))
-    plan = _plan(binder, node.args["query"])
+    plan = _plan(binder, query)
     if len(plan.output) != len(values):
-        message = f"the subquery of IN has {len(plan.output)} columns for {len(values)} values"
+        message = f"the subquery of {operator} has {len(plan.output)} columns for {len(values)} values"
         raise binder.context.error(message, node, sqlstate="42823")
     targets = []
     for value, column in zip(values, plan.output, strict=True):
@@ -51,7 +63,7 @@ def bind_in_subquery(binder: ExprBinder, node: exp.Expr) -> Expr:
             raise binder.context.error(message, node, TypeMismatchError)
         targets.append(target)
     cast_values = tuple(cast(value, target) for value, target in zip(values, targets, strict=True))
-    return InSubquery(cast_values, cast_output(binder.context, plan, targets))
+    return cast_values, cast_output(binder.context, plan, targets)
 
 
 def cast_output(context: Context, plan: LogicalPlan, targets: Sequence[DataType]) -> LogicalPlan:

@@ -37,6 +37,7 @@ from sharkpy.sql.statements import (
 )
 from sharkpy.sql.statements.bind_explain import bind_explain
 from sharkpy.sql.statements.bind_multi_insert import bind_multi_insert
+from sharkpy.sql.statements.bind_summarize import bind_summarize
 from sharkpy.sql.statements.command_binder import (
     QUERY_WORDS,
     CommandBinder,
@@ -125,11 +126,16 @@ def _bind_tokens(context: Context, reader: TokenReader) -> Statement:
     if word in QUERY_WORDS:
         tree = parse_query(context.text, rest)
         return bind_query(tree, context, None)
+    if word == "SUMMARIZE":
+        summarizer = CommandBinder(context, reader)
+        summary = bind_summarize(summarizer)
+        reader.expect_end()
+        return summary
     if handler := _COMMANDS.get(word):
         command = handler(CommandBinder(context, reader))
         reader.expect_end()
         return command
-    hint = did_you_mean(word, [*_COMMANDS, *QUERY_WORDS[:4], "SET", "EXPLAIN"]) if word else None
+    hint = did_you_mean(word, [*_COMMANDS, *QUERY_WORDS[:4], "SET", "EXPLAIN", "SUMMARIZE"]) if word else None
     error = reader.error("a statement expected")
     error.hint = hint
     raise error

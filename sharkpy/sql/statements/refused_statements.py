@@ -8,6 +8,10 @@ from sharkpy.sql.grammar.token_reader import TokenReader
 _NO_AUTHORIZATION = "there are no roles and privileges: the server's logins and allowed folders say who may do what"
 _NO_TRANSACTIONS = "each statement is a transaction of its own"
 _NO_INDEX = "the blocks of cached tables have statistics and are bucketed: no index is needed"
+_NO_COPY = (
+    "INSERT OVERWRITE [LOCAL] DIRECTORY writes a query to files, LOAD DATA [LOCAL] INPATH puts files into a table;"
+    " in the shell, .once FILE writes an answer to one file"
+)
 _NO_POOLS = "shark.pool and shark.pool.weight share the engine"
 
 REFUSED: tuple[tuple[str, str | None], ...] = (
@@ -34,6 +38,7 @@ REFUSED: tuple[tuple[str, str | None], ...] = (
     ("START TRANSACTION", _NO_TRANSACTIONS),
     ("BEGIN", _NO_TRANSACTIONS),
     ("COMMIT", _NO_TRANSACTIONS),
+    ("COPY", _NO_COPY),
     ("CALL", "there are no procedures: functions are called in queries"),
     ("EXEC", "there are no procedures: functions are called in queries"),
     ("VACUUM", "old files go by themselves; ALTER TABLE … CONCATENATE writes a table anew as few files"),

@@ -16,6 +16,7 @@ from sharkpy.udf import spark_hash
 from sharkpy.udf.aes import aes_decrypt, aes_encrypt
 from sharkpy.udf.java_datetime import format_time, parse_time, zone_shift
 from sharkpy.udf.json_path import get_json_object
+from sharkpy.udf.letter_case import initcap, lower_text, upper_text
 from sharkpy.udf.masking import mask_date, mask_number, mask_text
 from sharkpy.udf.murmur import murmur, murmur_double, murmur_float, murmur_integer
 from sharkpy.udf.number_format import format_pattern, format_places
@@ -29,7 +30,6 @@ from sharkpy.udf.text_codes import (
     crc32,
     decode_bytes,
     encode_text,
-    initcap,
     java_hash,
     levenshtein,
     parse_url,
@@ -109,6 +109,8 @@ KERNELS = (
     Kernel("shark_crc32", ("BLOB",), "BIGINT", crc32),
     Kernel("shark_sha2", ("BLOB", "INTEGER"), "VARCHAR", sha2),
     Kernel("shark_unbase64", ("VARCHAR",), "BLOB", unbase64),
+    Kernel("shark_upper", ("VARCHAR",), "VARCHAR", upper_text),
+    Kernel("shark_lower", ("VARCHAR",), "VARCHAR", lower_text),
     Kernel("shark_initcap", ("VARCHAR",), "VARCHAR", initcap),
     Kernel("shark_soundex", ("VARCHAR",), "VARCHAR", soundex),
     Kernel("shark_conv", ("VARCHAR", "INTEGER", "INTEGER"), "VARCHAR", conv),

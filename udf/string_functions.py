@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
+from sharkpy.udf.letter_case import lower_sql, upper_sql
 from sharkpy.udf.literals import integer_value, quote_string
 from sharkpy.udf.map_functions import map_of_entries
 from sharkpy.udf.signatures import Types, converts, first_of, kind_of, returns, same_as, takes
@@ -221,7 +222,7 @@ STRING_FUNCTIONS = (
     ),
     string_function(
         "upper",
-        "upper(replace({0}, 'ß', 'SS'))",
+        lambda args, _types, _result: upper_sql(args[0]),
         usage="upper(str)",
         doc="in upper case",
         example="upper('aB')",
@@ -230,7 +231,7 @@ STRING_FUNCTIONS = (
     ),
     string_function(
         "lower",
-        "lower({0})",
+        lambda args, _types, _result: lower_sql(args[0]),
         usage="lower(str)",
         doc="in lower case",
         example="lower('aB')",

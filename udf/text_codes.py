@@ -64,11 +64,6 @@ def decode_bytes(data: bytes, charset: str) -> str:
     return data.decode(codec, "replace")
 
 
-def initcap(text: str) -> str:
-    """Upper case after white space, lower case elsewhere."""
-    return "".join(word[:1].upper() + word[1:].lower() for word in re.split(r"(\s)", text))
-
-
 _SOUNDEX_CLASSES = ("AEIOUY", "HW", "BFPV", "CGJKQSXZ", "DT", "L", "MN", "R")
 
 _SOUNDEX = {letter: code for code, letters in enumerate(_SOUNDEX_CLASSES) for letter in letters}
@@ -134,7 +129,7 @@ def parse_url(url: str, part: str, key: str) -> str | None:
         case "PROTOCOL":
             return protocol
         case "HOST":
-            return re.sub(r":\d*$", "", host) if authority is not None else None
+            return re.sub(r":[0-9]*$", "", host) if authority is not None else None
         case "PATH":
             return path
         case "REF":

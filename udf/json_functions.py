@@ -11,7 +11,7 @@ from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, returns, takes
 from sharkpy.values.types import STRING, DataType
 
-_SIMPLE_PATH = re.compile(r"\$(?:\.[A-Za-z_]\w*|(?<!\])\[\d+\])+", re.ASCII)
+_SIMPLE_PATH = re.compile(r"\$(?:\.[A-Za-z_]\w*|(?<!\])\[\d{1,9}\])+", re.ASCII)
 
 
 def lower_get_json_object(args: Sequence[str], _types: Types, _result: DataType) -> str:

@@ -11,8 +11,10 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from sharkpy.base.digits import whole_number
+
 _NAME = re.compile(r"[a-zA-Z0-9_\-:\s]+")
-_INDEX = re.compile(r"\[(\d+|\*)\]")
+_INDEX = re.compile(r"\[(\d+|\*)\]", re.ASCII)
 _DECODER = json.JSONDecoder(strict=False)
 Step = tuple[str | None, tuple[str, ...]]
 """The name, None for indexes of the root, and the indexes behind it."""
@@ -45,7 +47,7 @@ def get_json_object(text: str, path: str) -> str | None:
         return None
     try:
         value, _ = _DECODER.raw_decode(text.lstrip())
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter of JSON that is nested without end
         return None
     if not isinstance(value, (dict, list)) or (steps and isinstance(value, list) != (steps[0][0] is None)):
         return None
@@ -74,8 +76,15 @@ def _indexed(value: Any, indexes: tuple[str, ...]) -> Any:
     found = [value]
     for index in indexes:
         lists = [item for item in found if isinstance(item, list)]
-        found = [item for values in lists for item in (values if index == "*" else values[int(index) : int(index) + 1])]
+        found = [item for values in lists for item in _items(values, index)]
     return None if not found else found[0] if len(found) == 1 else found
+
+
+def _items(values: list[Any], index: str) -> list[Any]:
+    if index == "*":
+        return values
+    at = whole_number(index)
+    return [] if at is None else values[at : at + 1]
 
 
 def _text(value: object) -> str | None:

@@ -123,7 +123,9 @@ def _reader(pattern: str) -> re.Pattern[str]:
         before, behind = "(?P<bracket><)?", "(?(bracket)>)"
     fraction = rf"(?:\.(?P<fraction>\d{{0,{form.scale}}}))?" if form.has_point else "(?P<fraction>)"
     dollars = (r"\$" if form.has_dollar else "", r"\$" if form.has_dollar_behind else "")
-    return re.compile(f"{before}{dollars[0]}(?P<whole>{_whole_reader(form.whole)}){fraction}{dollars[1]}{behind}")
+    return re.compile(
+        f"{before}{dollars[0]}(?P<whole>{_whole_reader(form.whole)}){fraction}{dollars[1]}{behind}", re.ASCII
+    )
 
 
 def _whole_reader(places: str) -> str:

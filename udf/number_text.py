@@ -71,6 +71,8 @@ def float_bits(value: float) -> int:
 
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_VALUES = {letter: value for digits in (_DIGITS, _DIGITS.lower()) for value, letter in enumerate(digits)}
+"""Digits in either case; no others, such as letters that are two in upper case, or those of other scripts."""
 _UNSIGNED = (1 << 64) - 1
 
 
@@ -79,13 +81,13 @@ def conv(text: str, source: int, target: int) -> str | None:
 
     What has more than 64 bits is the greatest unsigned number, which is -1 as a signed one.
     """
-    stripped = text.strip().upper()
+    stripped = text.strip()
     if not (2 <= source <= 36 and 2 <= abs(target) <= 36) or not stripped:
         return None
     negative, value = stripped.startswith("-"), 0
     for char in stripped.removeprefix("-"):
-        digit = _DIGITS.find(char)
-        if not 0 <= digit < source:
+        digit = _VALUES.get(char, source)
+        if digit >= source:
             break
         value = value * source + digit
     value = min(value, _UNSIGNED)

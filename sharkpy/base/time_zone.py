@@ -6,15 +6,16 @@ import datetime
 import os
 import re
 import zoneinfo
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
+from sharkpy.base.digits import shortened
 from sharkpy.base.errors import ConfigurationError
 
 LOCAL = "LOCAL"
 """The zone of the process."""
 UTC = "UTC"
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
 _SHORT_NAMES = {
     "ACT": "Australia/Darwin",
     "AET": "Australia/Sydney",
@@ -51,7 +52,7 @@ _SHORT_NAMES = {
 """Java's ZoneId.SHORT_IDS."""
 
 
-@cache
+@lru_cache(maxsize=1024)
 def time_zone(name: str) -> datetime.tzinfo | None:
     """The zone of a name; None where there is none."""
     known = _SHORT_NAMES.get(name, name)
@@ -73,7 +74,7 @@ def check_zone(name: str) -> str:
         return LOCAL
     if time_zone(bare) is None:
         hint = "take a name such as Europe/Berlin, an offset such as +02:00, or LOCAL"
-        raise ConfigurationError(f'"{name}" is no time zone', hint=hint, sqlstate="22023")
+        raise ConfigurationError(f'"{shortened(name)}" is no time zone', hint=hint, sqlstate="22023")
     return bare
 
 

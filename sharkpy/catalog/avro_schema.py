@@ -98,7 +98,7 @@ def schema_path(properties: tuple[tuple[str, str], ...]) -> str | None:
 def _record(text: str, key: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{key} is no Avro schema: {error}", sqlstate="22023") from None
     if not isinstance(found, dict) or found.get("type") != "record" or not isinstance(found.get("fields"), list):
         raise ConfigurationError(f"{key} is no Avro schema of a record", sqlstate="22023")
@@ -109,7 +109,7 @@ def columns_of(record: dict[str, Any]) -> Schema:
     """Columns of a table whose rows are the given record; names in lower case."""
     try:
         return Schema(tuple(_fields(record, {})))
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ConfigurationError(f"the Avro schema is not complete: {error}", sqlstate="22023") from None
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from sharkpy.base.errors import SharkError
 
+_MOST_SHOWN = 200
+"""Characters of a line of the statement that are shown."""
+
 
 def error_text(error: BaseException, statement: str = "", first_line: int = 1) -> str:
     """Text of an error, without a final newline; `first_line` is where the statement starts in its script."""
@@ -16,13 +19,22 @@ def error_text(error: BaseException, statement: str = "", first_line: int = 1) -
     if error.line is not None and 1 <= error.line <= len(source):
         number = error.line + first_line - 1
         prefix = f"{number}: " if len(source) > 1 or first_line > 1 else "  "
-        text = source[error.line - 1].replace("\t", " ")
+        text, at = _around(source[error.line - 1].replace("\t", " "), error.column)
         lines.append(prefix + text)
-        if error.column is not None:
-            lines.append(" " * (len(prefix) + min(error.column - 1, len(text))) + "^")
+        if at is not None:
+            lines.append(" " * (len(prefix) + at) + "^")
     if error.hint:
         lines.append(f"hint: {error.hint}")
     return "\n".join(lines)
+
+
+def _around(line: str, column: int | None) -> tuple[str, int | None]:
+    """The line, or of a long one the part around a column, and the place of the column in it."""
+    if column is None:
+        return line[:_MOST_SHOWN], None
+    at = min(column - 1, len(line))
+    start = max(0, min(at - _MOST_SHOWN // 2, len(line) - _MOST_SHOWN))
+    return line[start : start + _MOST_SHOWN], at - start
 
 
 def _single_line(message: str) -> str:

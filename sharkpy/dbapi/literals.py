@@ -68,9 +68,17 @@ def _float(value: float) -> str:
     return f"CAST('{_NAMED_FLOATS.get(value, 'NaN')}' AS DOUBLE)"
 
 
+def _integer(value: int) -> str:
+    if abs(value) >= 10**MAX_PRECISION:
+        raise DataError(f"a whole number of more than {MAX_PRECISION} digits")
+    return int.__repr__(value)
+
+
 def _decimal(value: Decimal) -> str:
     if not value.is_finite():
         raise DataError(f"the decimal {value} is not a number that DECIMAL has")
+    if abs(value.adjusted()) > MAX_PRECISION:
+        raise DataError(f"the decimal {value} has more than {MAX_PRECISION} digits")
     text = format(value, "f")
     if sum(character.isdigit() for character in text.lstrip("-0.")) > MAX_PRECISION:
         raise DataError(f"the decimal {value} has more than {MAX_PRECISION} digits")
@@ -94,7 +102,7 @@ def _interval(value: datetime.timedelta) -> str:
 
 _WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     (bool, lambda value: "true" if value else "false"),
-    (int, int.__repr__),
+    (int, _integer),
     (float, _float),
     (Decimal, _decimal),
     (str, string_literal),

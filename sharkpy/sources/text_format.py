@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
 from sharkpy.udf.java_datetime import parse_time
 from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType
@@ -100,8 +100,10 @@ def _is_true(text: str | None) -> bool:
 
 def _delimiter(text: str) -> int:
     """A character, an escape such as \\t or \\001, or (as in Hive) a byte's number in decimal."""
-    if re.fullmatch(r"-?\d+", text) and -128 <= int(text) <= 127:
-        return int(text) & 0xFF
+    if (code := whole_number(text.removeprefix("-"))) is not None:
+        signed = -code if text.startswith("-") else code
+        if -128 <= signed <= 127:
+            return signed & 0xFF
     if len(text) > 1 and text.startswith("\\"):
         text = codecs.decode(text, "unicode_escape")
     if len(text) != 1 or ord(text) > 127:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from sharkpy.base.digits import shortened, whole_number
 from sharkpy.base.errors import ParseError, UnsupportedError, did_you_mean
 from sharkpy.values.types import (
     MAX_PRECISION,
@@ -17,7 +18,7 @@ from sharkpy.values.types import (
     VarcharType,
 )
 
-_TOKEN = re.compile(r"\s*(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:])")
+_TOKEN = re.compile(r"\s*(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:])", re.ASCII)
 
 
 def parse_type(text: str, *, keep_case: bool = False) -> DataType:
@@ -77,12 +78,19 @@ class _TypeParser:
         if self._peek() != "(":
             return []
         self._next()
-        numbers = [int(self._next())]
+        numbers = [self._number()]
         while self._peek() == ",":
             self._next()
-            numbers.append(int(self._next()))
+            numbers.append(self._number())
         self._expect(")")
         return numbers
+
+    def _number(self) -> int:
+        token = self._next()
+        number = whole_number(token)
+        if number is None:
+            raise ParseError(f'"{shortened(self.text)}" is not a type: a number expected, not "{shortened(token)}"')
+        return number
 
     def _type(self) -> DataType:
         name = self._next().lower()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder
 
 _SECOND = 1_000_000
+_MOST_SECONDS = (1 << 63) // _SECOND
 
 
 def bind_frame(binder: ExprBinder, spec: exp.Expr, order_by: tuple[SortKey, ...]) -> WindowFrame:
@@ -63,7 +65,7 @@ def _in_units_of_key(
     bounds = []
     for bound in (frame.start, frame.end):
         if key == TIMESTAMP and isinstance(bound, (int, float, Decimal)) and bound != 0:
-            bound = FrameInterval(int(bound * _SECOND), INTERVAL_DAY_TIME)
+            bound = FrameInterval(_microseconds(binder, bound, spec), INTERVAL_DAY_TIME)
         is_time = isinstance(bound, FrameInterval)
         fits = (
             bound is None or bound == 0 or (is_numeric(key) or key == DATE if not is_time else key in (DATE, TIMESTAMP))
@@ -75,6 +77,12 @@ def _in_units_of_key(
     return WindowFrame(frame.unit, bounds[0], bounds[1])
 
 
+def _microseconds(binder: ExprBinder, seconds: int | float | Decimal, spec: exp.Expr) -> int:
+    if not -_MOST_SECONDS < seconds < _MOST_SECONDS:
+        raise binder.context.error("a bound of a window frame is too large", spec, sqlstate="22015")
+    return int(seconds * _SECOND)
+
+
 def _bound(binder: ExprBinder, value: exp.Expr | str, side: str | None, spec: exp.Expr) -> FrameBound:
     if value == "UNBOUNDED":
         return None
@@ -83,9 +91,9 @@ def _bound(binder: ExprBinder, value: exp.Expr | str, side: str | None, spec: ex
     if isinstance(value, str):
         raise binder.context.unsupported(f"the bound {value} of a window frame", spec)
     literal = binder.bind(value)
-    if not isinstance(literal, Literal) or not isinstance(literal.value, (int, float, Decimal)):
+    offset = literal.value if isinstance(literal, Literal) else None
+    if not isinstance(literal, Literal) or not isinstance(offset, (int, float, Decimal)) or not math.isfinite(offset):
         raise binder.context.error("a bound of a window frame must be a number", value, sqlstate="42P20")
-    offset = literal.value
     if offset < 0:
         raise binder.context.error("a bound of a window frame must not be negative", value, sqlstate="42P20")
     if str(side).upper() == "PRECEDING":

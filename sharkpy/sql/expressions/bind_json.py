@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from sharkpy.base.digits import shortened
 from sharkpy.base.errors import TypeMismatchError
 from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.sql.expressions.function_names import function_name
@@ -34,8 +35,9 @@ def bind_schema_of_json(binder: ExprBinder, node: exp.Expr) -> Expr:
         case (Literal(str() as text),):
             try:
                 return Literal(schema_of_json(text), STRING)
-            except ValueError:
-                raise binder.context.error(f'schema_of_json: "{text}" is no JSON', node, TypeMismatchError) from None
+            except (ValueError, RecursionError):
+                message = f'schema_of_json: "{shortened(text)}" is no JSON'
+                raise binder.context.error(message, node, TypeMismatchError) from None
     raise binder.context.error("schema_of_json takes a constant text", node, TypeMismatchError)
 
 

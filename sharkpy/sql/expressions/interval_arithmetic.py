@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sharkpy.plan.expr import Call, Expr, Literal
 from sharkpy.sql.expressions.coercion import cast
-from sharkpy.sql.expressions.literals import shifted
+from sharkpy.sql.expressions.literals import interval_of, shifted
 from sharkpy.values.types import (
     BIGINT,
     DATE,
@@ -75,9 +75,9 @@ def _combine(function: str, left: Expr, right: Expr) -> Expr | None:
     match left, right:
         case Literal(int() as one, left_type), Literal(int() as other, right_type) if left_type == right_type:
             if function == "add":
-                return Literal(one + other, left_type)
+                return interval_of(one + other, left_type)
             if function == "subtract":
-                return Literal(one - other, left_type)
+                return interval_of(one - other, left_type)
     if function in ("add", "subtract") and left.dtype == right.dtype:
         return Call(function, (left, right), left.dtype)
     return None
@@ -88,7 +88,7 @@ def _scale(function: str, interval: Expr, factor: Expr) -> Expr | None:
     if function == "multiply" and factor.dtype in INTEGER_TYPES:
         match interval, factor:
             case Literal(int() as amount), Literal(int() as times):
-                return Literal(amount * times, interval.dtype)
+                return interval_of(amount * times, interval.dtype)
         return Call("multiply", (interval, cast(factor, BIGINT)), interval.dtype)
     if not is_numeric(factor.dtype) and not is_string(factor.dtype):
         return None

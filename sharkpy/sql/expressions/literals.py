@@ -6,6 +6,7 @@ import datetime
 import re
 from decimal import Context, Decimal
 
+from sharkpy.base.digits import MAX_DIGITS, shortened
 from sharkpy.base.errors import BindError
 from sharkpy.plan.expr import Literal
 from sharkpy.sql.expressions.coercion import convert_exactly, minimal_decimal
@@ -27,6 +28,8 @@ from sharkpy.values.types import (
 )
 
 _ALL_DIGITS = Context(prec=100)
+_EXPONENT_DIGITS = 4
+"""The most digits of an exponent behind which a number may still have an exact type."""
 _SUFFIXES: dict[str, DataType] = {
     "tinyint": TINYINT,
     "smallint": SMALLINT,
@@ -45,9 +48,13 @@ _MICROSECONDS = {
     "MILLISECOND": 1_000,
     "MICROSECOND": 1,
 }
-_YEAR_TO_MONTH = re.compile(r"([+-]?)(\d+)-(\d{1,2})")
-_DAY_TO_SECOND = re.compile(r"([+-]?)(\d+) (\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(\.\d{1,9})?)?)?")
-_HOUR_TO_SECOND = re.compile(r"([+-]?)(\d+):(\d{1,2})(?::(\d{1,2})(\.\d{1,9})?)?")
+_YEAR_TO_MONTH = re.compile(r"([+-]?)(\d{1,38})-(\d{1,2})", re.ASCII)
+_DAY_TO_SECOND = re.compile(r"([+-]?)(\d{1,38}) (\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(\.\d{1,9})?)?)?", re.ASCII)
+_HOUR_TO_SECOND = re.compile(r"([+-]?)(\d{1,38}):(\d{1,2})(?::(\d{1,2})(\.\d{1,9})?)?", re.ASCII)
+_WHOLE_AMOUNT = re.compile(r"[+-]?\d{1,38}", re.ASCII)
+_AMOUNT = re.compile(r"[+-]?\d{1,38}(\.\d{1,38})?", re.ASCII)
+_LIMITS = {INTERVAL_YEAR_MONTH: 1 << 31, INTERVAL_DAY_TIME: 1 << 63}
+"""Kinds of intervals -> the number of months or microseconds that is too many."""
 
 
 def number_literal(text: str) -> Literal:
@@ -55,7 +62,26 @@ def number_literal(text: str) -> Literal:
     if "e" in text.lower():
         return Literal(float(text), DOUBLE)
     if "." not in text:
+        _check_digits(text)
         return integer_literal(int(text))
+    return _decimal_literal(text)
+
+
+def _check_digits(text: str) -> None:
+    """Refuse what no type of exact numbers holds, before it is converted."""
+    if len(text.lstrip("-0")) > 2 * MAX_DIGITS:
+        raise _too_long(text)
+
+
+def _too_long(text: str) -> BindError:
+    return BindError(f"the number {shortened(text)} has more than {MAX_PRECISION} digits", sqlstate="22003")
+
+
+def _decimal_literal(text: str) -> Literal:
+    digits, _, exponent = text.lower().partition("e")
+    _check_digits(digits)
+    if len(exponent.lstrip("+-0")) > _EXPONENT_DIGITS:
+        raise _too_long(text)
     literal = minimal_decimal(Decimal(text))
     _check_precision(literal, text)
     return literal
@@ -73,7 +99,7 @@ def integer_literal(value: int) -> Literal:
 
 def _check_precision(literal: Literal, text: str) -> None:
     if isinstance(literal.dtype, DecimalType) and literal.dtype.precision > MAX_PRECISION:
-        raise BindError(f"the number {text} has more than {MAX_PRECISION} digits", sqlstate="22003")
+        raise _too_long(text)
 
 
 def suffixed_literal(text: str, suffix: str) -> Literal:
@@ -84,11 +110,11 @@ def suffixed_literal(text: str, suffix: str) -> Literal:
         case "f" | "float":
             return Literal(float(text), FLOAT)
         case "bd" | "decimal":
-            return minimal_decimal(Decimal(text))
+            return _decimal_literal(text)
     dtype = _SUFFIXES[suffix]
-    value = convert_exactly(Decimal(text), DOUBLE, dtype)
+    value = convert_exactly(_decimal_literal(text).value, DOUBLE, dtype)
     if value is None:
-        raise BindError(f"the number {text} is not a {dtype}", sqlstate="22003")
+        raise BindError(f"the number {shortened(text)} is not a {dtype}", sqlstate="22003")
     return Literal(value, dtype)
 
 
@@ -131,20 +157,27 @@ def interval_literal(text: str, unit: str) -> Literal:
     text = text.strip()
     if not unit:
         return _interval_of_words(text)
-    if unit in _MONTHS and re.fullmatch(r"[+-]?\d+", text):
-        return Literal(int(text) * _MONTHS[unit], INTERVAL_YEAR_MONTH)
-    if unit in _MICROSECONDS and re.fullmatch(r"[+-]?\d+(\.\d+)?", text):
-        return Literal(int(Decimal(text) * _MICROSECONDS[unit]), INTERVAL_DAY_TIME)
+    if unit in _MONTHS and _WHOLE_AMOUNT.fullmatch(text):
+        return interval_of(int(text) * _MONTHS[unit], INTERVAL_YEAR_MONTH)
+    if unit in _MICROSECONDS and _AMOUNT.fullmatch(text):
+        return interval_of(int(_ALL_DIGITS.multiply(Decimal(text), _MICROSECONDS[unit])), INTERVAL_DAY_TIME)
     if unit == "YEAR TO MONTH" and (match := _YEAR_TO_MONTH.fullmatch(text)):
         sign, years, months = match.groups()
-        return Literal(_signed(sign, int(years) * 12 + int(months)), INTERVAL_YEAR_MONTH)
+        return interval_of(_signed(sign, int(years) * 12 + int(months)), INTERVAL_YEAR_MONTH)
     if unit.startswith("DAY TO") and (match := _DAY_TO_SECOND.fullmatch(text)):
         sign, days, *clock = match.groups()
-        return Literal(_signed(sign, int(days) * _MICROSECONDS["DAY"] + _clock(clock)), INTERVAL_DAY_TIME)
+        return interval_of(_signed(sign, int(days) * _MICROSECONDS["DAY"] + _clock(clock)), INTERVAL_DAY_TIME)
     if unit.startswith("HOUR TO") and (match := _HOUR_TO_SECOND.fullmatch(text)):
         sign, *clock = match.groups()
-        return Literal(_signed(sign, _clock(clock)), INTERVAL_DAY_TIME)
-    raise BindError(f"'{text}' is not an interval of {unit.lower()}", sqlstate="22007")
+        return interval_of(_signed(sign, _clock(clock)), INTERVAL_DAY_TIME)
+    raise BindError(f"'{shortened(text)}' is not an interval of {unit.lower()}", sqlstate="22007")
+
+
+def interval_of(amount: int, dtype: DataType) -> Literal:
+    """Literal of so many months or microseconds; BindError where an interval cannot hold them."""
+    if not -_LIMITS[dtype] <= amount < _LIMITS[dtype]:
+        raise BindError(f"an interval of type {dtype} cannot be that long", sqlstate="22015")
+    return Literal(amount, dtype)
 
 
 def _interval_of_words(text: str) -> Literal:
@@ -153,11 +186,11 @@ def _interval_of_words(text: str) -> Literal:
     pairs = list(zip(words[::2], words[1::2], strict=False))
     units = [unit.removesuffix("S") for _, unit in pairs]
     if not pairs or len(words) % 2 or not all(unit in _MONTHS or unit in _MICROSECONDS for unit in units):
-        raise BindError(f"'{text}' is not an interval", sqlstate="22007", hint="write INTERVAL '1' DAY")
+        raise BindError(f"'{shortened(text)}' is not an interval", sqlstate="22007", hint="write INTERVAL '1' DAY")
     parts = [interval_literal(value, unit) for (value, _), unit in zip(pairs, units, strict=True)]
     if len({part.dtype for part in parts}) > 1:
-        raise BindError(f"'{text}' mixes months with days or times", sqlstate="22007")
-    return Literal(sum(part.value for part in parts if isinstance(part.value, int)), parts[0].dtype)
+        raise BindError(f"'{shortened(text)}' mixes months with days or times", sqlstate="22007")
+    return interval_of(sum(part.value for part in parts if isinstance(part.value, int)), parts[0].dtype)
 
 
 def _signed(sign: str, amount: int) -> int:

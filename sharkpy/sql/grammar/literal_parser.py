@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 from sharkpy.sql.grammar.strict_parser import StrictParser
 
 INTERVAL_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
-_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class LiteralParser(StrictParser):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from sharkpy.base.digits import whole_number
 from sharkpy.sql.grammar.strict_parser import StrictParser
 
 _ROW_STARTS = (TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING, TokenType.DASH, TokenType.NULL, TokenType.VAR)
@@ -17,7 +18,7 @@ _ENDS_OF_JOINS = (
     *(TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SORT_BY, TokenType.LIMIT, TokenType.COMMA),
     *(TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT, TokenType.LATERAL, TokenType.INSERT),
 )
-_BYTES = re.compile(r"(\d+)([bkmg])", re.IGNORECASE)
+_BYTES = re.compile(r"(\d{1,38})([bkmg])", re.ASCII | re.IGNORECASE)
 _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -153,9 +154,9 @@ class RelationParser(StrictParser):
             return exp.TableSample(percent=number)
         if not self._match(TokenType.ROWS):
             self.missing("ROWS or PERCENT")
-        if not number.isdecimal():
+        if (rows := whole_number(number)) is None:
             self.raise_error("a whole number of ROWS expected", self._prev)
-        return exp.TableSample(rows=int(number))
+        return exp.TableSample(rows=rows)
 
     def _parse_byte_length(self) -> int | None:
         """Parse `100M`, which the tokenizer takes for a name that starts with a digit, or for a number and a name."""

@@ -9,6 +9,8 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.hive import HiveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sharkpy.base.digits import whole_number
+
 
 class SyntaxProblem(ParseError):
     """Syntax error at `token`; None is the end of the text. `is_unsupported`: the construct is known, but not
@@ -66,10 +68,10 @@ class StrictParser(HiveParser):
     def whole_number(self, what: str) -> int:
         """Read a number without sign, point or exponent."""
         text = self._curr.text if self._curr else ""
-        if self._curr.token_type != TokenType.NUMBER or not text.isdecimal():
+        if self._curr.token_type != TokenType.NUMBER or (number := whole_number(text)) is None:
             self.missing(what)
         self._advance()
-        return int(text)
+        return number
 
     def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
         item = parse_method()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token
 
+from sharkpy.base.digits import shortened
 from sharkpy.base.errors import ParseError
 
 
@@ -19,4 +20,4 @@ def syntax_error(text: str, message: str, token: Token | None) -> ParseError:
         return ParseError(f"syntax error at the end: {message}", line=line, column=column)
     line, column = place(text, token.start)
     written = text[token.start : token.end + 1]
-    return ParseError(f'syntax error near "{written}": {message}', line=line, column=column)
+    return ParseError(f'syntax error near "{shortened(written)}": {message}', line=line, column=column)

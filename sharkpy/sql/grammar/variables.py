@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ParseError
 
 _VARIABLE = re.compile(r"\$\{(?:(?P<space>hivevar|hiveconf|system|env|metaconf):)?(?P<name>[^\s${}:]+)\}")
@@ -66,5 +67,5 @@ def variable(space: str, name: str, conf: Mapping[str, str], *, of_machine: bool
 
 
 def _depth(conf: Mapping[str, str]) -> int:
-    text = conf.get(DEPTH, "")
-    return int(text) if text.isdigit() else DEFAULT_DEPTH
+    depth = whole_number(conf.get(DEPTH, ""))
+    return DEFAULT_DEPTH if depth is None else depth

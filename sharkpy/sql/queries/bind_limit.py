@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from sharkpy.base.digits import whole_number
 from sharkpy.plan.logical import Limit, LogicalPlan
 from sharkpy.sql.context import Context
+
+MOST_ROWS = (1 << 63) - 1
+"""No query has more rows: what is above means all of them."""
 
 
 def bind_limit(query: exp.Expr, context: Context, plan: LogicalPlan) -> LogicalPlan:
@@ -27,6 +31,7 @@ def _is_all(limit: exp.Expr) -> bool:
 
 
 def _number(context: Context, node: exp.Expr, clause: str) -> int:
-    if not isinstance(node, exp.Literal) or node.args.get("is_string") or not node.this.isdigit():
+    number = whole_number(node.this) if isinstance(node, exp.Literal) and not node.args.get("is_string") else None
+    if number is None:
         raise context.error(f"{clause} takes a whole number, not an expression", node, sqlstate="2201W")
-    return int(node.this)
+    return min(number, MOST_ROWS)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from sharkpy.base import settings
+from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.model import Table
 from sharkpy.plan.expr import Call, Expr, Literal
@@ -18,6 +19,7 @@ from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_function import call_scalar
 from sharkpy.sql.expressions.function_names import function_name
+from sharkpy.sql.queries.bind_limit import MOST_ROWS
 from sharkpy.sql.scope import relation_scope
 from sharkpy.udf import registry
 from sharkpy.values.types import BOOLEAN, INT
@@ -31,7 +33,7 @@ def sampled(context: Context, plan: LogicalPlan, node: exp.Expr, table: Table | 
     if sample is None:
         return plan
     if (rows := sample.args.get("rows")) is not None:
-        return Limit(plan, int(rows))
+        return Limit(plan, min(int(rows), MOST_ROWS))
     if sample.args.get("bucket_denominator") is not None:
         return _bucket(context, plan, sample, table)
     return _share(context, plan, _row_sample(context, sample), sample)
@@ -82,8 +84,8 @@ def _random_seed(context: Context, node: exp.Expr) -> int | None:
     match node.expressions:
         case []:
             return context.conf.value(settings.SAMPLE_SEED)
-        case [exp.Literal() as seed] if seed.this.isdigit():
-            return int(seed.this)
+        case [exp.Literal() as seed]:
+            return whole_number(seed.this)
     return None
 
 

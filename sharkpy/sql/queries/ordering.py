@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sharkpy.base import settings
+from sharkpy.base.digits import whole_number
 from sharkpy.plan.expr import Expr, Literal, SortKey
 from sharkpy.plan.logical import Distribute, LogicalPlan, Sort
 from sharkpy.sql.expressions.bind_name import name_parts
@@ -87,11 +88,9 @@ def position_item(
     binder: ExprBinder, node: exp.Expr, outputs: Sequence[Expr], setting: settings.Setting[bool]
 ) -> Expr | None:
     """Select item at a position written as a number; None if `node` is no number, or `setting` is off."""
-    if not isinstance(node, exp.Literal) or node.args.get("is_string") or not node.this.isdigit():
+    position = whole_number(node.this) if isinstance(node, exp.Literal) and not node.args.get("is_string") else None
+    if position is None or not binder.context.conf.value(setting):
         return None
-    if not binder.context.conf.value(setting):
-        return None
-    position = int(node.this)
     if not 1 <= position <= len(outputs):
         message = f"{binder.clause.name} position {position} is not in the select list of {len(outputs)} columns"
         raise binder.context.error(message, node)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import TokenType
 
+from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import BindError, ColumnNotFoundError, TypeMismatchError, UnsupportedError, did_you_mean
 from sharkpy.catalog.model import BucketSpec, SkewSpec, Table
 from sharkpy.plan.expr import ColumnRef
@@ -29,12 +30,12 @@ def clustered_by(reader: TokenReader) -> BucketSpec:
 
 def num_buckets(reader: TokenReader) -> int:
     """Read n BUCKETS, after INTO."""
-    text = reader.word()
-    if not text.isdigit() or not 0 < int(text) <= MAX_BUCKETS:
+    number = whole_number(reader.word())
+    if number is None or not 0 < number <= MAX_BUCKETS:
         raise reader.error(f"a number of buckets from 1 to {MAX_BUCKETS} expected")
     reader.take()
     reader.expect("BUCKETS")
-    return int(text)
+    return number
 
 
 def _columns(reader: TokenReader, *, ordered: bool) -> tuple[tuple[str, bool], ...]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from sqlglot.tokenizer_core import TokenType
 
+from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import BindError, did_you_mean
 from sharkpy.base.settings import SETTINGS
 from sharkpy.plan.commands import (
@@ -34,6 +35,9 @@ from sharkpy.sql.statements.command_binder import CommandBinder
 
 _NAMES = "__partitions"
 _NAME = "__name"
+
+_MOST_LISTED = 1_000_000_000
+"""More statements than any history has."""
 
 
 def bind_show(binder: CommandBinder) -> Command:
@@ -168,10 +172,11 @@ def _queries(binder: CommandBinder) -> Command:
     if not reader.match("LIMIT"):
         return ShowQueries(pattern)
     token = reader.current
-    if token is None or token.token_type != TokenType.NUMBER or not token.text.isdecimal():
+    count = whole_number(token.text) if token is not None and token.token_type == TokenType.NUMBER else None
+    if count is None:
         raise reader.error("a number of statements expected")
     reader.take()
-    return ShowQueries(pattern, int(token.text))
+    return ShowQueries(pattern, min(count, _MOST_LISTED))
 
 
 def _query(binder: CommandBinder) -> Command:

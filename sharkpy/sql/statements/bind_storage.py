@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sharkpy.base.digits import whole_number
 from sharkpy.catalog import hive_formats
 from sharkpy.catalog.hive_formats import WORDS, format_of_classes, format_of_serde, format_of_word
 from sharkpy.catalog.model import StorageFormat
@@ -16,6 +17,7 @@ _DELIMITERS = (
     (("LINES", "TERMINATED", "BY"), "line.delim"),
     (("NULL", "DEFINED", "AS"), "serialization.null.format"),
 )
+_LAST_CODE = 255
 Properties = tuple[tuple[str, str], ...]
 
 
@@ -34,7 +36,8 @@ def row_format(reader: TokenReader) -> StorageFormat:
 
 def _delimiter(text: str) -> str:
     """Read a delimiter, which may be the number of its character: '9' is a digit, '009' or '124' a code."""
-    return chr(int(text)) if len(text) > 1 and text.isdigit() and int(text) < 256 else text
+    code = whole_number(text) if len(text) > 1 else None
+    return text if code is None or code > _LAST_CODE else chr(code)
 
 
 def _serde(reader: TokenReader) -> StorageFormat:

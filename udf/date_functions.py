@@ -45,6 +45,7 @@ def parse_timestamp(text: str, pattern_sql: str) -> str:
     return f"shark_parse_time({text}, {pattern_sql})"
 
 
+_IN_REGION = r"^(.*[ \d])([A-Z][A-Za-z]+/[A-Za-z0-9_/+-]+)\s*$"
 _ZONED = r"^\s*\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:.*?(?:[A-Za-z]|[+-]\d{1,2}(?::?\d{2})?)\s*$"
 
 
@@ -52,12 +53,17 @@ def zoned_timestamp(text: str, zone: str | None = None) -> str:
     """TIMESTAMP of a text that may end with a zone, 2024-02-03T04:05:06+02:00; in `zone`, else UTC, where it does."""
     moment = _zoned_moment(text)
     if zone is not None:
-        moment = f"shark_zone_shift({moment}, {quote_string(zone)}, false)"
+        moment = shifted_clock(moment, quote_string(zone), to_utc=False)
     return f"coalesce({moment}, {lower_cast(text, STRING, TIMESTAMP)})"
 
 
 def _zoned_moment(text: str) -> str:
-    return f"CAST(TRY_CAST(trim(regexp_extract({text}, '{_ZONED}')) AS TIMESTAMPTZ) AS TIMESTAMP)"
+    """Time in UTC of a text with a zone; on the clock of a region as Java reads it."""
+    at_offset = f"CAST(TRY_CAST(trim(regexp_extract({text}, '{_ZONED}')) AS TIMESTAMPTZ) AS TIMESTAMP)"
+    clock = f"CAST(TRY_CAST(trim(regexp_extract({text}, '{_IN_REGION}', 1)) AS TIMESTAMP) AS TIMESTAMP)"
+    in_region = f"shark_zone_shift({clock}, regexp_extract({text}, '{_IN_REGION}', 2), true)"
+    has_region = f"{at_offset} IS NOT NULL AND regexp_matches({text}, '{_IN_REGION}')"
+    return f"CASE WHEN {has_region} THEN {in_region} ELSE {at_offset} END"
 
 
 def _seconds(timestamp: str) -> str:
@@ -106,16 +112,16 @@ def _to_timestamp(args: Sequence[str], types: Types, _result: DataType) -> str:
     return zoned_timestamp(args[0]) if types[0] == STRING else args[0]
 
 
-def _zone(to_utc: bool) -> Lowering:
-    def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
-        zone = string_value(args[1])
-        if zone is None or not _NAMED_ZONE.fullmatch(zone) or time_zone(zone) is None:
-            return f"shark_zone_shift({args[0]}, {args[1]}, {'true' if to_utc else 'false'})"
-        if to_utc:
-            return f"timezone('UTC', timezone({args[1]}, {args[0]}))"
-        return f"timezone({args[1]}, timezone('UTC', {args[0]}))"
+def shifted_clock(time: str, zone_sql: str, *, to_utc: bool) -> str:
+    """A time in UTC as the clock of a zone shows it, or back, as Java converts: see `zone_shift`."""
+    zone = string_value(zone_sql)
+    if zone is None or not _NAMED_ZONE.fullmatch(zone) or time_zone(zone) is None:
+        return f"shark_zone_shift({time}, {zone_sql}, {'true' if to_utc else 'false'})"
+    return f"shark_{'moment' if to_utc else 'clock'}({time}, {zone_sql})"
 
-    return lower
+
+def _zone(to_utc: bool) -> Lowering:
+    return lambda args, _types, _result: shifted_clock(args[0], args[1], to_utc=to_utc)
 
 
 def _months_between(args: Sequence[str], _types: Types, _result: DataType) -> str:
@@ -173,6 +179,28 @@ DATE_FUNCTIONS = (
         doc="the time in UTC of a text that ends with a zone; NULL without one",
         example="zoned_moment('2024-02-03T04:05:06+02:00')",
         answer="2024-02-03 02:05:06",
+        is_listed=False,
+    ),
+    ScalarFunction(
+        "parsed_moment",
+        takes(STRING, STRING, STRING),
+        returns(TIMESTAMP),
+        "shark_parse_moment({0}, {1}, {2})",
+        usage="parsed_moment(str, pattern, zone)",
+        doc="the time in UTC of a text in a Java pattern, on a zone's clock where it names no zone",
+        example="parsed_moment('2024-02-03 04:05', 'yyyy-MM-dd HH:mm', 'Europe/Berlin')",
+        answer="2024-02-03 03:05:00",
+        is_listed=False,
+    ),
+    ScalarFunction(
+        "moment_text",
+        takes(TIMESTAMP, STRING, STRING),
+        returns(STRING),
+        "shark_format_moment({0}, {1}, {2})",
+        usage="moment_text(time in UTC, pattern, zone)",
+        doc="a time in UTC as text in a Java pattern, on a zone's clock",
+        example="moment_text('2024-07-01 12:00:00', 'HH:mm z', 'America/New_York')",
+        answer="08:00 EDT",
         is_listed=False,
     ),
     ScalarFunction(

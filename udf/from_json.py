@@ -12,6 +12,7 @@ from typing import Any
 from sharkpy.base.errors import ParseError, SharkError, TypeMismatchError
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.java_datetime import has_zone
 from sharkpy.udf.literals import quote_string, string_value
 from sharkpy.udf.signatures import Types, returns, takes
 from sharkpy.udf.types_duckdb import duckdb_type, quote_identifier
@@ -144,11 +145,15 @@ def _leaf(sql: str, dtype: DataType, options: Mapping[str, str]) -> str:
 
 
 def _time(text: str, dtype: DataType, options: Mapping[str, str]) -> str:
-    from sharkpy.udf.date_functions import parse_timestamp, zoned_timestamp
+    from sharkpy.udf.date_functions import parse_timestamp, shifted_clock, zoned_timestamp
 
+    zone = options.get(SESSION_ZONE)
     if pattern := options.get(_PATTERNS[dtype]):
+        if zone is not None and has_zone(pattern):
+            moment = f"shark_parse_moment({text}, {quote_string(pattern)}, {quote_string(zone)})"
+            return f"CAST({shifted_clock(moment, quote_string(zone), to_utc=False)} AS {duckdb_type(dtype)})"
         return f"CAST({parse_timestamp(text, quote_string(pattern))} AS {duckdb_type(dtype)})"
-    return lower_cast(text, STRING, DATE) if dtype == DATE else zoned_timestamp(text, options.get(SESSION_ZONE))
+    return lower_cast(text, STRING, DATE) if dtype == DATE else zoned_timestamp(text, zone)
 
 
 def schema_of_json(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from sharkpy.base.errors import BindError
-from sharkpy.base.time_zone import time_zone
+from sharkpy.udf.java_zones import ZONE_LETTERS, ZONE_TEXT, at_zone, read_zone, zone_shift, zone_text
 from sharkpy.udf.literals import quote_string
 
 _STRFTIME = {
@@ -109,9 +109,22 @@ def formatted_sql(time: str, pattern: str) -> str | None:
     return f"({' || '.join(parts)})" if len(parts) > 1 else next(iter(parts), None)
 
 
+def has_zone(pattern: str) -> bool:
+    """Whether the pattern has a letter whose text says where the clock hangs."""
+    return any(is_field and text[0] in ZONE_LETTERS for text, is_field in tokens(pattern))
+
+
 def format_time(value: datetime.datetime, pattern: str) -> str:
-    """`value` in a Java pattern; BindError for a letter that is unknown."""
+    """`value` in a Java pattern, on a clock in UTC if it has none; BindError for a letter that is unknown."""
     return "".join(_field(value, text) if is_field else text for text, is_field in tokens(pattern))
+
+
+def format_moment(moment: datetime.datetime, pattern: str, zone: str) -> str | None:
+    """A time in UTC in a Java pattern, as the clock of `zone` shows it; NULL outside the years 1 to 9999."""
+    try:
+        return format_time(at_zone(moment, zone), pattern)
+    except OverflowError:
+        return None
 
 
 def _last_of_week(value: datetime.datetime) -> datetime.datetime:
@@ -155,20 +168,18 @@ def _field(value: datetime.datetime, text: str) -> str:
             return "AM" if value.hour < 12 else "PM"
         case "S":
             return _fraction(value.microsecond, width)
-        case "x":
-            return ("+00", "+0000", "+00:00")[min(width, 3) - 1]
         case "Q" | "q" if width >= 3:
             return f"Q{_quarter(value)}" if width == 3 else _QUARTERS[_quarter(value) - 1]
-    if letter in _SAME:
-        return _SAME[letter]
+    if letter == "G":
+        return "AD"
+    if letter in ZONE_LETTERS and (zone := zone_text(value, letter, width)) is not None:
+        return zone
     number = _NUMBERS.get(letter)
     if number is None:
         raise BindError(f'unknown letter "{letter}" in a date pattern', sqlstate="22007")
     return f"{number(value):0{width}d}"
 
 
-_SAME = {"G": "AD", "z": "UTC", "v": "UTC", "Z": "+0000", "X": "Z"}
-"""Texts that are the same for every time: none has a zone, and all are of this era."""
 _NUMBERS: dict[str, Callable[[datetime.datetime], int]] = {
     "d": lambda value: value.day,
     "D": lambda value: value.timetuple().tm_yday,
@@ -210,7 +221,7 @@ def _parser(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
         adjacent = index + 1 < len(fields) and fields[index + 1][1]
         letters.append(text)
         parts.append(f"({_field_pattern(text, adjacent)})")
-    return re.compile(r"\s*" + "".join(parts), re.IGNORECASE), tuple(letters)
+    return re.compile(r"\s*" + "".join(parts), re.ASCII | re.IGNORECASE), tuple(letters)
 
 
 def _field_pattern(text: str, adjacent: bool) -> str:
@@ -221,8 +232,8 @@ def _field_pattern(text: str, adjacent: bool) -> str:
         return "|".join(_DAYS) + "|" + "|".join(name[:3] for name in _DAYS)
     if letter == "a":
         return "AM|PM"
-    if letter in "zZXxv":
-        return r"Z|UTC|GMT|[+-]\d{2}:?\d{2}"
+    if letter in ZONE_LETTERS:
+        return ZONE_TEXT
     if letter == "S":
         return r"\d{1,9}"
     if adjacent:
@@ -231,15 +242,40 @@ def _field_pattern(text: str, adjacent: bool) -> str:
 
 
 def parse_time(text: str, pattern: str) -> datetime.datetime | None:
-    """The time that `text` begins with in a Java pattern, or None where it does not; what follows is not looked at."""
+    """The time that `text` begins with in a Java pattern, or None where it does not; what follows is not looked at.
+
+    Where the text names a zone it is the time in UTC, else what the clock shows.
+    """
+    found = _read(text, pattern)
+    return None if found is None else found[0]
+
+
+def parse_moment(text: str, pattern: str, zone: str) -> datetime.datetime | None:
+    """The time in UTC that `text` begins with in a Java pattern; on the clock of `zone` where it names no zone."""
+    found = _read(text, pattern)
+    if found is None:
+        return None
+    value, is_utc = found
+    return value if is_utc else zone_shift(value, zone, to_utc=True)
+
+
+def _read(text: str, pattern: str) -> tuple[datetime.datetime, bool] | None:
+    """The time that `text` begins with, and whether it is in UTC since the text names a zone."""
     expression, letters = _parser(pattern)
     match = expression.match(text)
     if match is None:
         return None
     found = dict(zip((letter[0] for letter in letters), match.groups(), strict=True))
     try:
-        return _assemble(found, {letter[0]: letter for letter in letters})
-    except ValueError:
+        value = _assemble(found, {letter[0]: letter for letter in letters})
+        named = next((part for letter, part in found.items() if letter in ZONE_LETTERS), None)
+        if named is None:
+            return value, False
+        zone = read_zone(named)
+        return (
+            None if zone is None else (value.replace(tzinfo=zone).astimezone(datetime.UTC).replace(tzinfo=None), True)
+        )
+    except (ValueError, OverflowError):
         return None
 
 
@@ -260,21 +296,8 @@ def _assemble(found: dict[str, str], letters: dict[str, str]) -> datetime.dateti
     )
     if "D" in found:
         value = value.replace(month=1, day=1) + datetime.timedelta(days=int(found["D"]) - 1)
-    zone = next((found[letter] for letter in "zZXx" if letter in found), "")
-    offset = re.fullmatch(r"([+-])(\d{2}):?(\d{2})", zone)
-    if offset:
-        shift = datetime.timedelta(hours=int(offset.group(2)), minutes=int(offset.group(3)))
-        value = value - shift if offset.group(1) == "+" else value + shift
     return value
 
 
 def _month_number(text: str) -> int:
     return next(index for index, name in enumerate(_MONTHS, 1) if name[:3].lower() == text[:3].lower())
-
-
-def zone_shift(value: datetime.datetime, zone: str, to_utc: bool) -> datetime.datetime:
-    """A time in UTC as the clock of `zone` shows it, or back; a name that is none counts as UTC."""
-    info = time_zone(zone) or datetime.UTC
-    if to_utc:
-        return value.replace(tzinfo=info).astimezone(datetime.UTC).replace(tzinfo=None)
-    return value.replace(tzinfo=datetime.UTC).astimezone(info).replace(tzinfo=None)

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from sharkpy.udf import spark_hash
 from sharkpy.udf.aes import aes_decrypt, aes_encrypt
-from sharkpy.udf.java_datetime import format_time, parse_time, zone_shift
+from sharkpy.udf.java_datetime import format_moment, format_time, parse_moment, parse_time
+from sharkpy.udf.java_zones import zone_shift
 from sharkpy.udf.json_path import get_json_object
 from sharkpy.udf.letter_case import initcap, lower_text, upper_text
 from sharkpy.udf.masking import mask_date, mask_number, mask_text
@@ -104,7 +105,9 @@ KERNELS = (
     Kernel("shark_regexp_extract_all", ("VARCHAR", "VARCHAR", "INTEGER"), "VARCHAR[]", regexp_extract_all),
     Kernel("shark_split", ("VARCHAR", "VARCHAR", "INTEGER"), "VARCHAR[]", split),
     Kernel("shark_date_format", ("TIMESTAMP", "VARCHAR"), "VARCHAR", format_time),
+    Kernel("shark_format_moment", ("TIMESTAMP", "VARCHAR", "VARCHAR"), "VARCHAR", format_moment),
     Kernel("shark_parse_time", ("VARCHAR", "VARCHAR"), "TIMESTAMP", parse_time),
+    Kernel("shark_parse_moment", ("VARCHAR", "VARCHAR", "VARCHAR"), "TIMESTAMP", parse_moment),
     Kernel("shark_levenshtein", ("VARCHAR", "VARCHAR"), "INTEGER", levenshtein),
     Kernel("shark_crc32", ("BLOB",), "BIGINT", crc32),
     Kernel("shark_sha2", ("BLOB", "INTEGER"), "VARCHAR", sha2),

@@ -32,6 +32,16 @@ MACROS: dict[str, str] = {
         "CASE WHEN cbrt(x) = 0 OR NOT isfinite(cbrt(x)) THEN cbrt(x)"
         " ELSE cbrt(x) - (cbrt(x) * cbrt(x) * cbrt(x) - x) / (3 * cbrt(x) * cbrt(x)) END"
     ),
+    "shark_clock(moment, zone)": "timezone(zone, timezone('UTC', moment))",
+    "shark_last_moment(clock, zone)": "timezone('UTC', timezone(zone, clock))",
+    # DuckDB takes the later of two moments at which a clock shows the same time, Java the one by the offset of before.
+    # Zones do not change twice in two days.
+    "shark_moment_before(clock, zone)": ("shark_last_moment(clock - INTERVAL 2 DAYS, zone) + INTERVAL 2 DAYS"),
+    "shark_moment(clock, zone)": (
+        "CASE WHEN shark_clock(shark_moment_before(clock, zone), zone) = clock THEN shark_moment_before(clock, zone)"
+        " WHEN shark_clock(shark_last_moment(clock, zone), zone) = clock THEN shark_last_moment(clock, zone)"
+        " ELSE shark_moment_before(clock, zone) END"
+    ),
     # One division: 128-bit division is by far the dearest step. Needs 2 * abs(n) + abs(d) < 2 ** 127.
     "shark_divide_half_up(n, d)": "((2 * n + CASE WHEN (n < 0) = (d < 0) THEN d ELSE -d END) // (2 * d))",
     "shark_like_pattern(p)": r"regexp_replace(p, '\\([^_%\\]|$)', '\\\\\1', 'g')",

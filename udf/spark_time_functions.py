@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sharkpy.udf.date_functions import shifted_clock
 from sharkpy.udf.function import ScalarFunction
 from sharkpy.udf.signatures import (
     Types,
@@ -53,7 +54,7 @@ def _since_1970(name: str, unit: int, *, doc: str, answer: str) -> ScalarFunctio
 
 def _make_timestamp(args: Sequence[str], _types: Types, _result: DataType) -> str:
     time = _SECONDS.format(*args)
-    return time if len(args) == 6 else f"CAST(timezone({args[6]}, {time}) AS TIMESTAMP)"
+    return time if len(args) == 6 else shifted_clock(time, args[6], to_utc=True)
 
 
 _SECONDS = "TRY(make_timestamp({0}, {1}, {2}, {3}, {4}, 0e0) + to_microseconds(CAST(round({5} * 1000000) AS BIGINT)))"

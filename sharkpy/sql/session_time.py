@@ -20,7 +20,8 @@ from sharkpy.plan.expr import Call, Cast, Expr, Literal, string_literal
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.subquery import SUBQUERIES
 from sharkpy.udf.from_json import SESSION_ZONE
-from sharkpy.values.types import BIGINT, BOOLEAN, INTEGER_TYPES, STRING, TIMESTAMP, is_numeric
+from sharkpy.udf.java_datetime import has_zone
+from sharkpy.values.types import BIGINT, BOOLEAN, DATE, INTEGER_TYPES, STRING, TIMESTAMP, is_numeric
 
 _PATTERN = string_literal("yyyy-MM-dd HH:mm:ss")
 
@@ -95,22 +96,51 @@ def _moment_of(clock: Expr, zone: str) -> Expr:
 
 def _to_timestamp(call: Call, zone: str) -> Expr:
     """TIMESTAMP of a number of seconds; text without a zone of its own is wall clock."""
+    if len(call.args) == 2 and _may_name_zone(call.args[1]):
+        return _clock_of(_parsed(call.args[0], call.args[1], zone), zone)
     if len(call.args) == 1 and call.args[0].dtype == STRING:
         moment = Call("zoned_moment", call.args, TIMESTAMP)
         return Call("coalesce", (_clock_of(moment, zone), Cast(call.args[0], TIMESTAMP)), TIMESTAMP)
     return _clock_of(call, zone) if call.args[0].dtype == BIGINT else call
 
 
+def _to_date(call: Call, zone: str) -> Expr:
+    if len(call.args) < 2 or not _may_name_zone(call.args[1]):
+        return call
+    return Cast(_clock_of(_parsed(call.args[0], call.args[1], zone), zone), DATE)
+
+
+def _may_name_zone(pattern: Expr) -> bool:
+    """Whether texts in a pattern may say where their clock hangs: it has a letter for that, or is not known yet."""
+    return not isinstance(pattern, Literal) or (isinstance(pattern.value, str) and has_zone(pattern.value))
+
+
+def _parsed(text: Expr, pattern: Expr, zone: str) -> Expr:
+    """Time in UTC of a text in a pattern."""
+    return Call("parsed_moment", (text, pattern, string_literal(zone)), TIMESTAMP)
+
+
 def _from_unixtime(call: Call, zone: str) -> Expr:
     pattern = call.args[1] if len(call.args) > 1 else _PATTERN
     moment = Call("to_timestamp", call.args[:1], TIMESTAMP)
+    if _may_name_zone(pattern):
+        return Call("moment_text", (moment, pattern, string_literal(zone)), STRING)
     return Call("date_format", (_clock_of(moment, zone), pattern), STRING)
+
+
+def _date_format(call: Call, zone: str) -> Expr:
+    clock, pattern = call.args
+    if clock.dtype != TIMESTAMP or not _may_name_zone(pattern):
+        return call
+    return Call("moment_text", (_moment_of(clock, zone), pattern, string_literal(zone)), STRING)
 
 
 def _unix_timestamp(call: Call, zone: str) -> Expr:
     if not call.args:
         return call
     clock, *rest = call.args
+    if clock.dtype != TIMESTAMP and rest and _may_name_zone(rest[0]):
+        return Call("unix_timestamp", (_parsed(clock, rest[0], zone),), call.dtype)
     if clock.dtype != TIMESTAMP:
         clock = Call("to_timestamp", (clock, rest[0] if rest else _PATTERN), TIMESTAMP)
     return Call("unix_timestamp", (_moment_of(clock, zone),), call.dtype)
@@ -133,7 +163,9 @@ def _from_json(call: Call, zone: str) -> Expr:
 _CALLS: dict[str, Callable[[Call, str], Expr]] = {
     **dict.fromkeys(("timestamp_seconds", "timestamp_millis", "timestamp_micros"), _clock_of),
     **dict.fromkeys(("unix_seconds", "unix_millis", "unix_micros"), _since_1970),
+    **dict.fromkeys(("date_format", "to_char"), _date_format),
     "make_timestamp": _make_timestamp,
+    "to_date": _to_date,
     "to_timestamp": _to_timestamp,
     "from_json": _from_json,
     "from_unixtime": _from_unixtime,

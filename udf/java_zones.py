@@ -1,0 +1,100 @@
+"""Zones in Java's date patterns: their names and offsets as text, read and written, and clocks moved between them."""
+
+from __future__ import annotations
+
+import datetime
+import zoneinfo
+
+from sharkpy.base.time_zone import UTC, time_zone
+from sharkpy.udf.zone_names import LONG_NAMES, ZONES_OF_NAMES
+
+ZONE_LETTERS = frozenset("zvVOZXx")
+"""Letters of a pattern whose text says where the clock hangs."""
+ZONE_TEXT = r"(?:UTC|GMT|UT)?[+-]\d{1,2}(?::?\d{2})?|[A-Za-z]+(?:[/_-][A-Za-z0-9_+-]+)*"
+_MINUTE = 60
+
+
+def zone_shift(value: datetime.datetime, zone: str, to_utc: bool) -> datetime.datetime | None:
+    """A time in UTC as the clock of `zone` shows it, or back; a name that is none counts as UTC.
+
+    As in Java a time that the clock shows twice is the earlier one, and one that it skips moves on by what is skipped.
+    NULL outside the years 1 to 9999.
+    """
+    info = time_zone(zone) or datetime.UTC
+    try:
+        if to_utc:
+            return value.replace(tzinfo=info).astimezone(datetime.UTC).replace(tzinfo=None)
+        return value.replace(tzinfo=datetime.UTC).astimezone(info).replace(tzinfo=None)
+    except OverflowError:
+        return None
+
+
+def at_zone(moment: datetime.datetime, zone: str) -> datetime.datetime:
+    """The clock of `zone` at a time in UTC, which knows its zone."""
+    return moment.replace(tzinfo=datetime.UTC).astimezone(time_zone(zone) or datetime.UTC)
+
+
+def zone_text(value: datetime.datetime, letter: str, width: int) -> str | None:
+    """The text of a run of `width` zone letters for a clock; None for a width that Java has not."""
+    seconds = round((value.utcoffset() or datetime.timedelta()).total_seconds())
+    match letter:
+        case "V":
+            return _zone_id(value) if width == 2 else None
+        case "O":
+            return _localized(seconds, width)
+        case "Z" if width == 4:
+            return _localized(seconds, width)
+        case "Z":
+            return _offset(seconds, width, "Z") if width == 5 else _offset(seconds, 2, "+0000")
+        case "X":
+            return _offset(seconds, width, "Z")
+        case "x":
+            return _offset(seconds, width, "+00" if width == 1 else "+0000" if width % 2 == 0 else "+00:00")
+    return _name(value, width, seconds)
+
+
+def _offset(seconds: int, width: int, zero: str) -> str:
+    """`-04`, `-0400` or `-04:00`: an odd width above 1 has colons, one above 3 the seconds of old offsets."""
+    if seconds == 0:
+        return zero
+    minutes, rest = divmod(abs(seconds), _MINUTE)
+    parts = [f"{minutes // _MINUTE:02d}", f"{minutes % _MINUTE:02d}"]
+    if width == 1 and minutes % _MINUTE == 0:
+        parts.pop()
+    if width > 3 and rest:
+        parts.append(f"{rest:02d}")
+    return ("-" if seconds < 0 else "+") + (":" if width in (3, 5) else "").join(parts)
+
+
+def _localized(seconds: int, width: int) -> str:
+    """`GMT-4`, or `GMT-04:00` with four letters."""
+    if seconds == 0:
+        return "GMT"
+    if width == 4:
+        return "GMT" + _offset(seconds, 3, "")
+    hours, minutes = divmod(abs(seconds) // _MINUTE, _MINUTE)
+    return f"GMT{'-' if seconds < 0 else '+'}{hours}" + (f":{minutes:02d}" if minutes else "")
+
+
+def _zone_id(value: datetime.datetime) -> str:
+    match value.tzinfo:
+        case zoneinfo.ZoneInfo(key=key) if key:
+            return str(key)
+        case datetime.tzinfo() if value.utcoffset():
+            return _offset(round((value.utcoffset() or datetime.timedelta()).total_seconds()), 3, "Z")
+    return UTC
+
+
+def _name(value: datetime.datetime, width: int, seconds: int) -> str:
+    """`EST`, or `Eastern Standard Time` with four letters; the offset where a zone has no name."""
+    if not isinstance(value.tzinfo, zoneinfo.ZoneInfo):
+        return _zone_id(value) if seconds or width < 4 else "Coordinated Universal Time"
+    short = value.tzname() or ""
+    if not short.isalpha():
+        return _localized(seconds, 4)
+    return short if width < 4 else LONG_NAMES.get((short, seconds), short)
+
+
+def read_zone(text: str) -> datetime.tzinfo | None:
+    """The zone of an offset, an id, or a short name in any case of letters; None where it names none."""
+    return time_zone(ZONES_OF_NAMES.get(text.upper(), text))

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sharkpy.base.errors import ConfigurationError
-from sharkpy.base.settings import HISTORY_SAVED
+from sharkpy.base.errors import ConfigurationError, did_you_mean
+from sharkpy.base.settings import HISTORY_SAVED, Setting
 from sharkpy.thrift.config import AUTHENTICATIONS, Limits, ServerConfig
 
 _LOOK_SECONDS = 0.2
@@ -125,11 +125,9 @@ def _limits(given: list[str]) -> Limits:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or name not in known:
-            raise ConfigurationError(f'"{text}" is not a limit', hint="write --limit name=number", sqlstate="22023")
-        try:
-            values[name] = type(getattr(defaults, name))(value)
-        except ValueError:
-            raise ConfigurationError(f'the limit "{name}" is a number, not "{value}"', sqlstate="22023") from None
+            hint = did_you_mean(name, known) or "write --limit name=number"
+            raise ConfigurationError(f'"{text}" is not a limit', hint=hint, sqlstate="22023")
+        values[name] = Setting(f"the limit {name}", getattr(defaults, name), "").parse(value)
     return dataclasses.replace(defaults, **values)
 
 

@@ -37,7 +37,7 @@ _TRAINING = (
     """SELECT max(tiny), max(whole), max(big), max(single), max(fraction), max(price), max(name), max(day), max(moment),
            count_if(is_even), count(gaps) FROM training_text""",
 )
-_AS_TASKS = {"shark.placement.driver": "false", "shark.join.broadcast.threshold": "1"}
+_AS_TASKS = {"shark.placement.driver": "false", "shark.join.broadcast.max.bytes": "1"}
 """Settings under which stages run as RDD tasks with shuffles, small as the table is."""
 
 

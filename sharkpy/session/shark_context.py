@@ -389,7 +389,7 @@ class SharkContext:
         """Pool of the session: its share of the engine."""
         from sharkpy.execution.spark.pools import Pool
 
-        return Pool(self.conf.value(settings.POOL) or self._state.name, max(1, self.conf.value(settings.POOL_WEIGHT)))
+        return Pool(self.conf.value(settings.POOL) or self._state.name, self.conf.value(settings.POOL_WEIGHT))
 
     @property
     def admission(self) -> Admission:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sharkpy.base.settings.setting import Setting, T
-from sharkpy.base.settings.table import SETTINGS, find_setting
+from sharkpy.base.settings.table import SETTINGS, check_known, find_setting
 
 
 class Conf(Mapping[str, str]):
-    """Texts that a session has set, over the defaults. Unknown keys are kept, not refused."""
+    """Texts that a session has set, over the defaults. Unknown keys of other systems are kept, not refused."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self._values: dict[str, str] = {}
@@ -17,7 +17,8 @@ class Conf(Mapping[str, str]):
             self.set(key, value)
 
     def set(self, key: str, value: str) -> None:
-        """ConfigurationError where a known setting cannot hold the value."""
+        """ConfigurationError where a known setting cannot hold the value, or an own key is not known."""
+        check_known(key)
         if setting := find_setting(key):
             parsed = setting.parse(value)
             key, value = setting.key, str(parsed) if setting.check is not None else value

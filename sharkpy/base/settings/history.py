@@ -29,5 +29,5 @@ HISTORY_SAVED_STATEMENTS = Setting(
     "shark.history.saved.statements", 10_000, "Statements kept in the catalog's file.", is_guarded=True
 )
 HISTORY_SAVED_DAYS = Setting(
-    "shark.history.saved.days", 30.0, "Days that they are kept there at most.", is_guarded=True
+    "shark.history.saved.days", 30.0, "Days that they are kept there at most.", is_guarded=True, most=1_000_000
 )

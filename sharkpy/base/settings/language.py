@@ -17,7 +17,13 @@ INTEGER_SECONDS = Setting(
     False,
     "CAST of an integer AS TIMESTAMP counts seconds, not milliseconds.",
 )
-SAMPLE_SEED = Setting("hive.sample.seednumber", 0, "Which rows TABLESAMPLE of a share or of random buckets takes.")
+SAMPLE_SEED = Setting(
+    "hive.sample.seednumber",
+    0,
+    "Which rows TABLESAMPLE of a share or of random buckets takes.",
+    least=-(1 << 31),
+    most=(1 << 31) - 1,
+)
 GROUP_POSITIONS = Setting("hive.groupby.position.alias", True, "GROUP BY 1 means the first item of the select list.")
 ORDER_POSITIONS = Setting("hive.orderby.position.alias", True, "ORDER BY 1 means the first item of the select list.")
 LEGACY_GROUPING_ID = Setting(
@@ -26,5 +32,8 @@ LEGACY_GROUPING_ID = Setting(
     "GROUPING__ID as before Hive 2.3: a bit for each column that is grouped by, the first column's the lowest.",
 )
 QUOTED_IDENTIFIERS = Setting(
-    "hive.support.quoted.identifiers", "column", "none: a name in backquotes in a select list is a regular expression."
+    "hive.support.quoted.identifiers",
+    "column",
+    "none: a name in backquotes in a select list is a regular expression.",
+    choices=("column", "none", "standard"),
 )

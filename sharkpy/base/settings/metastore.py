@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.settings.setting import Setting
 
 EMBEDDED, HIVE = "embedded", "hive"
 """The values of shark.metastore."""
-
-
-def _check_metastore(text: str) -> str:
-    name = text.strip().lower()
-    if name not in (EMBEDDED, HIVE):
-        raise ConfigurationError(
-            f'"{text}" is not a value of shark.metastore', hint="embedded or hive", sqlstate="22023"
-        )
-    return name
-
 
 METASTORE = Setting(
     "shark.metastore",
     EMBEDDED,
     "Where tables are known: embedded, in the warehouse's own catalog; hive, in a Hive metastore.",
     is_guarded=True,
-    check=_check_metastore,
+    choices=(EMBEDDED, HIVE),
 )
 METASTORE_URIS = Setting(
     "shark.metastore.uris", "", "The metastore's addresses: thrift://host:port, several with commas.", is_guarded=True

@@ -27,7 +27,13 @@ REPLICATED_ROWS = Setting(
     500_000,
     "Rows of blocks up to which every task computes a build side by itself, with no broadcast; 0: never.",
 )
-FORCE_JOIN = Setting("shark.test.join", "", "broadcast or shuffle: forced join distribution (tests).", is_guarded=True)
+FORCE_JOIN = Setting(
+    "shark.test.join",
+    "",
+    "broadcast or shuffle: forced join distribution (tests).",
+    is_guarded=True,
+    choices=("", "broadcast", "shuffle"),
+)
 SKEW = Setting(
     "shark.skew", True, "Deal rows of keys that many rows share over several tasks, in joins and DISTINCT aggregates."
 )
@@ -35,9 +41,12 @@ SKEW_ROWS = Setting(
     "shark.skew.min.rows",
     20_000,
     "Rows of one key in one task of a map stage, or of a DISTINCT aggregate, from which they may be dealt out.",
+    least=1,
 )
 FORCE_SKEW = Setting("shark.test.skew", False, "Treat every key as one that many rows share (tests).", is_guarded=True)
-EXCHANGE_BUCKETS = Setting("shark.exchange.buckets", 0, "Buckets of a hash exchange; 0: from the default parallelism.")
+EXCHANGE_BUCKETS = Setting(
+    "shark.exchange.buckets", 0, "Buckets of a hash exchange; 0: from the default parallelism.", most=1 << 16
+)
 SINGLE_TASK_BYTES = Setting(
     "shark.task.single.max.bytes",
     4 << 20,

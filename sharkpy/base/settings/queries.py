@@ -33,6 +33,13 @@ QUERY_QUEUE_TIMEOUT = Setting(
 )
 POOL = Setting("shark.pool", "", "The session's share of the engine, by name; empty: one of its own.")
 POOL_WEIGHT = Setting(
-    "shark.pool.weight", 1, "How much of the engine the pool gets beside others of weight 1.", is_guarded=True
+    "shark.pool.weight",
+    1,
+    "How much of the engine the pool gets beside others of weight 1.",
+    is_guarded=True,
+    least=1,
+    most=1_000_000,
 )
-RESULT_BATCH_ROWS = Setting("shark.result.batch.rows", 65_536, "Rows of a batch of a result.")
+RESULT_BATCH_ROWS = Setting(
+    "shark.result.batch.rows", 65_536, "Rows of a batch of a result.", least=1, most=(1 << 31) - 1
+)

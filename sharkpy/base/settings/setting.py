@@ -1,22 +1,33 @@
-"""Setting: a key of the engine's configuration with its type, default and meaning."""
+"""Setting: a key of the engine's configuration with its type, default, range and meaning."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from sharkpy.base.digits import shortened
 from sharkpy.base.errors import ConfigurationError
 
 T = TypeVar("T", int, float, bool, str)
+N = TypeVar("N", int, float)
 
-_SUFFIXES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+MOST_INTEGER = (1 << 63) - 1
+MOST_NUMBER = 1_000_000_000
+"""What settings without a range of their own may be at most: integers of 64 bits, and three decades of seconds."""
+_SIZE = re.compile(r"([+-]?)(\d{1,40})(\.\d{1,40})?([kmgt]?)b?", re.ASCII | re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """A key with its default and meaning. The default's type is the setting's type; sizes take k, m, g.
+    """A key with its default and meaning. The default's type is the setting's type; sizes take k, m, g, t.
 
+    `least` and `most` bound a number: 0 and up, unless they say otherwise. `choices` are the words that a text may be.
     `synonyms` are other keys of it. `check`, where given, gives the value of a text, or raises ConfigurationError.
     `is_guarded`: for the engine's owner alone (memory, paths, Java, limits): a session with restrictions cannot set it.
     """
@@ -27,29 +38,61 @@ class Setting(Generic[T]):
     is_guarded: bool = False
     synonyms: tuple[str, ...] = ()
     check: Callable[[str], T] | None = None
+    least: float = 0
+    most: float | None = None
+    choices: tuple[str, ...] = ()
 
     def parse(self, text: str) -> T:
+        """Value of a text; ConfigurationError where it is not one of the setting's type and range."""
         if self.check is not None:
             return self.check(text)
-        value: int | float | bool | str
-        try:
-            match self.default:
-                case bool():
-                    value = {"true": True, "1": True, "false": False, "0": False}[text.strip().lower()]
-                case int():
-                    value = _parse_size(text)
-                case float():
-                    value = float(text)
-                case _:
-                    value = text
-        except (KeyError, ValueError):
+        value: int | float | bool | str | None
+        match self.default:
+            case bool():
+                value = _BOOLEANS.get(text.strip().lower())
+            case int():
+                value = self._within(_size(text))
+            case float():
+                value = self._within(_number(text))
+            case _:
+                value = text if not self.choices else next((c for c in self.choices if c == text.strip().lower()), None)
+        if value is None:
             kind = type(self.default).__name__
-            raise ConfigurationError(f'"{text}" is not a value of {self.key} ({kind})', sqlstate="22023") from None
+            message = f'"{shortened(text)}" is not a value of {self.key} ({kind})'
+            raise ConfigurationError(message, hint=self._range(), sqlstate="22023")
         return value
 
+    @property
+    def greatest(self) -> float:
+        if self.most is not None:
+            return self.most
+        default: object = self.default
+        return MOST_NUMBER if isinstance(default, float) else MOST_INTEGER
 
-def _parse_size(text: str) -> int:
-    lowered = text.strip().lower().removesuffix("b")
-    if lowered and lowered[-1] in _SUFFIXES:
-        return int(float(lowered[:-1]) * _SUFFIXES[lowered[-1]])
-    return int(lowered)
+    def _within(self, value: N | None) -> N | None:
+        return value if value is not None and self.least <= value <= self.greatest else None
+
+    def _range(self) -> str | None:
+        default: object = self.default
+        match default:
+            case bool():
+                return "true or false"
+            case int() | float():
+                return f"from {self.least} to {self.greatest}"
+        return " or ".join(choice or "nothing" for choice in self.choices) or None
+
+
+def _size(text: str) -> int | None:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        return None
+    sign, whole, fraction, unit = match.groups()
+    if fraction is not None and not unit:
+        return None
+    size = int(float(f"{whole}{fraction}") * _UNITS[unit.lower()]) if fraction else int(whole) * _UNITS[unit.lower()]
+    return -size if sign == "-" else size
+
+
+def _number(text: str) -> float | None:
+    value = float(text) if _NUMBER.fullmatch(text.strip()) else math.nan
+    return value if math.isfinite(value) else None

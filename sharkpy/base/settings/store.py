@@ -25,10 +25,14 @@ SCAN_CACHE_BYTES = Setting(
     "Bytes of decoded columns kept between queries, in the driver and in all tasks; 0: a sixteenth of the memory.",
     is_guarded=True,
 )
-BLOCK_ROWS = Setting("shark.block.rows", 1_000_000, "The most rows of a block.")
-BLOCK_BYTES = Setting("shark.block.bytes", 256 << 20, "Uncompressed bytes at which loading closes a block early.")
+BLOCK_ROWS = Setting("shark.block.rows", 1_000_000, "The most rows of a block.", least=1, most=(1 << 31) - 1)
+BLOCK_BYTES = Setting(
+    "shark.block.bytes", 256 << 20, "Uncompressed bytes at which loading closes a block early.", least=1
+)
 COMPACTION = Setting("shark.compaction", True, "Put runs of small blocks together in the background.")
-COMPACTION_BLOCKS = Setting("shark.compaction.min.blocks", 16, "Neighbouring small blocks that are put together.")
+COMPACTION_BLOCKS = Setting(
+    "shark.compaction.min.blocks", 16, "Neighbouring small blocks that are put together.", least=2
+)
 DRIVER_LOAD_BYTES = Setting(
     "shark.load.driver.max.bytes",
     8 << 30,

@@ -24,6 +24,7 @@ DYNAMIC_PARTITION_MODE = Setting(
     "hive.exec.dynamic.partition.mode",
     "nonstrict",
     "strict: an INSERT gives at least one partition column a value.",
+    choices=("nonstrict", "strict"),
 )
 DEFAULT_PARTITION_NAME = Setting(
     "hive.exec.default.partition.name",

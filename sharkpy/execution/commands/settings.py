@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.base.settings import SETTINGS
+from sharkpy.base.settings import SETTINGS, check_known
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult, text_rows
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import ResetConf, SetConf
@@ -18,6 +18,7 @@ def set_conf(command: SetConf, session: EngineSession) -> CommandResult:
             docs = {setting.key: setting.doc for setting in SETTINGS}
             rows = [(f"{key}={conf[key]}" + (f"  -- {docs[key]}" if key in docs else ""),) for key in sorted(conf)]
         return text_rows(("set",), rows)
+    check_known(command.key)
     if command.value is None:
         space, colon, name = command.key.partition(":")
         is_variable = colon and space in ("env", "system", "hivevar", "metaconf")

@@ -81,7 +81,7 @@ class Compactor:
 
     def _small_runs(self, version: TableVersion) -> list[range]:
         conf = self._versions.parts.conf
-        return small_runs(version, conf.value(BLOCK_ROWS), max(conf.value(COMPACTION_BLOCKS), 2))
+        return small_runs(version, conf.value(BLOCK_ROWS), conf.value(COMPACTION_BLOCKS))
 
     def _note_merged(self, merged: MergedBlock) -> None:
         pieces = [self._lineage.of(block.block_id) for block in merged.replaced]

@@ -26,7 +26,10 @@ class CommandShell(Protocol):
     is_over: bool
 
     def say(self, text: str) -> None:
-        """Write a line to the terminal."""
+        """Write a line that was asked for."""
+
+    def confirm(self, text: str) -> None:
+        """Say what a command has changed; scripts say nothing."""
 
     def run_sql(self, text: str) -> bool:
         """Run statements one after the other; False at the first error, which is shown."""

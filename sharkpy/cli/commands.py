@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base.digits import shortened, whole_number
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.cli.shell_options import DEFAULT_MAX_ROWS
 from sharkpy.session.writers import BINARY_WRITERS, WRITERS
@@ -42,6 +43,15 @@ class Command:
     run: Callable[[CommandShell, str], None]
     completes: str | tuple[str, ...] = ()
     """"file", "table", "database", "function", or the words themselves."""
+
+
+def is_known_command(text: str) -> bool:
+    """True if `text` is a command of the shell that there is."""
+    try:
+        find_command(text)
+    except ConfigurationError:
+        return False
+    return True
 
 
 def find_command(text: str) -> tuple[Command, str]:
@@ -74,23 +84,23 @@ def _mode(shell: CommandShell, argument: str) -> None:
 
 def _timer(shell: CommandShell, argument: str) -> None:
     shell.options.timer = _switched(argument, shell.options.timer)
-    shell.say(f"timer {_on_off(shell.options.timer)}")
+    shell.confirm(f"timer {_on_off(shell.options.timer)}")
 
 
 def _pager(shell: CommandShell, argument: str) -> None:
     shell.options.pager = _switched(argument, shell.options.pager)
-    shell.say(f"pager {_on_off(shell.options.pager)}")
+    shell.confirm(f"pager {_on_off(shell.options.pager)}")
 
 
 def _expanded(shell: CommandShell, argument: str) -> None:
     is_on = _switched(argument, shell.options.mode == "vertical")
     shell.options.mode = "vertical" if is_on else "table"
-    shell.say(f"mode {shell.options.mode}")
+    shell.confirm(f"mode {shell.options.mode}")
 
 
 def _max_rows(shell: CommandShell, argument: str) -> None:
     shell.options.max_rows = _count("rows", argument, DEFAULT_MAX_ROWS, least=0)
-    shell.say(
+    shell.confirm(
         f"answers are cut after {shell.options.max_rows:,} rows" if shell.options.max_rows else "all rows are shown"
     )
 
@@ -107,7 +117,7 @@ def _null_value(shell: CommandShell, argument: str) -> None:
 def _explain(shell: CommandShell, argument: str) -> None:
     if argument:
         shell.options.explain = _one_of("way to explain", argument, ("on", "off", "analyze"))
-    shell.say(f"explain {shell.options.explain}")
+    shell.confirm(f"explain {shell.options.explain}")
 
 
 def _output(shell: CommandShell, argument: str) -> None:
@@ -279,9 +289,11 @@ def _count(what: str, argument: str, default: int, *, least: int) -> int:
     if not argument:
         return default
     text = argument.replace(",", "").replace("_", "")
-    if not text.lstrip("-").isdigit() or int(text) < least:
-        raise ConfigurationError(f'"{argument}" is no number of {what}', sqlstate="22023")
-    return int(text)
+    number = whole_number(text.removeprefix("-"))
+    value = None if number is None else -number if text.startswith("-") else number
+    if value is None or value < least:
+        raise ConfigurationError(f'"{shortened(argument)}" is no number of {what}', sqlstate="22023")
+    return value
 
 
 _MODES = (*WRITERS, *BINARY_WRITERS)

@@ -39,11 +39,12 @@ def run_debug_stage(options: argparse.Namespace) -> int:
 
 def _record(options: argparse.Namespace) -> int:
     from sharkpy.cli.run_statements import run_script
+    from sharkpy.cli.shell_session import LocalNames
     from sharkpy.session.shark_context import connect
 
     values = {**session_settings(options), settings.DEBUG_RECORD.key: str(options.folder.absolute())}
     with connect(options.master, options.warehouse, **values) as session:
-        code = run_script(session, options.record, options.format)
+        code = run_script(session, LocalNames(session), options.record, options.format)
     _list(recorded_stages(options.folder), options.folder)
     return code
 

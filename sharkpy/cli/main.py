@@ -73,7 +73,7 @@ def _run_shell(options: argparse.Namespace) -> int:
         if text is not None:
             from sharkpy.cli.run_statements import run_script
 
-            return run_script(session, text, options.format, timing=options.timing)
+            return run_script(session, names, text, options.format, timing=options.timing)
         from sharkpy.cli.interactive import Shell
 
         return Shell(session, names, options.format).run()

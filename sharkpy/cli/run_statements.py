@@ -1,66 +1,61 @@
-"""Execution of a script's statements one after the other, with their answers written."""
+"""Execution of a script's statements and commands one after the other, with their answers written."""
 
 from __future__ import annotations
 
 import sys
-import time
-from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import CancelledError, SharkError
-from sharkpy.cli.answers import Answer, AnswerWriter
+from sharkpy.base.errors import CancelledError
+from sharkpy.cli.answers import Answer
+from sharkpy.cli.commands import is_known_command
 from sharkpy.cli.error_text import error_text
-from sharkpy.cli.progress_line import ProgressBoard, run_with_progress, short_count
 from sharkpy.cli.shell_options import ShellOptions
+from sharkpy.cli.shell_session import Names, ShellSession
+from sharkpy.cli.statement_shell import StatementShell, footer
 
-if TYPE_CHECKING:
-    from sharkpy.cli.shell_session import ShellSession
+_FAILED, _CANCELLED = 1, 130
+"""Exit codes."""
 
 
-def run_script(session: ShellSession, text: str, output_format: str, *, timing: bool = False) -> int:
-    """Run a script; returns the exit code, 1 at the first error, which ends it. Standard output has answers alone."""
-    from sharkpy.cli.client_statements import run_client_statement, statements_with_sources
-
-    board = ProgressBoard()
-    remove = session.add_progress_listener(board.update)
-    writer = AnswerWriter(ShellOptions(output_format, max_rows=0, width=-1, pager=False))
+def run_script(session: ShellSession, names: Names, text: str, output_format: str, *, timing: bool = False) -> int:
+    """Run a script; returns the exit code, 1 at the first error, which ends it."""
+    shell = ScriptShell(session, names, output_format, timing=timing)
+    remove = session.add_progress_listener(shell.board.update)
     try:
-        statements = list(statements_with_sources(text))
-    except SharkError as error:
-        sys.stderr.write(error_text(error) + "\n")
-        return 1
-    for statement, line in statements:
-        started = time.perf_counter()
+        return 0 if shell.run_script(text) else shell.code
+    finally:
+        shell.answers.close()
+        remove()
 
-        def answer(statement: str = statement) -> Answer:
-            with session.sql(statement) as result:
-                return writer.write(result, board.hide)
 
-        try:
-            if run_client_statement(session.substituted(statement), _say):
-                continue
-            count = run_with_progress(answer, session.cancel, board).num_rows
-        except BrokenPipeError:
-            return 1
-        except CancelledError:
+class ScriptShell(StatementShell):
+    """Shell of a script: standard output has what was asked for, standard error all else."""
+
+    def __init__(self, session: ShellSession, names: Names, output_format: str, *, timing: bool) -> None:
+        options = ShellOptions(output_format, max_rows=0, width=-1, pager=False, timer=timing)
+        super().__init__(session, names, options)
+        self.code = _FAILED
+
+    def run_command(self, text: str, line: int = 1) -> bool:
+        """Run a command of the shell; `!ls` and its like are Hive's way to a command of the machine."""
+        is_statement = text.lstrip().startswith("!") and not is_known_command(text)
+        return self.run_sql(text, line) if is_statement else super().run_command(text, line)
+
+    def confirm(self, text: str) -> None:
+        """Say nothing: who wrote the script knows."""
+
+    def tell(self, answer: Answer, seconds: float) -> None:
+        if self.options.timer:
+            sys.stderr.write(f"{footer(answer.num_rows, seconds, self.board.rows_read)}\n")
+
+    def show_error(self, error: BaseException, statement: str, line: int) -> None:
+        if isinstance(error, BrokenPipeError):
+            return
+        sys.stdout.flush()
+        if isinstance(error, CancelledError):
+            self.code = _CANCELLED
             sys.stderr.write("cancelled\n")
-            return 130
-        except Exception as error:  # noqa: BLE001 - whatever it was, a script's user reads one line
-            sys.stdout.flush()
-            sys.stderr.write(error_text(error, statement, line) + "\n")
-            return 1
-        if timing:
-            sys.stderr.write(f"{footer(count, time.perf_counter() - started, board.rows_read)}\n")
-    remove()
-    return 0
+            return
+        sys.stderr.write(error_text(error, statement, line) + "\n")
 
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-
-
-def footer(count: int | None, seconds: float, rows_read: int = 0) -> str:
-    """Line below an answer; `count` is None for a statement without rows."""
-    took = f"in {seconds:.2f} s"
-    if rows_read:
-        took += f" ({rows_read:,} rows read, {short_count(int(rows_read / max(seconds, 0.001)))} rows/s)"
-    return f"done {took}" if count is None else f"{count:,} row{'' if count == 1 else 's'} {took}"
+    def write_log(self, text: str) -> None:
+        sys.stderr.write(text + "\n")

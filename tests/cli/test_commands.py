@@ -16,8 +16,9 @@ import sharkpy
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.cli.commands import COMMANDS, find_command
 from sharkpy.cli.completer import SharkCompleter
-from sharkpy.cli.interactive import Shell, pieces
+from sharkpy.cli.interactive import Shell
 from sharkpy.cli.shell_session import LocalNames
+from sharkpy.cli.statement_shell import pieces
 
 Say = Callable[..., str]
 

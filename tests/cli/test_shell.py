@@ -284,3 +284,81 @@ def test_progress_line() -> None:
     assert board.line(1.25) == "running | 1.2 s"
     board.update(Progress("Scan", 1, 3, 4, 2_500_000))
     assert board.line(2.0) == "stage 2 Scan | 75 % | 3/4 tasks | 2.5 M rows (1.2 M/s) | 2.0 s"
+
+
+SCRIPT = """.mode csv
+.timer on
+SELECT count(*) AS c
+FROM t;
+.timer off
+.tables
+!echo of the machine;
+{last}
+SELECT 'not reached';
+"""
+SCRIPT_ANSWERS = "c\n3\ntab_name\nt\nof the machine\n"
+
+
+@pytest.mark.parametrize("last", ["quit;", ".exit", "!quit", "EXIT;"])
+def test_commands_in_a_file(capsys: pytest.CaptureFixture[str], warehouse: str, tmp_path: Path, last: str) -> None:
+    script = tmp_path / "script.sql"
+    script.write_text(SCRIPT.format(last=last))
+    code, out, err = run(capsys, "--warehouse", warehouse, "-f", str(script))
+    assert (code, out) == (0, SCRIPT_ANSWERS)
+    assert err.startswith("1 row in ")
+    assert err.count("\n") == 1
+
+
+def test_commands_on_standard_input_and_the_command_line(
+    capsys: pytest.CaptureFixture[str], warehouse: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(SCRIPT.format(last=".quit")))
+    assert run(capsys, "--warehouse", warehouse)[:2] == (0, SCRIPT_ANSWERS)
+    (tmp_path / "read.sql").write_text(
+        ".mode tsv\nSELECT 1 AS one;\n.once {}\nSELECT 2 AS two".format(tmp_path / "two.csv")
+    )
+    code, out, _ = run(capsys, "--warehouse", warehouse, "-e", f".read {tmp_path}/read.sql", "-e", "SELECT 3 AS three")
+    assert (code, out) == (0, "one\n1\nthree\n3\n")
+    assert (tmp_path / "two.csv").read_text() == "two\n2\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (".tabels", 'error [42601]: no command ".tabels"\nhint: did you mean ".tables"?\n'),
+        (".mode cvs", 'error [22023]: no output format "cvs"\nhint: did you mean "csv"?\n'),
+        (".use nowhere", "error [3F000]: Database not found nowhere\n  USE nowhere\n      ^\n"),
+        (".read /nowhere.sql", 'error [58030]: cannot read "/nowhere.sql": No such file or directory\n'),
+        ("!exit-code-of-this-is 3;", "error [58000]: the command ended with code 127"),
+    ],
+)
+def test_a_command_that_fails_ends_the_script(
+    capsys: pytest.CaptureFixture[str], warehouse: str, tmp_path: Path, line: str, message: str
+) -> None:
+    script = tmp_path / "script.sql"
+    script.write_text(f"SELECT 1 AS one;\n{line}\nSELECT 2;\n")
+    code, out, err = run(capsys, "--warehouse", warehouse, "--format", "csv", "-f", str(script))
+    assert (code, out) == (1, "one\n1\n")
+    assert err.startswith(message)
+
+
+def test_errors_behind_commands_name_the_line_of_the_script(
+    capsys: pytest.CaptureFixture[str], warehouse: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.sql"
+    script.write_text(".mode csv\nSELECT 1;\n.timer off\n\nSELECT\n  kk FROM t;\n")
+    code, _, err = run(capsys, "--warehouse", warehouse, "-f", str(script))
+    assert code == 1
+    assert "\n6:   kk FROM t" in err
+
+
+def test_of_a_long_line_the_part_around_the_error_is_shown() -> None:
+    statement = f"SELECT {'1 + ' * 10_000}kk + {'2 + ' * 10_000}3"
+    error = ParseError("no column", line=1, column=statement.index("kk") + 1)
+    _, text, mark = error_text(error, statement).splitlines()
+    assert len(text) < 250
+    assert text[mark.index("^") :].startswith("kk + 2")
+    _, text, mark = error_text(ParseError("x", line=1, column=3), statement).splitlines()
+    assert (text[:8], mark) == ("  SELECT", "    ^")
+    _, text, mark = error_text(ParseError("x", line=1, column=10**6), statement).splitlines()
+    assert len(mark) == len(text) + 1

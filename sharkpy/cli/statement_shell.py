@@ -1,0 +1,181 @@
+"""Shell without a terminal of its own: runs statements and commands of the shell, one after the other."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from sharkpy.base.errors import SharkError
+from sharkpy.cli.answers import Answer, AnswerWriter, show_pages
+from sharkpy.cli.commands import find_command, is_command
+from sharkpy.cli.progress_line import ProgressBoard, run_with_progress, short_count
+from sharkpy.cli.shell_options import ShellOptions
+from sharkpy.cli.shell_session import Names, ShellSession
+
+if TYPE_CHECKING:
+    from sharkpy.session.result import Row
+
+T = TypeVar("T")
+QUIT = ("quit", "exit")
+_EXPLAINED = ("select", "with", "from", "values", "insert", "(")
+_EXPLAIN = {"on": "EXPLAIN\n", "analyze": "EXPLAIN ANALYZE\n"}
+
+
+class StatementShell(ABC):
+    """Runner of texts: statements, and commands each on a line of its own, up to the first error.
+
+    How errors and the lines below answers reach the user is for its kinds to say.
+    """
+
+    def __init__(self, session: ShellSession, names: Names, options: ShellOptions) -> None:
+        self.session = session
+        self.names = names
+        self.options = options
+        self.answers = AnswerWriter(options)
+        self.last_sql = ""
+        self.last_error: BaseException | None = None
+        self.is_over = False
+        self.board = ProgressBoard()
+        self._num_errors = 0
+
+    @abstractmethod
+    def confirm(self, text: str) -> None:
+        """Say what a command has changed."""
+
+    @abstractmethod
+    def tell(self, answer: Answer, seconds: float) -> None:
+        """Write what belongs below an answer."""
+
+    @abstractmethod
+    def show_error(self, error: BaseException, statement: str, line: int) -> None:
+        """Write an error; `line` is where the statement starts in its script."""
+
+    @abstractmethod
+    def write_log(self, text: str) -> None:
+        """Write a line of a server's log."""
+
+    def say(self, text: str) -> None:
+        """Write a line that was asked for."""
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+    def run_script(self, text: str) -> bool:
+        """Run statements, and commands each on a line of its own, up to the first error."""
+        for number, piece in pieces(text):
+            done = self.run_command(piece, number) if is_command(piece) else self.run_sql(piece, number)
+            if not done or self.is_over:
+                return done
+        return True
+
+    def run_command(self, text: str, line: int = 1) -> bool:
+        """Run a command of the shell; False if it, or a statement that it runs, has failed."""
+        before = self._num_errors
+        try:
+            command, argument = find_command(text)
+            command.run(self, argument)
+        except KeyboardInterrupt:
+            self.say("")
+            return False
+        except Exception as error:  # noqa: BLE001 - the shell outlives any error
+            self.report(error, line=line)
+        return self._num_errors == before
+
+    def run_sql(self, text: str, first_line: int = 1) -> bool:
+        """Run statements one after the other; False at the first error, which is shown."""
+        from sharkpy.cli.client_statements import run_client_statement, statements_with_sources
+
+        try:
+            statements = list(statements_with_sources(text))
+        except SharkError as error:
+            self.report(error, line=first_line)
+            return False
+        for statement, line in statements:
+            if statement.strip().lower() in QUIT:
+                self.is_over = True
+                return True
+            self.last_sql = statement
+            sent = self._explained(statement)
+            place = line + first_line - 1 - (sent != statement)
+            started = time.perf_counter()
+            try:
+                if run_client_statement(self.session.substituted(statement), self.say):
+                    continue
+                answer = self.wait_for(functools.partial(self._answer, sent))
+                seconds = time.perf_counter() - started
+                if answer.pages:
+                    show_pages(answer.pages)
+            except Exception as error:  # noqa: BLE001 - the shell outlives any error
+                self.report(error, sent, place)
+                return False
+            self.tell(answer, seconds)
+        return True
+
+    def report(self, error: BaseException, statement: str = "", line: int = 1) -> None:
+        """Keep an error as the last one, and show it."""
+        self._num_errors += 1
+        self.last_error = error
+        self.show_error(error, statement, line)
+
+    def wait_for(self, work: Callable[[], T]) -> T:
+        """Run `work` in a thread and return its result: Ctrl-C cancels it and never breaks into a call to a server."""
+        return run_with_progress(work, self.session.cancel, self.board)
+
+    def rows_of(self, statement: str) -> list[Row]:
+        """Rows of a statement, all of them."""
+
+        def fetch() -> list[Row]:
+            with self.session.sql(statement) as result:
+                return result.fetchall()
+
+        return self.wait_for(fetch)
+
+    def switch_logs(self, is_on: bool) -> None:
+        """Show a server's log lines beside the answers, or stop that."""
+        from sharkpy.client import RemoteSession
+
+        if not isinstance(self.session, RemoteSession):
+            raise SharkError("there is no server whose log could be shown", hint="start the shell with -u")
+        self.session.log = self.write_log if is_on else None
+
+    def _answer(self, statement: str) -> Answer:
+        with self.session.sql(statement) as result:
+            return self.answers.write(result, self.board.hide)
+
+    def _explained(self, statement: str) -> str:
+        is_query = statement.lstrip().lower().startswith(_EXPLAINED)
+        return _EXPLAIN[self.options.explain] + statement if is_query and self.options.explain != "off" else statement
+
+
+def footer(count: int | None, seconds: float, rows_read: int = 0) -> str:
+    """Line below an answer; `count` is None for a statement without rows."""
+    took = f"in {seconds:.2f} s"
+    if rows_read:
+        took += f" ({rows_read:,} rows read, {short_count(int(rows_read / max(seconds, 0.001)))} rows/s)"
+    return f"done {took}" if count is None else f"{count:,} row{'' if count == 1 else 's'} {took}"
+
+
+def pieces(script: str) -> list[tuple[int, str]]:
+    """Cut a script into commands of the shell and runs of SQL, each with the 1-based line it starts in."""
+    found: list[tuple[int, str]] = []
+    sql: list[str] = []
+    start = 1
+    for number, line in enumerate(script.split("\n"), 1):
+        if is_command(line) and _is_between_statements(sql):
+            found += [(start, "\n".join(sql)), (number, line)]
+            sql, start = [], number + 1
+        else:
+            sql.append(line)
+    found.append((start, "\n".join(sql)))
+    return [(number, piece) for number, piece in found if piece.strip()]
+
+
+def _is_between_statements(lines: list[str]) -> bool:
+    from sharkpy.sql.grammar.split_statements import split_statements
+
+    text = "\n".join(lines)
+    # A word behind an open statement does not make one more; behind a finished one it does.
+    return len(split_statements(text + "\nx")) == len(split_statements(text)) + 1

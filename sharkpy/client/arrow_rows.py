@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from sharkpy.values.types import (
     DOUBLE,
     FLOAT,
     INT,
+    INTERVAL_DAY_TIME,
+    INTERVAL_YEAR_MONTH,
     NULL,
     SMALLINT,
     STRING,
@@ -26,6 +29,7 @@ from sharkpy.values.types import (
     DecimalType,
     Field,
     Schema,
+    is_interval,
     is_string,
     to_arrow,
 )
@@ -43,6 +47,8 @@ _TYPES: dict[int, DataType] = {
     _T.DATE_TYPE: DATE,
     _T.TIMESTAMP_TYPE: TIMESTAMP,
     _T.NULL_TYPE: NULL,
+    _T.INTERVAL_YEAR_MONTH_TYPE: INTERVAL_YEAR_MONTH,
+    _T.INTERVAL_DAY_TIME_TYPE: INTERVAL_DAY_TIME,
 }
 """Types by the protocol's number. Others come as text, without the types inside them, and stay text."""
 _COLUMN_KINDS = ("boolVal", "byteVal", "i16Val", "i32Val", "i64Val", "doubleVal", "stringVal", "binaryVal")
@@ -77,6 +83,9 @@ def _array(column: Any, dtype: DataType) -> pa.Array[Any]:
     mask = _null_mask(held.nulls, len(held.values))
     if pa.types.is_null(target):
         return pa.nulls(len(held.values))
+    if is_interval(dtype):
+        numbers = [None if is_null else _amount(text) for text, is_null in zip(held.values, _flags(mask), strict=False)]
+        return pa.array(numbers, target)
     if held is column.stringVal and not is_string(dtype):
         return _parsed(held.values, mask, target)
     return _plain(held.values, mask, target)
@@ -94,6 +103,23 @@ def _parsed(texts: Sequence[str], mask: np.ndarray[Any, Any] | None, target: pa.
     if pa.types.is_binary(target):
         return pa.array([text.encode() for text in texts], target, mask=mask)
     return pa.array(list(texts), pa.string(), mask=mask).cast(target)
+
+
+def _flags(mask: np.ndarray[Any, Any] | None) -> Iterable[bool]:
+    return itertools.repeat(False) if mask is None else mask.tolist()
+
+
+def _amount(text: str) -> int:
+    """Months of `1-2`, microseconds of `3 04:05:06.700000000`: the texts of intervals on the wire."""
+    sign = -1 if text.startswith("-") else 1
+    days, _, clock = text.lstrip("-").partition(" ")
+    if not clock:
+        years, _, months = days.partition("-")
+        return sign * (int(years) * 12 + int(months))
+    hours, minutes, seconds = clock.split(":")
+    whole, _, fraction = seconds.partition(".")
+    total = ((int(days) * 24 + int(hours)) * 60 + int(minutes)) * 60 + int(whole)
+    return sign * (total * 1_000_000 + int(fraction.ljust(9, "0")) // 1000)
 
 
 def _null_mask(bits: bytes, count: int) -> np.ndarray[Any, Any] | None:

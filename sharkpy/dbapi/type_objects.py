@@ -28,16 +28,18 @@ class TypeObject:
         return self.name
 
 
-STRING = TypeObject("STRING", types.StringType, types.VarcharType, types.CharType, types.NullType)
+STRING = TypeObject(
+    "STRING", types.StringType, types.VarcharType, types.CharType, types.NullType, types.YearMonthIntervalType
+)
+"""Texts, and intervals of months, whose values are texts."""
 BINARY = TypeObject("BINARY", types.BinaryType)
 NUMBER = TypeObject(
     "NUMBER",
     *(types.BooleanType, types.TinyIntType, types.SmallIntType, types.IntType, types.BigIntType),
     *(types.FloatType, types.DoubleType, types.DecimalType),
-    *(types.YearMonthIntervalType, types.DayTimeIntervalType),
 )
-"""Numbers, and intervals, which are numbers of months or of microseconds."""
-DATETIME = TypeObject("DATETIME", types.DateType, types.TimestampType)
+DATETIME = TypeObject("DATETIME", types.DateType, types.TimestampType, types.DayTimeIntervalType)
+"""Dates, timestamps, and intervals of days and seconds, which are timedelta."""
 NESTED = TypeObject("NESTED", types.ArrayType, types.MapType, types.StructType)
 """Lists and dicts; not in PEP 249."""
 ROWID = TypeObject("ROWID")

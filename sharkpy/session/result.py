@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from sharkpy.base.errors import ExecutionError
-from sharkpy.values.types import Schema, arrow_schema
+from sharkpy.values.types import INTERVAL_DAY_TIME, Schema, arrow_schema
 
 if TYPE_CHECKING:
     import pandas
@@ -28,7 +28,8 @@ class Result:
 
     1. Rows are made while they are read: a statement's stages run when the first row is asked for.
     2. Reading consumes; `show` and the notebook's display look ahead and consume nothing.
-    3. Values are plain Python: Decimal, date, datetime without zone, list, dict for MAP and STRUCT.
+    3. Values are plain Python: Decimal, date, datetime without zone, timedelta, list, dict for MAP and STRUCT; an
+       interval of months is text, `1-2`. In Arrow intervals are numbers of months or microseconds.
     4. `close` ends the statement where it is; reading after that raises ExecutionError.
     5. A result is for one thread, but for `cancel`; the context that made it is for several.
     """
@@ -136,8 +137,21 @@ class Result:
         return pa.Table.from_batches(list(self.batches()), schema=arrow_schema(self.schema))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Read all remaining rows as a data frame; DATE as datetime.date, DECIMAL as Decimal."""
-        return self.to_arrow().to_pandas()
+        """Read all remaining rows as a data frame; DATE as datetime.date, DECIMAL as Decimal, intervals as in rows."""
+        import pandas
+        import pyarrow as pa
+
+        from sharkpy.values.python_values import holds_interval, typed_values
+
+        table = self.to_arrow()
+        frame = table.to_pandas()
+        for place, field in enumerate(self.schema):
+            if field.dtype == INTERVAL_DAY_TIME:
+                frame.isetitem(place, table.column(place).cast(pa.duration("us")).to_pandas())
+            elif holds_interval(field.dtype):
+                values = typed_values(table.column(place).combine_chunks(), field.dtype)
+                frame.isetitem(place, pandas.Series(values, index=frame.index, dtype=object))
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """Read all remaining rows as a Polars data frame; needs the package polars."""
@@ -208,14 +222,15 @@ class Result:
         return self._rows
 
     def _rows_by_batch(self) -> Iterator[Iterable[Row]]:
-        from sharkpy.values.python_values import python_values
+        from sharkpy.values.python_values import typed_values
 
+        types = [field.dtype for field in self.schema]
         while True:
             self._check_open()
             batch = self._ahead.popleft() if self._ahead else self._next_batch()
             if batch is None:
                 return
-            yield zip(*map(python_values, batch.columns), strict=True)
+            yield zip(*map(typed_values, batch.columns, types), strict=True)
 
     def _peek(self, num_rows: int) -> tuple[list[pa.RecordBatch], bool]:
         """Batches of at most `num_rows` next rows, and whether there are more; they remain unread."""

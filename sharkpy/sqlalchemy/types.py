@@ -63,10 +63,10 @@ _SIMPLE: dict[DataType, Callable[[], TypeEngine[Any]]] = {
     types.BINARY: sqltypes.BINARY,
     types.DATE: sqltypes.DATE,
     types.TIMESTAMP: sqltypes.TIMESTAMP,
-    types.INTERVAL_YEAR_MONTH: sqltypes.INTEGER,
-    types.INTERVAL_DAY_TIME: sqltypes.BIGINT,
+    types.INTERVAL_YEAR_MONTH: sqltypes.NullType,
+    types.INTERVAL_DAY_TIME: sqltypes.NullType,
 }
-"""Classes of types without parameters. Intervals occur in views; their Python values are numbers."""
+"""Classes of types without parameters. Intervals, which a metastore's views may have, pass as they are."""
 
 
 def to_sqlalchemy(dtype: DataType) -> TypeEngine[Any]:

@@ -5,6 +5,7 @@ Arrow makes a scalar of each date and timestamp, and where maps may occur one of
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any, cast
@@ -14,12 +15,61 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sharkpy.base.errors import ExecutionError
+from sharkpy.values.types import (
+    INTERVAL_DAY_TIME,
+    INTERVAL_YEAR_MONTH,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+    is_interval,
+)
 
 _YEARS = {
     pa.date32(): (pa.int32(), -719_162, 2_932_896),
     pa.timestamp("us"): (pa.int64(), -62_135_596_800_000_000, 253_402_300_799_999_999),
 }
 """Type -> the type of its numbers, the least and the greatest that have a Python value: the years 1 to 9999."""
+
+
+def typed_values(column: pa.Array[Any], dtype: DataType) -> list[Any]:
+    """Python values of a column of a type: of INTERVAL DAY TO SECOND timedelta, of YEAR TO MONTH its text `1-2`, which
+    Python has no type for; else as `python_values`.
+    """
+    values = python_values(column)
+    return [with_intervals(value, dtype) for value in values] if holds_interval(dtype) else values
+
+
+def with_intervals(value: Any, dtype: DataType) -> Any:
+    """A value of a type with its intervals, which are numbers of months or microseconds, as Python's values."""
+    if value is None:
+        return None
+    match dtype:
+        case ArrayType(element):
+            return [with_intervals(item, element) for item in value]
+        case MapType(key_type, item_type):
+            return {with_intervals(key, key_type): with_intervals(item, item_type) for key, item in value.items()}
+        case StructType(names, types):
+            return {name: with_intervals(value[name], inner) for name, inner in zip(names, types, strict=True)}
+    if dtype == INTERVAL_DAY_TIME:
+        return datetime.timedelta(microseconds=value)
+    return months_text(value) if dtype == INTERVAL_YEAR_MONTH else value
+
+
+def months_text(months: int) -> str:
+    """Years and months as Hive writes them: `1-2`."""
+    return f"{'-' if months < 0 else ''}{abs(months) // 12}-{abs(months) % 12}"
+
+
+def holds_interval(dtype: DataType) -> bool:
+    match dtype:
+        case ArrayType(element):
+            return holds_interval(element)
+        case MapType(key, item):
+            return holds_interval(key) or holds_interval(item)
+        case StructType(_, types):
+            return any(map(holds_interval, types))
+    return is_interval(dtype)
 
 
 def python_values(column: pa.Array[Any]) -> list[Any]:

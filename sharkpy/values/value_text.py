@@ -171,9 +171,10 @@ def _format_timestamp(value: datetime.datetime) -> str:
     return f"{text}.{value.microsecond:06d}".rstrip("0") if value.microsecond else text
 
 
-def _format_months(months: int) -> str:
-    sign, months = ("-" if months < 0 else ""), abs(months)
-    return f"{sign}{months // 12}-{months % 12}"
+def _format_months(months: int | str) -> str:
+    from sharkpy.values.python_values import months_text
+
+    return months if isinstance(months, str) else months_text(months)
 
 
 def _format_micros(micros: int | datetime.timedelta) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import threading
 import time
 from collections.abc import Iterator
@@ -47,6 +48,16 @@ def test_every_type_is_as_in_process(session: RemoteSession, served: Served) -> 
         assert remote[name].to_pylist() == local[name].to_pylist()
     assert {str(remote.schema.field(name).type) for name in NAMES[-3:]} == {"string"}
     assert remote["a"].to_pylist() == ["[1,2,null]", None]
+
+
+def test_intervals_are_as_in_process(session: RemoteSession, served: Served) -> None:
+    query = (
+        "SELECT INTERVAL '-1-2' YEAR TO MONTH, INTERVAL '-3 04:05:06.7' DAY TO SECOND, INTERVAL '0.000001' SECOND"
+        " UNION ALL SELECT NULL, NULL, INTERVAL '100000' DAY"
+    )
+    rows = session.sql(query).fetchall()
+    assert sorted(rows, key=str) == sorted(served.session.sql(query).fetchall(), key=str)
+    assert ("-1-2", -datetime.timedelta(days=3, hours=4, minutes=5, seconds=6.7), datetime.timedelta(0, 0, 1)) in rows
 
 
 def test_many_rows(served: Served) -> None:

@@ -82,6 +82,15 @@ def test_values_by_name_and_place(row: Row) -> None:
     assert (age, name) == (30, "Ann")
 
 
+def test_intervals_are_timedelta_and_text() -> None:
+    types = ("interval_day_time", "interval_year_month", "array<interval_day_time>")
+    schema = schema_of(*zip("abc", types, strict=True))
+    assert rows(schema, (1, -14, [None, 2]), (None, None, None)) == [
+        (datetime.timedelta(microseconds=1), "-1-2", [None, datetime.timedelta(microseconds=2)]),
+        (None, None, None),
+    ]
+
+
 def test_names_that_python_has_taken(row: Row) -> None:
     assert row["count"] == 7
     assert row.count(30) == 1

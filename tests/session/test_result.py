@@ -11,7 +11,21 @@ import pytest
 
 from sharkpy.base.errors import ExecutionError
 from sharkpy.session.result import Result
-from sharkpy.values.types import DATE, DOUBLE, INT, STRING, DecimalType, Field, MapType, Schema, arrow_schema
+from sharkpy.values.types import (
+    DATE,
+    DOUBLE,
+    INT,
+    INTERVAL_DAY_TIME,
+    INTERVAL_YEAR_MONTH,
+    STRING,
+    ArrayType,
+    DecimalType,
+    Field,
+    MapType,
+    Schema,
+    StructType,
+    arrow_schema,
+)
 
 SCHEMA = Schema((Field("a", INT), Field("s", STRING)))
 
@@ -140,3 +154,51 @@ def test_a_date_that_python_has_not_is_an_error_where_it_is_shown() -> None:
     for read in (Result.show, Result._repr_html_, Result.fetchall):
         with pytest.raises(ExecutionError, match="has no Python value; cast it to STRING"):
             read(Result(Schema((Field("d", DATE),)), [days]))
+
+
+INTERVALS = Schema(
+    (
+        Field("months", INTERVAL_YEAR_MONTH),
+        Field("time", INTERVAL_DAY_TIME),
+        Field("times", ArrayType(INTERVAL_DAY_TIME)),
+        Field("by_name", MapType(STRING, INTERVAL_YEAR_MONTH)),
+        Field("pair", StructType(("h", "i"), (INTERVAL_DAY_TIME, INT))),
+    )
+)
+
+
+def intervals() -> Result:
+    columns: list[list[object]] = [
+        [14, -25, None],
+        [1_500_000, -86_400_000_001, None],
+        [[1, None], [], None],
+        [[("a", 1)], [], None],
+        [{"h": 3_600_000_000, "i": 7}, {"h": None, "i": 8}, None],
+    ]
+    schema = arrow_schema(INTERVALS)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return Result(INTERVALS, iter([pa.RecordBatch.from_arrays(arrays, schema=schema)]))
+
+
+def test_intervals_are_timedelta_and_hives_text_of_months() -> None:
+    hour, moment = datetime.timedelta(hours=1), datetime.timedelta(microseconds=1)
+    assert intervals().fetchall() == [
+        ("1-2", datetime.timedelta(seconds=1.5), [moment, None], {"a": "0-1"}, {"h": hour, "i": 7}),
+        ("-2-1", -datetime.timedelta(days=1) - moment, [], {}, {"h": None, "i": 8}),
+        (None, None, None, None, None),
+    ]
+
+
+def test_intervals_in_pandas_are_those_of_rows() -> None:
+    frame = intervals().to_pandas()
+    assert frame["months"].tolist() == ["1-2", "-2-1", None]
+    assert frame["time"].dtype.kind == "m"
+    assert frame["time"].iloc[0] == datetime.timedelta(seconds=1.5)
+    assert frame["time"].isna().tolist() == [False, False, True]
+    assert frame["pair"].iloc[0] == {"h": datetime.timedelta(hours=1), "i": 7}
+
+
+def test_intervals_in_arrow_are_numbers() -> None:
+    table = intervals().to_arrow()
+    assert table.column("months").to_pylist() == [14, -25, None]
+    assert table.column("time").to_pylist() == [1_500_000, -86_400_000_001, None]

@@ -13,7 +13,7 @@ from sharkpy.ml.rdd.table_rdd import TableRDD
 from sharkpy.plan.expr import Alias, Expr, Literal
 from sharkpy.plan.logical import LogicalPlan, Project, Values
 from sharkpy.udf.user.relation import TABLE, Kind, PythonRelation
-from sharkpy.values.python_values import python_values
+from sharkpy.values.python_values import typed_values, with_intervals
 from sharkpy.values.types import (
     BOOLEAN,
     INTEGER_TYPES,
@@ -64,14 +64,10 @@ def _values(arguments: Sequence[GenerateArgument], session: EngineSession) -> It
 def constant_values(exprs: Sequence[Expr], session: EngineSession) -> list[object]:
     """Values of expressions without columns; anything more than a literal is computed by a query of one row."""
     if all(isinstance(expr, Literal) for expr in exprs):
-        return [expr.value for expr in exprs if isinstance(expr, Literal)]
+        return [with_intervals(expr.value, expr.dtype) for expr in exprs if isinstance(expr, Literal)]
     items = tuple(Alias(expr, index, f"c{index}") for index, expr in enumerate(exprs, start=1))
-    rows = [row for batch in query_rows(session, Project(Values((), ((),)), items)) for row in _rows(batch)]
-    return list(rows[0])
-
-
-def _rows(batch: Any) -> Iterator[tuple[object, ...]]:
-    return zip(*map(python_values, batch.columns), strict=True)
+    (batch,) = (batch for batch in query_rows(session, Project(Values((), ((),)), items)) if batch.num_rows)
+    return [typed_values(column, expr.dtype)[0] for column, expr in zip(batch.columns, exprs, strict=True)]
 
 
 def _parameter(function: PythonRelation, name: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from sharkpy.ml.rdd.rows import Row, rows_of
-from sharkpy.values.python_values import python_values
+from sharkpy.values.python_values import typed_values
 from sharkpy.values.types import Schema
 
 Batches = Callable[[int, Iterable[bytes]], Iterator[pa.RecordBatch]]
@@ -39,8 +39,9 @@ class KeyedRowFunction:
     keys: tuple[int, ...]
 
     def __call__(self, partition: int, frames: Iterable[bytes]) -> Iterator[tuple[Any, Row]]:
+        types = [field.dtype for field in self.schema]
         for batch in self.batches(partition, frames):
-            parts = [python_values(batch.column(key)) for key in self.keys]
+            parts = [typed_values(batch.column(key), types[key]) for key in self.keys]
             keys = parts[0] if len(parts) == 1 else zip(*parts, strict=True)
             yield from zip(keys, rows_of([batch], self.schema), strict=True)
 

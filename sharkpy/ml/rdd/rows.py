@@ -15,7 +15,7 @@ from typing import Any, ClassVar, SupportsIndex, cast, overload
 import pyarrow as pa
 
 from sharkpy.base.errors import ColumnNotFoundError, TypeMismatchError, did_you_mean
-from sharkpy.values.python_values import python_values
+from sharkpy.values.python_values import typed_values
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import (
     BIGINT,
@@ -298,10 +298,11 @@ def text_of(schema: Schema) -> str:
 def rows_of(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[Row]:
     """Rows of batches with the Arrow types of `schema`, one after the other."""
     made, new = row_class(schema), cast("Callable[[type[Row], tuple[Any, ...]], Row]", tuple.__new__)
+    types = [field.dtype for field in schema]
     for batch in batches:
         if not batch.num_columns:
             yield from repeat(new(made, ()), batch.num_rows)
-        yield from map(new, repeat(made), zip(*map(python_values, batch.columns), strict=True))
+        yield from map(new, repeat(made), zip(*map(typed_values, batch.columns, types), strict=True))
 
 
 def _no_column(name: str, columns: tuple[str, ...]) -> ColumnNotFoundError:

@@ -1,13 +1,16 @@
-"""Is a tumour malignant? A data frame becomes a table, a model is fitted, judged and used in SQL alone.
+"""Is a tumour malignant? An Arrow table becomes a table, a model is fitted, judged and used in SQL alone.
 
     python examples/tumours.py
 
-The data is the breast cancer set that comes with scikit-learn (569 tumours, 30 measures).
+tumours.csv beside it has five of the measures of Breast Cancer Wisconsin (Diagnostic): Wolberg, Mangasarian, Street and
+Street, UCI Machine Learning Repository, CC BY 4.0.
 """
 
 from __future__ import annotations
 
-from sklearn.datasets import load_breast_cancer
+from pathlib import Path
+
+from pyarrow import csv
 
 import sharkpy
 
@@ -16,13 +19,7 @@ MEASURES = ("mean_radius", "mean_texture", "mean_smoothness", "worst_area", "wor
 
 def main(context: sharkpy.SharkContext) -> float:
     """Print how good the model is; returns the share of tumours that it predicts right."""
-    frame = load_breast_cancer(as_frame=True).frame
-    frame.columns = [name.replace(" ", "_") for name in frame.columns]
-    context.save_as_table(frame, "measured", mode="overwrite")
-    context.sql(
-        "CREATE OR REPLACE VIEW tumours AS SELECT *, IF(target = 0, 'malignant', 'benign') AS kind FROM measured"
-    )
-
+    context.save_as_table(csv.read_csv(Path(__file__).with_name("tumours.csv")), "tumours", mode="overwrite")
     scaled = ", ".join(f"({name} - avg({name}) OVER ()) / stddev({name}) OVER () AS {name}" for name in MEASURES)
     context.sql("DROP TABLE IF EXISTS judged; DROP TABLE IF EXISTS tumour_model")
     context.sql(f"""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import re
+import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +68,25 @@ def test_example(name: str, context: sharkpy.SharkContext, capsys: pytest.Captur
     for _ in range(2):
         assert KNOWN[name](_main(name)(context))
     assert capsys.readouterr().out
+
+
+def _imported(path: Path) -> set[str]:
+    """Packages that a program imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Import(names):
+                found |= {name.name.split(".")[0] for name in names}
+            case ast.ImportFrom(module=str() as module):
+                found.add(module.split(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_an_example_needs_no_more_than_the_package_itself(name: str) -> None:
+    project = tomllib.loads((EXAMPLES.parent / "pyproject.toml").read_text())["project"]
+    installed = {re.split(r"[^\w-]", requirement)[0] for requirement in project["dependencies"]}
+    assert _imported(EXAMPLES / f"{name}.py") <= installed | sys.stdlib_module_names | {"sharkpy"}
 
 
 def test_each_example_is_known_and_short() -> None:

@@ -28,6 +28,7 @@ from sharkpy.sources.output_file import output_file
 from sharkpy.sources.sequence_file import byte_ranges, cut_off, map_file
 from sharkpy.sources.source import BATCH_ROWS, Properties
 from sharkpy.sources.split import Split
+from sharkpy.sources.varint import read_varint
 from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructType, arrow_schema
 
 _MAGIC = b"Obj\x01"
@@ -244,14 +245,8 @@ def _blocks(data: mmap.mmap, split: Split, header: AvroHeader) -> Iterator[tuple
 
 def _long(data: mmap.mmap, place: int) -> tuple[int, int]:
     """A zigzag number, seven bits a byte, and where it ends."""
-    number = shift = 0
-    while True:
-        byte = data[place]
-        place += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number >> 1 ^ -(number & 1), place
-        shift += 7
+    number, end = read_varint(data, place)
+    return number >> 1 ^ -(number & 1), end
 
 
 def _bytes(data: mmap.mmap, place: int) -> tuple[bytes, int]:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from sharkpy.sources.hadoop_codecs import lz4_size, snappy_size
+from sharkpy.sources.varint import read_varint
 
 Field = tuple[int, int | bytes]
 Fields = tuple[Field, ...]
@@ -128,8 +129,8 @@ def fields_of(message: bytes) -> Fields:
 def _fields(message: bytes) -> Iterator[Field]:
     place = 0
     while place < len(message):
-        key, place = _varint(message, place)
-        value, place = _varint(message, place)
+        key, place = read_varint(message, place)
+        value, place = read_varint(message, place)
         if key & 7 == 0:
             yield key >> 3, value
         elif key & 7 == 2 and place + value <= len(message):
@@ -169,7 +170,7 @@ def numbers(fields: Fields, number: int) -> tuple[int, ...]:
             continue
         place = 0
         while place < len(value):
-            one, place = _varint(value, place)
+            one, place = read_varint(value, place)
             found.append(one)
     return tuple(found)
 
@@ -177,17 +178,6 @@ def numbers(fields: Fields, number: int) -> tuple[int, ...]:
 def _type_of(fields: Fields) -> OrcType:
     names = tuple(name.decode("utf-8", "replace") for name in messages(fields, 3))
     return OrcType(number_of(fields, 1), numbers(fields, 2), names)
-
-
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = data[place]
-        place += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, place
-        shift += 7
 
 
 def _encoded(number: int) -> bytes:

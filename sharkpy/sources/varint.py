@@ -1,0 +1,17 @@
+"""Numbers of seven bits a byte, the lowest first, as Avro and Protocol Buffers write them."""
+
+from __future__ import annotations
+
+import mmap
+
+
+def read_varint(data: bytes | mmap.mmap, place: int) -> tuple[int, int]:
+    """A number without sign, and where it ends; IndexError where the data end before it does."""
+    number = shift = 0
+    while True:
+        byte = data[place]
+        place += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, place
+        shift += 7

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+
+from sharkpy.base.wildcards import Wildcard, matches_wildcards
+
+_WILDCARDS = {"*": Wildcard.ANY, "%": Wildcard.ANY}
 
 
 def matching(names: Iterable[str], pattern: str | None) -> list[str]:
@@ -14,10 +17,5 @@ def matching(names: Iterable[str], pattern: str | None) -> list[str]:
 def matches(text: str, pattern: str) -> bool:
     """Whether the whole of `text` matches `pattern`."""
     return any(
-        re.fullmatch(_regex(part.strip()), text, re.IGNORECASE | re.DOTALL) is not None for part in pattern.split("|")
+        matches_wildcards(text, [_WILDCARDS.get(char, char) for char in part.strip()]) for part in pattern.split("|")
     )
-
-
-def _regex(pattern: str) -> str:
-    wildcards = {"*": ".*", "%": ".*"}
-    return "".join(wildcards.get(char) or re.escape(char) for char in pattern)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from sharkpy.base.wildcards import Wildcard, matches_wildcards
+
 _PARTS = re.compile(r"\\(?P<literal>.)|(?P<any>%|\.?\*)|(?P<one>_)|(?P<plain>.)", re.DOTALL)
 NameTest = Callable[[str], object]
 """Test of a name; anything true is yes."""
@@ -18,14 +20,14 @@ def name_test(pattern: str | None) -> NameTest:
     """
     if not pattern:
         return lambda name: True  # noqa: ARG005
-    texts = ["".join(_regex(part) for part in _PARTS.finditer(text)) for text in pattern.split("|")]
-    return re.compile("|".join(texts), re.IGNORECASE | re.DOTALL).fullmatch
+    alternatives = [[_part(part) for part in _PARTS.finditer(text)] for text in pattern.split("|")]
+    return lambda name: any(matches_wildcards(name, parts) for parts in alternatives)
 
 
-def _regex(part: re.Match[str]) -> str:
+def _part(part: re.Match[str]) -> str | Wildcard:
     match part.lastgroup:
         case "any":
-            return ".*"
+            return Wildcard.ANY
         case "one":
-            return "."
-    return re.escape(part[part.lastgroup or 0])
+            return Wildcard.ONE
+    return part[part.lastgroup or 0]

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from sharkpy.udf import spark_hash
 from sharkpy.udf.aes import aes_decrypt, aes_encrypt
-from sharkpy.udf.java_datetime import format_moment, format_time, parse_moment, parse_time
-from sharkpy.udf.java_zones import zone_shift
+from sharkpy.udf.java_datetime import format_time, parse_time, zone_shift
+from sharkpy.udf.java_regex.calls import regexp_extract, regexp_extract_all, regexp_replace, rlike, split
+from sharkpy.udf.java_regex.matching import begin_batch
 from sharkpy.udf.json_path import get_json_object
 from sharkpy.udf.letter_case import initcap, lower_text, upper_text
 from sharkpy.udf.masking import mask_date, mask_number, mask_text
@@ -25,7 +26,6 @@ from sharkpy.udf.number_patterns import to_char, to_number
 from sharkpy.udf.number_text import conv, decimal_arithmetic, double_bits, float_bits, java_double_text, java_float_text
 from sharkpy.udf.parameter_count import with_parameters
 from sharkpy.udf.printf import printf
-from sharkpy.udf.regex_calls import regexp_extract, regexp_extract_all, regexp_replace, rlike, split
 from sharkpy.udf.sentences import sentences
 from sharkpy.udf.text_codes import (
     crc32,
@@ -54,6 +54,7 @@ class Kernel:
         """The kernel over columns, with as many parameters as DuckDB is to see."""
 
         def run(*columns: pa.ChunkedArray[Any]) -> pa.Array[Any]:
+            begin_batch()
             memo: dict[tuple[object, ...], object] = {}
             rows = zip(*map(_values, columns), strict=True)
             return pa.array(list(self._rows(rows, memo)), type=_ARROW_TYPES[self.result])

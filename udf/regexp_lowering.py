@@ -1,14 +1,25 @@
-"""Lowerings of the functions that take Java regular expressions: RE2 where it agrees, else a Python kernel."""
+"""Lowerings of the functions that take Java regular expressions: RE2 where it agrees, else a Python kernel.
+
+RE2 takes time linear in the text, but up to a step for each state of the pattern at each character, and DuckDB cannot
+be ended within a text: a long text under a large pattern goes to the kernel too, which has a limit of time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from sharkpy.udf.java_regex import JavaPattern, re2_replacement, translate
+from sharkpy.udf.java_regex.pattern import JavaPattern, translate
+from sharkpy.udf.java_regex.replacement import re2_replacement
 from sharkpy.udf.literals import integer_value, quote_string, string_value
 from sharkpy.values.types import DataType
 
 Types = Sequence[DataType]
+SMALL_SIZE = 16
+"""Patterns so small cannot fill the memory of RE2's automaton, so that a character takes one step."""
+MOST_STEPS = 1_000_000
+"""Largest product of a pattern's size and a text's bytes for RE2: a tenth of a second at the worst."""
+_SHORT_SQL = 200
+_TERMINATORS = (10, 13, 0x85, 0x2028, 0x2029)
 
 
 def _constant_pattern(sql: str) -> JavaPattern | None:
@@ -16,21 +27,31 @@ def _constant_pattern(sql: str) -> JavaPattern | None:
     return None if text is None else translate(text)
 
 
-def _guarded(text: str, fast: str, kernel: str, pattern: JavaPattern) -> str:
-    """RE2's `$` does not see the end before a final line feed: texts with one go to the kernel."""
-    if not pattern.has_end_anchor:
-        return fast
-    return f"CASE WHEN contains({text}, chr(10)) THEN {kernel} ELSE {fast} END"
+def _guarded(text: str, fast: Callable[[str], str], kernel: Callable[[str], str], pattern: JavaPattern) -> str:
+    """`fast` for the texts for which RE2 is right and quick, `kernel` for the others."""
+    if not pattern.has_final and pattern.size <= SMALL_SIZE:
+        return fast(text)
+    if len(text) > _SHORT_SQL:
+        # Calls inside calls would make the text of the query grow with each level.
+        return f"list_transform([{text}], lambda guarded: {_guarded('guarded', fast, kernel, pattern)})[1]"
+    tests = [f"ends_with({text}, chr({code}))" for code in _TERMINATORS] if pattern.has_final else []
+    if pattern.size > SMALL_SIZE:
+        tests.append(f"strlen({text}) > {MOST_STEPS // pattern.size}")
+    return f"CASE WHEN {' OR '.join(tests)} THEN {kernel(text)} ELSE {fast(text)} END"
 
 
 def lower_rlike(args: Sequence[str], _types: Types, _result: DataType) -> str:
     pattern = _constant_pattern(args[1])
-    kernel = f"shark_rlike({args[0]}, {args[1]})"
+
+    def kernel(text: str) -> str:
+        return f"shark_rlike({text}, {args[1]})"
+
     if pattern is None or pattern.re2 is None:
-        return kernel
+        return kernel(args[0])
     if pattern.literal is not None:
         return f"contains({args[0]}, {quote_string(pattern.literal)})"
-    return _guarded(args[0], f"regexp_matches({args[0]}, {quote_string(pattern.re2)})", kernel, pattern)
+    spelled = quote_string(pattern.re2)
+    return _guarded(args[0], lambda text: f"regexp_matches({text}, {spelled})", kernel, pattern)
 
 
 def lower_regexp_replace(args: Sequence[str], types: Types, result: DataType) -> str:
@@ -39,48 +60,66 @@ def lower_regexp_replace(args: Sequence[str], types: Types, result: DataType) ->
         rest = lower_regexp_replace([f"substr({text}, {start})", *args[1:3]], types, result)
         return f"(left({text}, {start} - 1) || {rest})"
     pattern, replacement = _constant_pattern(args[1]), string_value(args[2])
-    kernel = f"shark_regexp_replace({args[0]}, {args[1]}, {args[2]})"
-    if pattern is None or replacement is None or pattern.re2 is None or pattern.matches_empty:
-        return kernel
-    target = re2_replacement(replacement)
+
+    def kernel(text: str) -> str:
+        return f"shark_regexp_replace({text}, {args[1]}, {args[2]})"
+
+    if pattern is None or replacement is None or pattern.re2 is None:
+        return kernel(args[0])
+    if pattern.matches_empty or not pattern.has_same_spans:
+        return kernel(args[0])
+    target = re2_replacement(replacement, pattern)
     if target is None:
-        return kernel
+        return kernel(args[0])
     if pattern.literal is not None and "\\" not in target:
         return f"replace({args[0]}, {quote_string(pattern.literal)}, {quote_string(target)})"
-    fast = f"regexp_replace({args[0]}, {quote_string(pattern.re2)}, {quote_string(target)}, 'g')"
-    return _guarded(args[0], fast, kernel, pattern)
+    spelled = f"{quote_string(pattern.re2)}, {quote_string(target)}, 'g'"
+    return _guarded(args[0], lambda text: f"regexp_replace({text}, {spelled})", kernel, pattern)
 
 
 def lower_regexp_extract(args: Sequence[str], _types: Types, _result: DataType) -> str:
     group_sql = args[2] if len(args) > 2 else "1"
     pattern, group = _constant_pattern(args[1]), integer_value(group_sql)
-    kernel = f"shark_regexp_extract({args[0]}, {args[1]}, CAST({group_sql} AS INTEGER))"
-    if pattern is None or pattern.re2 is None or group is None or not 0 <= group <= 9:
-        return kernel
-    if group > _group_count(pattern):
-        return kernel
-    fast = f"regexp_extract({args[0]}, {quote_string(pattern.re2)}, {group})"
-    return _guarded(args[0], fast, kernel, pattern)
 
+    def kernel(text: str) -> str:
+        return f"shark_regexp_extract({text}, {args[1]}, CAST({group_sql} AS INTEGER))"
 
-def _group_count(pattern: JavaPattern) -> int:
-    import re
-
-    return re.compile(pattern.python, re.ASCII).groups
+    if pattern is None or pattern.re2 is None or not pattern.has_same_spans:
+        return kernel(args[0])
+    if group is None or not 0 <= group <= min(pattern.groups, 9):
+        return kernel(args[0])
+    spelled = quote_string(pattern.re2)
+    return _guarded(args[0], lambda text: f"regexp_extract({text}, {spelled}, {group})", kernel, pattern)
 
 
 def lower_regexp_extract_all(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    group = args[2] if len(args) > 2 else "1"
-    return f"shark_regexp_extract_all({args[0]}, {args[1]}, CAST({group} AS INTEGER))"
+    group_sql = args[2] if len(args) > 2 else "1"
+    pattern, group = _constant_pattern(args[1]), integer_value(group_sql)
+
+    def kernel(text: str) -> str:
+        return f"shark_regexp_extract_all({text}, {args[1]}, CAST({group_sql} AS INTEGER))"
+
+    if pattern is None or pattern.re2 is None or pattern.matches_empty or not pattern.has_same_spans:
+        return kernel(args[0])
+    if group is None or not 0 <= group <= min(pattern.groups, 9):
+        return kernel(args[0])
+    spelled = quote_string(pattern.re2)
+    return _guarded(args[0], lambda text: f"regexp_extract_all({text}, {spelled}, {group})", kernel, pattern)
 
 
 def lower_split(args: Sequence[str], _types: Types, _result: DataType) -> str:
     pattern = _constant_pattern(args[1])
     limit = args[2] if len(args) > 2 else "-1"
-    kernel = f"shark_split({args[0]}, {args[1]}, CAST({limit} AS INTEGER))"
+
+    def kernel(text: str) -> str:
+        return f"shark_split({text}, {args[1]}, CAST({limit} AS INTEGER))"
+
     bound = integer_value(limit)
-    if pattern is None or pattern.re2 is None or pattern.matches_empty or bound is None or bound > 0:
-        return kernel
+    if pattern is None or pattern.re2 is None or bound is None or bound > 0:
+        return kernel(args[0])
+    if pattern.matches_empty or not pattern.has_same_spans:
+        return kernel(args[0])
     if pattern.literal is not None:
         return f"string_split({args[0]}, {quote_string(pattern.literal)})"
-    return _guarded(args[0], f"string_split_regex({args[0]}, {quote_string(pattern.re2)})", kernel, pattern)
+    spelled = quote_string(pattern.re2)
+    return _guarded(args[0], lambda text: f"string_split_regex({text}, {spelled})", kernel, pattern)

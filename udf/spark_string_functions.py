@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sharkpy.base.errors import TypeMismatchError
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.literals import string_value
+from sharkpy.udf.regexp_lowering import lower_regexp_extract_all
 from sharkpy.udf.signatures import (
     Types,
     returns,
@@ -46,6 +47,11 @@ def _to_binary(args: Sequence[str], _types: Types, _result: DataType) -> str:
     if form in ("utf-8", "utf8"):
         return f"encode({args[0]})"
     raise TypeMismatchError("to_binary takes 'hex', 'base64' or 'utf-8' as its second argument")
+
+
+def _matches(args: Sequence[str], types: Types, result: DataType) -> str:
+    """The texts of all matches of a Java regular expression."""
+    return lower_regexp_extract_all([*args[:2], "0"], types, result)
 
 
 SPARK_STRING_FUNCTIONS = (
@@ -149,7 +155,7 @@ SPARK_STRING_FUNCTIONS = (
         "regexp_count",
         takes(STRING, STRING),
         returns(INT),
-        "CAST(len(shark_regexp_extract_all({0}, {1}, 0)) AS INTEGER)",
+        lambda args, types, result: f"CAST(len({_matches(args, types, result)}) AS INTEGER)",
         usage="regexp_count(str, pattern)",
         doc="matches of a Java regular expression",
         example="regexp_count('a1b2', '\\\\d')",
@@ -159,7 +165,7 @@ SPARK_STRING_FUNCTIONS = (
         "regexp_substr",
         takes(STRING, STRING),
         returns(STRING),
-        "shark_regexp_extract_all({0}, {1}, 0)[1]",
+        lambda args, types, result: f"{_matches(args, types, result)}[1]",
         usage="regexp_substr(str, pattern)",
         doc="the first match of a Java regular expression, NULL where there is none",
         example="regexp_substr('a1b2', '\\\\d')",

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.base.errors import BindError, TypeMismatchError, UnsupportedError
+from sharkpy.base.errors import BindError, TypeMismatchError
 from sharkpy.udf import registry
 from sharkpy.udf.casts import can_cast, lower_cast
 from sharkpy.udf.connection import prepare_connection
-from sharkpy.udf.java_regex import translate
+from sharkpy.udf.java_regex.pattern import translate
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.lower import lower_scalar
 from sharkpy.values import types as T  # noqa: N812 - a table of types is clearer short
@@ -188,11 +188,6 @@ def test_structs_and_maps_cast_by_position(connection: duckdb.DuckDBPyConnection
 def test_bad_patterns_are_refused(pattern: str) -> None:
     with pytest.raises(BindError):
         translate(pattern)
-
-
-def test_intersection_of_classes_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="intersection"):
-        translate("[a-z&&[^b]]")
 
 
 def test_kernels_take_columns(connection: duckdb.DuckDBPyConnection) -> None:

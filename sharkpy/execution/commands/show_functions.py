@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from sharkpy.base.errors import BindError, UnsupportedError
 from sharkpy.catalog.pattern import matching
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.user_functions import described_users_function
@@ -11,6 +10,7 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import DescribeFunction, ShowFunctions
 from sharkpy.udf import registry
 from sharkpy.udf.function import Answer, Failure, Varying
+from sharkpy.udf.java_regex.matching import matcher
 from sharkpy.udf.special_forms import JavaForm
 from sharkpy.values.types import PRIMITIVES
 
@@ -25,10 +25,13 @@ def show_functions(command: ShowFunctions, session: EngineSession) -> CommandRes
 
 def _matching_regex(names: frozenset[str], pattern: str | None) -> list[str]:
     """Names that match a regular expression as a whole; none if the pattern is not one."""
+    if pattern is None:
+        return sorted(names)
     try:
-        return sorted(name for name in names if pattern is None or re.fullmatch(pattern, name))
-    except re.error:
+        found = matcher(pattern)
+    except (BindError, UnsupportedError):
         return []
+    return sorted(name for name in names if found.fullmatch(name))
 
 
 def describe_function(command: DescribeFunction, session: EngineSession) -> CommandResult:

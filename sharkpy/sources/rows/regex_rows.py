@@ -15,12 +15,12 @@ from sharkpy.sources.rows.row_format import Properties
 from sharkpy.sources.rows.text_columns import TextColumnsReader
 from sharkpy.sources.text_format import header_and_footer
 from sharkpy.sources.text_write import hive_text
-from sharkpy.udf.java_regex import compile_java
+from sharkpy.udf.java_regex.matching import Matcher, matcher
 from sharkpy.values.types import BINARY, Schema, is_nested
 
 INPUT_REGEX = "input.regex"
 OUTPUT_FORMAT = "output.format.string"
-_PLACE = re.compile(r"%(\d{1,9})\$s", re.ASCII)
+_PLACE = re.compile(r"%(\d{1,9})\$s")
 
 
 class RegexRows:
@@ -30,9 +30,10 @@ class RegexRows:
         for field in schema:
             if is_nested(field.dtype) or field.dtype == BINARY:
                 raise UnsupportedError(f'column "{field.name}" of type {field.dtype} in a table of the RegexSerDe')
-        if found.groups < len(schema):
+        if found.pattern.groups < len(schema):
             raise ConfigurationError(
-                f"{INPUT_REGEX} has {found.groups} groups, the table has {len(schema)} columns", sqlstate="22023"
+                f"{INPUT_REGEX} has {found.pattern.groups} groups, the table has {len(schema)} columns",
+                sqlstate="22023",
             )
 
     def lines(self, properties: Properties) -> LineLayout:
@@ -71,15 +72,13 @@ def _field(row: Sequence[str | None], number: int) -> str:
     return "null" if value is None else value
 
 
-def _pattern(properties: Properties) -> re.Pattern[str]:
+def _pattern(properties: Properties) -> Matcher:
     values = dict(properties)
     text = values.get(INPUT_REGEX)
     if text is None:
         raise ConfigurationError(f'a table of the RegexSerDe needs the property "{INPUT_REGEX}"', sqlstate="22023")
+    ignores_case = values.get("input.regex.case.insensitive", "false").lower() == "true"
     try:
-        pattern = compile_java(text)
+        return matcher(text, ignore_case=ignores_case)
     except BindError as error:
         raise ConfigurationError(f"{INPUT_REGEX}: {error.message}", sqlstate="22023") from None
-    if values.get("input.regex.case.insensitive", "false").lower() == "true":
-        return re.compile(pattern.pattern, pattern.flags | re.IGNORECASE)
-    return pattern

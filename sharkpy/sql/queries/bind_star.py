@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -13,7 +12,7 @@ from sharkpy.plan.expr import Expr
 from sharkpy.sql.expressions.bind_name import name_parts, resolve
 from sharkpy.sql.expressions.expr_binder import ExprBinder
 from sharkpy.sql.scope import ScopeColumn
-from sharkpy.udf.java_regex import translate
+from sharkpy.udf.java_regex.matching import matcher
 from sharkpy.values.types import StructType
 
 Named = list[tuple[str, Expr]]
@@ -94,7 +93,7 @@ def _matching_columns(binder: ExprBinder, node: exp.Column) -> Named:
     relation = node.text("table").lower()
     if relation and relation not in binder.scope.relations:
         raise _no_relation(binder, relation, node)
-    pattern = re.compile(translate(node.this.this).python, re.ASCII | re.IGNORECASE)
+    pattern = matcher(node.this.this, ignore_case=True)
     candidates = binder.scope.relation_columns(relation) if relation else binder.scope.columns
     columns = [
         column

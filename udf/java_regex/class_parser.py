@@ -1,0 +1,124 @@
+"""Character classes of Java's patterns: ranges, unions, intersections by `&&`, and classes inside classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sharkpy.udf.java_regex.code_points import CharSet, of_ranges
+from sharkpy.udf.java_regex.complaint import not_a_pattern, too_complex
+from sharkpy.udf.java_regex.escapes import SETS, code_of_escape, property_of_escape, set_of_letter
+
+MOST_NESTED = 30
+
+
+def parse_class(text: str, position: int, flags: frozenset[str]) -> tuple[CharSet, int]:
+    """The class that begins with the bracket at `position`, and the place behind it."""
+    parser = _ClassParser(text, flags, position)
+    return parser.bracketed(0), parser.position
+
+
+@dataclass(slots=True)
+class _ClassParser:
+    text: str
+    flags: frozenset[str]
+    position: int
+    quoted_until: int = 0
+
+    def bracketed(self, depth: int) -> CharSet:
+        if depth > MOST_NESTED:
+            raise too_complex(self.text, f"its classes are nested more than {MOST_NESTED} deep")
+        self.position += 1
+        is_negated = self._char() == "^"
+        self.position += is_negated
+        found = self._union(depth)
+        while self.text.startswith("&&", self.position):
+            self.position += 2
+            other = self._union(depth)
+            found = other if found is None else found if other is None else found.intersection(other)
+        if self._char() != "]":
+            raise not_a_pattern(self.text, "an unclosed character class")
+        if found is None:
+            raise not_a_pattern(self.text, "a character class without characters")
+        self.position += 1
+        return found.complement() if is_negated else found
+
+    def _union(self, depth: int) -> CharSet | None:
+        """Members up to the end or to `&&`; None where there is none."""
+        sets: list[CharSet] = []
+        ranges: list[tuple[int, int]] = []
+        while char := self._char():
+            if not self._is_quoted:
+                if char == "]" and (sets or ranges or self.text.startswith("&&", self.position - 2)):
+                    break
+                if self.text.startswith("&&", self.position):
+                    break
+                if char == "[":
+                    sets.append(self.bracketed(depth + 1))
+                    continue
+            found = self._item(char)
+            if isinstance(found, CharSet):
+                sets.append(found)
+            else:
+                ranges.append(found)
+        if not sets and not ranges:
+            return None
+        plain = of_ranges(ranges)
+        return (plain.with_both_cases() if "i" in self.flags else plain).union(*sets)
+
+    @property
+    def _is_quoted(self) -> bool:
+        return self.position < self.quoted_until
+
+    def _char(self) -> str:
+        """The character at hand, after white space and comments under the flag x, and the ends of \\Q and \\E."""
+        while not self._is_quoted:
+            char = self.text[self.position : self.position + 1]
+            if self.text.startswith("\\Q", self.position):
+                end = self.text.find("\\E", self.position)
+                self.position += 2
+                self.quoted_until = end if end >= 0 else len(self.text)
+            elif self.quoted_until and self.text.startswith("\\E", self.position):
+                self.position += 2
+                self.quoted_until = 0
+            elif "x" in self.flags and char and char in " \t\n\x0b\f\r":
+                self.position += 1
+            elif "x" in self.flags and char == "#":
+                end = self.text.find("\n", self.position)
+                self.position = end + 1 if end >= 0 else len(self.text)
+            else:
+                return char
+        return self.text[self.position]
+
+    def _item(self, char: str) -> CharSet | tuple[int, int]:
+        """One character, a range of them, or the set of an escape."""
+        if self._is_quoted:
+            self.position += 1
+            return ord(char), ord(char)
+        if char == "\\":
+            letter = self.text[self.position + 1 : self.position + 2]
+            if letter and letter in SETS:
+                self.position += 2
+                return set_of_letter(letter, "U" in self.flags)
+            if letter and letter in "pP":
+                found, self.position = property_of_escape(self.text, self.position, self.flags)
+                return found
+        low = self._code(char)
+        if self._char() != "-" or self._is_quoted or self.text[self.position + 1 : self.position + 2] in ("", "]", "["):
+            return low, low
+        self.position += 1
+        high = self._code(self._char())
+        if high < low:
+            raise not_a_pattern(self.text, "a range of characters in the wrong order")
+        return low, high
+
+    def _code(self, char: str) -> int:
+        if char != "\\" or self._is_quoted:
+            self.position += 1
+            return ord(char)
+        letter = self.text[self.position + 1 : self.position + 2]
+        if not letter:
+            raise not_a_pattern(self.text, "it ends in a backslash")
+        if letter in SETS or letter in "123456789kAbBGzZRX":
+            raise not_a_pattern(self.text, f"\\{letter} inside a character class")
+        code, self.position = code_of_escape(self.text, self.position)
+        return code

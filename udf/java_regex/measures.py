@@ -1,0 +1,108 @@
+"""Figures of a pattern's tree, on which its limits and the choice of an engine rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from sharkpy.udf.java_regex.code_points import CharSet
+from sharkpy.udf.java_regex.tree import (
+    Alternation,
+    Assertion,
+    BackReference,
+    Chars,
+    Enclosed,
+    Group,
+    Node,
+    Repeat,
+    Sequence,
+)
+
+_CATEGORY_WEIGHT = 800
+_RANGE_WEIGHT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Figures of a node with all below it."""
+
+    least: int = 0
+    """Characters of its shortest match."""
+    size: int = 0
+    """Characters and sets, each as often as counts repeat it."""
+    program: int = 0
+    """About the instructions of RE2, likewise."""
+    written: int = 0
+    """Ranges and parts, with nothing repeated."""
+    count: int = 1
+    """Largest product of counts that are nested."""
+    groups: int = 0
+    has_final: bool = False
+    """It has a `$` or \\Z, which match before a final line terminator too."""
+    repeats_nothing: bool = False
+    """A repetition's body may be empty: engines differ in the groups, and in the choice, of such a round."""
+
+    def before(self, other: Measures) -> Measures:
+        return Measures(
+            self.least + other.least,
+            self.size + other.size,
+            self.program + other.program,
+            self.written + other.written,
+            max(self.count, other.count),
+            self.groups + other.groups,
+            self.has_final or other.has_final,
+            self.repeats_nothing or other.repeats_nothing,
+        )
+
+
+def measure(node: Node) -> Measures:
+    match node:
+        case Chars(chars):
+            weight = _weight(chars)
+            return Measures(1, 1, weight, 1 + len(chars.ranges))
+        case Sequence(parts):
+            return _sum(parts)
+        case Alternation(branches):
+            least = min(measure(branch).least for branch in branches)
+            return replace(_sum(branches), least=least)
+        case Group(body):
+            inner = measure(body)
+            return replace(inner, groups=inner.groups + 1)
+        case Enclosed(opening, body):
+            inner = measure(body)
+            return inner if opening == "(?>" else replace(inner, least=0)
+        case Repeat():
+            return _repeated(node)
+        case Assertion(name):
+            return Measures(written=1, program=1, has_final=name in ("final", "unix_final"))
+        case BackReference():
+            return Measures(0, 1, 1, 1)
+    return Measures(1, 1, 1, 1)
+
+
+def _sum(nodes: tuple[Node, ...]) -> Measures:
+    total = Measures()
+    for node in nodes:
+        total = total.before(measure(node))
+    return total
+
+
+def _repeated(node: Repeat) -> Measures:
+    inner = measure(node.body)
+    times = max(node.least + 1 if node.most is None else node.most, 1)
+    return Measures(
+        inner.least * node.least,
+        inner.size * times,
+        inner.program * times,
+        inner.written + 1,
+        inner.count * max(node.least if node.most is None else node.most, 1),
+        inner.groups,
+        inner.has_final,
+        inner.repeats_nothing or (inner.least == 0 and node.most != 1),
+    )
+
+
+@lru_cache(maxsize=256)
+def _weight(chars: CharSet) -> int:
+    beyond_ascii = sum(high > 127 for _, high in chars.ranges) + chars.negated
+    return 1 + _RANGE_WEIGHT * beyond_ascii + _CATEGORY_WEIGHT * len(chars.categories)

@@ -1,0 +1,89 @@
+"""A Java pattern in the spellings of both engines, within the limits of patterns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sharkpy.udf.java_regex.complaint import too_complex
+from sharkpy.udf.java_regex.measures import Measures, measure
+from sharkpy.udf.java_regex.parser import Parser
+from sharkpy.udf.java_regex.spelling import spell_re2, spell_regex
+from sharkpy.udf.java_regex.tree import Alternation, Char, Node, Sequence
+
+MOST_CHARS = 20_000
+MOST_SIZE = 30_000
+"""Characters and sets, as often as counts repeat them: `regex` compiles so many in 0.4 s."""
+MOST_WRITTEN = 60_000
+"""Ranges of sets: \\p{IsAlphabetic} has 700."""
+MOST_NAMED = 100
+MOST_RE2_PROGRAM = 150_000
+"""Instructions of RE2, which refuses patterns of more than about 300,000."""
+_NAMED_OR_INTERSECTED = re.compile(r"\\[pP]|&&")
+
+
+@dataclass(frozen=True, slots=True)
+class JavaPattern:
+    """A pattern and its facts.
+
+    `re2` is None where RE2 cannot say it. `has_final`: RE2's answer is wrong for texts that end in a line terminator.
+    `has_same_spans`: RE2's matches and groups begin and end where Java's do; whether there is a match is always the
+    same. `matches_empty`: some match is empty. `literal`: the text it stands for, where it has no operators. `size`
+    bounds the states that RE2 keeps for each character of a text.
+    """
+
+    text: str
+    re2: str | None
+    regex: str
+    has_final: bool
+    has_same_spans: bool
+    matches_empty: bool
+    literal: str | None
+    size: int
+    groups: int
+    names: tuple[tuple[str, int], ...]
+
+
+@lru_cache(maxsize=512)
+def translate(text: str, *, ignore_case: bool = False) -> JavaPattern:
+    """BindError where it is no pattern or beyond the limits, UnsupportedError for constructs that no engine has."""
+    if len(text) > MOST_CHARS:
+        raise too_complex(text, f"it has more than {MOST_CHARS:,} characters")
+    if sum(1 for _ in _NAMED_OR_INTERSECTED.finditer(text)) > MOST_NAMED:
+        raise too_complex(text, f"it has more than {MOST_NAMED} of \\p, \\P and &&")
+    parser = Parser(text, frozenset("i" if ignore_case else ""))
+    root = parser.parse()
+    measures = measure(root)
+    _check(text, measures)
+    return JavaPattern(
+        text,
+        spell_re2(root) if measures.program <= MOST_RE2_PROGRAM else None,
+        spell_regex(root),
+        measures.has_final,
+        not measures.repeats_nothing,
+        measures.least == 0,
+        _literal(root),
+        measures.size,
+        parser.num_groups,
+        tuple(parser.names.items()),
+    )
+
+
+def _check(text: str, measures: Measures) -> None:
+    if measures.size > MOST_SIZE:
+        raise too_complex(text, f"its counts ask for more than {MOST_SIZE:,} characters")
+    if measures.written > MOST_WRITTEN:
+        raise too_complex(text, "its sets of characters are too large")
+
+
+def _literal(root: Node) -> str | None:
+    match root:
+        case Char(code, False):
+            return chr(code)
+        case Sequence(parts):
+            texts = [_literal(part) for part in parts]
+            return None if None in texts or not texts else "".join(filter(None, texts))
+        case Alternation():
+            return None
+    return None

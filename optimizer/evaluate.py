@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 import operator
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 _CACHE_ENTRIES = 10_000
 _CACHE: dict[tuple[str, DataType], Literal | None] = {}
-_LOCK = threading.Lock()
+_UNKNOWN = object()
+_IDLE: list[duckdb.DuckDBPyConnection] = []
+"""Connections that no thread uses: one that computes for long keeps no other statement waiting."""
 _LIMITS = {TINYINT: 1 << 7, SMALLINT: 1 << 15, INT: 1 << 31, BIGINT: 1 << 63}
 _SIMPLE_DATE_LENGTH = 10
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -105,20 +107,22 @@ def evaluate(exprs: Sequence[Expr]) -> list[Literal | None]:
     """Values of deterministic expressions over literals alone; None for one that has no plain value."""
     sql = [_lowered_or_none(expr) for expr in exprs]
     keys = [(text, expr.dtype) for text, expr in zip(sql, exprs, strict=True)]
-    with _LOCK:
-        missing = [key for key in dict.fromkeys(keys) if key[0] is not None and key not in _CACHE]
-        if missing:
-            if len(_CACHE) > _CACHE_ENTRIES:
-                _CACHE.clear()
-            _CACHE.update(zip(missing, _run(missing), strict=True))  # type: ignore[arg-type]
-        return [_CACHE[key] if key[0] is not None else None for key in keys]  # type: ignore[index]
+    known: dict[tuple[str | None, DataType], Any] = {key: _CACHE.get(key, _UNKNOWN) for key in keys}  # type: ignore[call-overload]
+    missing = [key for key, value in known.items() if value is _UNKNOWN and key[0] is not None]
+    if missing:
+        known.update(zip(missing, _run(missing), strict=True))
+        if len(_CACHE) > _CACHE_ENTRIES:
+            _CACHE.clear()
+        _CACHE.update((key, known[key]) for key in missing)  # type: ignore[misc]
+    return [known[key] if key[0] is not None else None for key in keys]
 
 
 def _run(items: Sequence[tuple[str | None, DataType]]) -> list[Literal | None]:
     import duckdb
 
     try:
-        row = _connection().execute("SELECT " + ", ".join(text for text, _ in items if text)).fetchone()
+        with _connection() as connection:
+            row = connection.execute("SELECT " + ", ".join(text for text, _ in items if text)).fetchone()
     except duckdb.Error:
         if len(items) == 1:
             return [None]
@@ -138,15 +142,33 @@ def _as_literal(value: Any, dtype: DataType) -> Literal | None:
     return Literal(value, dtype)
 
 
-@lru_cache(maxsize=1)
-def _connection() -> duckdb.DuckDBPyConnection:
-    import duckdb
+@contextlib.contextmanager
+def _connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    try:
+        connection = _IDLE.pop()
+    except IndexError:
+        connection = _opened()
+    try:
+        yield connection
+    finally:
+        _IDLE.append(connection)
 
+
+def _opened() -> duckdb.DuckDBPyConnection:
     from sharkpy.udf.connection import prepare_connection
 
-    connection = duckdb.connect(config={"threads": 1})
+    connection = _database().cursor()
     prepare_connection(connection)
+    # Its optimizer would compute a constant that fails again after each of its rules.
+    connection.execute("PRAGMA disable_optimizer")
     return connection
+
+
+@lru_cache(maxsize=1)
+def _database() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    return duckdb.connect(config={"threads": 1})
 
 
 def _lowered_or_none(expr: Expr) -> str | None:

@@ -62,18 +62,21 @@ _MONTHS = [
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 
+_MOST_CHARS = 1000
 _QUARTERS = ["1st quarter", "2nd quarter", "3rd quarter", "4th quarter"]
 
 
 @lru_cache(maxsize=256)
 def tokens(pattern: str) -> tuple[tuple[str, bool], ...]:
     """The pattern's parts: (text, whether it is a run of one pattern letter)."""
+    if len(pattern) > _MOST_CHARS:
+        raise BindError(f'"{pattern[:100]}…" is not a date pattern: over {_MOST_CHARS:,} characters', sqlstate="22007")
     parts: list[tuple[str, bool]] = []
     position = 0
     while position < len(pattern):
         char = pattern[position]
         if char == "'":
-            quoted = re.compile(r"'((?:[^']|'')*)'").match(pattern, position)
+            quoted = re.compile(r"'([^']*+(?:''[^']*+)*+)'").match(pattern, position)
             if quoted is None:
                 raise BindError(f'"{pattern}" is not a date pattern: unclosed quote', sqlstate="22007")
             parts.append((quoted.group(1).replace("''", "'") or "'", False))
@@ -220,8 +223,9 @@ def _parser(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
             continue
         adjacent = index + 1 < len(fields) and fields[index + 1][1]
         letters.append(text)
-        parts.append(f"({_field_pattern(text, adjacent)})")
-    return re.compile(r"\s*" + "".join(parts), re.ASCII | re.IGNORECASE), tuple(letters)
+        # Java takes as much of the text as fits a field, and never less again.
+        parts.append(f"((?>{_field_pattern(text, adjacent)}))")
+    return re.compile(r"\s*" + "".join(parts), re.IGNORECASE), tuple(letters)
 
 
 def _field_pattern(text: str, adjacent: bool) -> str:
@@ -232,9 +236,9 @@ def _field_pattern(text: str, adjacent: bool) -> str:
         return "|".join(_DAYS) + "|" + "|".join(name[:3] for name in _DAYS)
     if letter == "a":
         return "AM|PM"
-    if letter in ZONE_LETTERS:
-        return ZONE_TEXT
-    if letter == "S":
+    if letter in "zZXxv":
+        return r"Z|UTC|GMT|[+-]\d{2}:?\d{2}"
+    if letter == "S" and not adjacent:
         return r"\d{1,9}"
     if adjacent:
         return rf"\d{{{width}}}"

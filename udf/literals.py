@@ -28,7 +28,7 @@ from sharkpy.values.types import (
     is_string,
 )
 
-_STRING = re.compile(r"'((?:[^']|'')*)'")
+_STRING = re.compile(r"'([^']*(?:''[^']*)*)'")
 _INTEGER = re.compile(r"-?\d+|CAST\((-?\d+) AS \w+\)")
 _NUMBER = re.compile(r"(-?[\d.]+)(?:e0)?|CAST\('?(-?[\d.]+)'? AS [^()]+(?:\(\d+,\d+\))?\)")
 

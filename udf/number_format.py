@@ -9,7 +9,9 @@ from functools import lru_cache
 
 from sharkpy.base.errors import ExecutionError
 
-_PATTERN = re.compile(r"(?P<prefix>[^#0,.;E]*)(?P<number>[#0,]*(?:\.[#0]*)?)(?P<suffix>[^#0,.;]*)(?:;.*)?", re.DOTALL)
+_PATTERN = re.compile(
+    r"(?P<prefix>[^#0,.;E]*+)(?P<number>[#0,]*+(?:\.[#0]*+)?)(?P<suffix>[^#0,.;]*+)(?:;.*)?", re.DOTALL
+)
 _CONTEXT = decimal.Context(prec=1200, rounding=decimal.ROUND_HALF_EVEN)
 _SPECIAL = {"NaN": "NaN", "Infinity": "∞", "-Infinity": "-∞"}
 
@@ -60,9 +62,15 @@ def format_pattern(value: str, pattern: str, is_floating: bool) -> str:
     fraction = fraction.rstrip("0").ljust(form.least, "0")
     whole = whole.lstrip("0").rjust(form.whole, "0") or ("" if fraction else "0")
     if form.group:
-        whole = re.sub(rf"\B(?=(?:.{{{form.group}}})+$)", ",", whole)
+        whole = _grouped(whole, form.group)
     sign = "-" if number.is_signed() and any(char in "123456789" for char in digits) else ""
     return f"{sign}{form.prefix}{whole}{'.' if fraction else ''}{fraction}{form.suffix}"
+
+
+def _grouped(digits: str, size: int) -> str:
+    """Digits with a comma between groups, which count from the right."""
+    first = len(digits) % size or size
+    return ",".join((digits[:first], *(digits[at : at + size] for at in range(first, len(digits), size))))
 
 
 def format_places(value: str, places: int, is_floating: bool) -> str | None:

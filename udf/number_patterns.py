@@ -11,6 +11,7 @@ _PATTERN = re.compile(
     r"(?P<dollar_behind>\$)?(?P<behind>MI|S|PR)?"
 )
 _MOST_DIGITS = 38
+_MOST_CHARS = 100
 PATTERN_HELP = "[MI|S][$]digits[.digits][$][MI|S|PR], where a digit is 0 or 9 and a comma or G parts groups"
 
 
@@ -39,7 +40,7 @@ class NumberPattern:
 def parse_pattern(text: str) -> NumberPattern | None:
     """The pattern that a text is; None where it is none."""
     match = _PATTERN.fullmatch(text.upper())
-    if match is None:
+    if match is None or len(text) > _MOST_CHARS:
         return None
     whole, fraction = (match["whole"] or "").replace("G", ","), match["fraction"] or ""
     digits = len(whole.replace(",", "")) + len(fraction)

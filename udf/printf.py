@@ -12,7 +12,7 @@ from collections.abc import Callable
 from sharkpy.base.errors import ExecutionError
 from sharkpy.udf.text_codes import java_string_hash
 
-_SPECIFIER = re.compile(r"%(\d+\$|<)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])", re.ASCII)
+_SPECIFIER = re.compile(r"%(\d++\$|<)?([-#+ 0,(]*+)(\d++)?(?:\.(\d++))?([a-zA-Z%])")
 _CONTEXT = decimal.Context(prec=1200, rounding=decimal.ROUND_HALF_UP)
 _BITS = {"t": 8, "s": 16, "i": 32, "l": 64}
 _SPECIAL = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-_CLOSING = r"[)\]}»›”’\"']*"
+_CLOSING = r"[)\]}»›”’\"']*+"
 _SENTENCE_END = re.compile(
-    rf"[!?。！？]+[!?.。！？]*{_CLOSING}\s*|\.+{_CLOSING}(?:\s+(?=[(\[{{«‹“‘\"']*[^\Wa-zß-öø-ÿ])|\s*\Z)|[\u2029]"
+    rf"[!?。！？]+[!?.。！？]*{_CLOSING}\s*|(?<!\.)\.++{_CLOSING}(?:\s+(?=[(\[{{«‹“‘\"']*[^\Wa-zß-öø-ÿ])|\s*\Z)|[\u2029]"
 )
 _LETTERS = r"[^\W\d_]+"
 _WORD = rf"{_LETTERS}(?:[-‐‑\u00ad‧\"'’.]{_LETTERS})*"

@@ -114,6 +114,14 @@ def _chained(items: Iterable[int]) -> int:
     return value - (1 << 32) if value >> 31 else value
 
 
+def _parameter(query: str, start: str) -> str | None:
+    """The value of the parameter that begins so, up to the next `&`; NULL where there is none."""
+    at = query.find(start)
+    while at > 0 and query[at - 1] != "&":
+        at = query.find(start, at + 1)
+    return None if at < 0 else query[at + len(start) :].partition("&")[0]
+
+
 PROTOCOLS = ("http", "https", "ftp", "file", "jar", "mailto", "hdfs")
 """Protocols that java.net.URL knows, and that Hadoop adds; a URL of another one is none."""
 
@@ -141,8 +149,7 @@ def parse_url(url: str, part: str, key: str) -> str | None:
         case "FILE":
             return path if query is None else f"{path}?{query}"
         case "QUERY" if key:
-            found = re.search(rf"(?:^|&){re.escape(key)}=([^&]*)", query or "")
-            return found.group(1) if found else None
+            return _parameter(query or "", f"{key}=")
         case "QUERY":
             return query
     return None

@@ -12,6 +12,8 @@ from sharkpy.udf.text_codes import PROTOCOLS
 from sharkpy.values.types import STRING, DataType
 
 _URL = rf"(?s)^((?i:{'|'.join(PROTOCOLS)})):(//[^/?#]*)?([^?#]*)(\?[^#]*)?(#.*)?$"
+_PLAIN_KEY = re.compile(r"[\w.\[\]-]{1,200}", re.ASCII)
+"""Keys that RE2 takes as part of a pattern, whatever they are."""
 _PROTOCOL, _AUTHORITY, _PATH, _QUERY, _REF = range(1, 6)
 
 
@@ -60,6 +62,8 @@ def lower_parse_url(url: str, part: str, key: str | None) -> str:
         return f"shark_parse_url({url}, {part}, {key if key is not None else chr(39) * 2})"
     if not parameter:
         return found
+    if _PLAIN_KEY.fullmatch(parameter) is None:
+        return f"shark_parse_url({url}, {part}, {key})"
     pattern = quote_string(f"(?s)(?:^|&){re.escape(parameter)}=([^&]*)")
     return f"CASE WHEN regexp_matches({found}, {pattern}) THEN regexp_extract({found}, {pattern}, 1) END"
 

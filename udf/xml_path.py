@@ -14,7 +14,7 @@ from typing import Any
 from sharkpy.base.errors import ExecutionError
 
 _TOKEN = re.compile(
-    r"""\s*(?P<token>"[^"]*"|'[^']*'|\d+(?:\.\d*)?|\.\d+|::|//|\.\.|!=|<=|>="""
+    r"""(?P<token>"[^"]*"|'[^']*'|\d+(?:\.\d*)?|\.\d+|::|//|\.\.|!=|<=|>="""
     r"""|[^\W\d][\w.-]*(?::(?!:)(?:[^\W\d][\w.-]*|\*))?|\S)"""
 )
 _OPERATOR_NAMES = ("and", "or", "div", "mod")

@@ -74,7 +74,7 @@ _COMMANDS: dict[str, CommandHandler] = {
     "DELETE": lambda binder: _deleted(binder).bind_delete(binder),
     "RELOAD": bind_user_functions.bind_reload,
 }
-_COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*(?!\+).*?\*/)+", re.DOTALL)
+_COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*(?!\+).*?\*/)++", re.DOTALL)
 _SET = re.compile(r"set\b", re.IGNORECASE)
 # What the bound trees' depth (expr_binder.MAX_DEPTH) needs in every later phase.
 _RECURSION_LIMIT = 6_000

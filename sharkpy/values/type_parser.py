@@ -18,7 +18,7 @@ from sharkpy.values.types import (
     VarcharType,
 )
 
-_TOKEN = re.compile(r"\s*(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:])", re.ASCII)
+_TOKEN = re.compile(r"(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:])")
 
 
 def parse_type(text: str, *, keep_case: bool = False) -> DataType:

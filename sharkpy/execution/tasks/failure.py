@@ -19,7 +19,7 @@ from sharkpy.base.errors import (
     UnsupportedError,
 )
 
-_STATE = re.compile(r"\s*\[SQLSTATE (\w{5})\]")
+_STATE = re.compile(r"\s?\[SQLSTATE (\w{5})\]")
 _PYTHON_ERROR = re.compile(r"Python exception occurred while executing the UDF:\s*(?:\w+:)?\s*", re.DOTALL)
 _STREAMED = re.compile(r"([A-Z][A-Za-z ]*?) Error: ")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

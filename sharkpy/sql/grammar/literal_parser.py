@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 from sharkpy.sql.grammar.strict_parser import StrictParser
 
 INTERVAL_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
-_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 class LiteralParser(StrictParser):
@@ -110,7 +110,7 @@ class LiteralParser(StrictParser):
         first = self._curr
         if first.text in ("X", "x") and self._type_at(self._index + 1) == TokenType.STRING and self._touches_next():
             self._advance(2)
-            if not re.fullmatch("([0-9A-Fa-f]{2})*", self._prev.text):
+            if not re.fullmatch("(?:[0-9A-Fa-f]{2})*+", self._prev.text):
                 self.raise_error("pairs of hexadecimal digits expected", self._prev)
             return self.expression(exp.HexString(this=self._prev.text)).update_positions(first)
         if not first.text.startswith("_"):
@@ -135,7 +135,7 @@ class LiteralParser(StrictParser):
         if self._match(TokenType.STRING):
             return str(self._prev.text).encode()
         digits = self._text_at(self._index + 1)
-        if self._curr.text != "0" or not self._touches_next() or not re.fullmatch("X([0-9A-F]{2})+", digits):
+        if self._curr.text != "0" or not self._touches_next() or not re.fullmatch("X(?:[0-9A-F]{2})++", digits):
             return None
         self._advance(2)
         return bytes.fromhex(digits[1:])

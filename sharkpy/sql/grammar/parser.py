@@ -19,7 +19,9 @@ from sharkpy.sql.grammar.syntax_hints import hint_at
 
 __all__ = ["Token", "parse", "parse_query", "parse_source", "split_statements", "tokenize"]
 
-_CLOSED = re.compile(r"""--[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|[^'"`/-]+|.""", re.DOTALL)
+_CLOSED = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+"|`[^`]*`|[^'"`/-]+|.""", re.DOTALL
+)
 _REQUIRED = re.compile(r"Required keyword: '(\w+)' missing for <class '[\w.]*\.(\w+)'>")
 _QUALIFIED_CALL = re.compile(r"[\w`]\s*\.\s*[\w`]+\s*\(")
 _EXPECTING = re.compile(r"Expect(?:ing|ed) (.*?)(?: but got .*)?$")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LEAST_TOKENS = 1_000
-_NUMBER = re.compile(r"\d+\.?\d*([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"\d+(?:\.\d*)?([eE][+-]?\d+)?")
 _LITERALS = frozenset((TokenType.NUMBER, TokenType.STRING, TokenType.NULL, TokenType.TRUE, TokenType.FALSE))
 _ROW = (TokenType.L_PAREN,)
 _CELL = (*_LITERALS, TokenType.DASH)

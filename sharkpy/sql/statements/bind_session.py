@@ -23,13 +23,13 @@ from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import Schema
 
 _TIME_ZONE = re.compile(r"time\s+zone\s*(?:'(?P<quoted>[^']*)'|(?P<name>[\w/+:-]+))", re.IGNORECASE)
-_SET = re.compile(r"\s*set\b\s*(?P<rest>.*?)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
+_SET = re.compile(r"\s*set\b", re.IGNORECASE)
 
 
 def bind_set(text: str) -> SetConf:
     """Bind SET key=value, or SET TIME ZONE zone, from the text itself: a value may be anything up to the end."""
     match = _SET.match(text)
-    rest = match.group("rest") if match else ""
+    rest = text[match.end() :].strip().removesuffix(";").strip() if match else ""
     if zone := _TIME_ZONE.fullmatch(rest):
         return SetConf(TIME_ZONE.key, zone.group("quoted") or zone.group("name"))
     if not rest:

@@ -14,26 +14,62 @@ class Wildcard(Enum):
 
 
 Pattern = Sequence[str | Wildcard]
+"""Single characters and wildcards."""
 
 
 def matches_wildcards(text: str, pattern: Pattern) -> bool:
-    """Whether all of `text` matches, case ignored; `pattern` has single characters and wildcards.
+    """Whether all of `text` matches, case ignored.
 
     What stands between two wildcards ANY is taken where it first fits: no later place would leave more to the rest.
     """
-    chars = [char.lower() for char in text]
-    parts = [part if isinstance(part, Wildcard) else part.lower() for part in pattern]
-    place = part = 0
-    retry_place, retry_part = 0, -1
-    while place < len(chars):
-        if part < len(parts) and parts[part] is Wildcard.ANY:
-            part += 1
-            retry_place, retry_part = place, part
-        elif part < len(parts) and (parts[part] is Wildcard.ONE or parts[part] == chars[place]):
-            place, part = place + 1, part + 1
-        elif retry_part >= 0:
-            retry_place += 1
-            place, part = retry_place, retry_part
-        else:
+    text = _lower(text)
+    pieces = _pieces(pattern)
+    if len(pieces) == 1:
+        return len(text) == len(pieces[0]) and _fits(text, 0, pieces[0])
+    first, *between, last = pieces
+    place, end = len(first), len(text) - len(last)
+    if place > end or not _fits(text, 0, first) or not _fits(text, end, last):
+        return False
+    for piece in between:
+        place = _find(text, piece, place, end)
+        if place < 0:
             return False
-    return all(rest is Wildcard.ANY for rest in parts[part:])
+        place += len(piece)
+    return True
+
+
+def _lower(text: str) -> str:
+    """Each character in lower case, where that is one character."""
+    if text.isascii():
+        return text.lower()
+    return "".join(lower if len(lower := char.lower()) == 1 else char for char in text)
+
+
+def _pieces(pattern: Pattern) -> list[Pattern]:
+    """The parts between wildcards ANY: texts, or lists where a wildcard ONE is in them."""
+    pieces: list[list[str | Wildcard]] = [[]]
+    for part in pattern:
+        if part is Wildcard.ANY:
+            pieces.append([])
+        else:
+            pieces[-1].append(part if isinstance(part, Wildcard) else _lower(part))
+    return [_as_text(piece) for piece in pieces]
+
+
+def _as_text(piece: list[str | Wildcard]) -> Pattern:
+    texts = [part for part in piece if isinstance(part, str)]
+    return "".join(texts) if len(texts) == len(piece) else piece
+
+
+def _fits(text: str, place: int, piece: Pattern) -> bool:
+    if isinstance(piece, str):
+        return text.startswith(piece, place)
+    return all(
+        part is Wildcard.ONE or part == char for part, char in zip(piece, text[place : place + len(piece)], strict=True)
+    )
+
+
+def _find(text: str, piece: Pattern, place: int, end: int) -> int:
+    if isinstance(piece, str):
+        return text.find(piece, place, end)
+    return next((at for at in range(place, end - len(piece) + 1) if _fits(text, at, piece)), -1)

@@ -11,13 +11,27 @@ from sharkpy.udf.signatures import Types, returns, takes
 from sharkpy.values.types import BOOLEAN, STRING, DataType
 
 
+_LONG_PATTERN = 1000
+_MOST_STEPS = 1_000_000_000
+
+
 def _like(args: Sequence[str], _types: Types, _result: DataType) -> str:
     pattern = string_value(args[1])
     if pattern is None:
-        return f"({args[0]} LIKE shark_like_pattern({args[1]}) ESCAPE '\\')"
+        return _limited(args, f"({args[0]} LIKE shark_like_pattern({args[1]}) ESCAPE '\\')")
     if "\\" not in pattern:
-        return f"({args[0]} LIKE {args[1]})"
-    return f"({args[0]} LIKE {quote_string(_escape_like(pattern))} ESCAPE '\\')"
+        test = f"({args[0]} LIKE {args[1]})"
+    else:
+        test = f"({args[0]} LIKE {quote_string(_escape_like(pattern))} ESCAPE '\\')"
+    return test if len(pattern) <= _LONG_PATTERN else _limited(args, test)
+
+
+def _limited(args: Sequence[str], test: str) -> str:
+    """`test`, but for texts and patterns that are both so long that DuckDB, which compares at each place, takes
+    minutes: it cannot be ended within a text."""
+    steps = f"CAST(strlen({args[0]}) AS BIGINT) * strlen({args[1]})"
+    too_long = "error('LIKE: the text and the pattern are too long for one another [SQLSTATE 54001]')"
+    return f"CASE WHEN {steps} > {_MOST_STEPS} THEN {too_long} ELSE {test} END"
 
 
 def _escape_like(pattern: str) -> str:

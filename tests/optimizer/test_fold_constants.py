@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from decimal import Decimal
 
 import pytest
 
+from sharkpy.base.errors import ExecutionError
+from sharkpy.optimizer.evaluate import evaluate
 from sharkpy.optimizer.rules.fold_constants import fold_constants
 from sharkpy.plan.expr import Call, Cast, Expr, Literal
 from sharkpy.plan.logical import Filter
 from sharkpy.plan.subquery import Exists
+from sharkpy.udf.java_regex.matching import Matcher
 from sharkpy.values.types import BOOLEAN, DATE, DOUBLE, INT, INTERVAL_YEAR_MONTH, STRING, TINYINT, DecimalType
 from tests.optimizer.builder import call, context, eq, gt, lit, scan, where
 
@@ -71,3 +75,36 @@ def test_inside_subqueries() -> None:
 def test_the_same_plan_where_nothing_is_constant() -> None:
     plan = where(T1, gt(A, 1))
     assert fold_constants(plan, context(plan)) is plan
+
+
+def test_a_constant_that_fails_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB's optimizer would compute it after each of its rules."""
+    tried: list[str] = []
+
+    def search(self: Matcher, text: str) -> None:
+        tried.append(text)
+        raise ExecutionError("takes too long")
+
+    monkeypatch.setattr(Matcher, "search", search)
+    found = Call("and", (Call("rlike", (lit("never"), lit("(?=n)nope")), BOOLEAN), lit(True)), BOOLEAN)
+    assert evaluate([found]) == [None]
+    assert evaluate([found]) == [None]
+    assert tried == ["never"]
+
+
+def test_a_constant_that_takes_long_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def search(self: Matcher, text: str) -> bool:
+        begun.set()
+        return go_on.wait(60)
+
+    monkeypatch.setattr(Matcher, "search", search)
+    slow = threading.Thread(target=evaluate, args=([Call("rlike", (lit("slow"), lit("(?=s)low")), BOOLEAN)],))
+    slow.start()
+    try:
+        assert begun.wait(60)
+        assert evaluate([Call("upper", (lit("meanwhile"),), STRING)]) == [Literal("MEANWHILE", STRING)]
+    finally:
+        go_on.set()
+        slow.join()

@@ -10,7 +10,6 @@ from sharkpy.udf.regexp_lowering import lower_rlike
 from sharkpy.udf.signatures import Types, returns, takes
 from sharkpy.values.types import BOOLEAN, STRING, DataType
 
-
 _LONG_PATTERN = 1000
 _MOST_STEPS = 1_000_000_000
 

@@ -7,9 +7,9 @@ import datetime
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from sharkpy.base.cancellation import check_cancelled, current_cancellation
 from sharkpy.base.errors import SharkError
 from sharkpy.optimizer.function_traits import is_strict_function
 from sharkpy.plan.expr import Call, Cast, Expr, Literal
@@ -33,10 +33,12 @@ from sharkpy.values.types import (
 if TYPE_CHECKING:
     import duckdb
 
+    from sharkpy.udf.calling_connection import CallingConnection
+
 _CACHE_ENTRIES = 10_000
 _CACHE: dict[tuple[str, DataType], Literal | None] = {}
 _UNKNOWN = object()
-_IDLE: list[duckdb.DuckDBPyConnection] = []
+_IDLE: list[tuple[duckdb.DuckDBPyConnection, CallingConnection]] = []
 """Connections that no thread uses: one that computes for long keeps no other statement waiting."""
 _LIMITS = {TINYINT: 1 << 7, SMALLINT: 1 << 15, INT: 1 << 31, BIGINT: 1 << 63}
 _SIMPLE_DATE_LENGTH = 10
@@ -120,10 +122,17 @@ def evaluate(exprs: Sequence[Expr]) -> list[Literal | None]:
 def _run(items: Sequence[tuple[str | None, DataType]]) -> list[Literal | None]:
     import duckdb
 
+    text = "SELECT " + ", ".join(text for text, _ in items if text)
+    statement = current_cancellation()
     try:
-        with _connection() as connection:
-            row = connection.execute("SELECT " + ", ".join(text for text, _ in items if text)).fetchone()
+        with _connection() as (connection, calling), calling.working_for(statement):
+            forget = statement.on_cancel(connection.interrupt) if statement is not None else _nothing
+            try:
+                row = connection.execute(text).fetchone()
+            finally:
+                forget()
     except duckdb.Error:
+        check_cancelled()
         if len(items) == 1:
             return [None]
         return [_run([item])[0] for item in items]
@@ -142,33 +151,34 @@ def _as_literal(value: Any, dtype: DataType) -> Literal | None:
     return Literal(value, dtype)
 
 
+def _nothing() -> None:
+    """There is nothing to take back."""
+
+
 @contextlib.contextmanager
-def _connection() -> Iterator[duckdb.DuckDBPyConnection]:
+def _connection() -> Iterator[tuple[duckdb.DuckDBPyConnection, CallingConnection]]:
     try:
-        connection = _IDLE.pop()
+        found = _IDLE.pop()
     except IndexError:
-        connection = _opened()
+        found = _opened()
     try:
-        yield connection
+        yield found
     finally:
-        _IDLE.append(connection)
+        _IDLE.append(found)
 
 
-def _opened() -> duckdb.DuckDBPyConnection:
-    from sharkpy.udf.connection import prepare_connection
-
-    connection = _database().cursor()
-    prepare_connection(connection)
-    # Its optimizer would compute a constant that fails again after each of its rules.
-    connection.execute("PRAGMA disable_optimizer")
-    return connection
-
-
-@lru_cache(maxsize=1)
-def _database() -> duckdb.DuckDBPyConnection:
+def _opened() -> tuple[duckdb.DuckDBPyConnection, CallingConnection]:
+    """One that makes small values alone: larger ones belong into the query, and are no literals of its text."""
     import duckdb
 
-    return duckdb.connect(config={"threads": 1})
+    from sharkpy.udf.connection import prepare_connection
+    from sharkpy.udf.value_limit import SMALL_BYTES
+
+    connection = duckdb.connect(config={"threads": 1})
+    calling = prepare_connection(connection, SMALL_BYTES)
+    # Its optimizer would compute a constant that fails again after each of its rules.
+    connection.execute("PRAGMA disable_optimizer")
+    return connection, calling
 
 
 def _lowered_or_none(expr: Expr) -> str | None:

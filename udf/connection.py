@@ -1,4 +1,7 @@
-"""Makes a DuckDB connection ready for lowered SQL: settings, macros, kernels."""
+"""Makes a DuckDB connection ready for lowered SQL: settings, variables, macros, kernels.
+
+A kernel is a Python function whose first parameter is the number of the connection, and a macro that adds it.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,18 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from sharkpy.base.settings import VALUE_BYTES
+from sharkpy.udf.calling_connection import NUMBER, CallingConnection, called_from
 from sharkpy.udf.group_kernels import GROUP_KERNELS, GroupKernel
 from sharkpy.udf.kernels import KERNELS, Kernel
 from sharkpy.udf.macros import MACROS
+from sharkpy.udf.parameter_count import with_parameters
 
 if TYPE_CHECKING:
     import duckdb
 
+LIMIT = "shark_value_bytes"
+"""Variable in DuckDB: bytes that one value may have."""
 SETTINGS = (
     ("TimeZone", "'UTC'"),
     ("integer_division", "false"),
@@ -27,15 +35,21 @@ SETTINGS = (
 )
 
 
-def prepare_connection(con: duckdb.DuckDBPyConnection) -> None:
+def prepare_connection(
+    con: duckdb.DuckDBPyConnection, value_bytes: int = VALUE_BYTES.default
+) -> CallingConnection:
     """Settings, macros and kernels of lowered SQL; once for a connection, and again for a cursor of it.
 
-    Macros are temporary, kernels belong to the database that cursors share: those already there are kept.
+    Macros are temporary, kernels belong to the database that cursors share: those already there are kept. Kernels
+    work for the statement of the connection that this returns, for as long as the caller keeps it.
     """
+    calling = CallingConnection(value_bytes)
     settings = "; ".join(f"SET {name} = {value}" for name, value in SETTINGS)
+    variables = f"SET VARIABLE {NUMBER} = {calling.number}; SET VARIABLE {LIMIT} = {value_bytes}"
     _create_kernels(con)
     macros = "; ".join(f"CREATE OR REPLACE TEMP MACRO {head} AS {body}" for head, body in MACROS.items())
-    con.execute(f"{settings}; {macros}")
+    con.execute(f"{settings}; {variables}; {macros}")
+    return calling
 
 
 def _create_kernels(con: duckdb.DuckDBPyConnection) -> None:
@@ -45,18 +59,29 @@ def _create_kernels(con: duckdb.DuckDBPyConnection) -> None:
         _create_kernel(con, KERNELS[0])
     except (duckdb.NotImplementedException, duckdb.CatalogException):
         return
-    kernels: tuple[Kernel | GroupKernel, ...] = (*KERNELS[1:], *GROUP_KERNELS)
-    for kernel in kernels:
+    kernels: tuple[Kernel | GroupKernel, ...] = (*KERNELS, *GROUP_KERNELS)
+    for kernel in kernels[1:]:
         _create_kernel(con, kernel)
+    con.execute("; ".join(map(_macro, kernels)))
+
+
+def _python_name(kernel: Kernel | GroupKernel) -> str:
+    return f"{kernel.name}_python"
+
+
+def _macro(kernel: Kernel | GroupKernel) -> str:
+    names = ", ".join(f"column{index}" for index in range(len(kernel.parameters)))
+    call = f"{_python_name(kernel)}(getvariable('{NUMBER}'), {names})"
+    return f"CREATE MACRO IF NOT EXISTS {kernel.name}({names}) AS {call}"
 
 
 def _create_kernel(con: duckdb.DuckDBPyConnection, kernel: Kernel | GroupKernel) -> None:
     from duckdb.func import FunctionNullHandling, PythonUDFType
 
     con.create_function(
-        kernel.name,
+        _python_name(kernel),
         _function_of(kernel),
-        list(kernel.parameters),
+        ["INTEGER", *kernel.parameters],
         kernel.result,
         type=PythonUDFType.ARROW,
         null_handling=FunctionNullHandling.SPECIAL,
@@ -66,4 +91,10 @@ def _create_kernel(con: duckdb.DuckDBPyConnection, kernel: Kernel | GroupKernel)
 @cache
 def _function_of(kernel: Kernel | GroupKernel) -> Callable[..., Any]:
     """One function object for the life of the process: the database calls it by address, whichever cursor made it."""
-    return kernel.vectorized()
+    compute = kernel.vectorized()
+
+    def run(number: Any, *columns: Any) -> Any:
+        with called_from(number[0].as_py() if len(number) else None):
+            return compute(*columns)
+
+    return with_parameters(run, len(kernel.parameters) + 1)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sharkpy.base.cancellation import checked
 from sharkpy.udf import distinct_sketches, ngram_estimator, numeric_histogram
-from sharkpy.udf.parameter_count import with_parameters
 from sharkpy.udf.weighted_percentiles import weighted_percentiles
 
 _ARROW_TYPES: dict[str, pa.DataType] = {
@@ -47,10 +47,10 @@ class GroupKernel:
                 _arguments(column, kind, is_first=at == 0)
                 for at, (column, kind) in enumerate(zip(columns, self.parameters, strict=True))
             ]
-            values = [None if row[0] is None else self.function(*row) for row in zip(*given, strict=True)]
+            values = [None if row[0] is None else self.function(*row) for row in checked(zip(*given, strict=True))]
             return pa.array(values, type=_ARROW_TYPES[self.result])
 
-        return with_parameters(run, len(self.parameters))
+        return run
 
 
 def _arguments(column: pa.ChunkedArray[Any], kind: str, *, is_first: bool) -> Iterable[object]:

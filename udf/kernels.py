@@ -1,7 +1,7 @@
 """Functions that DuckDB's SQL cannot say, as Python over Arrow columns; one row each in KERNELS.
 
 A kernel is NULL where an argument is NULL. Rows are taken one by one, but each distinct call of a batch is
-computed once.
+computed once. Between two calls a kernel hears the end of its statement; one that may take long looks itself, too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.udf import spark_hash
 from sharkpy.udf.aes import aes_decrypt, aes_encrypt
 from sharkpy.udf.java_datetime import format_time, parse_time, zone_shift
@@ -24,7 +25,6 @@ from sharkpy.udf.murmur import murmur, murmur_double, murmur_float, murmur_integ
 from sharkpy.udf.number_format import format_pattern, format_places
 from sharkpy.udf.number_patterns import to_char, to_number
 from sharkpy.udf.number_text import conv, decimal_arithmetic, double_bits, float_bits, java_double_text, java_float_text
-from sharkpy.udf.parameter_count import with_parameters
 from sharkpy.udf.printf import printf
 from sharkpy.udf.sentences import sentences
 from sharkpy.udf.text_codes import (
@@ -51,7 +51,7 @@ class Kernel:
     function: Callable[..., object]
 
     def vectorized(self) -> Callable[..., pa.Array[Any]]:
-        """The kernel over columns, with as many parameters as DuckDB is to see."""
+        """The kernel over columns."""
 
         def run(*columns: pa.ChunkedArray[Any]) -> pa.Array[Any]:
             begin_batch()
@@ -59,7 +59,7 @@ class Kernel:
             rows = zip(*map(_values, columns), strict=True)
             return pa.array(list(self._rows(rows, memo)), type=_ARROW_TYPES[self.result])
 
-        return with_parameters(run, len(self.parameters))
+        return run
 
     def _rows(self, rows: Iterator[tuple[object, ...]], memo: dict[tuple[object, ...], object]) -> Iterator[object]:
         for row in rows:
@@ -67,6 +67,7 @@ class Kernel:
                 yield None
                 continue
             if row not in memo:
+                check_cancelled()
                 memo[row] = self.function(*row)
             yield memo[row]
 

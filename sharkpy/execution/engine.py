@@ -89,9 +89,14 @@ class Engine:
                 memory = self.conf.value(settings.DRIVER_MEMORY) or machine_memory() * 2 // 5
                 # Each thread of DuckDB needs memory that it cannot spill.
                 threads = max(1, min(os.cpu_count() or 1, memory // _THREAD_MEMORY))
-                spilled = self.conf.value(settings.TEMP_BYTES)
                 self._pool = ConnectionPool(
-                    ConnectionSettings(threads, memory, str(self.scratch / "duckdb"), temp_limit=spilled)
+                    ConnectionSettings(
+                        threads,
+                        memory,
+                        str(self.scratch / "duckdb"),
+                        temp_limit=self.conf.value(settings.TEMP_BYTES),
+                        value_bytes=self.conf.value(settings.VALUE_BYTES),
+                    )
                 )
             return self._pool
 
@@ -158,8 +163,8 @@ class Engine:
         """Settings for tasks in workers; `writer` for stages that store blocks."""
         share = machine_memory() * 2 // 5 // max(1, self.parallelism)
         memory = self.conf.value(settings.TASK_MEMORY) or max(share, _MIN_MEMORY)
-        spilled = self.conf.value(settings.TEMP_BYTES)
-        connection = ConnectionSettings(1, memory, str(self.scratch / "duckdb-tasks"), True, spilled)
+        spilled, value_bytes = self.conf.value(settings.TEMP_BYTES), self.conf.value(settings.VALUE_BYTES)
+        connection = ConnectionSettings(1, memory, str(self.scratch / "duckdb-tasks"), True, spilled, value_bytes)
         if not self.is_local:
             # Memory and temporary folder of the worker's machine, which is not known here.
             connection = replace(connection, memory_limit=self.conf.value(settings.TASK_MEMORY), temp_directory="")

@@ -80,7 +80,7 @@ class QueryRun:
         """DuckDB for the program over `part`. Where it cannot know the rows of all inputs joins stay in our order."""
         is_known = program is None or not reads_streams(program, part)
         database = self.database if is_known else self.database.in_order
-        with self._connections.borrowed(database) as connection:
+        with self._connections.borrowed(database, self.statement) as connection:
             self.check()
             yield connection
 

@@ -12,11 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharkpy.base.cancellation import Cancellation, current_cancellation
+from sharkpy.base.settings import VALUE_BYTES
 from sharkpy.columnar.host import machine_memory
 from sharkpy.execution.workers.shipping import EXPECTED, check_worker
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from sharkpy.udf.calling_connection import CallingConnection
 
 
 _DECODED_SHARE = 4
@@ -41,6 +45,8 @@ class ConnectionSettings:
     keeps_join_order: bool = False
     temp_limit: int = 0
     """Limit on the bytes of spilled data of the process; 0: the room on the disk."""
+    value_bytes: int = VALUE_BYTES.default
+    """Limit on the bytes of one value that a function makes."""
 
     def on_this_host(self) -> ConnectionSettings:
         """Complete the settings by a share of this machine's memory for each core, and a folder that ends with the
@@ -57,6 +63,12 @@ class ConnectionSettings:
         return self.memory_limit // _DECODED_SHARE
 
 
+@dataclass(frozen=True, slots=True)
+class _Cursor:
+    connection: DuckDBPyConnection
+    calling: CallingConnection
+
+
 class ConnectionPool:
     """Cursors of one DuckDB database. A cursor holds one open result, so each query borrows its own."""
 
@@ -64,7 +76,7 @@ class ConnectionPool:
         self.settings = settings
         self._lock = threading.Lock()
         self._root: DuckDBPyConnection | None = None
-        self._idle: list[DuckDBPyConnection] = []
+        self._idle: list[_Cursor] = []
         self._in_order: ConnectionPool | None = None
 
     @property
@@ -76,12 +88,16 @@ class ConnectionPool:
             return self._in_order
 
     @contextmanager
-    def borrow(self) -> Iterator[DuckDBPyConnection]:
-        """Lend a cursor with nothing registered; the borrower unregisters what it registers."""
-        cursor = self._take()
-        is_kept = True
+    def borrow(self, statement: Cancellation | None = None) -> Iterator[DuckDBPyConnection]:
+        """Lend a cursor with nothing registered; the borrower unregisters what it registers.
+
+        The kernels that it calls hear the end of `statement`, by default that of this thread.
+        """
+        taken = self._take()
+        cursor, is_kept = taken.connection, True
         try:
-            yield cursor
+            with taken.calling.working_for(statement or current_cancellation()):
+                yield cursor
         except GeneratorExit:
             raise
         except BaseException:
@@ -95,22 +111,21 @@ class ConnectionPool:
                 if self._root is None or not is_kept:
                     cursor.close()
                 else:
-                    self._idle.append(cursor)
+                    self._idle.append(taken)
 
-    def _take(self) -> DuckDBPyConnection:
+    def _take(self) -> _Cursor:
         with self._lock:
             if self._root is None:
                 self._root = _connect(self.settings)
             if self._idle:
                 return self._idle.pop()
             cursor = self._root.cursor()
-        _prepare(cursor)
-        return cursor
+        return _Cursor(cursor, _prepare(cursor, self.settings))
 
     def close(self) -> None:
         with self._lock:
             for cursor in self._idle:
-                cursor.close()
+                cursor.connection.close()
             if self._root is not None:
                 _close_when_idle(self._root)
             self._idle, self._root = [], None
@@ -152,11 +167,11 @@ def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
     return connection
 
 
-def _prepare(cursor: DuckDBPyConnection) -> None:
+def _prepare(cursor: DuckDBPyConnection, settings: ConnectionSettings) -> CallingConnection:
     """Prepare a cursor: macros belong to it."""
     from sharkpy.udf.connection import prepare_connection
 
-    prepare_connection(cursor)
+    return prepare_connection(cursor, settings.value_bytes)
 
 
 _pools: dict[ConnectionSettings, ConnectionPool] = {}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from sharkpy.base.cancellation import Cancellation
 from sharkpy.execution.workers.connection_pool import ConnectionPool
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ class HeldConnections:
         self._is_interrupted = False
 
     @contextmanager
-    def borrowed(self, pool: ConnectionPool) -> Iterator[DuckDBPyConnection]:
-        with pool.borrow() as connection:
+    def borrowed(self, pool: ConnectionPool, statement: Cancellation) -> Iterator[DuckDBPyConnection]:
+        with pool.borrow(statement) as connection:
             with self._lock:
                 self._held.append(connection)
             try:

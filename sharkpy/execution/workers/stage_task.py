@@ -112,7 +112,10 @@ class StageTask:
                 pool = process_pool(self.settings.connection)
                 data = self._data(partition, frames, metrics, statement, pool)
                 rows = self.settings.batch_rows
-                with pool.borrow() as connection, task_batches(self.program, data, connection, metrics, rows) as found:
+                with (
+                    pool.borrow(statement) as connection,
+                    task_batches(self.program, data, connection, metrics, rows) as found,
+                ):
                     yield from found
         except Exception as failure:
             error = as_shark_error(failure)
@@ -145,7 +148,7 @@ class StageTask:
         context = SinkContext(
             partition, header, self.settings.writer, self.settings.block_bytes, self.settings.force_encoding
         )
-        with pool.borrow() as connection:
+        with pool.borrow(statement) as connection:
             yield from run_task(self.program, data, connection, context, metrics, self.settings.batch_rows)
 
     def _data(
@@ -165,7 +168,7 @@ class StageTask:
             broadcasts={exchange_id: load_broadcast(source) for exchange_id, source in self.broadcasts},
             decoded_limit=pool.settings.decoded_limit,
             rebuild=self._rebuild(metrics),
-            connections=lambda _: pool.borrow(),
+            connections=lambda _: pool.borrow(statement),
             statement=statement,
             given=frames if is_given else (),
             number=partition,

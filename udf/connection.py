@@ -35,9 +35,7 @@ SETTINGS = (
 )
 
 
-def prepare_connection(
-    con: duckdb.DuckDBPyConnection, value_bytes: int = VALUE_BYTES.default
-) -> CallingConnection:
+def prepare_connection(con: duckdb.DuckDBPyConnection, value_bytes: int = VALUE_BYTES.default) -> CallingConnection:
     """Settings, macros and kernels of lowered SQL; once for a connection, and again for a cursor of it.
 
     Macros are temporary, kernels belong to the database that cursors share: those already there are kept. Kernels

@@ -62,15 +62,24 @@ _MONTHS = [
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 
-_MOST_CHARS = 1000
 _QUARTERS = ["1st quarter", "2nd quarter", "3rd quarter", "4th quarter"]
 
 
-@lru_cache(maxsize=256)
+_MOST_PATTERN = 1000
+"""Characters of a pattern: each is looked at for every time, and patterns are remembered."""
+
+
 def tokens(pattern: str) -> tuple[tuple[str, bool], ...]:
     """The pattern's parts: (text, whether it is a run of one pattern letter)."""
-    if len(pattern) > _MOST_CHARS:
-        raise BindError(f'"{pattern[:100]}…" is not a date pattern: over {_MOST_CHARS:,} characters', sqlstate="22007")
+    if len(pattern) > _MOST_PATTERN:
+        raise BindError(
+            f"a date pattern of {len(pattern)} characters", hint=f"at most {_MOST_PATTERN}", sqlstate="22007"
+        )
+    return _tokens(pattern)
+
+
+@lru_cache(maxsize=256)
+def _tokens(pattern: str) -> tuple[tuple[str, bool], ...]:
     parts: list[tuple[str, bool]] = []
     position = 0
     while position < len(pattern):
@@ -213,10 +222,14 @@ _NUMBERS_SQL = {
 """Fields of them that strftime lacks, as DuckDB SQL."""
 
 
-@lru_cache(maxsize=256)
 def _parser(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    return _compiled(tokens(pattern))
+
+
+@lru_cache(maxsize=256)
+def _compiled(fields: tuple[tuple[str, bool], ...]) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """The pattern as a regular expression that does not go back, as Java's parser does not: it takes linear time."""
     parts, letters = [], []
-    fields = tokens(pattern)
     for index, (text, is_field) in enumerate(fields):
         if not is_field:
             parts.append(re.escape(text))
@@ -225,7 +238,7 @@ def _parser(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
         letters.append(text)
         # Java takes as much of the text as fits a field, and never less again.
         parts.append(f"((?>{_field_pattern(text, adjacent)}))")
-    return re.compile(r"\s*" + "".join(parts), re.IGNORECASE), tuple(letters)
+    return re.compile(r"\s*+" + "".join(parts), re.IGNORECASE), tuple(letters)
 
 
 def _field_pattern(text: str, adjacent: bool) -> str:

@@ -11,18 +11,31 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from sharkpy.base.digits import whole_number
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.errors import ExecutionError
 
 _NAME = re.compile(r"[a-zA-Z0-9_\-:\s]+")
-_INDEX = re.compile(r"\[(\d+|\*)\]", re.ASCII)
+_INDEX = re.compile(r"\[(\d{1,18}|\*)\]")
 _DECODER = json.JSONDecoder(strict=False)
 Step = tuple[str | None, tuple[str, ...]]
 """The name, None for indexes of the root, and the indexes behind it."""
 
 
-@lru_cache(maxsize=256)
+_MOST_PATH = 1000
+"""Characters of a path, which is remembered."""
+
+
 def _steps(path: str) -> tuple[Step, ...] | None:
     """The steps of a path; None where it is none."""
+    if len(path) > _MOST_PATH:
+        raise ExecutionError(
+            f"get_json_object: a path of {len(path)} characters", hint=f"at most {_MOST_PATH}", sqlstate="22023"
+        )
+    return _parsed(path)
+
+
+@lru_cache(maxsize=256)
+def _parsed(path: str) -> tuple[Step, ...] | None:
     if not path.startswith("$") or path[1:2] not in ("", "[", "."):
         return None
     parts = path[1:].split(".")
@@ -47,11 +60,13 @@ def get_json_object(text: str, path: str) -> str | None:
         return None
     try:
         value, _ = _DECODER.raw_decode(text.lstrip())
-    except (ValueError, RecursionError):  # the latter of JSON that is nested without end
+    except (ValueError, RecursionError):
+        # Jackson, too, reads no JSON that is nested so deeply.
         return None
     if not isinstance(value, (dict, list)) or (steps and isinstance(value, list) != (steps[0][0] is None)):
         return None
     for name, indexes in steps:
+        check_cancelled()
         if name is not None:
             value = _named(value, name)
         if indexes:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.udf import spark_hash
 from sharkpy.udf.aes import aes_decrypt, aes_encrypt
+from sharkpy.udf.edit_distance import levenshtein
 from sharkpy.udf.java_datetime import format_time, parse_time, zone_shift
 from sharkpy.udf.java_regex.calls import regexp_extract, regexp_extract_all, regexp_replace, rlike, split
 from sharkpy.udf.java_regex.matching import begin_batch
@@ -32,7 +33,6 @@ from sharkpy.udf.text_codes import (
     decode_bytes,
     encode_text,
     java_hash,
-    levenshtein,
     parse_url,
     sha2,
     soundex,
@@ -49,6 +49,8 @@ class Kernel:
     parameters: tuple[str, ...]
     result: str
     function: Callable[..., object]
+    over_null: int | None = None
+    """Index of the argument that is the result where another one is NULL; None: the result is NULL."""
 
     def vectorized(self) -> Callable[..., pa.Array[Any]]:
         """The kernel over columns."""
@@ -64,7 +66,7 @@ class Kernel:
     def _rows(self, rows: Iterator[tuple[object, ...]], memo: dict[tuple[object, ...], object]) -> Iterator[object]:
         for row in rows:
             if None in row:
-                yield None
+                yield None if self.over_null is None else row[self.over_null]
                 continue
             if row not in memo:
                 check_cancelled()
@@ -135,9 +137,9 @@ KERNELS = (
     Kernel("shark_murmur_integer", ("BIGINT", "INTEGER"), "INTEGER", murmur_integer),
     Kernel("shark_murmur_double", ("DOUBLE",), "INTEGER", murmur_double),
     Kernel("shark_murmur_float", ("DOUBLE",), "INTEGER", murmur_float),
-    Kernel("shark_xxhash", ("BLOB", "BIGINT"), "BIGINT", spark_hash.hash_bytes),
-    Kernel("shark_xxhash_integer", ("BIGINT", "INTEGER", "BIGINT"), "BIGINT", spark_hash.hash_integer),
-    Kernel("shark_xxhash_double", ("DOUBLE", "INTEGER", "BIGINT"), "BIGINT", spark_hash.hash_double),
+    Kernel("shark_xxhash", ("BLOB", "BIGINT"), "BIGINT", spark_hash.hash_bytes, over_null=1),
+    Kernel("shark_xxhash_integer", ("BIGINT", "INTEGER", "BIGINT"), "BIGINT", spark_hash.hash_integer, over_null=2),
+    Kernel("shark_xxhash_double", ("DOUBLE", "INTEGER", "BIGINT"), "BIGINT", spark_hash.hash_double, over_null=2),
     Kernel("shark_printf", ("VARCHAR", "VARCHAR", "VARCHAR[]"), "VARCHAR", printf),
     Kernel("shark_sentences", ("VARCHAR",), "VARCHAR[][]", sentences),
     Kernel("shark_aes_encrypt", ("BLOB", "BLOB"), "BLOB", aes_encrypt),

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import datetime
 import unicodedata
+from functools import lru_cache
+
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.udf.text_codes import PIECE
 
 KEEP = -1
+_KEPT = 0x2000
+"""Code points below it, which ordinary texts are made of, are remembered."""
 
 
 def _masked(which: str, count: int, length: int) -> range:
@@ -21,22 +27,41 @@ def _masked(which: str, count: int, length: int) -> range:
         case "last":
             return range(max(length - count, 0), length)
         case "not_first":
-            return range(count, length)
+            return range(min(count, length), length)
         case "not_last":
             return range(max(length - count, 0))
     return range(length)
 
 
+class _Replacements(dict[int, int]):
+    """Code points -> their replacement by Unicode category: upper case, lower case, decimal digits, all others."""
+
+    def __init__(self, upper: int, lower: int, digit: int, other: int) -> None:
+        self._codes = {"Lu": upper, "Ll": lower, "Nd": digit}
+        self._other = other
+
+    def __missing__(self, code: int) -> int:
+        put = self._codes.get(unicodedata.category(chr(code)), self._other)
+        result = code if put == KEEP else put
+        if code < _KEPT:
+            self[code] = result
+        return result
+
+
+@lru_cache(maxsize=64)
+def _replacements(upper: int, lower: int, digit: int, other: int) -> _Replacements:
+    return _Replacements(upper, lower, digit, other)
+
+
 def mask_text(text: str, which: str, count: int, upper: int, lower: int, digit: int, other: int) -> str:
-    """Characters by their Unicode category: upper case, lower case, decimal digits, all others."""
-    replacements = {"Lu": upper, "Ll": lower, "Nd": digit}
+    """The text with the characters in the masked places replaced."""
+    replacements = _replacements(upper, lower, digit, other)
     places = _masked(which, count, len(text))
-
-    def replaced(position: int, char: str) -> str:
-        code = replacements.get(unicodedata.category(char), other) if position in places else KEEP
-        return char if code == KEEP else chr(code)
-
-    return "".join(replaced(position, char) for position, char in enumerate(text))
+    masked = []
+    for start in range(places.start, places.stop, PIECE):
+        check_cancelled()
+        masked.append(text[start : min(start + PIECE, places.stop)].translate(replacements))
+    return text[: places.start] + "".join(masked) + text[places.stop :]
 
 
 def mask_number(value: int, which: str, count: int, digit: int) -> int:

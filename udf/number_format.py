@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sharkpy.base.errors import ExecutionError
+from sharkpy.udf.value_limit import check_value
 
 _PATTERN = re.compile(
     r"(?P<prefix>[^#0,.;E]*+)(?P<number>[#0,]*+(?:\.[#0]*+)?)(?P<suffix>[^#0,.;]*+)(?:;.*)?", re.DOTALL
 )
-_CONTEXT = decimal.Context(prec=1200, rounding=decimal.ROUND_HALF_EVEN)
+_MOST_PATTERN = 1000
+"""Characters of a pattern: each is looked at for every number, and patterns are remembered."""
+_ALL_DIGITS = decimal.Context(prec=1200)
 _SPECIAL = {"NaN": "NaN", "Infinity": "∞", "-Infinity": "-∞"}
 
 
@@ -25,6 +28,14 @@ class _Format:
     least: int
     most: int
     shift: int
+
+
+def _form(pattern: str) -> _Format:
+    if len(pattern) > _MOST_PATTERN:
+        raise ExecutionError(
+            f"format_number: a pattern of {len(pattern)} characters", hint=f"at most {_MOST_PATTERN}", sqlstate="22007"
+        )
+    return _parse(pattern)
 
 
 @lru_cache(maxsize=256)
@@ -50,14 +61,18 @@ def _parse(pattern: str) -> _Format:
 
 def format_pattern(value: str, pattern: str, is_floating: bool) -> str:
     """A number in a pattern such as `#,##0.00`, rounded half to even: what is cut of a DOUBLE is its exact value."""
-    form = _parse(pattern)
+    return _formatted(value, _form(pattern), is_floating)
+
+
+def _formatted(value: str, form: _Format, is_floating: bool) -> str:
     if value in _SPECIAL:
         return _SPECIAL[value]
     number = decimal.Decimal(value)
     if is_floating and -int(number.as_tuple().exponent) > form.most - form.shift:
         number = decimal.Decimal(float(value))
-    number = number.scaleb(form.shift, _CONTEXT)
-    digits = f"{_CONTEXT.quantize(abs(number), decimal.Decimal(1).scaleb(-form.most)):f}"
+    number = number.scaleb(form.shift, _ALL_DIGITS)
+    context = decimal.Context(prec=max(number.adjusted(), 0) + form.most + 2, rounding=decimal.ROUND_HALF_EVEN)
+    digits = f"{context.quantize(abs(number), decimal.Decimal(1).scaleb(-form.most)):f}"
     whole, _, fraction = digits.partition(".")
     fraction = fraction.rstrip("0").ljust(form.least, "0")
     whole = whole.lstrip("0").rjust(form.whole, "0") or ("" if fraction else "0")
@@ -75,4 +90,7 @@ def _grouped(digits: str, size: int) -> str:
 
 def format_places(value: str, places: int, is_floating: bool) -> str | None:
     """The number with commas and so many decimals; NULL for a negative number of them."""
-    return None if places < 0 else format_pattern(value, "#,##0." + "0" * places, is_floating)
+    if places < 0:
+        return None
+    check_value("format_number", places)
+    return _formatted(value, _Format("", "", 3, 1, places, places, 0), is_floating)

@@ -11,7 +11,8 @@ _PATTERN = re.compile(
     r"(?P<dollar_behind>\$)?(?P<behind>MI|S|PR)?"
 )
 _MOST_DIGITS = 38
-_MOST_CHARS = 100
+_MOST_TEXT = 200
+"""Characters of a pattern with commas between all its digits, and more."""
 PATTERN_HELP = "[MI|S][$]digits[.digits][$][MI|S|PR], where a digit is 0 or 9 and a comma or G parts groups"
 
 
@@ -36,11 +37,15 @@ class NumberPattern:
         return len(self.whole.replace(",", "")) + len(self.fraction)
 
 
-@lru_cache(maxsize=256)
 def parse_pattern(text: str) -> NumberPattern | None:
     """The pattern that a text is; None where it is none."""
+    return _parsed(text) if len(text) <= _MOST_TEXT else None
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> NumberPattern | None:
     match = _PATTERN.fullmatch(text.upper())
-    if match is None or len(text) > _MOST_CHARS:
+    if match is None:
         return None
     whole, fraction = (match["whole"] or "").replace("G", ","), match["fraction"] or ""
     digits = len(whole.replace(",", "")) + len(fraction)

@@ -89,8 +89,9 @@ def conv(text: str, source: int, target: int) -> str | None:
         digit = _VALUES.get(char, source)
         if digit >= source:
             break
-        value = value * source + digit
-    value = min(value, _UNSIGNED)
+        value = min(value * source + digit, _UNSIGNED)
+        if value == _UNSIGNED:
+            break
     if negative and target > 0:
         value = _UNSIGNED if value >> 63 else -value & _UNSIGNED
     if target < 0 and value >> 63:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import decimal
 import re
+import sys
 from collections.abc import Callable
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ExecutionError
 from sharkpy.udf.text_codes import java_string_hash
+from sharkpy.udf.value_limit import check_value
 
 _SPECIFIER = re.compile(r"%(\d++\$|<)?([-#+ 0,(]*+)(\d++)?(?:\.(\d++))?([a-zA-Z%])")
-_CONTEXT = decimal.Context(prec=1200, rounding=decimal.ROUND_HALF_UP)
+_MOST_DIGITS = 15
 _BITS = {"t": 8, "s": 16, "i": 32, "l": 64}
 _SPECIAL = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity"}
 
@@ -22,16 +25,27 @@ def printf(template: str, kinds: str, values: list[str | None]) -> str:
     """The template with its specifiers replaced; an error where a value is missing or of the wrong kind."""
     position = -1
     last = 0
+    made = len(template)
 
     def expand(match: re.Match[str]) -> str:
+        nonlocal made
+        made += max(map(_length, match.group(3, 4)))
+        check_value("printf", made)
+        text = specified(match)
+        made += len(text)
+        check_value("printf", made)
+        return text
+
+    def specified(match: re.Match[str]) -> str:
         nonlocal position, last
+        check_cancelled()
         index, flags, width, precision, letter = match.groups()
         if letter in "n%":
             return _pad("\n" if letter == "n" else "%", flags, width)
         if index == "<":
             at = last
         elif index:
-            at = int(index[:-1]) - 1
+            at = _length(index[:-1]) - 1
         else:
             position += 1
             at = position
@@ -42,6 +56,12 @@ def printf(template: str, kinds: str, values: list[str | None]) -> str:
         return _convert(values[at], kinds[at], letter, flags, width, places)
 
     return _SPECIFIER.sub(expand, template)
+
+
+def _length(digits: str | None) -> int:
+    """A width or precision; what has more digits than any that can be made is the least such number."""
+    significant = (digits or "").lstrip("0")
+    return int(significant[:_MOST_DIGITS] or 0)
 
 
 def _convert(value: str | None, kind: str, letter: str, flags: str, width: str | None, places: int | None) -> str:
@@ -93,7 +113,8 @@ def _fixed(value: str, _kind: str, flags: str, places: int | None) -> str:
         return _SPECIAL[value]
     number = decimal.Decimal(value)
     count = 6 if places is None else places
-    rounded = _CONTEXT.quantize(abs(number), decimal.Decimal(1).scaleb(-count))
+    context = decimal.Context(prec=max(number.adjusted(), 0) + count + 2, rounding=decimal.ROUND_HALF_UP)
+    rounded = context.quantize(abs(number), decimal.Decimal(1).scaleb(-count))
     return _signed(f"{rounded:{',' if ',' in flags else ''}f}", number.is_signed(), flags)
 
 
@@ -124,7 +145,10 @@ def _character(value: str, kind: str, _flags: str, _places: int | None) -> str:
         if len(value) != 1:
             raise ExecutionError(f'printf: "%c" does not take {value}', sqlstate="22023")
         return value
-    return chr(int(value))
+    number = int(value)
+    if not 0 <= number <= sys.maxunicode:
+        raise ExecutionError(f'printf: "%c" does not take {value}, which is no code point', sqlstate="22023")
+    return chr(number)
 
 
 def _hash(value: str, kind: str, _flags: str, _places: int | None) -> str:

@@ -67,10 +67,11 @@ def _one(sql: str, dtype: DataType, seed: str) -> str:
 
 
 def _xxhash64(args: Sequence[str], types: Types, _result: DataType) -> str:
+    # The kernels give the seed for NULL: the hash so far is written once.
     found = f"CAST({_SEED} AS BIGINT)"
     for sql, dtype in zip(args, types, strict=True):
         if dtype != NULL:
-            found = f"coalesce({_one(sql, dtype, found)}, {found})"
+            found = _one(sql, dtype, found)
     return found
 
 

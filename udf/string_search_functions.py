@@ -15,12 +15,15 @@ from sharkpy.values.types import (
     DataType,
 )
 
+_FEW_PAIRS = 10_000
+
 
 def _levenshtein(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    """DuckDB's, which counts bytes, where each is a character."""
-    ascii_only = " AND ".join(f"strlen({text}) = length({text})" for text in args[:2])
-    native = f"CAST(levenshtein({args[0]}, {args[1]}) AS INTEGER)"
-    distance = f"CASE WHEN {ascii_only} THEN {native} ELSE shark_levenshtein({args[0]}, {args[1]}) END"
+    """DuckDB's, which counts bytes and cannot be ended, for short texts of which each byte is a character."""
+    left, right = args[:2]
+    is_ascii = " AND ".join(f"strlen({text}) = length({text})" for text in (left, right))
+    short = f"CASE WHEN strlen({left}) * strlen({right}) <= {_FEW_PAIRS} AND {is_ascii} THEN {left} END"
+    distance = f"coalesce(CAST(levenshtein({short}, {right}) AS INTEGER), shark_levenshtein({left}, {right}))"
     return distance if len(args) == 2 else f"CASE WHEN {distance} <= {args[2]} THEN {distance} ELSE -1 END"
 
 

@@ -6,12 +6,17 @@ import base64
 import codecs
 import hashlib
 import re
-import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterator
 
+import numpy as np
+
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import ExecutionError
 
+PIECE = 1 << 20
+"""Characters or bytes that are worked on without a look at the statement's end."""
+_SPACE = re.compile(r"\s")
 _URL_SAFE = str.maketrans("-_", "+/")
 
 
@@ -64,8 +69,32 @@ def decode_bytes(data: bytes, charset: str) -> str:
     return data.decode(codec, "replace")
 
 
+_WORD = re.compile(r"\S+")
+
+
+def initcap(text: str) -> str:
+    """Upper case after white space, lower case elsewhere."""
+    return "".join(_WORD.sub(_capital, piece) for piece in _pieces_of_words(text))
+
+
+def _capital(word: re.Match[str]) -> str:
+    return word[0][:1].upper() + word[0][1:].lower()
+
+
+def _pieces_of_words(text: str) -> Iterator[str]:
+    """The text in pieces that end with a word, each under the statement."""
+    start = 0
+    while start < len(text):
+        check_cancelled()
+        space = _SPACE.search(text, start + PIECE)
+        end = space.start() if space is not None else len(text)
+        yield text[start:end]
+        start = end
+
+
 _SOUNDEX_CLASSES = ("AEIOUY", "HW", "BFPV", "CGJKQSXZ", "DT", "L", "MN", "R")
 
+_SOUNDEX_LENGTH = 4
 _SOUNDEX = {letter: code for code, letters in enumerate(_SOUNDEX_CLASSES) for letter in letters}
 
 
@@ -75,42 +104,48 @@ def soundex(text: str) -> str:
     if not upper or not "A" <= upper[0] <= "Z":
         return text
     result, last = upper[0], _SOUNDEX[upper[0]]
-    for char in upper[1:]:
-        code = _SOUNDEX.get(char, 0)
-        if code == 1 and char in "HW":
-            continue
-        if code > 1 and code != last:
-            result += str(code - 1)
-        last = code
-    return (result + "000")[:4]
-
-
-def levenshtein(left: str, right: str) -> int:
-    """Insertions, removals and replacements of characters that make one string the other."""
-    previous = list(range(len(right) + 1))
-    for row, one in enumerate(left, 1):
-        current = [row]
-        for column, other in enumerate(right, 1):
-            replaced = previous[column - 1] + (one != other)
-            current.append(min(previous[column] + 1, current[column - 1] + 1, replaced))
-        previous = current
-    return previous[-1]
+    for start in range(1, len(upper), PIECE):
+        check_cancelled()
+        for char in upper[start : start + PIECE]:
+            code = _SOUNDEX.get(char, 0)
+            if code == 1 and char in "HW":
+                continue
+            if code > 1 and code != last:
+                result += str(code - 1)
+                if len(result) == _SOUNDEX_LENGTH:
+                    return result
+            last = code
+    return result.ljust(_SOUNDEX_LENGTH, "0")
 
 
 def java_hash(text: str) -> int:
-    """Hive's hash of a string: 31 * h + byte over its UTF-8 bytes, as a 32-bit integer."""
-    return _chained(byte - 256 if byte > 127 else byte for byte in text.encode())
+    """Hive's hash of a string: 31 * h + byte over its UTF-8 bytes, which are signed, as a 32-bit integer."""
+    return _chained(text.encode(), "i1")
 
 
 def java_string_hash(text: str) -> int:
     """String.hashCode: 31 * h + unit over its UTF-16 units."""
-    return _chained(unit for (unit,) in struct.iter_unpack("<H", text.encode("utf-16-le")))
+    return _chained(text.encode("utf-16-le"), "<u2")
 
 
-def _chained(items: Iterable[int]) -> int:
+_HASHED = 1 << 14
+_SHORT = 100
+_POWERS = np.cumprod(np.r_[np.uint32(1), np.full(_HASHED - 1, 31, np.uint32)], dtype=np.uint32)
+"""31 to the power of the index, modulo 2 ** 32."""
+
+
+def _chained(data: bytes, kind: str) -> int:
+    items = np.frombuffer(data, kind)
     value = 0
-    for item in items:
-        value = (value * 31 + item) & 0xFFFFFFFF
+    if len(items) <= _SHORT:
+        for item in items.tolist():
+            value = (value * 31 + item) & 0xFFFFFFFF
+        items = items[:0]
+    for start in range(0, len(items), _HASHED):
+        check_cancelled()
+        piece = items[start : start + _HASHED].astype(np.int32).view(np.uint32)
+        added = int((piece * _POWERS[: len(piece)][::-1]).sum(dtype=np.uint32))
+        value = (value * pow(31, len(piece), 1 << 32) + added) & 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value
 
 

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from sharkpy.base.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError, ResourceError
 
 _TOKEN = re.compile(
     r"""(?P<token>"[^"]*"|'[^']*'|\d+(?:\.\d*)?|\.\d+|::|//|\.\.|!=|<=|>="""
@@ -21,6 +21,10 @@ _OPERATOR_NAMES = ("and", "or", "div", "mod")
 _NODE_TYPES = ("text", "node", "comment", "processing-instruction")
 _AFTER = ("", "(", ",", "+", "-", "*", "=", "!=", "<", "<=", ">", ">=", "|", *_OPERATOR_NAMES)
 """The tokens behind which an operand starts; `*` and the names only where they are operators."""
+_FAR_AXES = ("preceding", "following", "preceding-sibling", "following-sibling")
+_MOST_PATH = 1000
+_MOST_VISITS = 100_000_000
+"""Visits of nodes that one evaluation may need: about a second's work."""
 _STEPS_TOO = ("*", *_OPERATOR_NAMES)
 
 
@@ -55,6 +59,33 @@ def _begins_relative(token: str, following: list[str]) -> bool:
 
 
 @lru_cache(maxsize=256)
+def _passes(path: str) -> int:
+    """How many times an evaluation goes over the document within one another: for predicates with paths from its root,
+    and axes that lead to what lies before or behind a node.
+    """
+    tokens = [match.group("token") for match in _TOKEN.finditer(path)]
+    passes, depth = 1, 0
+    for before, token in zip(["", *tokens], tokens, strict=False):
+        depth += (token == "[") - (token == "]")
+        passes += depth > 0 and token in ("/", "//") and before in ("[", *_AFTER)
+        passes += token in _FAR_AXES
+    return passes
+
+
+def _check_work(xml: str, path: str) -> None:
+    """libxml2 cannot be stopped: refuse what it would take too long for."""
+    if len(path) > _MOST_PATH:
+        raise ExecutionError(f"xpath: a path of {len(path)} characters", hint=f"at most {_MOST_PATH}", sqlstate="54001")
+    passes, tags = _passes(path), xml.count("<")
+    if passes > 1 and tags**passes > _MOST_VISITS:
+        raise ResourceError(
+            f'xpath: "{path}" goes over {tags} tags for each of them, {passes} times within one another',
+            hint="parts of the path that begin at the root, or lead to what lies before or behind, cost most",
+            sqlstate="54001",
+        )
+
+
+@lru_cache(maxsize=256)
 def _compiled(path: str, function: str) -> Any:
     """The path as an evaluator, inside of `function` where that is given; None where it is no XPath."""
     from lxml import etree
@@ -70,7 +101,10 @@ def _compiled(path: str, function: str) -> Any:
 def _evaluate(xml: str, path: str, function: str) -> Any:
     from lxml import etree
 
-    evaluator = _compiled(path, function) if xml and path else None
+    if not xml or not path:
+        return None
+    _check_work(xml, path)
+    evaluator = _compiled(path, function)
     if evaluator is None:
         return None
     parser = etree.XMLParser(encoding="utf-8", resolve_entities="internal", no_network=True, load_dtd=False)

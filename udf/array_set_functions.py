@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sharkpy.udf.function import ScalarFunction
+from collections.abc import Sequence
+
+from sharkpy.udf.function import Lowering, ScalarFunction
 from sharkpy.udf.signatures import (
     Types,
     all_common,
@@ -13,7 +15,25 @@ from sharkpy.udf.signatures import (
 from sharkpy.values.types import (
     BOOLEAN,
     ArrayType,
+    DataType,
 )
+
+
+def _computed_once(macro: str) -> Lowering:
+    """A macro that writes its arguments several times: those that are computed become fields of a variable first."""
+
+    def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:
+        if not any("(" in arg for arg in args):
+            return f"{macro}({', '.join(args)})"
+        fields = ", ".join(f"a{index} := {arg}" for index, arg in enumerate(args))
+        names = ", ".join(f"sets.a{index}" for index in range(len(args)))
+        return f"list_transform([struct_pack({fields})], lambda sets: {macro}({names}))[1]"
+
+    return lower
+
+
+def _array_union(args: Sequence[str], types: Types, result: DataType) -> str:
+    return _computed_once("shark_array_distinct")([f"list_concat({', '.join(args)})"], types, result)
 
 
 def _two_arrays(types: Types) -> Types | None:
@@ -25,7 +45,7 @@ ARRAY_SET_FUNCTIONS = (
         "array_distinct",
         kind_of(ArrayType),
         same_as(0),
-        "shark_array_distinct({0})",
+        _computed_once("shark_array_distinct"),
         usage="array_distinct(array)",
         doc="elements once each, in order",
         example="array_distinct(array(1, 2, 1))",
@@ -35,7 +55,7 @@ ARRAY_SET_FUNCTIONS = (
         "array_union",
         _two_arrays,
         same_as(0),
-        "shark_array_distinct(list_concat({0}, {1}))",
+        _array_union,
         usage="array_union(a, b)",
         doc="elements of either, once each",
         example="array_union(array(1, 2), array(2, 3))",
@@ -45,7 +65,7 @@ ARRAY_SET_FUNCTIONS = (
         "array_intersect",
         _two_arrays,
         same_as(0),
-        "shark_array_distinct(list_filter({0}, lambda one: shark_has({1}, one)))",
+        _computed_once("shark_array_intersect"),
         usage="array_intersect(a, b)",
         doc="elements of both, once each",
         example="array_intersect(array(1, 2), array(2, 3))",
@@ -55,7 +75,7 @@ ARRAY_SET_FUNCTIONS = (
         "array_except",
         _two_arrays,
         same_as(0),
-        "shark_array_distinct(list_filter({0}, lambda one: NOT shark_has({1}, one)))",
+        _computed_once("shark_array_except"),
         usage="array_except(a, b)",
         doc="elements of the first only, once each",
         example="array_except(array(1, 2), array(2, 3))",

@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 MACROS: dict[str, str] = {
+    "shark_value_limit()": "getvariable('shark_value_bytes')",
+    "shark_too_large(name, size)": (
+        "error(name || ' would make a value of ' || CAST(CAST(least(size, 9e18) AS BIGINT) AS VARCHAR)"
+        " || ' bytes, more than the ' || CAST(shark_value_limit() AS VARCHAR)"
+        " || ' that one value may have [SQLSTATE 54000]')"
+    ),
+    "shark_too_much(name, steps)": (
+        "error(name || ' would take ' || CAST(CAST(least(steps, 9e18) AS BIGINT) AS VARCHAR)"
+        " || ' steps, more than one call may take [SQLSTATE 54001]')"
+    ),
     "shark_wrap_bigint(x)": (
         "CAST(((CAST(x AS HUGEINT) + 9223372036854775808::HUGEINT) & 18446744073709551615::HUGEINT)"
         " - 9223372036854775808::HUGEINT AS BIGINT)"
@@ -142,8 +152,41 @@ MACROS: dict[str, str] = {
         " - 2147483648 AS INTEGER)"
     ),
     "shark_has(l, x)": "len(list_filter(l, lambda other: other IS NOT DISTINCT FROM x)) > 0",
+    # Few items are compared each with each, many are sorted: s has them by value, the first of equal ones first.
+    "shark_in_place(kept)": (
+        "list_transform(list_sort(list_transform(kept, lambda x: struct_pack(i := x.i, e := x.e))), lambda x: x.e)"
+    ),
     "shark_array_distinct(l)": (
-        "list_filter(l, lambda element, pos: pos = 1 OR"
+        "CASE WHEN len(l) <= 64 THEN list_filter(l, lambda element, pos: pos = 1 OR"
         " len(list_filter(l[:pos - 1], lambda other: other IS NOT DISTINCT FROM element)) = 0)"
+        " ELSE shark_in_place(list_transform("
+        "[list_sort(list_transform(l, lambda e, i: struct_pack(e := e, i := i)))],"
+        " lambda s: list_filter(s, lambda x, p: p = 1 OR s[p - 1].e IS DISTINCT FROM x.e))[1]) END"
+    ),
+    # By value and side, those of the other array first.
+    "shark_two_sorted(l, r)": (
+        "list_sort(list_concat(list_transform(r, lambda e, i: struct_pack(e := e, side := 0, i := i)),"
+        " list_transform(l, lambda e, i: struct_pack(e := e, side := 1, i := i))))"
+    ),
+    "shark_array_intersect(l, r)": (
+        "CASE WHEN l IS NULL OR r IS NULL THEN NULL WHEN len(l) * len(r) <= 4096 THEN"
+        " shark_array_distinct(list_filter(l, lambda one: shark_has(r, one)))"
+        " ELSE shark_in_place(list_transform([shark_two_sorted(l, r)], lambda s: list_filter(s, lambda x, p:"
+        " x.side = 1 AND p > 1 AND s[p - 1].side = 0 AND s[p - 1].e IS NOT DISTINCT FROM x.e))[1]) END"
+    ),
+    "shark_array_except(l, r)": (
+        "CASE WHEN l IS NULL OR r IS NULL THEN NULL WHEN len(l) * len(r) <= 4096 THEN"
+        " shark_array_distinct(list_filter(l, lambda one: NOT shark_has(r, one)))"
+        " ELSE shark_in_place(list_transform([shark_two_sorted(l, r)], lambda s: list_filter(s, lambda x, p:"
+        " x.side = 1 AND (p = 1 OR s[p - 1].e IS DISTINCT FROM x.e)))[1]) END"
+    ),
+    "shark_last_entries(entries)": (
+        "list_transform([entries], lambda whole: CASE WHEN len(whole) <= 64 THEN"
+        " list_filter(whole, lambda one, pos: one.k IS NOT NULL AND"
+        " NOT list_contains(list_transform(whole, lambda entry: entry.k)[pos + 1:], one.k))"
+        " ELSE shark_in_place(list_transform("
+        "[list_sort(list_transform(whole, lambda entry, i: struct_pack(k := entry.k, i := i, e := entry)))],"
+        " lambda s: list_filter(s, lambda x, p:"
+        " x.k IS NOT NULL AND (p = len(s) OR s[p + 1].k IS DISTINCT FROM x.k)))[1]) END)[1]"
     ),
 }

@@ -55,9 +55,7 @@ def _map(args: Sequence[str], _types: Types, result: DataType) -> str:
 
 def map_of_entries(entries: str) -> str:
     """A map of LIST(STRUCT(k, v)) in which the last entry of each key counts."""
-    keys = f"list_transform({entries}, lambda entry: entry.k)"
-    kept = f"list_filter({entries}, lambda one, pos: one.k IS NOT NULL AND NOT list_contains({keys}[pos + 1:], one.k))"
-    return f"map_from_entries({kept})"
+    return f"map_from_entries(shark_last_entries({entries}))"
 
 
 def _is_constant(sql: str) -> bool:

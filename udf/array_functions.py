@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.function import NullPolicy, ScalarFunction
+from sharkpy.udf.literals import string_value
 from sharkpy.udf.signatures import (
     Types,
     all_common,
@@ -65,7 +66,15 @@ def _array_join(args: Sequence[str], types: Types, _result: DataType) -> str:
         texts = f"list_transform({texts}, lambda joined: coalesce(joined, {args[2]}))"
     else:
         texts = f"list_filter({texts}, lambda joined: joined IS NOT NULL)"
-    return f"array_to_string({texts}, {args[1]})"
+    return joined_items(texts, args[1])
+
+
+def joined_items(texts: str, delimiter: str) -> str:
+    """The texts of an array in one; DuckDB's function takes a constant delimiter alone."""
+    if string_value(delimiter) is not None:
+        return f"array_to_string({texts}, {delimiter})"
+    behind = f"list_transform({texts}, lambda item: {delimiter} || item)"
+    return f"substr(array_to_string({behind}, ''), length({delimiter}) + 1)"
 
 
 def _flatten_type(types: Types) -> DataType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sharkpy.udf.array_functions import joined_items
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
 from sharkpy.udf.letter_case import lower_sql, upper_sql
 from sharkpy.udf.literals import integer_value, quote_string
@@ -75,7 +76,7 @@ def _concat_ws(args: Sequence[str], types: Types, _result: DataType) -> str:
     parts = []
     for arg, dtype in zip(args[1:], types[1:], strict=True):
         is_list = isinstance(dtype, ArrayType)
-        parts.append(f"array_to_string(list_filter({arg}, lambda ws: ws IS NOT NULL), {args[0]})" if is_list else arg)
+        parts.append(joined_items(f"list_filter({arg}, lambda ws: ws IS NOT NULL)", args[0]) if is_list else arg)
     return f"CASE WHEN {args[0]} IS NOT NULL THEN concat_ws({args[0]}, {', '.join(parts)}) END"
 
 
@@ -149,6 +150,18 @@ def _replace(args: Sequence[str], _types: Types, _result: DataType) -> str:
     return f"replace({args[0]}, {args[1]}, {args[2] if len(args) > 2 else quote_string('')})"
 
 
+def _substring_index(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    text, delimiter, count = args
+    parts = f"string_split({text}, {delimiter})"
+    before = joined_items(f"{parts}[1:{count}]", delimiter)
+    behind = joined_items(f"{parts}[greatest(len({parts}) + {count} + 1, 1):]", delimiter)
+    return (
+        f"CASE WHEN {delimiter} = '' AND {text} IS NOT NULL AND {count} IS NOT NULL THEN ''"
+        f" WHEN {delimiter} IS NULL THEN NULL WHEN {count} > 0 THEN {before} WHEN {count} < 0 THEN {behind}"
+        f" WHEN {count} = 0 AND {text} IS NOT NULL AND {delimiter} IS NOT NULL THEN '' END"
+    )
+
+
 STRING_FUNCTIONS = (
     ScalarFunction(
         "concat",
@@ -186,11 +199,7 @@ STRING_FUNCTIONS = (
         "substring_index",
         takes(STRING, STRING, INT),
         returns(STRING),
-        "CASE WHEN {1} = '' AND {0} IS NOT NULL AND {2} IS NOT NULL THEN ''"
-        " WHEN {1} IS NULL THEN NULL WHEN {2} > 0 THEN array_to_string(string_split({0}, {1})[1:{2}], {1})"
-        " WHEN {2} < 0 THEN array_to_string("
-        "string_split({0}, {1})[greatest(len(string_split({0}, {1})) + {2} + 1, 1):], {1})"
-        " WHEN {2} = 0 AND {0} IS NOT NULL AND {1} IS NOT NULL THEN '' END",
+        _substring_index,
         NullPolicy.CUSTOM,
         usage="substring_index(str, delimiter, n)",
         doc="the part before so many delimiters; behind them where negative",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from sharkpy.udf.calling_connection import CallingConnection
+    from sharkpy.udf.value_size import Sized
 
 _CACHE_ENTRIES = 10_000
 _CACHE: dict[tuple[str, DataType], Literal | None] = {}
@@ -192,19 +193,27 @@ def _lowered_or_none(expr: Expr) -> str | None:
 
 def lower_constant(expr: Expr) -> str:
     """DuckDB SQL of an expression without columns; LookupError for a function that the registry does not have."""
+    return _sized_constant(expr).sql
+
+
+def _sized_constant(expr: Expr) -> Sized:
     from sharkpy.udf import registry
     from sharkpy.udf.casts import lower_cast
+    from sharkpy.udf.checked_call import lower_checked
     from sharkpy.udf.literals import lower_literal
-    from sharkpy.udf.lower import lower_scalar
+    from sharkpy.udf.value_size import Sized, cast_extent, leaf_extent
 
     match expr:
         case Literal(value, dtype):
-            return lower_literal(value, dtype)
+            sql = lower_literal(value, dtype)
+            return Sized(sql, dtype, leaf_extent(sql, dtype))
         case Cast(inner, dtype):
-            return lower_cast(lower_constant(inner), inner.dtype, dtype)
+            made = _sized_constant(inner)
+            sql = lower_cast(made.sql, inner.dtype, dtype)
+            return Sized(sql, dtype, cast_extent(made.extent, inner.dtype, dtype))
         case Call(function, args, dtype):
             row = registry.scalar(function)
             if row is None:
                 raise LookupError(function)
-            return lower_scalar(row, [lower_constant(arg) for arg in args], [arg.dtype for arg in args], dtype)
+            return lower_checked(row, [_sized_constant(arg) for arg in args], dtype)
     raise LookupError(type(expr).__name__)

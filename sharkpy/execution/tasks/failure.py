@@ -18,6 +18,7 @@ from sharkpy.base.errors import (
     SourceError,
     UnsupportedError,
 )
+from sharkpy.udf.value_limit import HINT, TOO_LARGE
 
 _STATE = re.compile(r"\s?\[SQLSTATE (\w{5})\]")
 _PYTHON_ERROR = re.compile(r"Python exception occurred while executing the UDF:\s*(?:\w+:)?\s*", re.DOTALL)
@@ -111,6 +112,8 @@ def _from_duckdb(name: str, text: str) -> SharkError:
         if name == known:
             state = _STATE.search(text)
             message = _readable(_STATE.sub("", text))
+            if state and state.group(1) == TOO_LARGE:
+                return ResourceError(message.removesuffix(f"; {HINT}"), hint=HINT, sqlstate=TOO_LARGE)
             return kind(message, sqlstate=state.group(1) if state else sqlstate)
     return InternalError(f"DuckDB {name}: {_first_lines(text, 3)}")
 

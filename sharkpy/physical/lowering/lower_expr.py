@@ -9,10 +9,11 @@ from sharkpy.physical.ranges import ColumnRange
 from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Lambda, LambdaVariable, Literal, SortKey
 from sharkpy.udf import registry
 from sharkpy.udf.casts import lower_cast
+from sharkpy.udf.checked_call import lower_checked
 from sharkpy.udf.literals import lower_literal
-from sharkpy.udf.lower import lower_scalar
 from sharkpy.udf.ordering import order_term
-from sharkpy.values.types import INTEGER_TYPES
+from sharkpy.udf.value_size import UNKNOWN, cast_extent, leaf_extent
+from sharkpy.values.types import INTEGER_TYPES, DataType
 
 
 def lower(expr: Expr, scope: Scope) -> Value:
@@ -25,17 +26,20 @@ def lower(expr: Expr, scope: Scope) -> Value:
         case Literal(constant, dtype):
             number = literal_integer(constant, dtype)
             known = None if number is None else ColumnRange(number, number)
-            return Value(lower_literal(constant, dtype), dtype, known, None, number)
+            sql = lower_literal(constant, dtype)
+            return Value(sql, dtype, known, None, number, extent=leaf_extent(sql, dtype))
         case Alias(inner):
             return lower(inner, scope)
         case Cast(inner, dtype):
             value = lower(inner, scope)
-            return integer_cast(value, dtype) or Value(lower_cast(value.logical(), value.dtype, dtype), dtype)
+            return integer_cast(value, dtype) or _cast(value, dtype)
         case LambdaVariable(variable_id, _, dtype, is_index):
-            return Value(f"CAST(v{variable_id} - 1 AS INTEGER)" if is_index else f"v{variable_id}", dtype)
+            name = f"v{variable_id}"
+            return Value(f"CAST({name} - 1 AS INTEGER)" if is_index else name, dtype, extent=leaf_extent(name, dtype))
         case Lambda(variables, body):
             names = ", ".join(f"v{variable.variable_id}" for variable in variables)
-            return Value(f"lambda {names}: {lower(body, scope).logical()}", expr.dtype)
+            made = lower(body, scope).sized()
+            return Value(f"lambda {names}: {made.sql}", expr.dtype, extent=made.extent or UNKNOWN)
         case Call():
             return _call(expr, [lower(arg, scope) for arg in expr.args])
     raise UnsupportedError(f"{expr} cannot be computed here")
@@ -51,8 +55,13 @@ def _call(call: Call, args: list[Value]) -> Value:
     row = registry.scalar(call.function)
     if row is None:
         raise UnsupportedError(f"function {call.function} cannot be computed")
-    sql = lower_scalar(row, [arg.logical() for arg in args], [arg.dtype for arg in call.args], call.dtype)
-    return Value(sql, call.dtype)
+    made = lower_checked(row, [arg.sized() for arg in args], call.dtype)
+    return Value(made.sql, call.dtype, extent=made.extent, unchecked=made.unchecked)
+
+
+def _cast(value: Value, dtype: DataType) -> Value:
+    sql = lower_cast(value.logical(), value.dtype, dtype)
+    return Value(sql, dtype, extent=cast_extent(value.sized().extent, value.dtype, dtype))
 
 
 def order_by(keys: tuple[SortKey, ...], scope: Scope, *, is_added_to: bool = False) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from sharkpy.physical.lowering.checked_row import checked_row
 from sharkpy.physical.lowering.value import Scope, Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.stage_program import StageInput
@@ -129,11 +130,13 @@ class Builder:
 
     def finished(self, select: Select, output: tuple[ColumnRef, ...]) -> str:
         """The whole query; columns have their logical types."""
-        items = []
-        for column in output:
-            value = select.scope[column.column_id]
-            items.append(select_item(column.column_id, Value(value.logical(), value.dtype)))
-        text = select.text(items)
+        values = {column.column_id: select.scope[column.column_id] for column in output}
+        logical = {column_id: value.logical() for column_id, value in values.items()}
+        if select.is_open and (checked := checked_row(values)) is not None:
+            logical[checked[0]] = checked[1]
+        text = select.text(
+            select_item(column_id, Value(sql, values[column_id].dtype)) for column_id, sql in logical.items()
+        )
         if not self.queries:
             return text
         kept = {select.source for select, _ in self.shared.values()}

@@ -11,6 +11,7 @@ from sharkpy.base.errors import InternalError
 from sharkpy.physical.ranges import ColumnRange
 from sharkpy.udf.literals import lower_literal
 from sharkpy.udf.types_duckdb import duckdb_type
+from sharkpy.udf.value_size import Extent, Size, Sized, has_extent, leaf_extent
 from sharkpy.values.types import DATE, INTEGER_TYPES, STRING, TIMESTAMP, DataType, DecimalType
 
 HUGE = "HUGEINT"
@@ -29,6 +30,8 @@ class Value:
     3. `range` bounds the integer, where statistics prove bounds; a value of form 2 always has one.
     4. `constant` is the integer of a literal.
     5. With `values`, `sql` is instead an index into them, never NULL.
+    6. `extent` bounds the bytes of a text or collection, where they are known before it is computed; `unchecked` is
+       its SQL without the check of its own size.
     """
 
     sql: str
@@ -37,6 +40,8 @@ class Value:
     integer_type: str | None = None
     constant: int | None = None
     values: tuple[str | None, ...] = ()
+    extent: Extent | None = None
+    unchecked: str = ""
 
     @property
     def is_simple(self) -> bool:
@@ -48,6 +53,16 @@ class Value:
     @property
     def scale(self) -> int:
         return self.dtype.scale if isinstance(self.dtype, DecimalType) else 0
+
+    def sized(self) -> Sized:
+        """The logical value with its extent."""
+        sql, extent = self.logical(), self.extent
+        if extent is None and has_extent(self.dtype):
+            if self.values:
+                extent = Extent(Size(max(len((value or "").encode()) for value in self.values)))
+            elif self.is_simple:
+                extent = leaf_extent(sql, self.dtype)
+        return Sized(sql, self.dtype, extent, self.unchecked)
 
     def logical(self) -> str:
         """SQL of the value in the DuckDB type of its logical type."""

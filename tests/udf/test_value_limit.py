@@ -1,0 +1,132 @@
+"""Values over `shark.value.bytes` are refused before they are made: of constants, and of columns."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.udf.value_limit import HINT
+from tests.waiting import allowed
+
+LIMIT = 1 << 20
+TOO_LARGE = [
+    ("repeat", "repeat(text, 2000000)"),
+    ("repeat", "repeat('xyz', number)"),
+    ("repeat", "upper(repeat(trim(text), length(text) * number))"),
+    ("repeat", "repeat('x', cast(number + rand() as int))"),
+    ("space", "space(number)"),
+    ("lpad", "lpad(text, number, 'ab')"),
+    ("rpad", "rpad(text, number)"),
+    ("concat", "concat(large, text, large)"),
+    ("concat", "concat(concat(large, text), concat(text, large))"),
+    ("concat", "large || aggregate(array('a'), large, (total, x) -> concat(total, x))"),
+    ("concat_ws", "concat_ws(',', large, cast(null as string), large)"),
+    ("concat_ws", "concat_ws(large, 'a', 'b', 'c')"),
+    ("array_join", "array_join(array_repeat('x', 200), large)"),
+    ("concat_ws", "concat_ws(large, array_repeat('x', 200))"),
+    ("overlay", "overlay(large, large, 3)"),
+    ("replace", "replace(large, 'a', '12')"),
+    ("regexp_replace", "regexp_replace(large, 'a', '12')"),
+    ("translate", "translate(large, 'a', '€')"),
+    ("hex", "hex(large)"),
+    ("base64", "base64(cast(large as binary))"),
+    ("url_encode", "url_encode(repeat('€', 200000))"),
+    ("split", "size(split(large, 'a'))"),
+    ("str_to_map", "size(str_to_map(large, 'a', ':'))"),
+    ("array_repeat", "array_repeat(text, number)[1]"),
+    ("array_repeat", "flatten(array_repeat(array_repeat('a', 3000), 3000))[1]"),
+    ("array_insert", "array_insert(array(1), number, 2)[1]"),
+    ("sequence", "sequence(1, number)[1]"),
+    ("sequence", "sequence(date '0001-01-01', date '2400-01-01')[1]"),
+    ("sequence", "sequence(timestamp '2024-01-01 00:00:00', timestamp '2024-03-01 00:00:00', interval '1' second)[1]"),
+    ("transform", "transform(sequence(1, 1000), x -> large)[1]"),
+    ("concat", "aggregate(sequence(1, 40), 'x', (total, x) -> concat(total, total))"),
+    ("printf", "printf('%2000000d', number)"),
+    ("printf", "printf('%.2000000f', 1.5)"),
+    ("printf", "printf(concat('%1$s', '%1$s'), large)"),
+    ("format_number", "format_number(1.5, number)"),
+]
+"""Function -> a call over columns text 'xyz', large 'aaa…' of 700,000 letters, number 2,000,000."""
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    folder: Path = tmp_path_factory.mktemp("values")
+    context = sharkpy.connect(warehouse=str(folder), **{"shark.value.bytes": LIMIT})
+    context.sql("CREATE TABLE given AS SELECT 'xyz' AS text, 2000000 AS number, repeat('a', 700000) AS large")
+    yield context
+    context.stop()
+
+
+def _error(session: sharkpy.SharkContext, statement: str) -> sharkpy.SharkError:
+    start = time.perf_counter()
+    with pytest.raises(sharkpy.SharkError) as error:
+        session.sql(statement).fetchall()
+    assert time.perf_counter() - start < allowed(2)
+    return error.value
+
+
+@pytest.mark.parametrize(("function", "call"), TOO_LARGE)
+def test_a_large_value_of_columns_is_refused(session: sharkpy.SharkContext, function: str, call: str) -> None:
+    _check(_error(session, f"SELECT {call} FROM given"), function)
+
+
+@pytest.mark.parametrize(("function", "call"), TOO_LARGE)
+def test_a_large_value_of_constants_is_refused(session: sharkpy.SharkContext, function: str, call: str) -> None:
+    for column, constant in (("text", "'xyz'"), ("number", "2000000"), ("large", "repeat('a', 700000)")):
+        call = re.sub(rf"\b{column}\b", constant, call)
+    _check(_error(session, f"SELECT {call}"), function)
+
+
+def _check(error: sharkpy.SharkError, function: str) -> None:
+    assert error.sqlstate == "54000"
+    assert error.message.startswith(f"{function} would make a value of ")
+    assert error.message.endswith(f" bytes, more than the {LIMIT} that one value may have")
+    assert error.hint == HINT
+
+
+@pytest.mark.parametrize(
+    ("call", "length"),
+    [
+        ("concat(large, text)", 700_003),
+        ("repeat('x', cast(number / 2 as int))", 1_000_000),
+        ("lpad(text, cast(number / 2 as int), 'x')", 1_000_000),
+        ("replace(large, 'b', '12345')", 700_000),
+        ("concat(regexp_replace(large, '(b)', '$1-$1'), 'x')", 700_001),
+        ("concat(split(large, ',')[0], 'x')", 700_001),
+        ("concat_ws('', array(large, 'x'))", 700_001),
+        ("format_number(1.5, 2000)", 2002),
+        ("printf('%.2000f', 1.5)", 2002),
+    ],
+)
+def test_what_is_not_larger_is_made(session: sharkpy.SharkContext, call: str, length: int) -> None:
+    """Also where the bound that is looked at first is above the limit."""
+    assert session.sql(f"SELECT length({call}) FROM given").fetchall() == [(length,)]
+
+
+def test_a_row_is_one_value_more(session: sharkpy.SharkContext) -> None:
+    error = _error(session, "SELECT concat(large, text), concat(text, large) FROM given")
+    assert error.sqlstate == "54000"
+    assert error.message.startswith("the row would make a value of 1400006 bytes")
+
+
+def test_a_chain_of_doublings_ends(session: sharkpy.SharkContext) -> None:
+    query = "SELECT text AS x FROM given"
+    for _ in range(40):
+        query = f"SELECT concat(x, x) AS x FROM ({query}) AS doubled"
+    assert _error(session, query).sqlstate == "54000"
+
+
+def test_folding_makes_no_large_literals(session: sharkpy.SharkContext) -> None:
+    plan = "\n".join(line for (line,) in session.sql("EXPLAIN SELECT repeat('x', 500000) AS x").fetchall())
+    assert len(plan) < 10_000
+
+
+def test_the_setting_is_checked() -> None:
+    with pytest.raises(sharkpy.SharkError, match=r'"10" is not a value of shark\.value\.bytes'):
+        sharkpy.connect(**{"shark.value.bytes": 10})

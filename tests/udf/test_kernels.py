@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import decimal
+import time
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.base.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError, ResourceError
 from sharkpy.udf.aes import aes_decrypt, aes_encrypt
+from sharkpy.udf.java_datetime import parse_time
 from sharkpy.udf.json_path import get_json_object
 from sharkpy.udf.kernels import KERNELS
 from sharkpy.udf.masking import mask_number, mask_text
@@ -18,8 +21,9 @@ from sharkpy.udf.number_format import format_pattern, format_places
 from sharkpy.udf.number_text import conv
 from sharkpy.udf.printf import printf
 from sharkpy.udf.sentences import sentences
-from sharkpy.udf.text_codes import java_string_hash, unbase64
-from sharkpy.udf.xml_path import absolute, xpath
+from sharkpy.udf.text_codes import initcap, java_hash, java_string_hash, unbase64
+from sharkpy.udf.xml_path import absolute, xpath, xpath_string
+from tests.waiting import allowed
 
 _KEYS = st.sampled_from([16, 24, 32]).flatmap(lambda size: st.binary(min_size=size, max_size=size))
 
@@ -247,3 +251,97 @@ def test_base64_passes_over_what_is_no_letter() -> None:
 def test_kernels_have_names_of_their_own() -> None:
     names = [kernel.name for kernel in KERNELS]
     assert len(names) == len(set(names))
+
+
+def _chained(items: Iterable[int]) -> int:
+    value = 0
+    for item in items:
+        value = (value * 31 + item) & 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+@pytest.mark.parametrize("count", [0, 1, 50, 51, 10_000, 40_000])
+def test_hashes_of_long_texts_go_by_pieces(count: int) -> None:
+    text = "aß€" * count
+    assert java_hash(text) == _chained(byte - 256 if byte > 127 else byte for byte in text.encode())
+    assert java_string_hash(text) == _chained(map(ord, text))
+
+
+def test_masks_of_long_texts_go_by_pieces() -> None:
+    text = "Ab1-" * 600_000
+    masked = mask_text(text, "not_first", 2, ord("X"), ord("x"), ord("n"), -1)
+    assert masked == "Abn-" + "Xxn-" * 599_999
+    assert mask_text("ab", "not_first", 5, 88, 120, 110, -1) == "ab"
+
+
+def test_initcap_of_long_texts_keeps_words_whole() -> None:
+    text = "one tWO\tthree " * 200_000
+    assert initcap(text) == "One Two\tThree " * 200_000
+
+
+def test_digits_that_do_not_fit_are_not_read() -> None:
+    start = time.perf_counter()
+    assert conv("A" * 10_000_000, 36, 10) == "18446744073709551615"
+    assert time.perf_counter() - start < allowed(1)
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("0" * 60 + "x", "y'0'" * 25 + "'!'"),
+        ("May" * 25 + "x", "MMMM" + "''MMMM" * 24),
+        ("1" * 100_000, "d'1'" * 100 + "'!'"),
+    ],
+)
+def test_date_patterns_do_not_go_back_over_the_text(text: str, pattern: str) -> None:
+    start = time.perf_counter()
+    assert parse_time(text, pattern) is None
+    assert time.perf_counter() - start < allowed(1)
+
+
+def test_dots_without_a_sentence_take_linear_time() -> None:
+    start = time.perf_counter()
+    assert sentences("." * 200_000 + "x") == [["x"]]
+    assert time.perf_counter() - start < allowed(2)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000, "1" * 10_000])
+def test_json_that_is_nested_too_deeply_is_none(text: str) -> None:
+    assert get_json_object(text, "$[0]") is None
+    assert get_json_object(text, "$.a") is None
+
+
+def test_xml_that_is_nested_too_deeply_is_an_error() -> None:
+    with pytest.raises(ExecutionError, match="the text is not XML"):
+        xpath_string("<a>" * 100_000 + "</a>" * 100_000, "a")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["//b[count(//b) > 1]", "//b[//b[//b]]", "//b/preceding::b/following::b", "/a/b[/a/b = .]"],
+)
+def test_paths_that_compare_all_parts_with_all_are_refused(path: str) -> None:
+    xml = "<a>" + "<b/>" * 20_000 + "</a>"
+    with pytest.raises(ResourceError, match="times within one another") as error:
+        xpath(xml, path)
+    assert error.value.sqlstate == "54001"
+    assert xpath("<a><b/><b/></a>", path) == []
+
+
+def test_paths_into_a_large_document() -> None:
+    xml = "<a>" + "<b c='1'>x</b>" * 20_000 + "</a>"
+    assert len(xpath(xml, "//b[@c = 1][position() < 9]/text()")) == 8
+    assert len(xpath(xml, "/a//b/text() | a/b/@c")) == 40_000
+
+
+def test_entities_that_multiply_are_an_error() -> None:
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10 if n else "ha"}">' for n in range(12))
+    with pytest.raises(ExecutionError, match="the text is not XML"):
+        xpath_string(f"<!DOCTYPE a [{entities}]><a>&e11;</a>", "a")
+
+
+@pytest.mark.parametrize("template", ["%c", "%" + "9" * 5000 + "d", "%." + "9" * 5000 + "f", "%" + "9" * 5000 + "$d"])
+def test_specifiers_that_cannot_be_are_errors(template: str) -> None:
+    kind, value = ("f", "1.5") if template.endswith("f") else ("i", "-1")
+    with pytest.raises(ExecutionError, match=r"^printf"):
+        printf(template, kind, [value])

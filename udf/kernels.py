@@ -18,7 +18,7 @@ from sharkpy.udf.aes import aes_decrypt, aes_encrypt
 from sharkpy.udf.edit_distance import levenshtein
 from sharkpy.udf.java_datetime import format_time, parse_time, zone_shift
 from sharkpy.udf.java_regex.calls import regexp_extract, regexp_extract_all, regexp_replace, rlike, split
-from sharkpy.udf.java_regex.matching import begin_batch
+from sharkpy.udf.java_regex.matching import batch
 from sharkpy.udf.json_path import get_json_object
 from sharkpy.udf.letter_case import initcap, lower_text, upper_text
 from sharkpy.udf.masking import mask_date, mask_number, mask_text
@@ -56,10 +56,10 @@ class Kernel:
         """The kernel over columns."""
 
         def run(*columns: pa.ChunkedArray[Any]) -> pa.Array[Any]:
-            begin_batch()
             memo: dict[tuple[object, ...], object] = {}
             rows = zip(*map(_values, columns), strict=True)
-            return pa.array(list(self._rows(rows, memo)), type=_ARROW_TYPES[self.result])
+            with batch():
+                return pa.array(list(self._rows(rows, memo)), type=_ARROW_TYPES[self.result])
 
         return run
 

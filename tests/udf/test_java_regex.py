@@ -271,11 +271,14 @@ def test_other_threads_do_not_take_a_patterns_time() -> None:
 
 def test_a_batch_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "BATCH_SECONDS", 0.2)
-    matching.begin_batch()
-    with pytest.raises(ExecutionError, match="takes too long"):
-        any(calls.rlike("a" * 14 + "c" + str(n), TRIED) for n in range(10_000))
-    matching.begin_batch()
-    assert not calls.rlike("a" * 5 + "c", TRIED)
+    texts = ["b" + "a" * 12 + "c" + str(n) for n in range(1000)]
+    with matching.batch(), pytest.raises(ExecutionError, match="takes too long"):
+        any(calls.rlike(text, TRIED) for text in texts)
+    assert not any(calls.rlike(text, TRIED) for text in texts[:20])
+
+
+def test_many_matches_of_a_text_are_no_long_matching() -> None:
+    assert len(calls.split("a" * 300_000, "", -1)) == 300_001
 
 
 def test_a_statement_is_ended_between_two_texts() -> None:

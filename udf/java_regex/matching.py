@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +24,8 @@ TEXT_SECONDS = 1.0
 """Time of the thread's own in which one text must be matched."""
 BATCH_SECONDS = 10.0
 """The same for the texts of a batch, where no statement is known that could be ended between two of them."""
+_MATCH_SECONDS = 20e-6
+"""What each match adds to the time of its text."""
 GIVEN_UP_SECONDS = 60.0
 """Time for which a text that took too long is not tried again."""
 _MOST_GIVEN_UP = 1000
@@ -43,18 +47,26 @@ def matcher(text: str, *, ignore_case: bool = False) -> Matcher:
         raise not_a_pattern(text, str(error)) from None
 
 
-class _Spent(threading.local):
-    seconds = 0.0
+class _Clock(threading.local):
+    """Time that a thread has spent on matching, and where on this clock its batch is over."""
+
+    spent = 0.0
+    batch_end = math.inf
 
 
-_spent = _Spent()
+_clock = _Clock()
 _given_up: dict[tuple[JavaPattern, int, int], float] = {}
 """Until when not to try a pattern on a text, by its length and hash: DuckDB computes constants several times over."""
 
 
-def begin_batch() -> None:
-    """From here on this thread's time for a batch counts from nought."""
-    _spent.seconds = 0.0
+@contextlib.contextmanager
+def batch() -> Iterator[None]:
+    """What this thread matches inside is one batch."""
+    _clock.batch_end = _clock.spent + BATCH_SECONDS
+    try:
+        yield
+    finally:
+        _clock.batch_end = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +85,15 @@ class Matcher:
     def finditer(self, text: str) -> Iterator[regex.Match[str]]:
         """Matches in order. After an empty one Java searches on from the next character, even where a match that is
         not empty begins at the same place."""
-        began, position = _spent.seconds, 0
+        limit, position = _clock.spent + TEXT_SECONDS, 0
         while position <= len(text):
             match = self._limited(text, partial(self._search_from, text, position))
             if match is None:
                 return
             yield match
             position = match.end() + (match.start() == match.end())
-            if _spent.seconds - began > TEXT_SECONDS:
+            limit += _MATCH_SECONDS
+            if _clock.spent > limit:
                 raise self._give_up(text)
 
     def _search_from(self, text: str, position: int, seconds: float) -> regex.Match[str] | None:
@@ -96,7 +109,7 @@ class Matcher:
                 sqlstate="54001",
             )
         check_cancelled()
-        if self._is_given_up(text) or (_spent.seconds > BATCH_SECONDS and current_cancellation() is None):
+        if self._is_given_up(text) or (_clock.spent > _clock.batch_end and current_cancellation() is None):
             raise takes_too_long(self.pattern.text, text)
         limit, left = TEXT_SECONDS, 2 * TEXT_SECONDS
         while True:
@@ -111,7 +124,7 @@ class Matcher:
                 limit *= max((time.process_time() - whole) / max(taken, 0.01), 1.5)
                 check_cancelled()
             finally:
-                _spent.seconds += time.thread_time() - own
+                _clock.spent += time.thread_time() - own
 
     def _is_given_up(self, text: str) -> bool:
         return bool(_given_up) and time.monotonic() < _given_up.get(self._key(text), 0.0)

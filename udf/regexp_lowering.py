@@ -15,7 +15,7 @@ from sharkpy.values.types import DataType
 
 Types = Sequence[DataType]
 SMALL_SIZE = 16
-"""Patterns so small cannot fill the memory of RE2's automaton, so that a character takes one step."""
+"""Patterns so small take few steps for a character, whatever the text."""
 MOST_STEPS = 1_000_000
 """Largest product of a pattern's size and a text's bytes for RE2: a tenth of a second at the worst."""
 _SHORT_SQL = 200

@@ -28,6 +28,7 @@ LIBRARIES = (
     "zstandard",
     "xxhash",
     "mmh3",
+    "regex",
     "cryptography",
 )
 

@@ -24,6 +24,8 @@ TEXT_SECONDS = 1.0
 """Time of the thread's own in which one text must be matched."""
 BATCH_SECONDS = 10.0
 """The same for the texts of a batch, where no statement is known that could be ended between two of them."""
+_MOST_SHARED = 8
+"""Threads among which the time of the process is taken to be shared, at most."""
 _MATCH_SECONDS = 20e-6
 """What each match adds to the time of its text."""
 GIVEN_UP_SECONDS = 60.0
@@ -101,7 +103,7 @@ class Matcher:
 
     def _limited(self, text: str, call: Callable[[float], T]) -> T:
         """`regex` counts the time of all threads of the process: if others took most of it, the call is made again
-        with as much more. In all a text has twice its time."""
+        with as much more. In all a text has twice its time, and _MOST_SHARED times where they end meanwhile."""
         if len(text) > MOST_TEXT:
             raise ExecutionError(
                 f'regular expression "{shown(self.pattern.text)}" is not matched with a text of more than'
@@ -121,7 +123,8 @@ class Matcher:
                 left -= max(taken, 0.05 * TEXT_SECONDS)
                 if taken >= 0.9 * TEXT_SECONDS or left <= 0:
                     raise self._give_up(text) from None
-                limit *= max((time.process_time() - whole) / max(taken, 0.01), 1.5)
+                shared_by = (time.process_time() - whole) / max(taken, 0.01)
+                limit = TEXT_SECONDS * min(max(shared_by, 1.5), _MOST_SHARED)
                 check_cancelled()
             finally:
                 _clock.spent += time.thread_time() - own

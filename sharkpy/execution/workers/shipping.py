@@ -30,6 +30,7 @@ LIBRARIES = (
     "numpy",
     "psutil",
     "pyarrow",
+    "regex",
     "xxhash",
     "zstandard",
 )

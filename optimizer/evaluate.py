@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sharkpy.udf.value_size import Sized
 
 _CACHE_ENTRIES = 10_000
-_CACHE: dict[tuple[str, DataType], Literal | None] = {}
+_CACHE: dict[tuple[str | None, DataType], Literal | None] = {}
 _UNKNOWN = object()
 _IDLE: list[tuple[duckdb.DuckDBPyConnection, CallingConnection]] = []
 """Connections that no thread uses: one that computes for long keeps no other statement waiting."""
@@ -110,13 +110,13 @@ def evaluate(exprs: Sequence[Expr]) -> list[Literal | None]:
     """Values of deterministic expressions over literals alone; None for one that has no plain value."""
     sql = [_lowered_or_none(expr) for expr in exprs]
     keys = [(text, expr.dtype) for text, expr in zip(sql, exprs, strict=True)]
-    known: dict[tuple[str | None, DataType], Any] = {key: _CACHE.get(key, _UNKNOWN) for key in keys}  # type: ignore[call-overload]
+    known: dict[tuple[str | None, DataType], Any] = {key: _CACHE.get(key, _UNKNOWN) for key in keys}
     missing = [key for key, value in known.items() if value is _UNKNOWN and key[0] is not None]
     if missing:
         known.update(zip(missing, _run(missing), strict=True))
         if len(_CACHE) > _CACHE_ENTRIES:
             _CACHE.clear()
-        _CACHE.update((key, known[key]) for key in missing)  # type: ignore[misc]
+        _CACHE.update((key, known[key]) for key in missing)
     return [known[key] if key[0] is not None else None for key in keys]
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from sharkpy.base.cancellation import Cancellation
-from sharkpy.base.errors import BindError, CancelledError, ExecutionError
+from sharkpy.base.errors import BindError, CancelledError, ExecutionError, UnsupportedError
 from sharkpy.udf.java_regex import calls, matching
 from sharkpy.udf.java_regex.matching import matcher
 from sharkpy.udf.java_regex.pattern import translate
@@ -52,9 +52,16 @@ def java_spans(java: Any, pattern: str, text: str) -> tuple[bool, Spans, list[st
 @settings(max_examples=examples(3000), deadline=None)
 @given(java_patterns(backtracking=True), TEXTS)
 def test_patterns_mean_what_they_mean_in_java(java: Any, pattern: str, text: str) -> None:
-    assume(not ("\\b" in pattern.lower() and "é" in text), "before JDK 19 é is a letter of a word to \\b alone")
+    # Before JDK 19 é is a letter of a word to \b alone.
+    assume(not ("\\b" in pattern.lower() and "é" in text))
     whole, spans, groups = java_spans(java, pattern, text)
-    found = matcher(pattern)
+    try:
+        found = matcher(pattern)
+    except UnsupportedError as error:
+        assume("group" not in error.message)
+        raise
+    # Java remembers places where a loop failed, and so misses matches of counted rounds of which one is empty.
+    assume(found.pattern.has_same_spans or "{" not in pattern)
     matches = list(found.finditer(text))
     assert [match.span() for match in matches] == spans
     assert (found.fullmatch(text) is not None) == whole

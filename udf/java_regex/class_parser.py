@@ -47,7 +47,7 @@ class _ClassParser:
         sets: list[CharSet] = []
         ranges: list[tuple[int, int]] = []
         while char := self._char():
-            if not self._is_quoted:
+            if not self._in_quotes():
                 if char == "]" and (sets or ranges or self.text.startswith("&&", self.position - 2)):
                     break
                 if self.text.startswith("&&", self.position):
@@ -65,13 +65,12 @@ class _ClassParser:
         plain = of_ranges(ranges)
         return (plain.with_both_cases() if "i" in self.flags else plain).union(*sets)
 
-    @property
-    def _is_quoted(self) -> bool:
+    def _in_quotes(self) -> bool:
         return self.position < self.quoted_until
 
     def _char(self) -> str:
         """The character at hand, after white space and comments under the flag x, and the ends of \\Q and \\E."""
-        while not self._is_quoted:
+        while not self._in_quotes():
             char = self.text[self.position : self.position + 1]
             if self.text.startswith("\\Q", self.position):
                 end = self.text.find("\\E", self.position)
@@ -91,7 +90,7 @@ class _ClassParser:
 
     def _item(self, char: str) -> CharSet | tuple[int, int]:
         """One character, a range of them, or the set of an escape."""
-        if self._is_quoted:
+        if self._in_quotes():
             self.position += 1
             return ord(char), ord(char)
         if char == "\\":
@@ -103,7 +102,11 @@ class _ClassParser:
                 found, self.position = property_of_escape(self.text, self.position, self.flags)
                 return found
         low = self._code(char)
-        if self._char() != "-" or self._is_quoted or self.text[self.position + 1 : self.position + 2] in ("", "]", "["):
+        if (
+            self._char() != "-"
+            or self._in_quotes()
+            or self.text[self.position + 1 : self.position + 2] in ("", "]", "[")
+        ):
             return low, low
         self.position += 1
         high = self._code(self._char())
@@ -112,7 +115,7 @@ class _ClassParser:
         return low, high
 
     def _code(self, char: str) -> int:
-        if char != "\\" or self._is_quoted:
+        if char != "\\" or self._in_quotes():
             self.position += 1
             return ord(char)
         letter = self.text[self.position + 1 : self.position + 2]

@@ -12,8 +12,8 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.base.cancellation import check_cancelled, current_cancellation
-from sharkpy.base.errors import ExecutionError
-from sharkpy.udf.java_regex.complaint import not_a_pattern, shown, takes_too_long, too_complex
+from sharkpy.base.errors import ExecutionError, UnsupportedError
+from sharkpy.udf.java_regex.complaint import shown, takes_too_long, too_complex
 from sharkpy.udf.java_regex.pattern import JavaPattern, translate
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def matcher(text: str, *, ignore_case: bool = False) -> Matcher:
     except RecursionError:
         raise too_complex(text, "its groups are nested too deeply") from None
     except regex.error as error:
-        raise not_a_pattern(text, str(error)) from None
+        # It is one to Java: a reference to a group that is still open, or comes later.
+        raise UnsupportedError(f'regular expression "{shown(text)}": {error}') from None
 
 
 class _Clock(threading.local):

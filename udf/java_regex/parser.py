@@ -67,20 +67,19 @@ class Parser:
 
     def _sequence(self, depth: int) -> Node:
         parts: list[Node] = []
-        while (char := self._char()) and (char not in "|)" or self._is_quoted):
+        while (char := self._char()) and (char not in "|)" or self._in_quotes()):
             node = self._atom(char, depth)
             if node is not None:
                 parts.append(self._repeated(node))
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
-    @property
-    def _is_quoted(self) -> bool:
+    def _in_quotes(self) -> bool:
         return self.position < self.quoted_until
 
     def _char(self) -> str:
         """The character at hand, after white space and comments under the flag x, and the ends of \\Q and \\E."""
         while True:
-            if self._is_quoted:
+            if self._in_quotes():
                 return self.text[self.position]
             if self.text.startswith("\\Q", self.position):
                 end = self.text.find("\\E", self.position)
@@ -103,7 +102,7 @@ class Parser:
 
     def _atom(self, char: str, depth: int) -> Node | None:
         """The next part without its repetition; None for flags."""
-        if self._is_quoted:
+        if self._in_quotes():
             self.position += 1
             return self._literal(ord(char))
         match char:
@@ -148,14 +147,14 @@ class Parser:
 
     def _repeated(self, node: Node) -> Node:
         char = self._char()
-        if not char or char not in "*+?{" or self._is_quoted:
+        if not char or char not in "*+?{" or self._in_quotes():
             return node
         if char == "{":
             least, most = self._count()
         else:
             (least, most), self.position = _SIMPLE_COUNTS[char], self.position + 1
         kind = self._char()
-        if not kind or kind not in "?+" or self._is_quoted:
+        if not kind or kind not in "?+" or self._in_quotes():
             return Repeat(node, least, most)
         self.position += 1
         return Repeat(node, least, most, kind)

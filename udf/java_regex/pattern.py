@@ -59,7 +59,7 @@ def translate(text: str, *, ignore_case: bool = False) -> JavaPattern:
     return JavaPattern(
         text,
         spell_re2(root) if measures.program <= MOST_RE2_PROGRAM else None,
-        spell_regex(root),
+        spell_regex(root, parser.num_groups),
         measures.has_final,
         not measures.repeats_nothing,
         measures.least == 0,

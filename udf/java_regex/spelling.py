@@ -58,14 +58,14 @@ class NotInRe2(Exception):
     """A part that RE2 has no spelling for."""
 
 
-def spell_regex(node: Node) -> str:
-    return _Speller(for_re2=False).spell(node)
+def spell_regex(node: Node, num_groups: int) -> str:
+    return _Speller(False, num_groups).spell(node)
 
 
 def spell_re2(node: Node) -> str | None:
     """None where RE2 cannot say it."""
     try:
-        return _Speller(for_re2=True).spell(node)
+        return _Speller(True).spell(node)
     except NotInRe2:
         return None
 
@@ -73,6 +73,7 @@ def spell_re2(node: Node) -> str | None:
 @dataclass(frozen=True, slots=True)
 class _Speller:
     for_re2: bool
+    num_groups: int = 0
 
     def spell(self, node: Node) -> str:
         match node:
@@ -96,7 +97,8 @@ class _Speller:
             case Enclosed(opening, body):
                 return self._only_regex(f"{opening}{self.spell(body)})")
             case BackReference(group, ignore_case):
-                return self._only_regex(f"(?{'i' * ignore_case}:\\{group})")
+                # To Java a group that is not there has matched nothing.
+                return self._only_regex(f"(?{'i' * ignore_case}:\\{group})" if group <= self.num_groups else "(?!)")
 
     def _only_regex(self, spelled: str) -> str:
         if self.for_re2:

@@ -49,6 +49,11 @@ def _ngram_state(kernel: str) -> Lowering:
     return partial
 
 
+def _valid(_value: object) -> str | None:
+    """The kernels say what is wrong with a value."""
+    return None
+
+
 def _ngrams(
     name: str, second: DataType, kernel: str, *, usage: str, doc: str, example: str, answer: str
 ) -> AggregateFunction:
@@ -60,6 +65,7 @@ def _ngrams(
         lambda _types: (BINARY,),
         ("shark_ngrams_merge(list({0}))",),
         "shark_ngrams_top({0})",
+        constants=tuple((position, _valid) for position in (1, 2, 3)),
         usage=usage,
         doc=doc,
         example=example,

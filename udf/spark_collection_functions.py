@@ -14,6 +14,7 @@ from sharkpy.udf.signatures import (
     kind_of,
     same_as,
 )
+from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.values.types import (
     INT,
     NULL,
@@ -67,12 +68,9 @@ def _zipped_type(types: Types) -> DataType:
     return ArrayType(StructType(names, tuple(map(element_type, types))))
 
 
-def _arrays_zip(args: Sequence[str], _types: Types, _result: DataType) -> str:
-    fields = ", ".join(f'"{index}" := {arg}[place]' for index, arg in enumerate(args))
-    length = f"greatest({', '.join(f'len({arg})' for arg in args)})"
+def _arrays_zip(args: Sequence[str], _types: Types, result: DataType) -> str:
     known = " AND ".join(f"{arg} IS NOT NULL" for arg in args)
-    zipped = f"list_transform(generate_series(1, {length}), lambda place: struct_pack({fields}))"
-    return f"CASE WHEN {known} THEN {zipped} END"
+    return f"CASE WHEN {known} THEN CAST(list_zip({', '.join(args)}) AS {duckdb_type(result)}) END"
 
 
 def _entries(types: Types) -> Types | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from sharkpy.udf.function import Lowering, ScalarFunction
+from sharkpy.udf.function import ScalarFunction, SqlArguments
 from sharkpy.udf.signatures import (
     Types,
     all_common,
@@ -19,7 +19,7 @@ from sharkpy.values.types import (
 )
 
 
-def _computed_once(macro: str) -> Lowering:
+def _computed_once(macro: str) -> Callable[[SqlArguments, Sequence[DataType], DataType], str]:
     """A macro that writes its arguments several times: those that are computed become fields of a variable first."""
 
     def lower(args: Sequence[str], _types: Types, _result: DataType) -> str:

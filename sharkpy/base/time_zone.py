@@ -15,7 +15,9 @@ from sharkpy.base.errors import ConfigurationError
 LOCAL = "LOCAL"
 """The zone of the process."""
 UTC = "UTC"
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
+_LONGEST_NAME = 64
+"""Characters of a name that may be a zone: names are remembered."""
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 _SHORT_NAMES = {
     "ACT": "Australia/Darwin",
     "AET": "Australia/Sydney",
@@ -52,9 +54,13 @@ _SHORT_NAMES = {
 """Java's ZoneId.SHORT_IDS."""
 
 
-@lru_cache(maxsize=1024)
 def time_zone(name: str) -> datetime.tzinfo | None:
     """The zone of a name; None where there is none."""
+    return _zone(name) if len(name) <= _LONGEST_NAME else None
+
+
+@lru_cache(maxsize=1024)
+def _zone(name: str) -> datetime.tzinfo | None:
     known = _SHORT_NAMES.get(name, name)
     if match := _OFFSET.fullmatch(known):
         sign, hours, minutes = match.groups()

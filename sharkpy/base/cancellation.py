@@ -77,6 +77,18 @@ class Cancellation:
         finally:
             _current.reset(token)
 
+    @contextlib.contextmanager
+    def following(self, outer: Cancellation | None) -> Iterator[None]:
+        """Inside, the end of `outer` is its end too."""
+        if outer is None:
+            yield
+            return
+        forget = outer.on_cancel(lambda: self.cancel(outer.error))
+        try:
+            yield
+        finally:
+            forget()
+
     def steps(self, items: Generator[T]) -> Generator[T]:
         """`items`, each made under the statement; the reader works for itself in between."""
         try:

@@ -9,9 +9,12 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from sharkpy.base.cancellation import check_cancelled
+
 F = TypeVar("F", bound="TreeNode[Any]")
 """The family of a tree."""
 N = TypeVar("N", bound="TreeNode[Any]")
+_NODES_BETWEEN_CHECKS = 1024
 
 
 class TreeNode(Generic[F]):
@@ -22,6 +25,7 @@ class TreeNode(Generic[F]):
        it can hold any: a field of type `str` is never looked at.
     3. The children are the nodes held that are of the same `family`.
     4. Transformations return the same object when nothing changed, so `is` detects a fixed point.
+    5. They and `walk` end with the statement that the thread works for.
     """
 
     __slots__ = ()
@@ -40,6 +44,7 @@ class TreeNode(Generic[F]):
 
     def map_held(self, family: type[N], function: Callable[[N], N]) -> Self:
         """This node with `function` applied to every node of `family` directly held by it."""
+        check_cancelled()
         changed: dict[str, object] | None = None
         for name in node_fields(type(self), family):
             old = getattr(self, name)
@@ -89,7 +94,12 @@ class TreeNode(Generic[F]):
         """This node and all below it, parents first."""
         waiting: list[Any] = [self]
         family = self.family
+        num_unchecked = 0
         while waiting:
+            num_unchecked += 1
+            if num_unchecked == _NODES_BETWEEN_CHECKS:
+                num_unchecked = 0
+                check_cancelled()
             node = waiting.pop()
             yield node
             held = node.held(family)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from sharkpy.base import settings
+from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import ParseError
 from sharkpy.base.settings import Conf
 from sharkpy.execution.engine_session import DEFAULT_STATEMENTS
@@ -132,14 +133,14 @@ class SharkContext:
         """Prepare a statement: its names and types are resolved. Another thread may run it, and it can be cancelled.
 
         `timeout` in seconds, if it is shorter than that of the session; `listener` gets the progress of this statement
-        alone; `query_id`: its name in the history, if it has one already.
+        alone; `query_id`: its name in the history, if it has one already. What the thread works for ends it, too.
         """
         from sharkpy.session.prepared_statement import PreparedStatement
 
         allowed = min(filter(None, (timeout, self._timeout)), default=0.0)
         statement = self._statements.begin(self._title(text, query_id=query_id), allowed, listener)
         try:
-            with statement.active():
+            with statement.following(current_cancellation()), statement.active():
                 bound = self.substituted(text)
                 return PreparedStatement(self, self._parts.plans, bound, statement, self._statements.end)
         except BaseException as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import (
     CancelledError,
     ExecutionError,
@@ -95,6 +96,8 @@ class Operation:
         self._changed = threading.Condition()
         self._rows: RowStream | None = None
         self._prepared: PreparedStatement | None = None
+        self._planning = Cancellation()
+        """End of the statement before it is prepared."""
 
     @property
     def query_id(self) -> str:
@@ -147,7 +150,8 @@ class Operation:
     def prepare(self, prepare: Callable[[str], PreparedStatement]) -> None:
         """Resolve names and types; `prepare` is given the statement's id. Raises what is wrong with it."""
         self.log.info(f"Compiling command(queryId={self.query_id}): {self.text}")
-        prepared = prepare(self.query_id)
+        with self._planning.active():
+            prepared = prepare(self.query_id)
         with self._changed:
             self._prepared = prepared
             self.has_rows = prepared.yields_rows
@@ -202,6 +206,7 @@ class Operation:
         """Free all that it holds: nothing of it runs any more, once the threads that work for it have seen this."""
         with self._changed:
             rows, prepared = self._rows, self._prepared
+        self._planning.cancel(cause)
         if prepared is not None:
             prepared.cancel(cause)
             prepared.close()

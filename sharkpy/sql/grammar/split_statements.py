@@ -6,12 +6,12 @@ import re
 
 _PIECE = re.compile(
     r"""
-      (?P<comment>--[^\n]*|/\*(?!\+).*?(?:\*/|\Z))
-    | (?P<quoted>'(?:\\.|[^'\\])*+(?:'|\Z)|"(?:\\.|[^"\\])*+(?:"|\Z)|`[^`]*+(?:``[^`]*+)*+(?:`|\Z))
+      (?P<comment>--[^\n]*+|/\*(?!\+).*?(?:\*/|\Z))
+    | (?P<quoted>'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\Z)|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|`[^`]*+(?:``[^`]*+)*+(?:`|\Z))
     | (?P<escaped>\\;)
     | (?P<end>;)
-    | (?P<space>\s+)
-    | (?P<text>[^\s;'"`\\/-]+|.)
+    | (?P<space>\s++)
+    | (?P<text>[^\s;'"`\\/-][^;'"`\\/-]*+|.)
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -23,23 +23,27 @@ def split_statements(text: str) -> list[tuple[str, int]]:
     `\\;` outside of quotes is a semicolon that does not end a statement. Comments inside a statement stay.
     """
     statements: list[tuple[str, int]] = []
-    pieces: list[str] = []
-    line, start_line = 1, 0
+    start: int | None = None
+    escapes: list[int] = []
+    line = counted = 0
     for match in _PIECE.finditer(text):
-        piece = match.group()
-        if match.lastgroup == "end":
-            _finish(statements, pieces, start_line)
-            pieces, start_line = [], 0
-        else:
-            if not start_line and match.lastgroup not in ("space", "comment"):
-                start_line = line
-            if start_line:
-                pieces.append(";" if match.lastgroup == "escaped" else piece)
-        line += piece.count("\n")
-    _finish(statements, pieces, start_line)
+        if match.lastgroup == "end" and start is not None:
+            statements.append((_without(text, start, match.start(), escapes), line + 1))
+            start, escapes = None, []
+        elif match.lastgroup == "escaped":
+            escapes.append(match.start())
+        if start is None and match.lastgroup in ("quoted", "escaped", "text"):
+            start = match.start()
+            line, counted = line + text.count("\n", counted, start), start
+    if start is not None:
+        statements.append((_without(text, start, len(text), escapes), line + 1))
     return statements
 
 
-def _finish(statements: list[tuple[str, int]], pieces: list[str], start_line: int) -> None:
-    if start_line:
-        statements.append(("".join(pieces).rstrip(), start_line))
+def _without(text: str, start: int, end: int, escapes: list[int]) -> str:
+    """The statement between two places, without the backslashes of escaped semicolons."""
+    pieces = []
+    for escape in escapes:
+        pieces.append(text[start:escape])
+        start = escape + 1
+    return "".join((*pieces, text[start:end])).rstrip()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
 from types import ModuleType
 
 from sqlglot.tokenizer_core import Token
@@ -13,9 +12,9 @@ from sharkpy.base.errors import did_you_mean
 from sharkpy.base.settings import Conf
 from sharkpy.plan.commands import Command, Statement
 from sharkpy.sql.context import CatalogReader, Context, StatementClock
-from sharkpy.sql.deep_stack import with_deep_stack
 from sharkpy.sql.grammar.parser import parse_query, tokenize
 from sharkpy.sql.grammar.token_reader import TokenReader
+from sharkpy.sql.nesting import within_stack
 from sharkpy.sql.queries.bind_query import bind_query
 from sharkpy.sql.session_time import with_session_time
 from sharkpy.sql.statements import (
@@ -76,8 +75,6 @@ _COMMANDS: dict[str, CommandHandler] = {
 }
 _COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*(?!\+).*?\*/)++", re.DOTALL)
 _SET = re.compile(r"set\b", re.IGNORECASE)
-# What the bound trees' depth (expr_binder.MAX_DEPTH) needs in every later phase.
-_RECURSION_LIMIT = 6_000
 
 
 def bind(
@@ -87,8 +84,6 @@ def bind(
 
     `clock` gives the time of the statement, and shows afterwards whether the statement depends on it.
     """
-    if sys.getrecursionlimit() < _RECURSION_LIMIT:
-        sys.setrecursionlimit(_RECURSION_LIMIT)
     if (leading := _COMMENTS.match(text)) and _SET.match(text, leading.end()):
         return bind_session.bind_set(text[leading.end() :])
     if _SET.match(text):
@@ -107,7 +102,7 @@ def bind(
         )
         return with_session_time(_bind_tokens(context, TokenReader(text, tokens)), conf)
 
-    return with_deep_stack(run)
+    return within_stack(run)
 
 
 def _bind_tokens(context: Context, reader: TokenReader) -> Statement:

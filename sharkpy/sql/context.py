@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from sharkpy.base.settings import TIME_ZONE, Conf
 from sharkpy.base.time_zone import time_zone, zone_name
 from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
 from sharkpy.catalog.model import Database, Table
-from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.query_table import QueryTable
 from sharkpy.sql.grammar.syntax_error import place
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from sharkpy.sql.scope import Scope
 
 
+MOST_EXPRESSIONS = 500_000
 # Labels of columns in messages lose the id that plans print.
 _COLUMN_ID = re.compile(r"(?<=\w)#\d+")
 _CONSTRUCTS = {
@@ -114,6 +116,24 @@ class StatementClock:
         return datetime.datetime.now(datetime.UTC)
 
 
+class ExpressionBudget:
+    """Count of a statement's expressions, with those that names and macros repeat: each of these may double them."""
+
+    def __init__(self, most: int = MOST_EXPRESSIONS) -> None:
+        self.most = most
+        self.num_expressions = 0
+
+    def take(self, number: int = 1) -> bool:
+        """Count `number` more; False if they are too many."""
+        self.num_expressions += number
+        return self.num_expressions <= self.most
+
+    def take_copy(self, expr: Expr) -> bool:
+        """Count a copy of `expr`; False if it is too large."""
+        left = self.most - self.num_expressions
+        return self.take(sum(1 for _ in itertools.islice(expr.walk(), left + 1)))
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """Context in which a query is bound. Column ids come from `ids`, one counter for the whole statement."""
@@ -127,6 +147,7 @@ class Context:
     ctes: Mapping[str, Cte] = dataclasses.field(default_factory=dict)
     views: tuple[str, ...] = ()
     clock: StatementClock = dataclasses.field(default_factory=StatementClock)
+    budget: ExpressionBudget = dataclasses.field(default_factory=ExpressionBudget)
 
     @property
     def now(self) -> datetime.datetime:
@@ -149,6 +170,10 @@ class Context:
         offset = _nearest_offset(node) if node is not None else None
         line, column = place(self.text, offset) if offset is not None else (None, None)
         return kind(_COLUMN_ID.sub("", message), hint=hint, sqlstate=sqlstate, line=line, column=column)
+
+    def too_large(self, node: exp.Expr | None) -> SharkError:
+        message = f"the statement has more than {self.budget.most:,} expressions, counting those that names repeat"
+        return self.error(message, node, hint="write it as several statements", sqlstate="54000")
 
     def unsupported(self, construct: str, node: exp.Expr | None) -> SharkError:
         return self.error(f"{construct} is not supported", node, UnsupportedError)

@@ -18,6 +18,7 @@ from sharkpy.values.types import (
     VarcharType,
 )
 
+MOST_LEVELS = 100
 _TOKEN = re.compile(r"(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:])")
 
 
@@ -42,6 +43,7 @@ class _TypeParser:
         if re.sub(r"\s+", "", "".join(self.tokens)) != re.sub(r"\s+", "", text):
             raise ParseError(f'"{text}" is not a type')
         self.position = 0
+        self.depth = 0
 
     def parse(self) -> DataType:
         dtype = self._type()
@@ -93,6 +95,14 @@ class _TypeParser:
         return number
 
     def _type(self) -> DataType:
+        self.depth += 1
+        if self.depth > MOST_LEVELS:
+            raise ParseError(f"the type is nested more than {MOST_LEVELS} levels deep", sqlstate="54001")
+        dtype = self._one_type()
+        self.depth -= 1
+        return dtype
+
+    def _one_type(self) -> DataType:
         name = self._next().lower()
         match name:
             case "array":

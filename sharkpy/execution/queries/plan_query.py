@@ -12,7 +12,7 @@ from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.planner import plan_physical
 from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.plan.query_table import QueryTable
-from sharkpy.sql.deep_stack import with_deep_stack
+from sharkpy.sql.nesting import within_stack
 
 
 def plan_query(
@@ -42,7 +42,7 @@ def plan_steps(
         optimized = optimize(logical, seen, session.conf)
         return optimized, plan_physical(optimized, context)
 
-    return with_deep_stack(plan)
+    return within_stack(plan)
 
 
 def trace_rules(session: EngineSession, logical: LogicalPlan) -> Trace:
@@ -55,7 +55,7 @@ def trace_rules(session: EngineSession, logical: LogicalPlan) -> Trace:
         optimize(logical, snapshot, session.conf, (made,))
         return made
 
-    return with_deep_stack(trace)
+    return within_stack(trace)
 
 
 def _load_tables(session: EngineSession, logical: LogicalPlan) -> None:

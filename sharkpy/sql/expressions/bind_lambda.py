@@ -18,6 +18,9 @@ from sharkpy.values.types import INT, DataType, common_type
 if TYPE_CHECKING:
     from sharkpy.sql.expressions.expr_binder import ExprBinder
 
+MOST_FUNCTIONS = 8
+"""Functions within one another: the time that DuckDB takes to bind them grows with a power of their number."""
+
 
 def bind_higher_order(binder: ExprBinder, row: HigherOrderFunction, node: exp.Expr) -> Expr:
     functions = [arg for arg in node.expressions if isinstance(arg, exp.Lambda)]
@@ -31,9 +34,14 @@ def bind_higher_order(binder: ExprBinder, row: HigherOrderFunction, node: exp.Ex
         given += [f"a function of {count}" for count in counts]
         message = f"the function {row.name} does not take ({', '.join(given) or 'nothing'})"
         raise binder.context.error(message, node, TypeMismatchError)
-    if row.folds:
-        others[1], types = _start_value(binder, functions[0], others[1], types)
     lambdas = [_bind_lambda(binder, function, one) for function, one in zip(functions, types, strict=True)]
+    if row.folds:
+        wider = common_type(others[1].dtype, lambdas[0].dtype)
+        if wider is not None and wider != others[1].dtype:
+            # The start value's type does not hold what the function gives.
+            others[1] = cast(others[1], wider)
+            types = [(wider, *one[1:]) for one in types]
+            lambdas = [_bind_lambda(binder, function, one) for function, one in zip(functions, types, strict=True)]
     if row.folds:
         lambdas[0] = _returning(binder, lambdas[0], others[1].dtype, functions[0])
     elif row.bodies is not None:
@@ -42,20 +50,12 @@ def bind_higher_order(binder: ExprBinder, row: HigherOrderFunction, node: exp.Ex
     return Call(row.name, args, row.result([arg.dtype for arg in args]))
 
 
-def _start_value(
-    binder: ExprBinder, function: exp.Expr, start: Expr, types: Sequence[Sequence[DataType]]
-) -> tuple[Expr, Sequence[Sequence[DataType]]]:
-    """Start value of a fold, in a type that also holds its function's result, and the variables' types then."""
-    body = _bind_lambda(binder, function, types[0])
-    wider = common_type(start.dtype, body.dtype)
-    if wider is None or wider == start.dtype:
-        return start, types
-    return cast(start, wider), [(wider, *one[1:]) for one in types]
-
-
 def _bind_lambda(binder: ExprBinder, node: exp.Expr, types: Sequence[DataType]) -> Lambda:
     from sharkpy.sql.expressions.expr_binder import LAMBDA
 
+    if binder.num_functions == MOST_FUNCTIONS:
+        message = f"functions in arguments are nested more than {MOST_FUNCTIONS} levels deep"
+        raise binder.context.error(message, node, sqlstate="54001")
     names = [name.name.lower() for name in node.expressions]
     if len(set(names)) < len(names):
         raise binder.context.error("the variables of a function need different names", node)
@@ -64,7 +64,14 @@ def _bind_lambda(binder: ExprBinder, node: exp.Expr, types: Sequence[DataType]) 
         for name, dtype in zip(names, types, strict=True)
     )
     known = {**binder.variables, **dict(zip(names, variables, strict=True))}
-    inside = replace(binder, clause=LAMBDA, variables=known, aliases={}, depth=binder.depth + 1)
+    inside = replace(
+        binder,
+        clause=LAMBDA,
+        variables=known,
+        aliases={},
+        depth=binder.depth + 1,
+        num_functions=binder.num_functions + 1,
+    )
     return Lambda(variables, inside.bind(node.this))
 
 

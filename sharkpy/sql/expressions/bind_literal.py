@@ -104,7 +104,7 @@ def bind_cast(binder: ExprBinder, node: exp.Expr) -> Expr:
     try:
         dtype = parse_type(target.name)
     except ParseError as error:
-        raise binder.context.error(error.message, target, ParseError, error.hint) from None
+        raise binder.context.error(error.message, target, ParseError, error.hint, error.sqlstate) from None
     return cast_checked(binder, expr, dtype, node)
 
 

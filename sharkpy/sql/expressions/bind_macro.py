@@ -78,6 +78,8 @@ def _check_repeated(
 
     uses = [part.column_id for part in expr.walk() if isinstance(part, ColumnRef)]
     for column, arg in zip(columns, args, strict=True):
+        if not all(binder.context.budget.take_copy(arg) for _ in range(uses.count(column.column_id))):
+            raise binder.context.too_large(node)
         calls = [getattr(part, "function", "") for part in arg.walk()]
         if uses.count(column.column_id) > 1 and not all(map(is_deterministic_function, filter(None, calls))):
             construct = f"{arg} for the parameter {column.name} of {macro.name}, which has it in several places,"

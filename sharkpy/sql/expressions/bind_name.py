@@ -73,6 +73,8 @@ def _alias(binder: ExprBinder, name: str, node: exp.Expr) -> Expr:
     expr = binder.aliases[name]
     if expr is None:
         raise binder.context.error(f'the column "{name}" is ambiguous', node, AmbiguousColumnError)
+    if not binder.context.budget.take_copy(expr):
+        raise binder.context.too_large(node)
     return expr
 
 

@@ -10,12 +10,12 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
-from sharkpy.sql.deep_stack import with_deep_stack
 from sharkpy.sql.grammar import dialect
 from sharkpy.sql.grammar.dialect import SyntaxProblem
 from sharkpy.sql.grammar.split_statements import split_statements
 from sharkpy.sql.grammar.syntax_error import place, syntax_error
 from sharkpy.sql.grammar.syntax_hints import hint_at
+from sharkpy.sql.nesting import check_nesting, within_stack
 
 __all__ = ["Token", "parse", "parse_query", "parse_source", "split_statements", "tokenize"]
 
@@ -69,6 +69,7 @@ def tokenize(text: str) -> list[Token]:
     for token in tokens:
         if token.token_type == TokenType.SEMICOLON:
             raise syntax_error(text, "one statement expected", token)
+    check_nesting(text, tokens)
     return tokens
 
 
@@ -121,7 +122,7 @@ def _parse(text: str, tokens: list[Token], method: object) -> exp.Expr:
         return parser._parse(method, tokens, text)[0]  # type: ignore[arg-type]
 
     try:
-        tree = with_deep_stack(run)
+        tree = within_stack(run)
     except SyntaxProblem as problem:
         raise _translate(text, tokens, problem) from None
     except TokenError:

@@ -9,7 +9,7 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.hive import HiveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sharkpy.base.digits import whole_number
+from sharkpy.base.cancellation import check_cancelled
 
 
 class SyntaxProblem(ParseError):
@@ -28,7 +28,13 @@ class SyntaxProblem(ParseError):
 
 
 class StrictParser(HiveParser):
-    """Parser in which nothing may be missing after a comma or a keyword."""
+    """Parser in which nothing may be missing after a comma or a keyword. It ends with the statement that the thread
+    works for.
+    """
+
+    def expression(self, instance: Any, token: Any = None, comments: Any = None) -> Any:
+        check_cancelled()
+        return super().expression(instance, token, comments)
 
     def raise_error(self, message: str, token: Any = None) -> NoReturn:
         if message.startswith("Expected "):

@@ -179,7 +179,9 @@ class TokenReader:
             return parse_type(self.text[first.start : last.end + 1])
         except ParseError as error:
             line, column = place(self.text, first.start)
-            raise ParseError(error.message, hint=error.hint, line=line, column=column) from None
+            raise ParseError(
+                error.message, hint=error.hint, sqlstate=error.sqlstate, line=line, column=column
+            ) from None
 
 
 def _is_word(text: str) -> bool:

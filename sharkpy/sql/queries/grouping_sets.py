@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sharkpy.base.errors import BindError
+
 Sets = list[list[exp.Expr]]
+MOST_SETS = 4_096
 
 
 def grouping_sets(group: exp.Expr) -> tuple[list[exp.Expr], Sets | None]:
     """Grouping expressions in order, and the sets of them to group by; None if there is only one set.
 
-    Several constructs in one GROUP BY multiply: every set of one with every set of the others.
+    Several constructs in one GROUP BY multiply: every set of one with every set of the others. BindError 54000 if there
+    are more than MOST_SETS.
     """
+    number = math.prod(map(_num_sets, group.expressions))
+    if group.args.get("cube"):
+        number = 1 << len(group.expressions)
+    if number > MOST_SETS:
+        message = f"GROUP BY has more than {MOST_SETS:,} grouping sets"
+        raise BindError(message, hint="a CUBE of n columns has two to the power of n", sqlstate="54000")
     factors = [_sets_of(item) for item in group.expressions]
     plain = [item for item in group.expressions if not isinstance(item, (exp.Rollup, exp.Cube, exp.GroupingSets))]
     suffixes = [item for key in ("grouping_sets", "rollup", "cube") for item in group.args.get(key) or []]
@@ -30,6 +41,17 @@ def grouping_sets(group: exp.Expr) -> tuple[list[exp.Expr], Sets | None]:
         return plain, None
     sets: Sets = [list(itertools.chain(*choice)) for choice in itertools.product(*factors)]
     return list(itertools.chain(*map(_members, group.expressions))), sets
+
+
+def _num_sets(node: exp.Expr) -> int:
+    match node:
+        case exp.Rollup():
+            return len(node.expressions) + 1
+        case exp.Cube():
+            return 1 << len(node.expressions)
+        case exp.GroupingSets():
+            return sum(map(_num_sets, node.expressions))
+    return 1
 
 
 def _members(node: exp.Expr) -> list[exp.Expr]:

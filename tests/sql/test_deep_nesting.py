@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
+
 import pytest
 
-from sharkpy.base.errors import BindError, ParseError
+from sharkpy.base.errors import BindError, ParseError, SharkError
+from sharkpy.sql.nesting import MOST_LEVELS
 from tests.sql.memory_catalog import make_catalog, plan_of
+from tests.waiting import allowed
 
 _CATALOG = make_catalog()
 
@@ -40,3 +46,91 @@ def test_too_deep_is_said_clearly() -> None:
         plan_of("select " + " + ".join("a" for _ in range(2000)) + " from t", _CATALOG)
     with pytest.raises(ParseError, match="nested too deeply"):
         plan_of("select " + "(" * 50_000 + "a" + ")" * 50_000 + " from t", _CATALOG)
+
+
+_NESTED: dict[str, Callable[[int], str]] = {
+    "parentheses": lambda n: "select " + "(" * n + "1" + ")" * n,
+    "functions": lambda n: "select " + "abs(" * n + "1" + ")" * n,
+    "casts": lambda n: "select " + "cast(" * n + "1" + " as int)" * n,
+    "CASE": lambda n: "select " + "case when a then " * n + "1" + " end" * n + " from t",
+    "queries in FROM": lambda n: "select * from " + "(select * from " * n + "t" + ") x" * n,
+    "scalar subqueries": lambda n: "select " + "(select " * n + "1" + ")" * n,
+    "EXISTS": lambda n: "select 1 where " + "exists (select 1 where " * n + "true" + ")" * n,
+    "IN": lambda n: "select " + "a in (" * n + "1" + ")" * n + " from t",
+    "CTEs": lambda n: "with c as (" * n + "select 1 x" + ") select * from c" * n,
+    "functions of functions": lambda n: "select " + "transform(array(1), x -> " * n + "1" + ")" * n,
+    "BETWEEN": lambda n: "select " + "(" * n + "a" + " between 1 and 2)" * n + " from t",
+    "NOT": lambda n: "select " + "not " * n + "true",
+    "NOT between =": lambda n: "select " + "not a = " * n + "1 from t",
+    "minus": lambda n: "select " + "- " * n + "1",
+    "indexes": lambda n: "select a" + "[1]" * n + " from t",
+    "casts behind": lambda n: "select a" + "::int" * n + " from t",
+    "plus": lambda n: "select " + "a + " * n + "1 from t",
+    "types": lambda n: "select cast(null as " + "array<" * n + "int" + ">" * n + ")",
+    "intervals": lambda n: "select " + "interval (" * n + "1" + ") day" * n,
+}
+
+
+@pytest.mark.parametrize("name", _NESTED)
+def test_ten_thousand_levels_are_refused_at_once(name: str) -> None:
+    start = time.monotonic()
+    with pytest.raises(SharkError, match="nested") as caught:
+        plan_of(_NESTED[name](10_000), _CATALOG)
+    assert caught.value.sqlstate == "54001"
+    assert time.monotonic() - start < allowed(3)
+
+
+@pytest.mark.parametrize("name", _NESTED)
+@pytest.mark.parametrize("levels", [60, 390, MOST_LEVELS])
+def test_no_depth_needs_more_than_the_stack_of_a_thread(name: str, levels: int) -> None:
+    """A thread of 4 MB, half of what a system gives, holds what is bound; what is not is an error."""
+    ended: list[object] = []
+
+    def bind() -> None:
+        try:
+            ended.append(plan_of(_NESTED[name](levels), _CATALOG))
+        except SharkError as error:
+            ended.append(error)
+
+    usual = threading.stack_size(4 << 20)
+    try:
+        thread = threading.Thread(target=bind)
+        thread.start()
+    finally:
+        threading.stack_size(usual)
+    thread.join()
+    assert len(ended) == 1
+
+
+_DOUBLING = {
+    "names of select items": "select a + 1 x0" + "".join(f", x{i} + x{i} x{i + 1}" for i in range(40)) + " from t",
+    "cube": "select count(*) from t group by cube(" + ", ".join(f"a + {i}" for i in range(40)) + ")",
+    "with cube": "select count(*) from t group by " + ", ".join(f"a + {i}" for i in range(40)) + " with cube",
+    "cubes": "select count(*) from t group by " + ", ".join(f"cube(a + {i}, b)" for i in range(20)),
+    "columns": "select * from " + "(select *, * from " * 30 + "t" + ") x" * 30,
+}
+
+
+@pytest.mark.parametrize("name", _DOUBLING)
+def test_what_doubles_with_each_name_is_refused(name: str) -> None:
+    start = time.monotonic()
+    with pytest.raises(BindError) as caught:
+        plan_of(_DOUBLING[name], _CATALOG)
+    assert caught.value.sqlstate in ("54000", "54011")
+    assert time.monotonic() - start < allowed(8)
+
+
+def test_a_fold_binds_its_function_once_a_level() -> None:
+    start = time.monotonic()
+    text = "select " + "aggregate(array(1), 0, (x, y) -> x + " * 8 + "y" + ")" * 8
+    plan_of(text, _CATALOG)
+    assert time.monotonic() - start < allowed(0.5)
+
+
+def test_a_view_keeps_its_limit() -> None:
+    """A view's text is as bounded as a statement."""
+    catalog = make_catalog()
+    catalog.add_view("default", "v", "select 1 x")
+    catalog.replace_view_text("default", "v", "select " + "(" * 600 + "1" + ")" * 600)
+    with pytest.raises(SharkError, match="nested too deeply"):
+        plan_of("select * from v", catalog)

@@ -37,6 +37,9 @@ class Aggregation:
     _group_items: list[Alias | ColumnRef] = field(default_factory=list)
     _replacements: dict[Expr, Expr] = field(default_factory=dict)
     _grouping_id: ColumnRef | None = None
+    _grouped_ids: frozenset[int] = frozenset()
+    _own_names: dict[int, str] = field(default_factory=dict)
+    """Names of the child's columns, by id."""
 
     def __post_init__(self) -> None:
         own = self.child.output_ids
@@ -50,6 +53,8 @@ class Aggregation:
             self._replacements[expr] = column
         if self.sets is not None:
             self._grouping_id = self.new_column(GROUPING_ID, BIGINT)
+        self._grouped_ids = frozenset(column.column_id for column in self._group_columns)
+        self._own_names = {column.column_id: column.name for column in self.child.output}
 
     @property
     def _group_columns(self) -> list[ColumnRef]:
@@ -58,15 +63,13 @@ class Aggregation:
     def rewrite(self, expr: Expr) -> Expr:
         """Rewrite `expr` over the columns of the Aggregate; an error if it uses a column that is not grouped."""
         rewritten = self._rewrite(expr)
-        grouped = {column.column_id for column in self._group_columns}
-        names = {column.column_id: column.name for column in self.child.output}
         for column_id in sorted(column_ids(rewritten)):
-            if column_id in names and column_id not in grouped:
-                raise self.fail(names[column_id])
+            if column_id in self._own_names and column_id not in self._grouped_ids:
+                raise self.fail(self._own_names[column_id])
         return rewritten
 
     def _rewrite(self, expr: Expr) -> Expr:
-        if (replacement := self._replacements.get(expr)) is not None:
+        if self._replacements and (replacement := self._replacements.get(expr)) is not None:
             return replacement
         match expr:
             case AggregateCall(function) if function in (GROUPING, GROUPING_ID):

@@ -27,19 +27,19 @@ def bind_groups(
         return _all_groups(items), None
     nodes, sets = grouping_sets(group)
     groups: list[tuple[str, Expr]] = []
+    indexes: dict[Expr, int] = {}
     outputs = [expr for _, expr in items]
+    names = {expr: name for name, expr in reversed(items)}
 
     def index_of(node: exp.Expr) -> int:
         expr = position_item(binder, node, outputs, settings.GROUP_POSITIONS) or binder.bind(node)
         if any(isinstance(inner, (AggregateCall, WindowCall)) for inner in expr.walk()):
             raise binder.context.error("GROUP BY cannot use the result of an aggregate", node, sqlstate="42803")
-        for index, (_, known) in enumerate(groups):
-            if known == expr:
-                return index
-        named = [name for name, item in items if item == expr]
-        name = expr.name if isinstance(expr, ColumnRef) else (named[0] if named else f"group{len(groups)}")
+        if (known := indexes.get(expr)) is not None:
+            return known
+        name = expr.name if isinstance(expr, ColumnRef) else names.get(expr, f"group{len(groups)}")
         groups.append((name, expr))
-        return len(groups) - 1
+        return indexes.setdefault(expr, len(groups) - 1)
 
     for node in nodes:
         index_of(node)

@@ -33,6 +33,7 @@ _CLAUSES = (
     *("where", "group", "having", "windows", "qualify"),
 )
 _ORDERING = ("order", "sort", "distribute", "cluster", "limit", "offset")
+_MOST_COLUMNS = 50_000
 _BROADCAST_HINTS = ("mapjoin", "broadcast", "broadcastjoin")
 
 
@@ -113,6 +114,7 @@ def _bind_items(select: exp.Expr, binder: ExprBinder) -> tuple[list[Item], list[
     """Bind the select list with stars expanded; a table function in it becomes the columns that it yields."""
     items: list[Item] = []
     generators: list[_Generator] = []
+    earlier = _EarlierItems()
     given = {_given_name(node) for node in select.expressions}
     for node in select.expressions:
         if (columns := expand_columns(binder, node)) is not None:
@@ -125,31 +127,50 @@ def _bind_items(select: exp.Expr, binder: ExprBinder) -> tuple[list[Item], list[
             items += [Item(column.name, column, node) for column in generator.columns]
         else:
             value = node.this if isinstance(node, exp.Alias) else node
-            known = replace(binder, aliases=_earlier(items))
-            items.append(Item(_item_name(node, items, given), known.bind(value), node))
+            known = replace(binder, aliases=earlier.repeatable)
+            items.append(Item(_item_name(node, earlier, given), known.bind(value), node))
+        earlier.add(items)
+        if len(items) > _MOST_COLUMNS:
+            message = f"a query has at most {_MOST_COLUMNS:,} columns"
+            raise binder.context.error(message, node, sqlstate="54011")
     return items, generators
 
 
-def _earlier(items: Sequence[Item]) -> dict[str, Expr | None]:
-    """Names of earlier select items, for later items in which no column has that name.
+class _EarlierItems:
+    """Names of the select items so far, each new one added to what is known of those before it.
 
-    Names of values that differ each time they are computed are left out.
+    `repeatable`: those for later items in which no column has that name. Names of values that differ each time they
+    are computed are left out.
     """
 
-    def is_same(expr: Expr | None) -> bool:
-        calls = (node for node in expr.walk() if isinstance(node, Call)) if expr is not None else ()
-        return all(is_deterministic_function(call.function) for call in calls)
+    def __init__(self) -> None:
+        self.repeatable: dict[str, Expr | None] = {}
+        self.aliases: dict[str, Expr | None] = {}
+        self.num_items = 0
 
-    return {name: expr for name, expr in _aliases(items).items() if is_same(expr)}
+    def add(self, items: Sequence[Item]) -> None:
+        """Add those of `items` that are new."""
+        for item in items[self.num_items :]:
+            _add_alias(self.aliases, item)
+            if _is_repeatable(expr := self.aliases[item.name]):
+                self.repeatable[item.name] = expr
+            else:
+                self.repeatable.pop(item.name, None)
+        self.num_items = len(items)
 
 
-def _item_name(node: exp.Expr, before: Sequence[Item], given: Collection[str | None]) -> str:
+def _is_repeatable(expr: Expr | None) -> bool:
+    calls = (node for node in expr.walk() if isinstance(node, Call)) if expr is not None else ()
+    return all(is_deterministic_function(call.function) for call in calls)
+
+
+def _item_name(node: exp.Expr, before: _EarlierItems, given: Collection[str | None]) -> str:
     """Name of a select item: the given one; that of a cast column, if no other item has it; else _c0, _c1, …"""
     if (name := _given_name(node)) is not None:
         return name
     name = _column_name(node, exp.Cast)
-    is_free = name not in given and all(item.name != name for item in before)
-    return name if name is not None and is_free else f"_c{len(before)}"
+    is_free = name not in given and name not in before.aliases
+    return name if name is not None and is_free else f"_c{before.num_items}"
 
 
 def _given_name(node: exp.Expr) -> str | None:
@@ -189,11 +210,13 @@ def _aliases(items: Sequence[Item]) -> dict[str, Expr | None]:
     """Select items by name; None for a name that means several different values."""
     aliases: dict[str, Expr | None] = {}
     for item in items:
-        if item.name in aliases and aliases[item.name] != item.expr:
-            aliases[item.name] = None
-        else:
-            aliases[item.name] = item.expr
+        _add_alias(aliases, item)
     return aliases
+
+
+def _add_alias(aliases: dict[str, Expr | None], item: Item) -> None:
+    is_other = item.name in aliases and aliases[item.name] != item.expr
+    aliases[item.name] = None if is_other else item.expr
 
 
 def _bind_condition(select: exp.Expr, key: str, binder: ExprBinder) -> Expr | None:
@@ -302,7 +325,12 @@ def _outputs(
     """
     seen: set[int] = set()
     for item, expr in zip(items, exprs, strict=False):
-        if isinstance(expr, ColumnRef) and expr.name == item.name and expr.column_id in own - seen:
+        if (
+            isinstance(expr, ColumnRef)
+            and expr.name == item.name
+            and expr.column_id in own
+            and expr.column_id not in seen
+        ):
             seen.add(expr.column_id)
             yield expr
         else:

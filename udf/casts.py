@@ -7,6 +7,7 @@ is a timestamp in milliseconds, a floating or decimal number one in seconds.
 from __future__ import annotations
 
 from sharkpy.base.errors import TypeMismatchError
+from sharkpy.udf.bound_once import bound_once
 from sharkpy.udf.types_duckdb import duckdb_type, quote_identifier
 from sharkpy.values.types import (
     BIGINT,
@@ -56,7 +57,7 @@ def lower_cast(sql: str, source: DataType, target: DataType) -> str:
 
     TypeMismatchError where Hive has no such cast.
     """
-    return _cast(sql, source, target, 0)
+    return bound_once((sql,), lambda given: _cast(given[0], source, target, 0))
 
 
 def can_cast(source: DataType, target: DataType) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sharkpy.udf.bound_once import bound_once
 from sharkpy.udf.function import AggregateFunction, Lowering, ScalarFunction, WindowFunction
 from sharkpy.values.types import DataType
 
@@ -24,7 +25,7 @@ def lower_scalar(
 ) -> str:
     """SQL of a scalar call; arguments already have `types`. `unchecked` takes the cheap form where there is one."""
     lowering = row.unchecked if unchecked and row.unchecked is not None else row.lowering
-    return render(lowering, args, types, result)
+    return bound_once(args, lambda given: render(lowering, given, types, result))
 
 
 def render_aggregate(

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.statistics import ColumnEstimate
-from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Literal, PythonValue, conjuncts
+from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, InSet, Literal, PythonValue, conjuncts
 from sharkpy.plan.logical import (
     Aggregate,
     Expand,
@@ -333,6 +333,9 @@ def selectivity_of_range(term: Expr, plan: LogicalPlan, context: Context) -> flo
     match term:
         case Call("lt" | "le" | "gt" | "ge" as function, (ColumnRef(column_id), Literal(value))):
             return _range_selectivity(column_id, [(function, value)], plan, context)
+        case InSet(value, constants):
+            one = Literal(constants.values[0].as_py(), constants.dtype)
+            return min(1.0, len(constants) * _equal_selectivity(value, one, plan, context))
     return DEFAULT_SELECTIVITY
 
 

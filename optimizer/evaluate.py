@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sharkpy.base.cancellation import check_cancelled, current_cancellation
 from sharkpy.base.errors import SharkError
 from sharkpy.optimizer.function_traits import is_strict_function
-from sharkpy.plan.expr import Call, Cast, Expr, Literal
+from sharkpy.plan.expr import Call, Cast, Expr, InSet, Literal
 from sharkpy.values.types import (
     BIGINT,
     BOOLEAN,
@@ -64,6 +64,8 @@ def evaluate_quickly(expr: Expr) -> Literal | None:
     match expr:
         case Cast(Literal(value, source), target):
             return _quick_cast(value, source, target)
+        case InSet(Literal(value), constants):
+            return Literal(constants.contains(value), BOOLEAN)
         case Call(function, args) if is_strict_function(function):
             if any(isinstance(arg, Literal) and arg.value is None for arg in args):
                 return Literal(None, expr.dtype)

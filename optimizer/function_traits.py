@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr
+from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, InSet
 
 MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq_null_safe": "eq_null_safe"}
 """The comparison that says the same with its sides exchanged."""
@@ -76,7 +76,7 @@ def strict_columns(expr: Expr) -> frozenset[int]:
     match expr:
         case ColumnRef(column_id):
             return frozenset((column_id,))
-        case Cast(inner):
+        case Cast(inner) | InSet(inner):
             return strict_columns(inner)
         case Call(function, args) if function in _FIRST_STRICT:
             return strict_columns(args[0])

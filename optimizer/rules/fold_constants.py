@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.evaluate import evaluate, evaluate_quickly
 from sharkpy.optimizer.subqueries.columns import has_subquery
-from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, InSet, Literal
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.subquery import SUBQUERIES
 
@@ -75,7 +75,7 @@ def _fold(expr: Expr, context: Context, pending: list[Expr]) -> tuple[Expr, bool
         return folded[-1][0]
 
     result = expr.map_children(visit)
-    foldable = isinstance(result, (Call, Cast)) and all(is_constant for _, is_constant in folded)
+    foldable = isinstance(result, (Call, Cast, InSet)) and all(is_constant for _, is_constant in folded)
     if foldable and context.is_deterministic(result):
         return evaluate_quickly(result) or result, True
     pending.extend(arg for arg, is_constant in folded if is_constant and not isinstance(arg, Literal))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sharkpy.optimizer.function_traits import NEGATED
-from sharkpy.plan.expr import FALSE, TRUE, Call, Expr, Literal, conjuncts
+from sharkpy.plan.expr import FALSE, TRUE, Call, Expr, Literal, conjuncts, membership
 from sharkpy.values.types import BOOLEAN
 
 _FEW_TERMS = 8
 """Up to as many terms comparing them with each other is cheaper than hashing them."""
+CONNECTIVES = frozenset(("and", "or"))
 NULL_BOOLEAN = Literal(None, BOOLEAN)
 
 
@@ -92,7 +93,7 @@ def _as_in(call: Call, branches: Sequence[Sequence[Expr]]) -> Expr:
                 values.extend(items)
             case _:
                 return call
-    return call if subject is None else Call("in", (subject, *unique(values)), BOOLEAN)
+    return call if subject is None else membership(subject, unique(values))
 
 
 def simplify_not(call: Call) -> Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from decimal import Context, Decimal
 
 from sharkpy.optimizer.function_traits import MIRRORED
@@ -19,6 +20,8 @@ from sharkpy.values.types import (
     as_decimal,
 )
 
+_MOST_COPIED = 8
+"""Nodes of a value that may be computed twice."""
 _ALL_DIGITS = Context(prec=100)
 _INTEGER_BITS = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 
@@ -88,7 +91,10 @@ def simplify_in(call: Call) -> Expr:
 
 
 def simplify_between(call: Call) -> Expr:
+    """Two comparisons of a small value. A large one stays whole: values within values would double at each level."""
     value, low, high = call.args
+    if len(list(itertools.islice(value.walk(), _MOST_COPIED + 1))) > _MOST_COPIED:
+        return call
     lower = simplify_comparison(Call("ge", (value, low), BOOLEAN))
     upper = simplify_comparison(Call("le", (value, high), BOOLEAN))
     return Call("and", (lower, upper), BOOLEAN)

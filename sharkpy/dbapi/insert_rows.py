@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.dbapi.placeholders import BoundText, Parameters, Placeholder, placeholders, put_in, values_of
+from sharkpy.sql.grammar.literal_cells import rows_of
+from sharkpy.sql.grammar.long_text import LITERAL_LIST
 from sharkpy.sql.grammar.parser import tokenize
 
 if TYPE_CHECKING:
@@ -69,6 +71,8 @@ def num_inserted(statement: str) -> int:
     if "VALUES" not in words or "SELECT" in words[: words.index("VALUES")]:
         return -1
     behind = tokens[words.index("VALUES") + 1 :]
+    if len(behind) == 1 and behind[0].token_type == LITERAL_LIST:
+        return sum(1 for _ in rows_of(behind[0].text))
     ends = [index for index in _closed_at(behind) if behind[index].token_type.name == "R_PAREN"]
     return len(ends) if ends and ends[-1] == len(behind) - 1 else -1
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from sharkpy.columnar import predicate as pruning
 from sharkpy.columnar.predicate import Mapped, Operator, Predicate
-from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
+from sharkpy.plan.constant_set import ConstantSet
+from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, InSet, Literal
 
 _COMPARISONS: dict[str, Operator] = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -33,6 +34,8 @@ def pruning_predicate(predicate: Expr, names: Mapping[int, str]) -> Predicate:
             return pruning.And(tuple(pruning_predicate(bound, names) for bound in bounds))
         case Call("in", (value, *items)):
             return _in_set(value, items, names)
+        case InSet(value, constants):
+            return _in_bounds(value, constants, names)
         case Call("like", (value, Literal(str() as pattern))):
             return _like(value, pattern, names)
         case Call(function, (left, right)) if function in _COMPARISONS:
@@ -55,6 +58,15 @@ def _in_set(value: Expr, items: Sequence[Expr], names: Mapping[int, str]) -> Pre
     if target is None or len(values) != len(items):
         return pruning.Unknown()
     return pruning.InSet(target, values)
+
+
+def _in_bounds(value: Expr, constants: ConstantSet, names: Mapping[int, str]) -> Predicate:
+    """The bounds of many constants, beside which a value may still be none of them."""
+    target = pruning_target(value, names)
+    if target is None:
+        return pruning.Unknown()
+    low, high = constants.bounds()
+    return pruning.And((pruning.Compare(target, ">=", low), pruning.Compare(target, "<=", high), pruning.Unknown()))
 
 
 def _like(value: Expr, pattern: str, names: Mapping[int, str]) -> Predicate:

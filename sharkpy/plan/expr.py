@@ -8,12 +8,13 @@ expression anywhere below which the column is still produced. Expressions that h
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar
 
 from sharkpy.base.tree import TreeNode
+from sharkpy.plan.constant_set import ConstantSet
 from sharkpy.udf.user.function import shown_call, shown_name
 from sharkpy.values.types import BOOLEAN, INTERVAL_YEAR_MONTH, DataType, StringType
 
@@ -136,6 +137,25 @@ class Call(Expr):
         if self.function in _INFIX and len(self.args) == 2:
             return f"({self.args[0]} {_INFIX[self.function]} {self.args[1]})"
         return shown_call(self.function, ", ".join(map(str, self.args)))
+
+
+@dataclass(frozen=True, slots=True)
+class InSet(Expr):
+    """`value IN (constants)` over many constants of the value's type, under three-valued logic; see `membership`.
+
+    `is_in_call`: it stands where a query may not stand within it, such as the body of a Lambda.
+    """
+
+    value: Expr
+    constants: ConstantSet
+    is_in_call: bool = False
+
+    @property
+    def dtype(self) -> DataType:
+        return BOOLEAN
+
+    def __str__(self) -> str:
+        return f"({self.value} IN {self.constants})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +321,19 @@ def _joined(function: str, terms: list[Expr]) -> Expr | None:
     middle = (len(terms) + 1) // 2 if len(terms) >= _BALANCED_FROM else len(terms) - 1
     sides = (_joined(function, terms[:middle]), _joined(function, terms[middle:]))
     return Call(function, tuple(side for side in sides if side is not None), BOOLEAN)
+
+
+_SET_FROM = 1_000
+"""Items from which IN is one of a set: DuckDB plans so many constants in a time that grows with their square."""
+
+
+def membership(value: Expr, items: Sequence[Expr]) -> Expr:
+    """`value IN (items)`, all of one type: an InSet where the items are many constants."""
+    if len(items) >= _SET_FROM and all(isinstance(item, Literal) for item in items):
+        constants = ConstantSet.of_values(value.dtype, [item.value for item in items if isinstance(item, Literal)])
+        if constants is not None:
+            return InSet(value, constants)
+    return Call("in", (value, *items), BOOLEAN)
 
 
 def is_true(predicate: Expr | None) -> bool:

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.physical.lowering.integer_calls import integer_call, integer_cast
 from sharkpy.physical.lowering.value import Scope, Value, literal_integer
 from sharkpy.physical.ranges import ColumnRange
-from sharkpy.plan.expr import Alias, Call, Cast, ColumnRef, Expr, Lambda, LambdaVariable, Literal, SortKey
+from sharkpy.plan.constant_set import ConstantSet
+from sharkpy.plan.expr import (
+    Alias,
+    Call,
+    Cast,
+    ColumnRef,
+    Expr,
+    InSet,
+    Lambda,
+    LambdaVariable,
+    Literal,
+    SortKey,
+    conjuncts,
+)
 from sharkpy.udf import registry
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.checked_call import lower_checked
-from sharkpy.udf.literals import lower_literal
+from sharkpy.udf.literals import lower_literal, quote_string
 from sharkpy.udf.ordering import order_term
+from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.value_size import UNKNOWN, cast_extent, leaf_extent
-from sharkpy.values.types import INTEGER_TYPES, DataType
+from sharkpy.values.types import BOOLEAN, INTEGER_TYPES, DataType
+
+_MOST_CONJUNCTS = 256
+_SEPARATORS = (",", "\x1f", "\x1e", "\x1d", "\x1c", "\x02", "\x01")
 
 
 def lower(expr: Expr, scope: Scope) -> Value:
@@ -38,10 +59,14 @@ def lower(expr: Expr, scope: Scope) -> Value:
             return Value(f"CAST({name} - 1 AS INTEGER)" if is_index else name, dtype, extent=leaf_extent(name, dtype))
         case Lambda(variables, body):
             names = ", ".join(f"v{variable.variable_id}" for variable in variables)
-            made = lower(body, scope).sized()
+            made = lower(_without_queries(body), scope).sized()
             return Value(f"lambda {names}: {made.sql}", expr.dtype, extent=made.extent or UNKNOWN)
+        case InSet(inner, constants, is_in_call):
+            return Value(_in_set(lower_logical(inner, scope), constants, is_in_call), BOOLEAN)
+        case Call("and", _) if len(terms := conjuncts(expr)) > _MOST_CONJUNCTS:
+            return _long_conjunction([lower_logical(term, scope) for term in terms])
         case Call():
-            return _call(expr, [lower(arg, scope) for arg in expr.args])
+            return _call(expr, scope)
     raise UnsupportedError(f"{expr} cannot be computed here")
 
 
@@ -49,19 +74,69 @@ def lower_logical(expr: Expr, scope: Scope) -> str:
     return lower(expr, scope).logical()
 
 
-def _call(call: Call, args: list[Value]) -> Value:
+def _call(call: Call, scope: Scope) -> Value:
+    check_cancelled()
+    args = [lower(arg, scope) for arg in call.args]
     if (value := integer_call(call.function, args, call.dtype)) is not None:
         return value
     row = registry.scalar(call.function)
     if row is None:
         raise UnsupportedError(f"function {call.function} cannot be computed")
     made = lower_checked(row, [arg.sized() for arg in args], call.dtype)
+    if "TRY(" in made.sql and (plain := _without_queries(call)) is not call:
+        return lower(plain, scope)
     return Value(made.sql, call.dtype, extent=made.extent, unchecked=made.unchecked)
 
 
 def _cast(value: Value, dtype: DataType) -> Value:
     sql = lower_cast(value.logical(), value.dtype, dtype)
     return Value(sql, dtype, extent=cast_extent(value.sized().extent, value.dtype, dtype))
+
+
+def _without_queries(expr: Expr) -> Expr:
+    """`expr` without queries within it, which DuckDB takes neither in a lambda nor in TRY."""
+
+    def in_call(node: Expr) -> Expr:
+        return replace(node, is_in_call=True) if isinstance(node, InSet) and not node.is_in_call else node
+
+    return expr.transform_up(in_call)
+
+
+def _in_set(value: str, constants: ConstantSet, is_in_call: bool) -> str:
+    """Membership in a list that is one constant of the query's text."""
+    items = lower_constants(constants)
+    if is_in_call:
+        is_found = f"(CASE WHEN {value} IS NOT NULL THEN list_contains({items}, {value}) END)"
+    else:
+        is_found = f"({value} IN (SELECT unnest({items})))"
+    return f"({is_found} OR CAST(NULL AS BOOLEAN))" if constants.has_null else is_found
+
+
+def lower_constants(constants: ConstantSet) -> str:
+    """List of the constants. DuckDB splits a text sooner by far than it plans as many literals."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pc.cast(constants.values, pa.string())
+    for separator in _SEPARATORS:
+        if not pa.types.is_string(constants.values.type) or not pc.any(pc.match_substring(texts, separator)).as_py():
+            joined = pc.binary_join(pa.ListArray.from_arrays([0, len(texts)], texts), separator)[0].as_py()
+            text = f"string_split({quote_string(joined)}, {quote_string(separator)})"
+            return f"CAST({text} AS {duckdb_type(constants.dtype)}[])"
+    items = ", ".join(lower_literal(value, constants.dtype) for value in constants.values.to_pylist())
+    return f"CAST([{items}] AS {duckdb_type(constants.dtype)}[])"
+
+
+def _long_conjunction(terms: Sequence[str]) -> Value:
+    """AND of many terms, behind a call: DuckDB compares each of them with each other when it moves filters."""
+    return Value(f"coalesce({_balanced(terms)}, CAST(NULL AS BOOLEAN))", BOOLEAN)
+
+
+def _balanced(terms: Sequence[str]) -> str:
+    if len(terms) == 1:
+        return terms[0]
+    middle = len(terms) // 2
+    return f"({_balanced(terms[:middle])} AND {_balanced(terms[middle:])})"
 
 
 def order_by(keys: tuple[SortKey, ...], scope: Scope, *, is_added_to: bool = False) -> str:

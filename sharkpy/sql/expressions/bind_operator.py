@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from sharkpy.base.errors import TypeMismatchError
-from sharkpy.plan.expr import Call, Expr, Literal
+from sharkpy.plan.expr import Call, Expr, Literal, membership
 from sharkpy.sql.expressions import bind_subquery
 from sharkpy.sql.expressions.bind_function import call_scalar
-from sharkpy.sql.expressions.bind_quantified import bind_quantified, quantified_query
+from sharkpy.sql.expressions.bind_literal_list import in_integers, list_items
 from sharkpy.sql.expressions.coercion import comparable, unify, with_minimal_literals
 from sharkpy.sql.expressions.interval_arithmetic import day_arithmetic, interval_arithmetic
+from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.values.types import BOOLEAN, NULL, STRING, MapType, is_interval, is_nested, is_string
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ def compare(binder: ExprBinder, function: str, operands: Sequence[Expr], node: e
         raise binder.context.error(f"{types} cannot be compared", node, TypeMismatchError)
     if any(is_nested(operand.dtype) for operand in operands) and function not in ("eq", "ne", "eq_null_safe", "in"):
         raise binder.context.error(f"{cast_operands[0].dtype} has no order", node, TypeMismatchError)
+    if function == "in":
+        return membership(cast_operands[0], cast_operands[1:])
     return Call(function, cast_operands, BOOLEAN)
 
 
@@ -142,7 +145,13 @@ def bind_in(binder: ExprBinder, node: exp.Expr) -> Expr:
     binder.context.only(node, "this", "expressions")
     if isinstance(node.this, exp.Tuple):
         return _bind_tuple_in(binder, node)
-    value, items = binder.bind(node.this), list(map(binder.bind, node.expressions))
+    value = binder.bind(node.this)
+    if isinstance(node.expressions[0], LiteralList):
+        if (found := in_integers(value, node.expressions[0].name)) is not None:
+            return found
+        items = list_items(binder, node.expressions[0])
+    else:
+        items = list(map(binder.bind, node.expressions))
     texts = [item for item in items if is_string(item.dtype)]
     others = [item for item in items if not is_string(item.dtype) and item.dtype != NULL]
     if not texts or not others or is_nested(value.dtype):

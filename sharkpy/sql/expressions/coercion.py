@@ -179,7 +179,7 @@ def _without_padding(exprs: Sequence[Expr]) -> Sequence[Expr]:
 
 def _decimal_parts(exprs: Sequence[Expr]) -> tuple[Expr, ...] | None:
     """Split exact numbers that no DECIMAL holds together into pairs of digits before and behind the point."""
-    types = [as_decimal(expr.dtype) for expr in exprs if expr.dtype != NULL]
+    types = [as_decimal(dtype) for dtype in dict.fromkeys(expr.dtype for expr in exprs) if dtype != NULL]
     known = [dtype for dtype in types if dtype is not None]
     if len(known) < len(types) or all(fits_decimal(one, other) for one in known for other in known):
         return None

@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.sql.grammar.clause_order import in_order
 from sharkpy.sql.grammar.expression_parser import ExpressionParser
+from sharkpy.sql.grammar.long_text import LONG_TEXT, tokenize_long
 from sharkpy.sql.grammar.relation_parser import RelationParser
 from sharkpy.sql.grammar.script_parser import ScriptParser, with_script_words
 from sharkpy.sql.grammar.strict_parser import SyntaxProblem
@@ -205,5 +206,8 @@ DIALECT = HiveQL()
 
 
 def tokenize(text: str) -> list[Token]:
-    """Split `text` into tokens; sqlglot's TokenError if a quote or comment does not end."""
-    return with_script_words(DIALECT.tokenize(text))
+    """Split `text` into tokens, with long lists of literals as one; sqlglot's TokenError if a quote or comment does not
+    end.
+    """
+    tokens = DIALECT.tokenize(text) if len(text) < LONG_TEXT else tokenize_long(text, DIALECT.tokenize)
+    return with_script_words(tokens)

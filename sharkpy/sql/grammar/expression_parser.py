@@ -34,6 +34,8 @@ _FOREIGN_RANGES = (
 
 _SHIFTS = {"<<": "shiftleft", ">>>": "shiftrightunsigned", ">>": "shiftright"}
 """Sign -> its function; longer signs stand before those that they begin with."""
+_LITERALS = (TokenType.NUMBER, TokenType.STRING)
+_ENDS_OF_ITEMS = (TokenType.COMMA, TokenType.R_PAREN)
 _NESTED_TYPES = (TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT)
 
 
@@ -65,6 +67,13 @@ class ExpressionParser(LiteralParser):
         TokenType.LIKE: lambda self, this: self._parse_like(this),
         TokenType.ILIKE: lambda self, this: self._parse_ilike(this),
     }
+
+    def _parse_disjunction(self) -> Any:
+        """Parse an expression; a literal that is one by itself needs none of the grammar of operators."""
+        if self._curr.token_type in _LITERALS and self._next.token_type in _ENDS_OF_ITEMS:
+            self._advance()
+            return self.PRIMARY_PARSERS[self._prev.token_type](self, self._prev)
+        return super()._parse_disjunction()
 
     def _parse_bitwise(self) -> Any:
         """Parse the operators between + and comparisons, each closer than the next: ||, shifts, &, |."""

@@ -10,15 +10,23 @@ from sqlglot import exp
 from sqlglot.parsers.hive import HiveParser
 from sqlglot.tokenizer_core import TokenType
 
+from sharkpy.sql.grammar.long_text import LITERAL_LIST
 from sharkpy.sql.grammar.strict_parser import StrictParser
 
 INTERVAL_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
 _NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
+class LiteralList(exp.Expression):
+    """Items or rows of literals; `this` is their text, which `literal_cells` reads."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class LiteralParser(StrictParser):
     PRIMARY_PARSERS: ClassVar[dict[TokenType, Any]] = {
         **HiveParser.PRIMARY_PARSERS,
+        LITERAL_LIST: lambda self, token: self.expression(LiteralList(this=token.text), token),
         TokenType.NUMBER: lambda self, token: self._parse_number_literal(token),
     }
 

@@ -9,10 +9,14 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from sharkpy.base.digits import whole_number
+from sharkpy.sql.grammar.literal_parser import LiteralList
+from sharkpy.sql.grammar.long_text import LITERAL_LIST
 from sharkpy.sql.grammar.strict_parser import StrictParser
 
-_ROW_STARTS = (TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING, TokenType.DASH, TokenType.NULL, TokenType.VAR)
+_ROW_STARTS = (
+    *(TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING, TokenType.DASH, TokenType.NULL, TokenType.VAR),
+    LITERAL_LIST,
+)
 _ENDS_OF_JOINS = (
     *(TokenType.SELECT, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.QUALIFY, TokenType.ORDER_BY),
     *(TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SORT_BY, TokenType.LIMIT, TokenType.COMMA),
@@ -115,10 +119,12 @@ class RelationParser(StrictParser):
         return super()._parse_derived_table_values(*args, **kwargs) if is_rows else None
 
     def _parse_value(self, values: bool = True) -> Any:  # noqa: ARG002  overridden as declared
-        """Parse a row of VALUES: (value, …), or one value alone."""
+        """Parse a row of VALUES: (value, …), or one value alone; many rows of literals are one LiteralList."""
         value = self._parse_disjunction()
         if value is None:
             self.missing("a row of values")
+        if isinstance(value, LiteralList):
+            return value
         if isinstance(value, exp.Tuple):
             return value if value.expressions else self.raise_error("a value expected in ()", self._prev)
         return self.expression(exp.Tuple(expressions=[value.unnest()]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -16,8 +16,11 @@ from sharkpy.plan.logical import LogicalPlan, Project, Scan, Values
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_function import argument_types, literal_values, not_found
+from sharkpy.sql.expressions.bind_literal_list import cell_literal
 from sharkpy.sql.expressions.coercion import cast, cast_all, unify, with_minimal_literals
 from sharkpy.sql.expressions.function_names import function_name, registry_name
+from sharkpy.sql.grammar.literal_cells import rows_of
+from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.sql.grammar.parser import parse
 from sharkpy.sql.queries.bind_cte import bind_cte
 from sharkpy.sql.queries.bind_pivot import pivoted
@@ -182,16 +185,26 @@ def _renamed(
     return Project(plan, (*items, *hidden))
 
 
+def _bound_rows(binder: expr_binder.ExprBinder, node: exp.Expr) -> Iterator[tuple[exp.Expr, Sequence[Expr]]]:
+    """Values of the rows of VALUES, each with the node it is written in."""
+    for row in node.expressions:
+        if isinstance(row, LiteralList):
+            for cells in rows_of(row.name):
+                yield row, [cell_literal(binder, cell, row) for cell in cells]
+        else:
+            items = row.expressions if isinstance(row, exp.Tuple) else [row]
+            yield row, [binder.bind(item) for item in items]
+
+
 def bind_values(context: Context, node: exp.Expr, parent: Scope | None) -> Values:
     """Bind VALUES rows; columns are col1, col2, … with the common type of their values."""
     binder = expr_binder.ExprBinder(context, parent or Scope(()), expr_binder.VALUES)
-    rows: list[list[Expr]] = []
-    for row in node.expressions:
-        items = row.expressions if isinstance(row, exp.Tuple) else [row]
-        rows.append([binder.bind(item) for item in items])
-        if len(rows[-1]) != len(rows[0]):
-            message = f"row {len(rows)} of VALUES has {len(rows[-1])} values, the first has {len(rows[0])}"
-            raise context.error(message, row, sqlstate="42811")
+    rows: list[Sequence[Expr]] = []
+    for place, row in _bound_rows(binder, node):
+        rows.append(row)
+        if len(row) != len(rows[0]):
+            message = f"row {len(rows)} of VALUES has {len(row)} values, the first has {len(rows[0])}"
+            raise context.error(message, place, sqlstate="42811")
     columns: list[ColumnRef] = []
     unified: list[tuple[Expr, ...]] = []
     for index, column_values in enumerate(zip(*rows, strict=True), start=1):

@@ -4,44 +4,45 @@ rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sharkpy.base.errors import ParseError, SharkError
-from sharkpy.plan.expr import Literal, PythonValue, string_literal
+from sharkpy.base.errors import SharkError
+from sharkpy.plan.expr import Literal, PythonValue
 from sharkpy.plan.given_rows import GivenRows
 from sharkpy.plan.logical import Given
 from sharkpy.sql.context import Context
+from sharkpy.sql.expressions.bind_literal_list import literal_of
 from sharkpy.sql.expressions.coercion import unify, with_minimal_literals
-from sharkpy.sql.expressions.literals import negated, number_literal
-from sharkpy.values.types import BOOLEAN, NULL, DataType, Field, Schema, arrow_schema, to_arrow
+from sharkpy.sql.grammar.literal_cells import Cell, rows_of
+from sharkpy.sql.grammar.long_text import LITERAL_LIST
+from sharkpy.values.types import DataType, Field, Schema, arrow_schema, to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LEAST_TOKENS = 1_000
-_NUMBER = re.compile(r"\d+(?:\.\d*)?([eE][+-]?\d+)?")
 _LITERALS = frozenset((TokenType.NUMBER, TokenType.STRING, TokenType.NULL, TokenType.TRUE, TokenType.FALSE))
 _ROW = (TokenType.L_PAREN,)
 _CELL = (*_LITERALS, TokenType.DASH)
 _BEHIND_SIGN = (TokenType.NUMBER,)
 _BEHIND_CELL = (TokenType.COMMA, TokenType.R_PAREN)
 _BEHIND_ROW = (TokenType.COMMA,)
-Cell = tuple[TokenType, str]
-"""Literal of a row: a number may have a minus before it."""
 
 
 def literal_rows(context: Context, tokens: Sequence[Token]) -> Given | None:
     """Read VALUES (…), (…) to the rows that `bind_values` would make. None if they are few, some are no plain literals,
     or something is wrong with them: then `bind_values` reports it.
     """
-    if len(tokens) < LEAST_TOKENS or tokens[0].token_type != TokenType.VALUES:
+    if not tokens or tokens[0].token_type != TokenType.VALUES:
         return None
-    rows = _rows(tokens[1:])
+    if len(tokens) == 2 and tokens[1].token_type == LITERAL_LIST:
+        rows: list[list[Cell]] | None = list(rows_of(tokens[1].text))
+    else:
+        rows = _rows(tokens[1:]) if len(tokens) >= LEAST_TOKENS else None
     if rows is None or any(len(row) != len(rows[0]) for row in rows):
         return None
     try:
@@ -78,7 +79,7 @@ def _rows(tokens: Sequence[Token]) -> list[list[Cell]] | None:
 def _column(cells: Sequence[Cell]) -> tuple[DataType, list[PythonValue]] | None:
     """Common type of the values, and the values; None if a value needs more than a literal of that type."""
     distinct = dict.fromkeys(cells)
-    unified = unify(with_minimal_literals([_literal(*cell) for cell in distinct]))
+    unified = unify(with_minimal_literals([literal_of(*cell) for cell in distinct]))
     if unified is None:
         return None
     values: dict[Cell, PythonValue] = {}
@@ -87,21 +88,6 @@ def _column(cells: Sequence[Cell]) -> tuple[DataType, list[PythonValue]] | None:
             return None
         values[cell] = expr.value
     return unified[0].dtype, [values[cell] for cell in cells]
-
-
-def _literal(kind: TokenType, text: str) -> Literal:
-    match kind:
-        case TokenType.STRING:
-            return string_literal(text)
-        case TokenType.NULL:
-            return Literal(None, NULL)
-        case TokenType.NUMBER:
-            unsigned = text.removeprefix("-")
-            if not _NUMBER.fullmatch(unsigned):
-                raise ParseError(f"a number expected, {text} given")
-            literal = number_literal(unsigned)
-            return literal if unsigned == text else negated(literal) or literal
-    return Literal(kind == TokenType.TRUE, BOOLEAN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,13 +60,13 @@ def _visit(plan: LogicalPlan, context: Context) -> tuple[LogicalPlan, Facts]:
 
 
 def _facts(predicate: Expr | None, known: Facts) -> Facts:
-    found = dict(known)
+    new: dict[int, list[Expr]] = {}
     for term in conjuncts(predicate):
         match term:
             case Call(function, (ColumnRef(column_id), *rest)) if function in _CARRIED:
                 if all(isinstance(arg, Literal) for arg in rest):
-                    found[column_id] = (*found.get(column_id, ()), term)
-    return found
+                    new.setdefault(column_id, []).append(term)
+    return known | {column_id: (*known.get(column_id, ()), *terms) for column_id, terms in new.items()}
 
 
 def _renamed(items: tuple[Alias | ColumnRef, ...], facts: Facts) -> Facts:
@@ -128,13 +128,11 @@ def _never_added(terms: list[Expr], side: LogicalPlan, context: Context) -> list
 
 def _carry(source: ColumnRef, target: ColumnRef, facts: Facts, target_facts: Facts) -> list[Expr]:
     """Facts of `source` as terms over `target`, which they are put to, where they are new there."""
-    new: list[Expr] = []
-    for term in facts.get(source.column_id, ()):
-        carried = substitute(term, {source.column_id: target})
-        known = target_facts.get(target.column_id, ())
-        if carried not in known:
-            target_facts[target.column_id] = (*known, carried)
-            new.append(carried)
+    known = dict.fromkeys(target_facts.get(target.column_id, ()))
+    carried = [substitute(term, {source.column_id: target}) for term in facts.get(source.column_id, ())]
+    new = [term for term in dict.fromkeys(carried) if term not in known]
+    if new:
+        target_facts[target.column_id] = (*known, *new)
     return new
 
 

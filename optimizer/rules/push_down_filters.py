@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sharkpy.optimizer.context import Context
-from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjunction, conjuncts
+from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, conjunction, conjuncts, disjunction
 from sharkpy.plan.logical import (
     Aggregate,
     Distribute,
@@ -25,7 +25,6 @@ from sharkpy.plan.logical import (
     Window,
 )
 from sharkpy.plan.references import substitute
-from sharkpy.values.types import BOOLEAN
 
 Terms = list[Expr]
 
@@ -222,8 +221,9 @@ def _implied(terms: Sequence[Expr], ids: frozenset[int], context: Context) -> Te
             continue
         sides = [[c for c in conjuncts(part) if context.ids(c) <= ids] for part in disjuncts(term)]
         if all(sides):
-            parts = [conjunction(side) for side in sides]
-            found.append(disjunction([part for part in parts if part is not None]))
+            parts = dict.fromkeys(part for side in sides if (part := conjunction(side)) is not None)
+            if (implied := disjunction(parts)) is not None:
+                found.append(implied)
     return found
 
 
@@ -231,12 +231,3 @@ def disjuncts(expr: Expr) -> tuple[Expr, ...]:
     if isinstance(expr, Call) and expr.function == "or":
         return tuple(part for arg in expr.args for part in disjuncts(arg))
     return (expr,)
-
-
-def disjunction(parts: Sequence[Expr]) -> Expr:
-    """The parts joined by OR, without repetitions; at least one."""
-    result = parts[0]
-    for index, part in enumerate(parts[1:], 1):
-        if part not in parts[:index]:
-            result = Call("or", (result, part), BOOLEAN)
-    return result

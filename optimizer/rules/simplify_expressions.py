@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.optimizer.context import Context
+from sharkpy.optimizer.simplify.boolean import CONNECTIVES, connect, flatten
 from sharkpy.optimizer.simplify.table import SIMPLIFICATIONS
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from sharkpy.plan.logical import Join, JoinKind, LogicalPlan
@@ -34,7 +36,8 @@ def simplify_expr(expr: Expr, context: Context) -> Expr:
     entry = context.simplified.get(id(expr))
     if entry is not None:
         return entry[1]
-    result = expr.map_children(lambda arg: simplify_expr(arg, context))
+    check_cancelled()
+    result = _with_simple_arguments(expr, context)
     match result:
         case Call(function):
             rule = SIMPLIFICATIONS.get(function)
@@ -50,3 +53,13 @@ def simplify_expr(expr: Expr, context: Context) -> Expr:
     context.simplified[id(expr)] = (expr, result)
     context.simplified[id(result)] = (result, result)
     return result
+
+
+def _with_simple_arguments(expr: Expr, context: Context) -> Expr:
+    """`expr` over simplified arguments; those of a chain of AND or OR all at once, so that it is simplified once."""
+    if not isinstance(expr, Call) or expr.function not in CONNECTIVES:
+        return expr.map_children(lambda arg: simplify_expr(arg, context))
+    terms = flatten(expr.function, expr.args)
+    simple = [simplify_expr(term, context) for term in terms]
+    is_same = all(one is other for one, other in zip(terms, simple, strict=True))
+    return expr if is_same else connect(expr.function, simple)

@@ -41,6 +41,7 @@ from sharkpy.catalog.unfinished_writes import UnfinishedWrites
 if TYPE_CHECKING:
     from sharkpy.catalog.table_folders import TableFolders
 
+_GARBAGE_BATCH = 256
 TEMPORARY_KINDS = (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
 
 
@@ -414,13 +415,18 @@ class Catalog:
         """Delete the folders of dropped tables. Folders that are being read, or cannot be deleted now, stay listed."""
         from sharkpy.catalog.table_folders import TableFolders
 
-        rows = self._file.rows("SELECT path FROM garbage")
-        folders = TableFolders(self) if rows else None
-        for (path,) in rows:
-            if not self.is_shared and any(self.readers.is_read(str(folder)) for folder in (path, *Path(path).parents)):
-                continue
+        waiting = [path for (path,) in self._file.rows("SELECT path FROM garbage")]
+        # A transaction is written to the disk: one for each of thousands of Hive partitions would take seconds.
+        for start in range(0, len(waiting), _GARBAGE_BATCH):
             with self._lock, self._store.transaction():
-                self._clear_garbage(path, folders)
+                folders = TableFolders(self)
+                for path in waiting[start : start + _GARBAGE_BATCH]:
+                    if not self._is_read(path):
+                        self._clear_garbage(path, folders)
+
+    def _is_read(self, path: str) -> bool:
+        """Whether the folder, or one around it, is being read."""
+        return not self.is_shared and any(self.readers.is_read(str(folder)) for folder in (path, *Path(path).parents))
 
     def _clear_garbage(self, path: str, folders: TableFolders | None = None) -> None:
         """Move a dropped table's folder away, then forget it; called inside a transaction.

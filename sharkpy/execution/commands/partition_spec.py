@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, TypeMismatchError
 from sharkpy.catalog.hive_partition import DEFAULT_VALUE, HivePartition, partition_name
 from sharkpy.catalog.model import Table
@@ -69,20 +70,42 @@ def by_values(table: Table, partitions: Iterable[HivePartition]) -> dict[tuple[o
     return dict(zip(values, found, strict=True))
 
 
-def matching_filter(table: Table, partitions: Sequence[HivePartition], terms: PartitionFilter) -> list[HivePartition]:
-    """Hive partitions for which all comparisons hold; NULL equals the default value alone, and has no order."""
-    places = {name: index for index, name in enumerate(table.partition_columns)}
-    wanted = [(places[name], sign, _typed(name, text, table.schema[name].dtype)) for name, sign, text in terms]
-    rows = typed_values([one.name for one in partitions], table.partition_schema)
-    return [
-        one
-        for one, values in zip(partitions, rows, strict=True)
-        if all(_holds(values[place], sign, value) for place, sign, value in wanted)
-    ]
+class PartitionIndex:
+    """Hive partitions of a table by their typed values: a statement may name thousands of them, one by one."""
+
+    def __init__(self, table: Table, partitions: Iterable[HivePartition]) -> None:
+        self._table = table
+        self._places = {name: index for index, name in enumerate(table.partition_columns)}
+        self._by_values: dict[tuple[object, ...], list[HivePartition]] = {}
+        self.add(*partitions)
+
+    def add(self, *partitions: HivePartition) -> None:
+        rows = typed_values([one.name for one in partitions], self._table.partition_schema)
+        for one, values in zip(partitions, rows, strict=True):
+            self._by_values.setdefault(values, []).append(one)
+
+    def matching(self, terms: PartitionFilter) -> list[HivePartition]:
+        """Those for which all comparisons hold; NULL equals the default value alone, and has no order."""
+        check_cancelled()
+        wanted = [
+            (self._places[name], sign, _typed(name, text, self._table.schema[name].dtype)) for name, sign, text in terms
+        ]
+        equal = {place: value for place, sign, value in wanted if sign == "="}
+        if len(equal) == len(wanted) == len(self._places):
+            return list(self._by_values.get(tuple(equal[place] for place in range(len(equal))), ()))
+        return [
+            one
+            for values, found in self._by_values.items()
+            if all(_holds(values[place], sign, value) for place, sign, value in wanted)
+            for one in found
+        ]
+
+    def matching_spec(self, spec: PartitionSpec) -> list[HivePartition]:
+        return self.matching(tuple((name, "=", value or "") for name, value in spec))
 
 
-def matching_spec(table: Table, partitions: Sequence[HivePartition], spec: PartitionSpec) -> list[HivePartition]:
-    return matching_filter(table, partitions, tuple((name, "=", value or "") for name, value in spec))
+def matching_spec(table: Table, partitions: Iterable[HivePartition], spec: PartitionSpec) -> list[HivePartition]:
+    return PartitionIndex(table, partitions).matching_spec(spec)
 
 
 def the_partition(table: Table, partitions: Sequence[HivePartition], spec: PartitionSpec) -> HivePartition:

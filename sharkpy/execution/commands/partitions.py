@@ -12,7 +12,7 @@ from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.table_folders import goes_with
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import (
-    matching_filter,
+    PartitionIndex,
     matching_spec,
     no_such_partition,
     spec_name,
@@ -40,8 +40,9 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
     named = [(spec, spec_name(table, spec, session)) for spec, _ in command.partitions]
     folders = [None if place is None else _folder(table, place, session) for _, place in command.partitions]
     with session.catalog.partition_changes(table) as changes:
+        index = PartitionIndex(table, changes.known.values())
         for (spec, name), location in zip(named, folders, strict=True):
-            if matching_spec(table, list(changes.known.values()), spec):
+            if index.matching_spec(spec):
                 if not command.if_not_exists:
                     raise _exists(table, name)
                 continue
@@ -50,7 +51,7 @@ def add_partitions(command: AddPartitions, session: EngineSession) -> CommandRes
                 if location is None:
                     session.catalog.clear_garbage(folder)
                 _make_folder(folder)
-            changes.add(name, location)
+            index.add(changes.add(name, location))
     if not table.is_view:
         load_new_blocks(table, session)
     return NOTHING
@@ -70,8 +71,9 @@ def drop_partitions(command: DropPartitions, session: EngineSession) -> CommandR
     table = command.table
     with session.catalog.partition_changes(table) as changes:
         gone: dict[str, HivePartition] = {}
+        index = PartitionIndex(table, changes.known.values())
         for terms in command.filters:
-            found = matching_filter(table, list(changes.known.values()), terms)
+            found = index.matching(terms)
             if not found and not command.if_exists:
                 raise no_such_partition(table, ", ".join(f"{name} {sign} '{text}'" for name, sign, text in terms))
             gone |= {one.name: one for one in found}

@@ -6,38 +6,61 @@ import re
 from collections.abc import Callable, Sequence
 
 from sharkpy.udf.literals import string_value
+from sharkpy.udf.macros import MACROS
 
-_LONG_CALL = 64
+_SHORT_CALL = 64
 _LONG_ARGUMENT = 1_000
-# DuckDB copies the operand of each of these when it binds them: ten within one another are a thousand copies.
-_DOUBLING = re.compile(r"\bBETWEEN\b|\bIN \(|\bnullif\(|\bCASE (?!WHEN\b)", re.IGNORECASE)
 _MOST_DOUBLED = 2
+
+
+def _repeats(head: str, body: str) -> bool:
+    """Whether a macro's body has a parameter more than once."""
+    parameters = re.findall(r"\w+", head)[1:]
+    return any(len(re.findall(rf"\b{name}\b", body)) > 1 for name in parameters)
+
+
+# DuckDB copies the operand of each of these when it binds them: ten within one another are a thousand copies.
+_CALLS = "|".join(["nullif", *(head.partition("(")[0] for head, body in MACROS.items() if _repeats(head, body))])
+_DOUBLING_CALL = re.compile(rf"\b(?:{_CALLS})\(", re.IGNORECASE)
+_DOUBLING = re.compile(rf"\bBETWEEN\b|\bIN \(|\bCASE (?!WHEN\b)|{_DOUBLING_CALL.pattern}", re.IGNORECASE)
+_OPERAND = r"\bCASE \(*{0}\b|\b{0}\)* (?:BETWEEN\b|IN \()"
 
 
 def bound_once(args: Sequence[str], call: Callable[[Sequence[str]], str]) -> str:
     """`call(args)`, over the fields of a struct of the arguments that calls within calls would double at each level."""
     sql = call(args)
-    if len(sql) < _LONG_CALL:
+    if len(sql) < _SHORT_CALL:
         return sql
-    doubled = [len(_DOUBLING.findall(arg)) for arg in args]
-    doubles = len(_DOUBLING.findall(sql)) > sum(doubled)
-    is_repeated = any(len(arg) >= _LONG_ARGUMENT and sql.count(arg) > 1 for arg in args)
-    if not is_repeated and not (doubles and max(doubled, default=0) > _MOST_DOUBLED):
-        return sql
-    fields = {
-        place: arg
-        for place, (arg, count) in enumerate(zip(args, doubled, strict=True))
-        if (len(arg) >= _LONG_ARGUMENT or count > _MOST_DOUBLED) and _is_value(arg)
-    }
-    if not fields:
+    deep = [place for place, arg in enumerate(args) if _is_deep(arg)]
+    if not deep:
         return sql
     # The name is no name within an argument: those are shorter than all of them.
     name = f"args{sum(map(len, args))}"
-    struct = ", ".join(f"a{place} := {arg}" for place, arg in fields.items())
-    given = [f"{name}.a{place}" if place in fields else arg for place, arg in enumerate(args)]
-    return f"list_transform([struct_pack({struct})], lambda {name}: {call(given)})[1]"
+    given = [f"{name}.a{place}" if place in deep else arg for place, arg in enumerate(args)]
+    over_fields = call(given)
+    if not any(_is_doubled(over_fields, given[place]) for place in deep):
+        return sql
+    struct = ", ".join(f"a{place} := {args[place]}" for place in deep)
+    return f"list_transform([struct_pack({struct})], lambda {name}: {over_fields})[1]"
 
 
-def _is_value(arg: str) -> bool:
-    """Whether an argument may change its place: no constant, which some calls read, and no function."""
-    return string_value(arg) is None and not arg.startswith("lambda ")
+def _is_deep(arg: str) -> bool:
+    """Whether copies of an argument cost much; constants, which some calls read, and functions are not moved."""
+    is_large = len(arg) >= _LONG_ARGUMENT or len(_DOUBLING.findall(arg)) > _MOST_DOUBLED
+    return is_large and string_value(arg) is None and not arg.startswith("lambda ")
+
+
+def _is_doubled(sql: str, field: str) -> bool:
+    """Whether `sql` has a field several times, or where DuckDB copies it."""
+    if sql.count(field) > 1 or re.search(_OPERAND.format(re.escape(field)), sql, re.IGNORECASE):
+        return True
+    return any(field in sql[found.end() : _closing(sql, found.end())] for found in _DOUBLING_CALL.finditer(sql))
+
+
+def _closing(sql: str, place: int) -> int:
+    depth = 1
+    for found in re.finditer(r"[()]", sql[place:]):
+        depth += 1 if found.group() == "(" else -1
+        if not depth:
+            return place + found.start()
+    return len(sql)

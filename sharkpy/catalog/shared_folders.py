@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 from pathlib import Path
 
 from sharkpy.base.errors import BindError
+
+
+@functools.lru_cache(maxsize=16)
+def resolved(path: str) -> Path:
+    """Place of a folder that stays where it is as long as the process runs, without symbolic links."""
+    return Path(path).resolve()
 
 
 def is_shared_folder(path: str) -> bool:
@@ -13,7 +20,7 @@ def is_shared_folder(path: str) -> bool:
     one of these.
     """
     folder = Path(path).resolve()
-    others = [Path(tempfile.gettempdir()).resolve(), Path.home().resolve()]
+    others = [resolved(tempfile.gettempdir()), resolved(str(Path.home()))]
     return len(folder.parts) <= 2 or any(other.is_relative_to(folder) for other in others)
 
 

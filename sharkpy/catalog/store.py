@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import os
 import threading
 import time
@@ -419,16 +420,14 @@ class Catalog:
         # A transaction is written to the disk: one for each of thousands of Hive partitions would take seconds.
         for start in range(0, len(waiting), _GARBAGE_BATCH):
             with self._lock, self._store.transaction():
-                folders = TableFolders(self)
+                taken = TableFolders(self)
+                is_read = functools.cache(self.readers.is_read)
                 for path in waiting[start : start + _GARBAGE_BATCH]:
-                    if not self._is_read(path):
-                        self._clear_garbage(path, folders)
+                    folders = () if self.is_shared else (path, *map(str, Path(path).parents))
+                    if not any(map(is_read, folders)):
+                        self._clear_garbage(path, taken)
 
-    def _is_read(self, path: str) -> bool:
-        """Whether the folder, or one around it, is being read."""
-        return not self.is_shared and any(self.readers.is_read(str(folder)) for folder in (path, *Path(path).parents))
-
-    def _clear_garbage(self, path: str, folders: TableFolders | None = None) -> None:
+    def _clear_garbage(self, path: str, taken: TableFolders | None = None) -> None:
         """Move a dropped table's folder away, then forget it; called inside a transaction.
 
         A folder that holds another table's, or is another managed table's too, stays.
@@ -438,7 +437,7 @@ class Catalog:
         from sharkpy.catalog.table_folders import TableFolders
         from sharkpy.catalog.trash import discard
 
-        is_others = (folders or TableFolders(self)).held_by(path) is not None
+        is_others = (taken or TableFolders(self)).held_by(path) is not None
         if is_others or discard(path, str(Path(self.state_dir, "trash"))) or self.is_shared:
             self._file.run("DELETE FROM garbage WHERE path = ?", path)
 

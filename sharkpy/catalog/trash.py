@@ -7,7 +7,7 @@ import shutil
 import uuid
 from pathlib import Path
 
-from sharkpy.catalog.shared_folders import is_shared_folder
+from sharkpy.catalog.shared_folders import is_shared_folder, resolved
 
 
 def discard(path: str, trash_dir: str) -> bool:
@@ -15,7 +15,7 @@ def discard(path: str, trash_dir: str) -> bool:
 
     A folder that holds `trash_dir`, and so the warehouse, stays, as does one that is not for one table.
     """
-    is_kept = is_shared_folder(path) or Path(trash_dir).resolve().is_relative_to(Path(path).resolve())
+    is_kept = is_shared_folder(path) or resolved(trash_dir).is_relative_to(Path(path).resolve())
     if is_kept or not os.path.lexists(path):
         return True
     Path(trash_dir).mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sharkpy.base import settings
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import ResourceError, UnsupportedError
 from sharkpy.optimizer.replan.choose_buckets import choose_buckets
 from sharkpy.physical import enforce, operators
 from sharkpy.physical.co_partition import release_buckets
@@ -38,6 +38,8 @@ from sharkpy.plan import logical
 from sharkpy.plan.expr import Alias, ColumnRef, Expr, SortKey, WindowCall
 from sharkpy.plan.logical import LogicalPlan
 
+MOST_INPUTS = 5_000
+"""Queries of a UNION: the time that DuckDB takes to plan them grows with the square of their number."""
 _SINGLE_SCAN_BYTES = 32 << 20
 """Encoded bytes that one task may read where several could."""
 _BUCKET_BYTES = 64 << 20
@@ -218,6 +220,9 @@ class Planner:
 
     def _union(self, inputs: tuple[PhysicalPlan, ...], columns: tuple[ColumnRef, ...]) -> PhysicalPlan:
         """Inputs of one task beside inputs of several are dealt out first, or every task would repeat them."""
+        if len(inputs) > MOST_INPUTS:
+            message = f"UNION ALL of {len(inputs):,} queries, more than {MOST_INPUTS:,} that are not constants"
+            raise ResourceError(message, hint="write it as several statements", sqlstate="54000")
         if all(isinstance(child.distribution, Single) for child in inputs):
             return UnionAll(inputs, columns)
         spread = tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import ResourceError, UnsupportedError
 from sharkpy.physical import operators
 from sharkpy.physical.lowering.coded_columns import coded_columns
 from sharkpy.physical.lowering.lower_aggregate import lower_aggregate
@@ -21,10 +21,11 @@ from sharkpy.physical.lowering.value import Value
 from sharkpy.physical.plan import PhysicalPlan, column_name
 from sharkpy.physical.sinks import ResultSink
 from sharkpy.physical.stage_program import StageInput, StageProgram, StepColumns
-from sharkpy.plan.expr import Alias, ColumnRef, Expr, SortKey
+from sharkpy.plan.expr import Alias, ColumnRef, Expr, Literal, SortKey
 from sharkpy.udf.user.function import FunctionUse
 
 _FLAT_UNION = 64
+MOST_CALLS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,18 @@ def lower_fragment(fragment: PhysicalPlan, relations: Iterator[int] | None = Non
     logical = all(select.scope[column.column_id].integer_type is None for column in output)
     passes = is_input and logical and bool(output) and not builder.queries
     sql = "" if passes else builder.finished(select, output)
+    _check_size(fragment, sql)
     return LoweredFragment(sql, tuple(builder.inputs), tuple(builder.leaves), functions_used(fragment) if sql else ())
+
+
+def _check_size(fragment: PhysicalPlan, sql: str) -> None:
+    """ResourceError 54000 for a query that DuckDB would plan for many seconds, in which it hears no interrupt."""
+    if sql.count("(") <= MOST_CALLS:
+        return
+    exprs = (expr for node in fragment.walk() for root in node.expressions for expr in root.walk())
+    if sum(not isinstance(expr, (ColumnRef, Literal)) for expr in exprs) > MOST_CALLS:
+        message = f"the query computes more than {MOST_CALLS:,} expressions"
+        raise ResourceError(message, hint="write it as several statements", sqlstate="54000")
 
 
 def _lower(plan: PhysicalPlan, builder: Builder) -> Select:

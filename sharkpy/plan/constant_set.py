@@ -72,7 +72,7 @@ class ConstantSet:
         """The least and the largest of the constants."""
         import pyarrow.compute as pc
 
-        found = pc.min_max(self.values).as_py()
+        found: dict[str, Any] = pc.min_max(self.values).as_py()  # type: ignore[assignment]  # the stubs know no struct
         return found["min"], found["max"]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""IN over lists of thousands of constants has the rows that a short list would have, for each type and in each place."""
+"""IN over lists of thousands of constants: the rows that a short list would have, for each type and in each place."""
 
 from __future__ import annotations
 

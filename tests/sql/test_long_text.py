@@ -75,7 +75,12 @@ def test_a_long_text_is_cut_into_pieces() -> None:
         pieces.append(text)
         return DIALECT.tokenize(text)
 
-    for text in (f"select {'a, ' * 50_000} 1", f"select a{'+a' * 100_000}", f"select {'a and ' * 50_000} b"):
+    for text in (
+        f"select {'a, ' * 50_000} 1",
+        f"select a{'+a' * 100_000}",
+        f"select {'a and ' * 50_000} b",
+        f"select {'1 - ' * 50_000} 1",
+    ):
         pieces.clear()
         tokenize_long(text, tokens)
         assert "".join(pieces) == text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import InternalError, UnsupportedError
@@ -120,7 +121,8 @@ def lower_constants(constants: ConstantSet) -> str:
     texts = pc.cast(constants.values, pa.string())
     for separator in _SEPARATORS:
         if not pa.types.is_string(constants.values.type) or not pc.any(pc.match_substring(texts, separator)).as_py():
-            joined = pc.binary_join(pa.ListArray.from_arrays([0, len(texts)], texts), separator)[0].as_py()
+            lists: pa.Array[Any] = pa.ListArray.from_arrays([0, len(texts)], texts)
+            joined = pc.binary_join(lists, separator).to_pylist()[0]
             text = f"string_split({quote_string(joined)}, {quote_string(separator)})"
             return f"CAST({text} AS {duckdb_type(constants.dtype)}[])"
     items = ", ".join(lower_literal(value, constants.dtype) for value in constants.values.to_pylist())

@@ -39,7 +39,7 @@ def in_integers(value: Expr, text: str) -> InSet | None:
         integers = pc.cast(pc.utf8_trim_whitespace(items), pa.int64())
     except pa.ArrowInvalid:
         return None
-    bounds = pc.min_max(integers).as_py()
+    bounds: dict[str, Any] = pc.min_max(integers).as_py()  # type: ignore[assignment]  # the stubs know no struct
     operands = comparable([value, integer_literal(bounds["min"]), integer_literal(bounds["max"])])
     if operands is None or not all(isinstance(bound, Literal) for bound in operands[1:]):
         return None

@@ -39,10 +39,11 @@ _LISTS = (
     re.compile(rf"{_SINGLE}(?:\s*+,\s*+{_SINGLE}){{{_LEAST_ITEMS - 1},}}+(?=\s*+\))", _FLAGS),
 )
 _ROWS = (re.compile(rf"{_ROW}(?:\s*+,\s*+{_ROW}){{{_LEAST_ROWS - 1},}}+(?!\s*+,)", _FLAGS),)
-# Between two tokens that are none together: behind a comma or an operator, before a word that begins one.
+# Between two tokens that are none together: behind a comma, an operator or a space, before a word that begins one.
 _CUT = re.compile(
-    r"""(?<=,)|(?<=[*=<>|&%()])(?=\w)|(?<=[^e]\+)(?=\w)|(?<=[\w)'"`]\s)(?!(?:by|key|precision|security|sets|to|varying)\b)(?=[a-z_])""",
-    re.IGNORECASE,
+    r"""(?<=,)|(?<=[*=<>|&%()])(?=\w)|(?<=[^e]\+)(?=\w)|(?<=[-+*/=<>|&%(,]\s)(?=\w)
+    |(?<=[\w)'"`]\s)(?!(?:by|key|precision|security|sets|to|varying)\b)(?=[a-z_])""",
+    re.IGNORECASE | re.VERBOSE,
 )
 Tokenizer = Callable[[str], list[Token]]
 

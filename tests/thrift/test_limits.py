@@ -8,6 +8,7 @@ import struct
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from thrift.transport.TTransport import TTransportException
@@ -104,6 +105,36 @@ def test_seconds_of_a_query(serve: Serve) -> None:
         assert (answer.operationState, answer.sqlState) == (State.TIMEDOUT_STATE, "57014")
     assert refused(server, "query_seconds") == 1
     assert figure(server.parts.metrics, "sharkpy_statement_seconds_count", state="timed_out") == 1
+
+
+_LONG_TEXTS = {
+    "a text of many words": "SELECT " + "n, " * 300_000 + "n FROM numbers",
+    "many terms": "SELECT n FROM numbers WHERE " + " OR ".join(f"(n = {n} AND n < {n})" for n in range(60_000)),
+    "their plan": "EXPLAIN SELECT n FROM numbers WHERE " + " OR ".join(f"(n = {n} AND n < {n})" for n in range(60_000)),
+    "many constants": "SELECT n IN (" + ", ".join(f"{n}.5" for n in range(200_000)) + ") FROM numbers",
+    "many queries": " UNION ALL ".join(["SELECT n FROM numbers"] * 50_000),
+}
+
+
+@pytest.mark.parametrize("name", _LONG_TEXTS)
+def test_seconds_count_from_the_first_byte_of_a_text(serve: Serve, name: str) -> None:
+    """The limit ends a statement that is still read and bound, while another client's take their usual time."""
+    server = serve(query_seconds=0.5)
+    with Caller(server.port) as caller, Caller(server.port) as other:
+        answers: list[Any] = []
+        start = time.monotonic()
+        thread = threading.Thread(target=lambda: answers.append(caller.execute(_LONG_TEXTS[name])))
+        thread.start()
+        taken = []
+        while thread.is_alive():
+            begin = time.monotonic()
+            assert other.rows("SELECT 1") == [[1]]
+            taken.append(time.monotonic() - begin)
+        thread.join()
+        assert time.monotonic() - start < 0.5 + allowed(2)
+        assert (answers[0].status.statusCode, answers[0].status.sqlState) == (ERROR, "57014")
+        assert max(taken) < allowed(1)
+    assert refused(server, "query_seconds") == 1
 
 
 @pytest.mark.parametrize(

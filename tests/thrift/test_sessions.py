@@ -22,7 +22,7 @@ from tests.thrift.caller import ERROR, INVALID, SUCCESS, Caller, State, columns_
 from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, NUMBERS, Serve
 from tests.thrift.figures import figure
 from tests.thrift.test_operations import wait_until_idle
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE, allowed, until
 
 
 @pytest.fixture
@@ -213,6 +213,31 @@ def test_what_runs_for_a_client_that_vanishes_ends(server: HiveServer, way: str)
     wait_until_idle()
     thread.join(PATIENCE)
     assert not thread.is_alive()
+
+
+def test_what_is_planned_for_a_client_that_vanishes_ends(server: HiveServer) -> None:
+    """Before it runs, a text of half a million words is bound for many seconds."""
+    caller = Caller(server.port)
+    text = "SELECT n FROM numbers WHERE " + " OR ".join(f"(n = {n} AND n < {n})" for n in range(60_000))
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            caller.execute(text)
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    until(lambda: any(one.is_running for one in server.parts.sessions.operations()))
+    start = time.monotonic()
+    caller.transport._TBufferedTransport__trans.handle.shutdown(2)
+    until(lambda: not server.parts.sessions.sessions())
+    assert time.monotonic() - start < allowed(2)
+    wait_until_idle()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert errors
 
 
 def works() -> bool:

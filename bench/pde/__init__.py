@@ -15,5 +15,14 @@ class Figure:
     met: bool | None = None
 
 
-NAMES: tuple[str, ...] = ("skew", "skewed_distinct", "copartition", "sessions", "rebuild", "join_choice", "top_n")
+NAMES: tuple[str, ...] = (
+    "skew",
+    "skewed_distinct",
+    "copartition",
+    "sessions",
+    "rebuild",
+    "join_choice",
+    "top_n",
+    "long_texts",
+)
 """Modules of the package, each with `measure(runs: int) -> list[Figure]`; its docstring describes the comparison."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import InternalError, UnsupportedError
@@ -118,11 +118,11 @@ def lower_constants(constants: ConstantSet) -> str:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = pc.cast(constants.values, pa.string())
+    texts: Any = pc.cast(constants.values, pa.string())
     for separator in _SEPARATORS:
         if not pa.types.is_string(constants.values.type) or not pc.any(pc.match_substring(texts, separator)).as_py():
-            lists: pa.Array[Any] = pa.ListArray.from_arrays([0, len(texts)], texts)
-            joined = pc.binary_join(lists, separator).to_pylist()[0]
+            lists: Any = pa.ListArray.from_arrays([0, len(texts)], texts)
+            joined = cast(Any, pc.binary_join(lists, separator))[0].as_py()
             text = f"string_split({quote_string(joined)}, {quote_string(separator)})"
             return f"CAST({text} AS {duckdb_type(constants.dtype)}[])"
     items = ", ".join(lower_literal(value, constants.dtype) for value in constants.values.to_pylist())

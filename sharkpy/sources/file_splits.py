@@ -5,21 +5,30 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from sharkpy.base.settings import SPLIT_BYTES, Conf
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.catalog.serialize import form_from_text
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.line_limit import with_line_limit
 from sharkpy.sources.registry import source
+from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
 from sharkpy.values.types import Schema
 
 
-def file_splits(files: Sequence[DataFile], schema: Schema, storage: StorageFormat, split_bytes: int) -> list[Split]:
+def file_splits(files: Sequence[DataFile], schema: Schema, storage: StorageFormat, conf: Conf) -> list[Split]:
     """`storage` is the table's: that of all files which have none of their own."""
+    split_bytes = conf.value(SPLIT_BYTES)
     return [
         split
         for form, part in by_form(files, storage)
-        for split in source(form.name).splits(part, schema, form.properties, split_bytes)
+        for split in source(form.name).splits(part, schema, read_properties(form, conf), split_bytes)
     ]
+
+
+def read_properties(storage: StorageFormat, conf: Conf) -> Properties:
+    """Properties of a split: those of its format, under the session's limits."""
+    return with_line_limit(storage.properties, conf) if source(storage.name).splits_lines else storage.properties
 
 
 def by_form(files: Sequence[DataFile], storage: StorageFormat) -> Iterator[tuple[StorageFormat, list[DataFile]]]:

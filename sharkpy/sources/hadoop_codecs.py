@@ -19,6 +19,9 @@ _PACKAGE = "org.apache.hadoop.io.compress"
 OUTPUT_CODEC = "mapreduce.output.fileoutputformat.compress.codec"
 OUTPUT_TYPE = "mapreduce.output.fileoutputformat.compress.type"
 """Properties of what is being written: the class of its codec, and RECORD or BLOCK for sequence files."""
+_PIECE_BYTES = 4 << 20
+_MOST_RATIO = 256
+"""Bytes that a byte of snappy or LZ4 can stand for, at most: a block that claims more is damaged."""
 _BLOCK_BYTES = 256 << 10
 """Uncompressed bytes of a block of the codecs that are cut into blocks: Hadoop's own buffer size."""
 
@@ -97,13 +100,14 @@ class _Chunked:
 
 
 def _zlib_chunks(file: BinaryIO) -> Iterator[bytes]:
+    """Pieces of bounded size, whatever a piece of the file may unfold to."""
     inflater = zlib.decompressobj()
     while data := file.read(1 << 20):
         while data:
             if inflater.eof:
                 inflater = zlib.decompressobj()
-            yield inflater.decompress(data)
-            data = inflater.unused_data
+            yield inflater.decompress(data, _PIECE_BYTES)
+            data = inflater.unused_data or inflater.unconsumed_tail
     if not inflater.eof:
         raise EOFError("the compressed file ended before its end was marked")
 
@@ -138,6 +142,8 @@ def _framed_chunks(read: Callable[[int], bytes], name: Any) -> Iterator[bytes]:
             if len(packed) < packed_bytes:
                 raise EOFError("a compressed block is cut off")
             size = size_of(packed)
+            if size > _MOST_RATIO * packed_bytes:
+                raise EOFError("a compressed block claims more than it can hold")
             yield bytes(codec.decompress(packed, size, asbytes=True))
             remaining -= size
 

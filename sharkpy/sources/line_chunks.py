@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import SourceError, UnsupportedError
 from sharkpy.catalog.virtual_columns import BLOCK_OFFSET
 from sharkpy.sources.failures import format_error, io_error
 from sharkpy.sources.hadoop_codecs import HadoopCodec, codec_of_path
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.line_limit import LineLimit
 from sharkpy.sources.split import Split
 
 CHUNK_BYTES = 4 << 20
@@ -45,7 +47,7 @@ def line_splits(
         if codec_of_path(file.path) is not None:
             step = max(file.size_bytes, 1)
         else:
-            start, end = _bounds(file, lines)
+            start, end = _bounds(file, lines, LineLimit.of(file.path, properties, lines.newline))
         splits += [
             Split.of(file, format_name, properties, place, min(step, end - place)) for place in range(start, end, step)
         ]
@@ -65,15 +67,16 @@ def check_unchanged(split: Split) -> None:
 def line_chunks(split: Split, lines: LineLayout, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
     """Chunks that begin and end at line ends (the file's last may lack its newline).
 
-    A line belongs to the split in which its first byte lies.
+    A line belongs to the split in which its first byte lies. ResourceError 54000 for one beyond the limit.
     """
     check_unchanged(split)
     codec = codec_of_path(split.path)
+    limit = LineLimit.of(split.path, split.properties, lines.newline, is_compressed=codec is not None)
     try:
         if codec is None:
-            yield from (data for _, data in _plain_chunks(split, lines.newline, chunk_bytes))
+            yield from (data for _, data in _plain_chunks(split, limit, chunk_bytes))
         else:
-            yield from _without_footer(_compressed_chunks(split, codec, lines, chunk_bytes), lines)
+            yield from _without_footer(_compressed_chunks(split, codec, lines, limit, chunk_bytes), lines)
     except (EOFError, zlib.error) as error:
         raise format_error(split.path, "compressed", error) from None
     except OSError as error:
@@ -88,7 +91,7 @@ def placed_chunks(split: Split, lines: LineLayout) -> Iterator[tuple[int, bytes]
     if codec_of_path(split.path) is not None:
         raise UnsupportedError(f'the virtual column {BLOCK_OFFSET.upper()} of the compressed file "{split.path}"')
     try:
-        yield from _plain_chunks(split, lines.newline, CHUNK_BYTES)
+        yield from _plain_chunks(split, LineLimit.of(split.path, split.properties, lines.newline), CHUNK_BYTES)
     except OSError as error:
         raise io_error(error, split.path) from None
 
@@ -100,37 +103,56 @@ def line_starts(data: bytes, newline: bytes) -> list[int]:
     return starts[:-1] if starts[-1] == len(data) else starts
 
 
-def _plain_chunks(split: Split, newline: bytes, chunk_bytes: int) -> Iterator[tuple[int, bytes]]:
+def _plain_chunks(split: Split, limit: LineLimit, chunk_bytes: int) -> Iterator[tuple[int, bytes]]:
     end = split.start + split.length
     with open(split.path, "rb", buffering=0) as file:
         place = split.start
         if place > 0:
-            place = _next_line(file, place - 1, newline, end)
+            place = _next_line(file, place - 1, limit.newline, end)
         while place < end:
             # Where the chunk ends is looked up first, so that its bytes need not be copied once more.
-            chunk_end = _next_line(file, min(place + chunk_bytes, end) - 1, newline)
+            last = min(place + chunk_bytes, end) - 1
+            too_far = last + limit.most + 2 if limit.most else None
+            chunk_end = _next_line(file, last, limit.newline, too_far)
             file.seek(place)
+            if chunk_end == too_far:
+                limit.refuse(place + _read_fully(file, last - place).rfind(limit.newline) + 1)
             data = _read_fully(file, chunk_end - place)
             if not data:
                 return
+            limit.check(data, place)
             yield place, data
             place += len(data)
 
 
-def _compressed_chunks(split: Split, codec: HadoopCodec, lines: LineLayout, chunk_bytes: int) -> Iterator[bytes]:
-    rest, to_skip = b"", lines.header_lines
+def _compressed_chunks(
+    split: Split, codec: HadoopCodec, lines: LineLayout, limit: LineLimit, chunk_bytes: int
+) -> Iterator[bytes]:
+    unfinished: list[bytes] = []
+    """Pieces of the line whose end was not read yet: joined once, however many they are."""
+    place = held = 0
+    to_skip = lines.header_lines
     with codec.stream(split.path) as stream:
         while data := stream.read(chunk_bytes):
-            data = rest + data
+            check_cancelled()
             cut = data.rfind(lines.newline) + 1
-            chunk, rest = data[:cut], data[cut:]
+            if not cut:
+                unfinished.append(data)
+                held += len(data)
+                limit.check_unfinished(held, place)
+                continue
+            chunk = b"".join((*unfinished, memoryview(data)[:cut]))
+            limit.check(chunk, place)
+            place, held = place + len(chunk), len(data) - cut
+            unfinished = [data[cut:]]
             while to_skip and chunk:
                 chunk = chunk[chunk.find(lines.newline) + 1 :]
                 to_skip -= 1
             if chunk:
                 yield chunk
-    if rest and not to_skip:
-        yield rest
+    limit.check_unfinished(held, place)
+    if held and not to_skip:
+        yield b"".join(unfinished)
 
 
 def _without_footer(chunks: Iterator[bytes], lines: LineLayout) -> Iterator[bytes]:
@@ -157,21 +179,22 @@ def _footer_start(data: bytes, lines: LineLayout) -> int:
     return place + 1
 
 
-def _bounds(file: DataFile, lines: LineLayout) -> tuple[int, int]:
+def _bounds(file: DataFile, lines: LineLayout, limit: LineLimit) -> tuple[int, int]:
     """Offsets at which the rows of a plain file begin and end."""
     start, end = 0, file.size_bytes
     try:
         if lines.header_lines:
             start = _header_end(file.path, lines)
         if lines.footer_lines:
-            end = _footer_offset(file, lines)
+            end = _footer_offset(file, lines, limit)
     except OSError as error:
         raise io_error(error, file.path) from None
     return start, max(start, end)
 
 
-def _footer_offset(file: DataFile, lines: LineLayout) -> int:
+def _footer_offset(file: DataFile, lines: LineLayout, limit: LineLimit) -> int:
     tail = b""
+    most = (limit.most + 1) * (lines.footer_lines + 1) + _BACKWARD_BYTES if limit.most else file.size_bytes
     with open(file.path, "rb", buffering=0) as stream:
         while len(tail) < file.size_bytes:
             wanted = min(max(len(tail), _BACKWARD_BYTES), file.size_bytes - len(tail))
@@ -179,6 +202,8 @@ def _footer_offset(file: DataFile, lines: LineLayout) -> int:
             tail = _read_fully(stream, wanted) + tail
             if cut := _footer_start(tail, lines):
                 return file.size_bytes - len(tail) + cut
+            if len(tail) > most:
+                limit.refuse(file.size_bytes - len(tail))
     return 0
 
 
@@ -200,6 +225,7 @@ def _next_line(file: BinaryIO | object, place: int, newline: bytes, end: int | N
     reader.seek(place)
     size = _SEARCHED_BYTES
     while data := reader.read(size if end is None else min(size, end - place)):
+        check_cancelled()
         found = data.find(newline)
         if found >= 0:
             return place + found + 1

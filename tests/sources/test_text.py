@@ -5,6 +5,8 @@ from __future__ import annotations
 import bz2
 import datetime
 import gzip
+import resource
+import zlib
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharkpy.base.errors import ExecutionError, SourceError, UnsupportedError
+from sharkpy.base.errors import ExecutionError, ResourceError, SourceError, UnsupportedError
 from sharkpy.sources.escapes import hide
 from sharkpy.sources.hadoop_codecs import CODECS
 from sharkpy.sources.layout import list_data_files
@@ -268,3 +270,63 @@ def test_hidden_bytes_are_unused_ones() -> None:
     assert data.count(b",") == 1
     revealed = hidden.reveal(pa.array(data.split(b","), pa.binary())).to_pylist()
     assert revealed == [b"a,b\\", b"c\\"]
+
+
+LIMIT = (("shark.text.line.max.bytes", "20"),)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".deflate"])
+@pytest.mark.parametrize("chunk", [3, 7, 1 << 20])
+@pytest.mark.parametrize("ended", [b"", b"\n", b"\nc\n"])
+def test_a_line_beyond_the_limit_is_refused_with_its_place(
+    suffix: str, chunk: int, ended: bytes, tmp_path: Path
+) -> None:
+    compress = {"": bytes, ".gz": gzip.compress, ".deflate": zlib.compress}[suffix]
+    longest = b"x" * 20
+    for line, is_refused in ((longest, False), (longest + b"x", True), (longest * 50, True)):
+        path = tmp_path / f"f{suffix}"
+        path.write_bytes(compress(b"ab\n" + line + ended))
+        splits = line_splits(list_data_files(str(path)), "text", LIMIT, 1 << 20, LineLayout())
+        chunks = (part for split in splits for part in line_chunks(split, LineLayout(), chunk))
+        if not is_refused:
+            assert b"".join(chunks) == b"ab\n" + line + ended
+            continue
+        with pytest.raises(ResourceError, match=rf"the line at byte 3 of .*20: .*f{suffix}") as caught:
+            list(chunks)
+        assert caught.value.sqlstate == "54000"
+
+
+def test_a_line_that_never_ends_is_read_no_further_than_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "f.gz"
+    path.write_bytes(gzip.compress(bytes(300 << 20), 1))
+    splits = line_splits(list_data_files(str(path)), "text", (), 1 << 20, LineLayout())
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ResourceError, match="the line at byte 0 of what it holds"):
+        next(line_chunks(splits[0], LineLayout()))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 290 << 10
+
+
+def test_a_footer_is_looked_for_no_further_than_its_lines_may_reach(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x" * (1 << 20))
+    with pytest.raises(ResourceError, match="longer than shark"):
+        line_splits(list_data_files(str(path)), "text", LIMIT, 1 << 20, LineLayout(footer_lines=1))
+
+
+def test_a_small_block_claims_no_large_one(tmp_path: Path) -> None:
+    """Room is made by what a block says that it holds: before its bytes are looked at."""
+    path = tmp_path / "f.snappy"
+    packed = b"\xff\xff\xff\xff\x0f" + b"x"
+    path.write_bytes((1 << 31).to_bytes(4, "big") + len(packed).to_bytes(4, "big") + packed)
+    with pytest.raises(SourceError, match="claims more than it can hold"):
+        read(path.read_bytes(), tmp_path, ("string",), COMMA, "f.snappy")
+
+
+def test_what_deflate_unfolds_comes_in_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "f.deflate"
+    path.write_bytes(zlib.compress(bytes(64 << 20)))
+    codec = next(one for one in CODECS if one.suffix == ".deflate")
+    with codec.stream(str(path)) as stream:
+        assert len(stream.read(1)) == 1
+        assert len(stream._rest) <= 4 << 20  # type: ignore[attr-defined]
+        assert 1 + sum(iter(lambda: len(stream.read(1 << 20)), 0)) == 64 << 20

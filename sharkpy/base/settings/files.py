@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from sharkpy.base.settings.setting import Setting
 
-SPLIT_BYTES = Setting("shark.source.split.bytes", 64 << 20, "Bytes of a file split.", least=1)
+SPLIT_BYTES = Setting("shark.source.split.bytes", 64 << 20, "Bytes of a file split.")
+LINE_BYTES = Setting(
+    "shark.text.line.max.bytes",
+    256 << 20,
+    "Bytes of a line of a text file, which is read as a whole; a longer one ends its query. 0: any.",
+    is_guarded=True,
+)
 DEFAULT_FORMAT = Setting(
     "hive.default.fileformat",
     "TextFile",

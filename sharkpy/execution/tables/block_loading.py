@@ -18,7 +18,7 @@ from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import BlockStatistics
 from sharkpy.columnar.store_folder import sync_directory, sync_file
 from sharkpy.execution.tasks.row_buckets import RowBuckets
-from sharkpy.sources.file_splits import by_form
+from sharkpy.sources.file_splits import by_form, read_properties
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.read_split import read_split_coded
@@ -76,7 +76,7 @@ def _splits(
         return list(_merged(groups, min(block_rows, share)))
     if reader.splits_lines:
         split_bytes = _bytes_of_rows(files, block_rows, split_bytes)
-    return reader.splits(files, schema, storage.properties, split_bytes)
+    return reader.splits(files, schema, read_properties(storage, conf), split_bytes)
 
 
 def _merged(groups: Sequence[Split], block_rows: int) -> Iterator[Split]:

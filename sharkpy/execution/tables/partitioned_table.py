@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from sharkpy.base.settings import SPLIT_BYTES, Conf
+from sharkpy.base.settings import Conf
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.execution.tables.data_files import table_files
@@ -55,7 +55,7 @@ class PartitionedTable:
         rest = [one for one in self._partitions if one.name in wanted]
         self._check(self._table, rest)
         files = table_files(self._table, rest)
-        splits = file_splits(files, self._table.data_schema, self._table.storage, self._conf.value(SPLIT_BYTES))
+        splits = file_splits(files, self._table.data_schema, self._table.storage, self._conf)
         return PartitionRead(version if held & set(names) else None, tuple(splits))
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from sharkpy.base import settings
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.columnar.range_share import prefix_share, range_share
 from sharkpy.execution.tables.partitioned_table import PartitionedTable
@@ -212,8 +211,7 @@ class QuerySnapshot:
 
         self.catalog.check_links(table, ())
         files = self._files[table.table_id] = list_data_files(table.location)
-        split_bytes = self._conf.value(settings.SPLIT_BYTES)
-        return file_splits(files, table.schema, table.storage, split_bytes)
+        return file_splits(files, table.schema, table.storage, self._conf)
 
 
 @contextlib.contextmanager

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
+
+UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
+"""Errors of a file that this process may not write."""
 
 NAME = ".in-use"
 
 
 class FolderUse:
-    """Use of a folder until `close`, or the end of the process. `is_alone`: nobody else used it at the start."""
+    """Use of a folder until `close`, or the end of the process.
+
+    `is_alone`: nobody else used it at the start, and its files may be changed.
+    """
 
     def __init__(self, directory: str) -> None:
-        Path(directory).mkdir(parents=True, exist_ok=True)
-        self._file = os.open(Path(directory, NAME), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        path = Path(directory, NAME)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            if error.errno not in UNWRITABLE or not path.exists():
+                raise
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self.is_alone = False
+            fcntl.flock(self._file, fcntl.LOCK_SH)
+            return
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.is_alone = True

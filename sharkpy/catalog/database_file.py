@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from sharkpy.base.errors import ConfigurationError, CorruptionError, ResourceError, SharkError
+from sharkpy.catalog.read_only_database import ReadOnlyDatabase, is_unwritable
+from sharkpy.catalog.space_reserve import SpaceReserve
 
 BUSY_SECONDS = 30.0
+_PRIMARY = 0xFF
+"""The bits of SQLite's codes that tell the kind of error; those above tell its place."""
+_INDEX_BYTES = 64 << 10
+"""Bytes without which a disk has no room for a connection's index of the journal."""
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS database_ (name TEXT PRIMARY KEY, location TEXT NOT NULL, comment TEXT,"
@@ -32,16 +40,43 @@ class CatalogFile:
     """One connection in WAL mode, shared by this process's threads under a lock.
 
     Transactions take the write lock at once (BEGIN IMMEDIATE) and nest: the inner ones join the outer.
+    Where nothing can be written `is_read_only`, and a change is ConfigurationError 25006.
     """
 
     def __init__(self, path: str, warehouse_dir: str) -> None:
         self._warehouse_dir = warehouse_dir
         self._lock = threading.RLock()
         self._depth = 0
+        self._path = path
+        self._read_only: ReadOnlyDatabase | None = None
+        self.reserve = SpaceReserve(f"{path.removesuffix('.sqlite')}.reserve")
         with self._errors():
-            self._connection = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+            self._writing = self._opened()
+
+    @property
+    def is_read_only(self) -> bool:
+        return self._read_only is not None
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        return self._writing if self._read_only is None else self._read_only.connection
+
+    def _opened(self) -> sqlite3.Connection:
+        if is_unwritable(self._path):
+            return self._opened_to_read()
+        try:
+            return self._opened_to_write()
+        except sqlite3.OperationalError as error:
+            if not (_is_full(error, self._path) and Path(self._path).is_file()):
+                raise
+        # The files beside it that every reader needs have no room.
+        if self.reserve.release():
+            return self._opened_to_write()
+        return self._opened_to_read()
+
+    def _opened_to_write(self) -> sqlite3.Connection:
+        self._writing = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
             self._enter_wal()
             self._connection.execute("PRAGMA synchronous = NORMAL")
             if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'statistics_'").fetchone():
@@ -49,6 +84,19 @@ class CatalogFile:
                     for statement in _SCHEMA:
                         self._connection.execute(statement)
             self._add_missing_columns()
+        except BaseException:
+            self._writing.close()
+            raise
+        self.reserve.keep()
+        return self._writing
+
+    def _opened_to_read(self) -> sqlite3.Connection:
+        self._read_only = ReadOnlyDatabase(self._path, BUSY_SECONDS)
+        if any(self._lacks(*column) for column in _LATER_COLUMNS):
+            self._read_only.close()
+            fact = f'the catalog of warehouse "{self._warehouse_dir}" is of an older version'
+            raise ConfigurationError(fact, hint="open it once where it can be written")
+        return self._read_only.connection
 
     def _add_missing_columns(self) -> None:
         """Add the columns that the catalog of an older version lacks."""
@@ -64,7 +112,9 @@ class CatalogFile:
 
     def close(self) -> None:
         with self._lock:
-            self._connection.close()
+            if self._read_only is not None:
+                self._read_only.close()
+            self._writing.close()
 
     def row(self, sql: str, *parameters: object) -> Any | None:
         with self._lock, self._errors():
@@ -117,11 +167,28 @@ class CatalogFile:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+            if _is_full(error, self._path):
                 raise ResourceError(f'no space left in "{self._warehouse_dir}"', sqlstate="53100") from None
+            if error.sqlite_errorcode & _PRIMARY == sqlite3.SQLITE_READONLY:
+                raise ConfigurationError(
+                    f'warehouse "{self._warehouse_dir}" is read-only: it cannot be written', sqlstate="25006"
+                ) from None
             raise ConfigurationError(f'warehouse "{self._warehouse_dir}" cannot be written: {error}') from None
         except sqlite3.DatabaseError as error:
             raise _damaged(self._warehouse_dir, error) from None
+
+
+def _is_full(error: sqlite3.OperationalError, path: str) -> bool:
+    """True if the disk is full: SQLite calls it a failing one where it has no room for its shared index."""
+    if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+        return True
+    if error.sqlite_errorcode & _PRIMARY not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        return False
+    try:
+        disk = os.statvfs(Path(path).parent)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _INDEX_BYTES or (disk.f_files > 0 and not disk.f_favail)
 
 
 def _damaged(warehouse_dir: str, error: Exception) -> SharkError:

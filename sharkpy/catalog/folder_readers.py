@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import threading
 from collections import Counter
+from contextlib import suppress
 from hashlib import blake2b
+
+_UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 
 
 class FolderReaders:
@@ -17,6 +21,7 @@ class FolderReaders:
     1. Each folder is one byte of a file, by the hash of its path: readers share a lock on it. Two folders on one byte
        merely keep each other's files longer.
     2. The locks belong to the process and end with it, however it ends. Its threads are counted.
+    3. Where the file can be neither written nor read, readers are not noted: no DROP can write its own there either.
     """
 
     def __init__(self, path: str) -> None:
@@ -29,7 +34,9 @@ class FolderReaders:
         place = _place(folder)
         with self._lock:
             if not self._counts[place]:
-                fcntl.lockf(self._opened(), fcntl.LOCK_SH, 1, place)
+                file = self._opened()
+                if file >= 0:
+                    fcntl.lockf(file, fcntl.LOCK_SH, 1, place)
             self._counts[place] += 1
 
     def leave(self, folder: str) -> None:
@@ -44,10 +51,11 @@ class FolderReaders:
     def is_read(self, folder: str) -> bool:
         place = _place(folder)
         with self._lock:
-            if self._counts[place]:
+            file = self._opened()
+            if self._counts[place] or file < 0:
                 return True
             try:
-                fcntl.lockf(self._opened(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
             except OSError:
                 return True
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
@@ -60,9 +68,19 @@ class FolderReaders:
                 self._file = -1
 
     def _opened(self) -> int:
-        """Open the lock file once for the life of the process: closing another descriptor of it would end the locks."""
-        if self._file < 0:
+        """Open the lock file once for the life of the process: closing another descriptor of it would end the locks.
+
+        -1 where it is not there and cannot be made.
+        """
+        if self._file >= 0:
+            return self._file
+        try:
             self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            if error.errno not in _UNWRITABLE:
+                raise
+            with suppress(OSError):
+                self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         return self._file
 
 

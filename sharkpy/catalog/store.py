@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,13 +83,15 @@ class Catalog:
         self._store = store(self._file, self.warehouse_dir)
         self.unfinished = UnfinishedWrites(str(Path(self.state_dir, "unfinished", Path(file_name).stem)))
         self.readers = FolderReaders(str(Path(self.state_dir, "readers")))
+        self.is_read_only = self._file.is_read_only
+        """True where nothing can be written: tables are read as they are."""
         self._temporary: dict[tuple[str, str], Table] = {}
         self.functions = FunctionCatalog(self._file)
         self.resources = Resources()
         self.gate = PathGate()
         self._lock = threading.RLock()
 
-        if self.is_shared:
+        if self.is_shared and not self.is_read_only:
             # What a killed DROP has left may be a new table's by now.
             self._file.run("DELETE FROM garbage")
 
@@ -97,6 +99,10 @@ class Catalog:
     def is_shared(self) -> bool:
         """True if others read and write the permanent tables too."""
         return self._store.is_shared
+
+    def freeing_space(self) -> AbstractContextManager[None]:
+        """Run a body that frees space: where the disk is full it has what the warehouse keeps for that."""
+        return self._file.reserve.freeing()
 
     def close(self) -> None:
         self._file.close()
@@ -282,7 +288,8 @@ class Catalog:
         with self._lock:
             if self._temporary.get(key) == table:
                 del self._temporary[key]
-                self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
+                if not self.is_read_only:
+                    self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
                 return
             with self._store.transaction():
                 self._forget(table)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base import settings
+from sharkpy.base.errors import ConfigurationError
 from sharkpy.base.settings import Conf
 from sharkpy.columnar.column_cache import column_cache
 from sharkpy.columnar.host import machine_memory
@@ -104,14 +105,22 @@ class Engine:
     def store(self) -> BlockStore:
         with self._lock:
             if self._store is None:
-                from sharkpy.columnar.store import BlockStore
-
-                limit = self.conf.value(settings.STORE_MEMORY_LIMIT) or machine_memory() // 3
-                local_dir = str(blocks_folder(self.conf, self.warehouse))
-                shm_dir = self.conf.value(settings.STORE_SHM_DIR)
-                self._store = BlockStore(limit, shm_dir, local_dir, is_shared=not self.is_local)
+                self._store = self._new_store()
                 column_cache().limit = self.scan_cache_bytes
             return self._store
+
+    def _new_store(self) -> BlockStore:
+        from sharkpy.columnar.store import BlockStore
+
+        limit = self.conf.value(settings.STORE_MEMORY_LIMIT) or machine_memory() // 3
+        shm_dir, local_dir = self.conf.value(settings.STORE_SHM_DIR), str(blocks_folder(self.conf, self.warehouse))
+        try:
+            return BlockStore(limit, shm_dir, local_dir, is_shared=not self.is_local)
+        except ConfigurationError:
+            if self.conf.value(settings.STORE_LOCAL_DIR) or not self.is_local:
+                raise
+            # A warehouse that takes no files is read nevertheless.
+            return BlockStore(limit, shm_dir, str(self.scratch / "blocks"))
 
     @property
     def scan_cache_bytes(self) -> int:

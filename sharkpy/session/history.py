@@ -28,8 +28,8 @@ class StatementHistory:
     3. Records of the file are those of all processes that save theirs there, and of earlier ones.
     """
 
-    def __init__(self, conf: Conf, path: str) -> None:
-        """`path`: the catalog's file."""
+    def __init__(self, conf: Conf, path: str, *, is_read_only: bool = False) -> None:
+        """`path`: the catalog's file; where that `is_read_only`, nothing is saved."""
         self.text_bytes = conf.value(settings.HISTORY_TEXT_BYTES)
         most = conf.value(settings.HISTORY_STATEMENTS)
         self.is_on = most > 0
@@ -37,7 +37,7 @@ class StatementHistory:
         self._records: deque[StatementRecord] = deque(maxlen=max(0, most))
         self._file: StatementFile | None = None
         self._writer: HistoryWriter | None = None
-        if self.is_on and conf.value(settings.HISTORY_SAVED):
+        if self.is_on and not is_read_only and conf.value(settings.HISTORY_SAVED):
             from sharkpy.session.history_writer import HistoryWriter
 
             self._file = StatementFile(

@@ -47,7 +47,7 @@ class SharedParts:
         self.metastore: JvmMetastore | None = None
         self.catalog = self._open_catalog(conf[settings.WAREHOUSE.key])
         self.plans = PlanCache()
-        self.history = StatementHistory(conf, self.catalog.file_path)
+        self.history = StatementHistory(conf, self.catalog.file_path, is_read_only=self.catalog.is_read_only)
         self.sessions: weakref.WeakSet[Member] = weakref.WeakSet()
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
@@ -137,7 +137,7 @@ class SharedParts:
 
 def _swept(catalog: Catalog) -> Catalog:
     """Catalog, after removing what killed processes have left in folders of data."""
-    if catalog.unfinished.has_others:
+    if catalog.unfinished.has_others and not catalog.is_read_only:
         from sharkpy.execution.commands.writes.abandoned import sweep_abandoned
 
         sweep_abandoned(catalog)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from sharkpy.base.settings import SPLIT_BYTES, Conf
+from sharkpy.base.settings import LINE_BYTES, SPLIT_BYTES, Conf
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.catalog.serialize import form_from_text
 from sharkpy.sources.layout import DataFile
@@ -28,7 +28,9 @@ def file_splits(files: Sequence[DataFile], schema: Schema, storage: StorageForma
 
 def read_properties(storage: StorageFormat, conf: Conf) -> Properties:
     """Properties of a split: those of its format, under the session's limits."""
-    return with_line_limit(storage.properties, conf) if source(storage.name).splits_lines else storage.properties
+    if not source(storage.name).splits_lines:
+        return storage.properties
+    return with_line_limit(storage.properties, conf.value(LINE_BYTES))
 
 
 def by_form(files: Sequence[DataFile], storage: StorageFormat) -> Iterator[tuple[StorageFormat, list[DataFile]]]:

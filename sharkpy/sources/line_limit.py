@@ -8,15 +8,15 @@ from typing import NoReturn
 import numpy as np
 
 from sharkpy.base.errors import ResourceError
-from sharkpy.base.settings import LINE_BYTES, Conf
+from sharkpy.base.settings import LINE_BYTES
 
 _Properties = tuple[tuple[str, str], ...]
 
 
-def with_line_limit(properties: _Properties, conf: Conf) -> _Properties:
-    """Properties of splits under the session's limit, whatever the table's say: tasks know no settings."""
+def with_line_limit(properties: _Properties, most: int) -> _Properties:
+    """Properties of splits under a limit, whatever the table's say: tasks know no settings."""
     kept = tuple(item for item in properties if item[0] != LINE_BYTES.key)
-    return (*kept, (LINE_BYTES.key, str(conf.value(LINE_BYTES))))
+    return (*kept, (LINE_BYTES.key, str(most)))
 
 
 @dataclass(frozen=True, slots=True)

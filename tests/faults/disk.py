@@ -25,6 +25,16 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
 
 
 @contextmanager
+def read_only(disk: Path) -> Iterator[None]:
+    """Let nothing be written to a mounted file system, until the end of the body."""
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+
+
+@contextmanager
 def ballast(disk: Path, size: int) -> Iterator[None]:
     """Leave only `size` bytes free, until the end of the body."""
     path = disk / "ballast"

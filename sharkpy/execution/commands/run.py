@@ -121,10 +121,16 @@ _WRITERS: dict[type[commands.Command], Writer] = {
 }
 """Commands with queries, which read the tables in the statement's snapshot."""
 
+_FREEING = (commands.DropTable, commands.DropDatabase, commands.DropPartitions, commands.TruncateTable)
+"""Commands that free space, and so have to work where there is none."""
+
 
 def run_command(command: commands.Command, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     """Carry out `command`, whose statement has `snapshot`; UnsupportedError for a command without a function."""
     if (runner := _RUNNERS.get(type(command))) is not None:
+        if isinstance(command, _FREEING):
+            with session.catalog.freeing_space():
+                return runner(command, session)
         return runner(command, session)
     writer = _WRITERS.get(type(command))
     if writer is None:

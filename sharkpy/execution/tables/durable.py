@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sharkpy.base.errors import CorruptionError, ExecutionError
 from sharkpy.catalog.model import CacheMode, Table
-from sharkpy.columnar.folder_use import FolderUse
+from sharkpy.columnar.folder_use import UNWRITABLE, FolderUse
 from sharkpy.columnar.store_folder import storage_error
 from sharkpy.columnar.version import TableVersion, VersionStore
 from sharkpy.execution.tables.entry import Entry, is_blocks_alone
@@ -58,6 +58,8 @@ def find_durable(entry: Entry, directory: str) -> TableVersion | None:
     except CorruptionError:
         return None
     except OSError as error:
+        if error.errno in UNWRITABLE and not Path(directory).is_dir():
+            return None
         raise storage_error(directory, error) from None
     finally:
         if entry.use is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import shutil
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError, ResourceError
 from sharkpy.base.settings import DRIVER_LOAD_BYTES
 from sharkpy.catalog.model import BucketSpec, Table
 from sharkpy.columnar.handle import BlockHandle
@@ -26,6 +27,9 @@ from sharkpy.sources.split import Split
 
 if TYPE_CHECKING:
     from sharkpy.columnar.store import BlockStore
+
+_log = logging.getLogger(__name__)
+_FULL = "53100"
 
 
 class TableVersions:
@@ -66,7 +70,7 @@ class TableVersions:
 
     def restore(self, entry: Entry, files: Sequence[DataFile]) -> None:
         """Restore the blocks that an earlier session kept of these files; damaged ones are made again."""
-        directory = self.durable_dir(entry.table)
+        directory = durable_dir(self._state_dir, entry.table)
         if directory is None or (version := find_durable(entry, directory)) is None:
             return
         damaged = {block.origins for block in version.damaged}
@@ -92,7 +96,7 @@ class TableVersions:
         loaded = self.load(entry, self._splits(table, new_files))
         is_another = entry.version is None or bool(loaded) or bool(gone)
         if is_another:
-            self.publish(entry, _extended(kept, loaded))
+            self._publish_read(entry, _extended(kept, loaded))
         entry.files = files
         return is_another
 
@@ -101,7 +105,7 @@ class TableVersions:
         splits = [split_of(origin, entry.table) for origins in bad for origin in origins]
         loaded = self.load(entry, splits)
         gone = [block.block_id for block, origins in blocks_with_origins(version) if origins in bad]
-        self.publish(entry, _extended(version.without(gone), loaded))
+        self._publish_read(entry, _extended(version.without(gone), loaded))
 
     def _splits(self, table: Table, files: Sequence[DataFile]) -> list[Split]:
         conf, num_threads = self.parts.conf, self.parts.engine.parallelism
@@ -111,7 +115,15 @@ class TableVersions:
         if not splits:
             return []
         loader = self._loader or _loader(self.parts, splits, entry.table.buckets)
-        loaded, metrics = loader.load(splits, entry.table.schema, self.durable_dir(entry.table))
+        directory = self.durable_dir(entry.table)
+        try:
+            loaded, metrics = loader.load(splits, entry.table.schema, directory)
+        except ResourceError as error:
+            if directory is None or error.sqlstate != _FULL:
+                raise
+            # A table is read nevertheless: a later session loads it again.
+            _log.warning('blocks of table "%s" are in memory alone: %s', entry.table.name, error.message)
+            loaded, metrics = loader.load(splits, entry.table.schema, None)
         entry.metrics.merge(metrics)
         self.adopt([block.handle for block in loaded])
         return loaded
@@ -119,10 +131,22 @@ class TableVersions:
     # Another version, or none
 
     def publish(self, entry: Entry, version: TableVersion) -> None:
-        """Publish `version` as the table's, first on disk, then here."""
+        """Publish `version` as the table's, first on disk, then here; here alone where not all blocks are on disk."""
         directory = self.durable_dir(entry.table)
-        if directory is not None:
+        if directory is not None and all(block.durable_path for block in version.blocks):
             version = publish_durably(version, directory)
+        self._publish_here(entry, version)
+
+    def _publish_read(self, entry: Entry, version: TableVersion) -> None:
+        """Publish what was loaded to be read, which a full disk does not prevent."""
+        try:
+            self.publish(entry, version)
+        except ResourceError as error:
+            if error.sqlstate != _FULL:
+                raise
+            self._publish_here(entry, version)
+
+    def _publish_here(self, entry: Entry, version: TableVersion) -> None:
         old, entry.version = entry.version, version
         kept = {block.block_id for block in version.blocks}
         if old is not None:
@@ -160,7 +184,8 @@ class TableVersions:
         self.store.enforce_limit()
 
     def durable_dir(self, table: Table) -> str | None:
-        return durable_dir(self._state_dir, table)
+        """Folder for the durable blocks of a table; None where it has none, or nothing can be written."""
+        return None if self.parts.catalog.is_read_only else durable_dir(self._state_dir, table)
 
 
 def _loader(parts: EngineParts, splits: Sequence[Split], buckets: BucketSpec | None) -> BlockLoader:

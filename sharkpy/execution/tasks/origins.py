@@ -6,6 +6,8 @@ from sharkpy.catalog.model import Table
 from sharkpy.catalog.serialize import form_from_text
 from sharkpy.columnar.version import BlockOrigin
 from sharkpy.sources.layout import DataFile
+from sharkpy.sources.line_limit import with_line_limit
+from sharkpy.sources.registry import source
 from sharkpy.sources.split import Split
 
 
@@ -19,5 +21,7 @@ def file_of(origin: BlockOrigin) -> DataFile:
 
 
 def split_of(origin: BlockOrigin, table: Table) -> Split:
+    """The split, under no limit of lines: it was read before."""
     storage = form_from_text(origin.form)[0] or table.storage
-    return Split.of(file_of(origin), storage.name, storage.properties, origin.start, origin.length)
+    properties = with_line_limit(storage.properties, 0) if source(storage.name).splits_lines else storage.properties
+    return Split.of(file_of(origin), storage.name, properties, origin.start, origin.length)

@@ -8,7 +8,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from thrift.transport.TTransport import TTransportException
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.transport import connection as connection_module
+from sharkpy.thrift.transport import listener, lobby
 from sharkpy.thrift.wire.bindings import ttypes
 from tests.unclosed import left_to_the_collector
 from tests.waiting import PATIENCE, allowed, until
@@ -36,12 +37,23 @@ def client(port: int, auth: str = "NONE") -> hive.Connection:
     return made
 
 
+_held: list[socket.socket] = []
+
+
+def held_open(sockets: Iterable[socket.socket]) -> list[socket.socket]:
+    """Sockets, open until they are taken out, or the test ends."""
+    _held.extend(sockets)
+    return _held
+
+
 @pytest.fixture(autouse=True)
 def clients_close() -> Iterator[None]:
     """Clients are left in the middle of a call: their sockets close, without another call."""
     yield
     while _made:
         _made.pop()._transport.close()
+    while _held:
+        _held.pop().close()
 
 
 def logs(rows: int) -> Any:
@@ -149,6 +161,8 @@ def test_a_storm_of_connections_above_the_limit(start: Start) -> None:
     server = start(connections=2, login_seconds=5)
     held = [client(server.port) for _ in range(2)]
     storm = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(100)]
+    for sock in storm:
+        sock.sendall(b"\x01")
     until(lambda: server.refusals["connections"] == 100)
     held[0].cursor().execute("use x")
     for sock in storm:
@@ -156,6 +170,67 @@ def test_a_storm_of_connections_above_the_limit(start: Start) -> None:
     until(lambda: server.listener._refusing == 0)
     for one in held:
         one.close()
+
+
+@pytest.mark.parametrize("said", ["silent", "sasl", "sasl user", "http"])
+def test_those_that_do_not_log_in_keep_nobody_out(start: Start, said: str) -> None:
+    """More of them than there are places, and more than the server waits for: all from one address."""
+    server = start(connections=20, login_seconds=60)
+    first = client(server.port)
+    storm = held_open(socket.create_connection(("127.0.0.1", server.port)) for _ in range(400))
+    for sock in storm:
+        # The server may have given it up already.
+        with contextlib.suppress(OSError):
+            sock.sendall(BEGINNINGS[said])
+    began = time.monotonic()
+    for auth in ("NONE", "NOSASL"):
+        one = client(server.port, auth)
+        one.cursor().execute("use x")
+        one.close()
+    first.cursor().execute("use x")
+    assert time.monotonic() - began < allowed(2)
+    most = lobby.SILENT_AT_ONCE if said == "silent" else listener.ENTERING_AT_ONCE
+    until(lambda: server.listener.connections <= most + 1)
+    until(lambda: server.refusals["timeout"] >= 400 - most)
+    threads = [one for one in threading.enumerate() if one.name.startswith("sharkpy-client-")]
+    assert len(threads) <= (1 if said == "silent" else most + 1)
+    while storm:
+        storm.pop().close()
+    until(lambda: server.listener.connections == 1)
+    assert server.refusals.keys() == {"timeout"}
+
+
+def test_who_has_many_gives_way_before_who_has_one() -> None:
+    pairs = [socket.socketpair() for _ in range(5)]
+    hosts = ("10.0.0.1", "10.0.0.2", "10.0.0.2", "10.0.0.3", "10.0.0.2")
+    waiting = [
+        connection_module.Connection(pair[0], f"{host}:1", number)
+        for number, (pair, host) in enumerate(zip(pairs, hosts, strict=True))
+    ]
+    gone = []
+    while waiting:
+        gone.append(lobby.to_give_way(waiting).number)
+        waiting = [one for one in waiting if one.number not in gone]
+    assert gone == [1, 2, 0, 3, 4]
+    for pair in pairs:
+        for sock in pair:
+            sock.close()
+
+
+def test_the_limit_holds_for_those_that_log_in_at_once(start: Start) -> None:
+    """All have begun before the first of them is in."""
+    server = start(connections=3)
+    entering = held_open(socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) for _ in range(10))
+    for sock in entering:
+        sock.sendall(b"\x01")
+    until(lambda: server.listener.connections == 10)
+    answers = []
+    for sock in entering:
+        sock.sendall(b"\0\0\0\x05PLAIN\x02\0\0\0\x06\0bob\0x")
+        answers.append(sock.recv(200))
+    assert sorted(answer[0] for answer in answers) == [4] * 7 + [5] * 3
+    assert b"3 connections, its limit" in next(answer for answer in answers if answer[0] == 4)
+    assert server.refusals == {"connections": 7}
 
 
 @pytest.mark.parametrize("auth", ["NONE", "NOSASL"])

@@ -126,6 +126,8 @@ class _Exchange:
         user = self._log_in()
         if not self._request.has_length:
             raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request has neither Content-Length nor chunks")
+        if too_many := self._service.admit(self._connection):
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, too_many)
         body = self._requests.read_body(self._service.config.limits.frame_bytes, self._deadline)
         answered: list[Buffer] = []
         client = Client(user, self._connection.peer, "http", self._connection.number)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import math
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.thrift.auth import login_for
@@ -18,6 +20,7 @@ from sharkpy.thrift.transport.client import Dispatcher
 from sharkpy.thrift.transport.connection import Connection, after
 from sharkpy.thrift.transport.departures import Departures
 from sharkpy.thrift.transport.first_byte import SPEAKERS
+from sharkpy.thrift.transport.lobby import Arrival, Lobby, to_give_way
 from sharkpy.thrift.transport.service import Refusal, Service
 from sharkpy.thrift.transport.tls import HANDSHAKE, HANDSHAKE_FAILURE, server_context
 
@@ -27,6 +30,9 @@ BACKLOG = 512
 REFUSED_AT_ONCE = 32
 """Clients above the limit of connections that are told so; others are cut off."""
 
+ENTERING_AT_ONCE = 128
+"""Clients that are logging in: above that the one that has taken longest gives way to each that comes."""
+
 REFUSAL_SECONDS = 5.0
 ACCEPT_SECONDS = 0.5
 KEEPALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 20, "TCP_KEEPCNT": 4}
@@ -35,7 +41,9 @@ KEEPALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 20, "TCP_KEEPCNT": 4}
 class Listener:
     """Port of a server: `start` binds and returns; `stop` ends everything.
 
-    `refused` is told why a client was, for counters.
+    1. A client has a thread from its first byte on, and one of the limited places from its login on: those that do not
+       get so far keep nobody out.
+    2. `refused` is told why a client was, for counters.
 
     ConfigurationError where the certificate, the way to authenticate or the address cannot work.
     """
@@ -47,12 +55,17 @@ class Listener:
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._departures = Departures(dispatcher.vanished)
-        self._service = Service(config, dispatcher, login_for(config, self._ended.wait), refused, self._departures)
+        login = login_for(config, self._ended.wait)
+        self._service = Service(config, dispatcher, login, refused, self._departures, self._admit)
         self._tls = server_context(config)
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._threads: dict[Connection, threading.Thread] = {}
+        self._entering: dict[Connection, None] = {}
+        """Connections that are logging in, in the order in which they began."""
+        self._admitted: set[Connection] = set()
         self._refusing = 0
+        self._lobby: Lobby | None = None
         self._port: int | None = None
         self._accepting: threading.Thread | None = None
 
@@ -65,15 +78,18 @@ class Listener:
 
     @property
     def connections(self) -> int:
-        """Number of clients connected now."""
-        return len(self._threads) - self._refusing
+        """Number of clients connected now, those that have not said anything yet included."""
+        return len(self._threads) - self._refusing + (0 if self._lobby is None else len(self._lobby))
 
     def start(self) -> None:
         """Bind the address and accept clients in a thread."""
         listening = _bind(self._config.host, self._config.port)
-        listening.settimeout(ACCEPT_SECONDS)
+        listening.setblocking(False)
+        self._lobby = Lobby(listening, self._give_up)
         self._port = int(listening.getsockname()[1])
-        self._accepting = threading.Thread(target=self._accept, args=[listening], name="sharkpy-accept", daemon=True)
+        self._accepting = threading.Thread(
+            target=self._accept, args=[listening, self._lobby], name="sharkpy-accept", daemon=True
+        )
         self._accepting.start()
 
     def stop_accepting(self) -> None:
@@ -104,45 +120,82 @@ class Listener:
             if thread is not threading.current_thread():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _accept(self, listening: socket.socket) -> None:
-        with listening:
+    def _accept(self, listening: socket.socket, lobby: Lobby) -> None:
+        with listening, contextlib.closing(lobby):
             while not self._stopping.is_set():
-                try:
-                    sock, address = listening.accept()
-                except TimeoutError:
-                    continue
-                except OSError as error:
+                is_wanted, arrivals = lobby.wait(ACCEPT_SECONDS)
+                for arrival in arrivals:
+                    self._take_in(arrival)
+                if is_wanted:
+                    self._let_in(listening, lobby)
+
+    def _let_in(self, listening: socket.socket, lobby: Lobby) -> None:
+        """Accept those that want in, as far as sockets can be had."""
+        for _ in range(BACKLOG):
+            try:
+                sock, address = listening.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if not lobby.make_room():
                     _log.warning("no client could be accepted: %s", error)
                     self._stopping.wait(0.1)
-                    continue
-                self._take_in(
-                    sock, f"[{address[0]}]:{address[1]}" if ":" in address[0] else f"{address[0]}:{address[1]}"
-                )
+                return
+            peer = f"[{address[0]}]:{address[1]}" if ":" in address[0] else f"{address[0]}:{address[1]}"
+            connection = Connection(sock, peer, next(self._numbers))
+            lobby.add(connection, after(self._config.limits.login_seconds))
 
-    def _take_in(self, sock: socket.socket, peer: str) -> None:
-        limit = self._config.limits.connections
-        connection = Connection(sock, peer, next(self._numbers))
+    def _take_in(self, arrival: Arrival) -> None:
+        """Serve a client that has spoken in a thread; one above the limit is told so, or cut off."""
+        connection, limit = arrival.connection, self._config.limits.connections
         with self._lock:
-            too_many = bool(limit) and len(self._threads) - self._refusing >= limit
-            cut_off = too_many and self._refusing >= REFUSED_AT_ONCE
-            serve = self._refuse if too_many else self._serve
+            too_many = bool(limit) and len(self._admitted) >= limit
+            most = limit + ENTERING_AT_ONCE + REFUSED_AT_ONCE if limit else math.inf
+            cut_off = (too_many and self._refusing >= REFUSED_AT_ONCE) or len(self._threads) >= most
+            serve = self._refuse if too_many else partial(self._serve, deadline=arrival.deadline)
             thread = threading.Thread(
                 target=self._run, args=[connection, serve], name=f"sharkpy-client-{connection.number}", daemon=True
             )
             if not cut_off:
                 self._threads[connection] = thread
                 self._refusing += too_many
-        if too_many:
+                if not too_many:
+                    self._begin_login(connection)
+        if too_many or cut_off:
             self._service.refused("connections")
-            _log.warning("%s was refused: %d connections are open, the limit", peer, limit)
+            _log.warning("%s was refused: %d connections are open, the limit", connection.peer, limit)
         if cut_off:
             connection.close()
             return
         try:
             thread.start()
         except RuntimeError as error:
-            _log.warning("%s was refused: %s", peer, error)
+            _log.warning("%s was refused: %s", connection.peer, error)
             self._forget(connection, serve)
+
+    def _begin_login(self, connection: Connection) -> None:
+        """Note a client that logs in, under the lock; another one gives way where there are many."""
+        if len(self._entering) >= ENTERING_AT_ONCE:
+            slow = to_give_way(self._entering)
+            del self._entering[slow]
+            slow.interrupt(at_once=True)
+            self._give_up(slow)
+        self._entering[connection] = None
+
+    def _admit(self, connection: Connection) -> str:
+        """Give a client that has logged in one of the places; returns why not, where there is none."""
+        with self._lock:
+            self._entering.pop(connection, None)
+            limit = self._config.limits.connections
+            if not limit or len(self._admitted) < limit or connection in self._admitted:
+                self._admitted.add(connection)
+                return ""
+        self._service.refused("connections")
+        return self._too_many
+
+    def _give_up(self, connection: Connection) -> None:
+        self._service.refused("timeout")
+        _log.info("%s was given up: too slow", connection.peer)
 
     def _run(self, connection: Connection, serve: Callable[[Connection], None]) -> None:
         try:
@@ -163,10 +216,11 @@ class Listener:
         connection.close()
         with self._lock:
             del self._threads[connection]
+            self._entering.pop(connection, None)
+            self._admitted.discard(connection)
             self._refusing -= serve == self._refuse
 
-    def _serve(self, connection: Connection) -> None:
-        deadline = after(self._config.limits.login_seconds)
+    def _serve(self, connection: Connection, deadline: float) -> None:
         first = self._begin(connection, deadline)
         if first is None:
             return
@@ -184,7 +238,11 @@ class Listener:
         first = self._begin(connection, after(REFUSAL_SECONDS))
         speaker = None if first is None else SPEAKERS.get(first)
         if speaker is not None:
-            speaker.refuse(connection, f"the server has {self._config.limits.connections} connections, its limit")
+            speaker.refuse(connection, self._too_many)
+
+    @property
+    def _too_many(self) -> str:
+        return f"the server has {self._config.limits.connections} connections, its limit"
 
     def _begin(self, connection: Connection, deadline: float) -> int | None:
         """The first byte that a client says, with TLS below it or without; None where it has been sent away."""

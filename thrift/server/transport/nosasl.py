@@ -32,6 +32,9 @@ def serve(connection: Connection, service: Service, deadline: float) -> None:
         with service.departures.watched(connection, client):
             while True:
                 messages.begin_message(deadline)
+                if too_many := service.admit(connection):
+                    refuse(connection, too_many)
+                    return
                 if not connection.begin_call():
                     return
                 understood = answer(service, client, messages, Reply(connection.send))

@@ -54,6 +54,9 @@ def serve(connection: Connection, service: Service, deadline: float) -> None:
         service.refused("login")
         refuse(connection, error.message)
         return
+    if too_many := service.admit(connection):
+        refuse(connection, too_many)
+        return
     _send(connection, Status.COMPLETE, b"")
     client = Client(user, connection.peer, "sasl", connection.number)
     try:

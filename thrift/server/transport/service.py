@@ -9,6 +9,7 @@ from typing import Literal
 from sharkpy.thrift.auth.login import Login
 from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.transport.client import Dispatcher
+from sharkpy.thrift.transport.connection import Connection
 from sharkpy.thrift.transport.departures import Departures
 
 Refusal = Literal["connections", "login", "tls", "protocol", "frame", "timeout", "call", "http"]
@@ -17,8 +18,11 @@ Refusal = Literal["connections", "login", "tls", "protocol", "frame", "timeout",
 
 @dataclass(frozen=True, slots=True)
 class Service:
+    """`admit` is called with a connection whose client has logged in, before it is answered: it says why not, or ""."""
+
     config: ServerConfig
     dispatcher: Dispatcher
     login: Login
     refused: Callable[[Refusal], None]
     departures: Departures
+    admit: Callable[[Connection], str]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import socket
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,9 +38,53 @@ def is_beside(host: str) -> bool:
     return not host or host == this_executor().host
 
 
+@functools.cache
 def machine_memory() -> int:
-    """Bytes of physical memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Bytes of memory for this process and its children: the machine's, or what the control group leaves of it."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([physical, *_control_group_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))])
+
+
+def _control_group_limits(memberships: Path, mount: Path) -> Iterator[int]:
+    """Limits of the process's control group and of those around it, in both versions of their files."""
+    try:
+        lines = memberships.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root, name = (mount / "memory", "memory.limit_in_bytes") if controllers else (mount, "memory.max")
+        group = root / path.lstrip("/")
+        for folder in (group, *group.parents):
+            # Without a limit a group says "max", or has no such file.
+            with contextlib.suppress(OSError, ValueError):
+                yield int((folder / name).read_text(encoding="ascii"))
+            if folder == root:
+                break
+
+
+def private_memory() -> int:
+    """Bytes of this process's own memory that are in use, without files and blocks that it has mapped; 0 where the
+    system does not tell.
+    """
+    try:
+        with open("/proc/self/statm", "rb", buffering=0) as file:
+            resident, shared = file.read().split()[1:3]
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def thread_ticks(thread: int) -> int:
+    """Time that a thread of this process has computed, in the kernel's ticks; 0 where it has ended."""
+    try:
+        with open(f"/proc/self/task/{thread}/stat", "rb", buffering=0) as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])
 
 
 def _parent(pid: int) -> int:

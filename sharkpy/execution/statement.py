@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from sharkpy.base.errors import StatementTimeoutError
 from sharkpy.execution.stages.progress import Progress, ProgressListener, ignore_progress
 
 _LEAST_SECONDS = 0.01
+_numbers = itertools.count(1)
 
 
 class Turn(Protocol):
@@ -46,6 +48,16 @@ class Statement(Cancellation):
         self.progress: Progress | None = None
         self.plan = ""
         """Text of the plans that it has run."""
+        self.thread = 0
+        """System's number of the thread that works for it; 0 while none does."""
+        self.grown_bytes = 0
+        """Bytes by which this process has grown while it worked: its share, as far as that can be told."""
+        self.alone_bytes = 0
+        """Bytes of these that came while no other statement worked."""
+        self.memory_limit = 0
+        """Bytes that it may use in this process; 0: any."""
+        self.number = next(_numbers)
+        """Number that no other statement of this process has."""
         self._plan_bytes = plan_bytes
         self._listener = listener
         self._timeout = timeout
@@ -99,12 +111,14 @@ class Statement(Cancellation):
     def _resume(self) -> None:
         if self.turn is not None:
             self.turn.resume()
+        self.thread = threading.get_native_id()
         with self._clock:
             self._since = time.monotonic()
             if self._timeout and self._timer is None and not self._is_over:
                 self._arm()
 
     def _pause(self) -> None:
+        self.thread = 0
         with self._clock:
             if self._since is not None:
                 self._spent += time.monotonic() - self._since

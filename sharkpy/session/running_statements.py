@@ -207,7 +207,7 @@ class RunningStatements:
             yield
 
     def cancel(self, error: SharkError | None = None) -> None:
-        for statement in self._statements():
+        for statement in self.statements():
             statement.cancel(error)
 
     def stop(self) -> bool:
@@ -216,14 +216,14 @@ class RunningStatements:
             if self._is_stopped:
                 return False
             self._is_stopped = True
-        statements = self._statements()
+        statements = self.statements()
         for statement in statements:
             error = CancelledError("the query was cancelled: its session was stopped")
             statement.cancel(error)
             self.end(statement, error)
         return True
 
-    def _statements(self) -> list[Statement]:
+    def statements(self) -> list[Statement]:
         with self._lock:
             return [one for running in self._running.values() if (one := running.statement()) is not None]
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
     from sharkpy.execution.spark.jvm_metastore import JvmMetastore
+    from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables.table_cache import TableCache
 
 
@@ -28,6 +29,8 @@ class Member(EngineSession, Protocol):
     """Session of an engine, which ends with the engine."""
 
     def running_statements(self) -> list[StatementRecord]: ...
+
+    def statements(self) -> list[Statement]: ...
 
     def stop(self) -> None: ...
 
@@ -84,6 +87,10 @@ class SharedParts:
     def running_statements(self) -> list[StatementRecord]:
         """Of all sessions, each as far as it is."""
         return [one for session in self.members() for one in session.running_statements()]
+
+    def statements(self) -> list[Statement]:
+        """Statements of all sessions that have begun and not ended."""
+        return [one for session in self.members() for one in session.statements()]
 
     def leave(self, session: Member) -> None:
         note_stopped(session)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine import Engine
+    from sharkpy.execution.memory_watch import MemoryWatch
     from sharkpy.execution.queries.admission import Admission
     from sharkpy.execution.queries.plan_observers import PlanObservers
     from sharkpy.execution.spark.pools import Pool
@@ -139,6 +140,7 @@ class SharkContext:
 
         allowed = min(filter(None, (timeout, self._timeout)), default=0.0)
         statement = self._statements.begin(self._title(text, query_id=query_id), allowed, listener)
+        statement.memory_limit = self.conf.value(settings.QUERY_MEMORY)
         try:
             with statement.following(current_cancellation()), statement.active():
                 bound = self.substituted(text)
@@ -317,6 +319,16 @@ class SharkContext:
     def running_statements(self) -> list[StatementRecord]:
         """Records of the session's statements that run, each as far as it is."""
         return self._statements.records()
+
+    def statements(self) -> list[Statement]:
+        """Statements of the session that have begun and not ended."""
+        return self._statements.statements()
+
+    def watch_memory(self) -> MemoryWatch:
+        """Watch the memory of this process for the statements of all sessions, until the watch is closed."""
+        from sharkpy.execution.memory_watch import MemoryWatch
+
+        return MemoryWatch(self.conf.value(settings.PROCESS_MEMORY), self._parts.statements)
 
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:
         """Report the progress of running queries to `listener`, from any thread; the returned function removes it."""

@@ -21,7 +21,7 @@ _STATEMENT_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 
 LIMITS_MET = (
     *("connections", "login", "tls", "protocol", "frame", "timeout", "call", "http"),
     *("sessions", "sessions_per_user", "operations_per_session", "concurrent_operations"),
-    *("query_seconds", "queue", "draining", "restriction"),
+    *("query_seconds", "queue", "draining", "restriction", "memory"),
 )
 """The labels of what was refused: each is there from the start, at 0."""
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _MOST_THREADS = 1_000
 _EXECUTE = ttypes.TOperationType.EXECUTE_STATEMENT
 _TOO_MANY = "53300"
+_REFUSALS = {_TOO_MANY: "queue", "53200": "memory"}
+"""Limits of the engine that end operations, by the SQLSTATE of the error."""
 
 
 class OperationRunner:
@@ -127,5 +129,5 @@ class OperationRunner:
             self._metrics.refuse("query_seconds")
         elif isinstance(operation.error, NotAllowedError):
             self._metrics.refuse("restriction")
-        elif operation.error is not None and operation.error.sqlstate == _TOO_MANY:
-            self._metrics.refuse("queue")
+        elif operation.error is not None and operation.error.sqlstate in _REFUSALS:
+            self._metrics.refuse(_REFUSALS[operation.error.sqlstate])

@@ -24,6 +24,7 @@ from sharkpy.thrift.state_metrics import StateCollector
 from sharkpy.thrift.transport import Listener
 
 if TYPE_CHECKING:
+    from sharkpy.execution.memory_watch import MemoryWatch
     from sharkpy.session.shark_context import SharkContext
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,8 @@ class HiveServer:
 
     def __init__(self, session: SharkContext, config: ServerConfig | None = None) -> None:
         self.config = config or ServerConfig()
-        self.parts = _parts(session, self.config)
+        self._memory = session.watch_memory()
+        self.parts = _parts(session, self.config, self._memory)
         self._idle_closer = IdleCloser(self.config.limits, self.parts.metrics, self.parts.sessions)
         self._listener = Listener(self.config, CallDispatcher(self.parts), self.parts.metrics.refuse)
         self._lock = threading.Lock()
@@ -55,6 +57,7 @@ class HiveServer:
 
     def start(self) -> Self:
         try:
+            self._memory.start()
             self._listener.start()
         except BaseException:
             self._close()
@@ -101,6 +104,7 @@ class HiveServer:
         self._idle_closer.close()
         self.parts.sessions.close()
         self.parts.runner.close()
+        self._memory.close()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -109,13 +113,13 @@ class HiveServer:
         self.stop(drain=False)
 
 
-def _parts(session: SharkContext, config: ServerConfig) -> ServerParts:
+def _parts(session: SharkContext, config: ServerConfig, memory: MemoryWatch) -> ServerParts:
     metrics = Metrics()
     guard = LimitGuard(config.limits, metrics)
     sessions = OpenSessions(guard, knows_users=config.auth in NEEDS_LOGIN)
     opener = SessionOpener(session, config, metrics, guard, sessions)
     runner = OperationRunner(config.limits, metrics, guard, sessions)
-    metrics.register(StateCollector(session, sessions))
+    metrics.register(StateCollector(session, sessions, memory))
     return ServerParts(session, config, metrics, guard, sessions, opener, runner)
 
 

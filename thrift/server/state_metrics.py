@@ -12,13 +12,15 @@ from prometheus_client.registry import Collector
 from sharkpy.thrift.open_sessions import OpenSessions
 
 if TYPE_CHECKING:
+    from sharkpy.execution.memory_watch import MemoryWatch
     from sharkpy.session.shark_context import SharkContext
 
 
 class StateCollector(Collector):
-    def __init__(self, engine_session: SharkContext, sessions: OpenSessions) -> None:
+    def __init__(self, engine_session: SharkContext, sessions: OpenSessions, memory: MemoryWatch) -> None:
         self._engine_session = engine_session
         self._sessions = sessions
+        self._memory = memory
 
     def describe(self) -> Iterator[Metric]:
         """Give no names: they are not looked up when this is registered."""
@@ -38,6 +40,11 @@ class StateCollector(Collector):
                 "Age of the oldest operation that runs",
                 max((time.time() - one.started for one in running), default=0.0),
             ),
+            "process_memory_bytes": (
+                "Bytes that the process holds, without files that it has mapped",
+                self._memory.held,
+            ),
+            "process_memory_limit_bytes": ("Bytes beyond which statements are ended", self._memory.limit),
         }
         engine = self._engine_session.known_engine
         if engine is not None:

@@ -13,6 +13,13 @@ JAVA_HOME = Setting(
 JVM_MEMORY = Setting(
     "shark.jvm.memory", 0, "Bytes of the JVM heap; 0: an eighth of the memory, at least 1 GB.", is_guarded=True
 )
+PROCESS_MEMORY = Setting(
+    "shark.process.memory",
+    0,
+    "Bytes that the server's process may hold for all that it does: beyond, the statement that has taken most is ended."
+    " 0: three fifths of the memory.",
+    is_guarded=True,
+)
 DRIVER_MEMORY = Setting(
     "shark.driver.memory", 0, "Bytes for queries in the driver; 0: two fifths of the memory.", is_guarded=True
 )

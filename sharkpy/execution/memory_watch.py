@@ -1,0 +1,174 @@
+"""Watch of this process's memory: who has taken most of it is ended before the system ends all."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import logging
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from sharkpy.base.errors import ResourceError
+from sharkpy.base.settings import PROCESS_MEMORY, QUERY_MEMORY
+from sharkpy.columnar.host import machine_memory, private_memory, thread_ticks
+from sharkpy.execution.statement import Statement
+
+_LOOK_SECONDS = 0.1
+_NOTICED_BYTES = 8 << 20
+"""Growth between two looks that is anybody's."""
+_LEFT_BYTES = 64 << 20
+"""Bytes of ended statements that are worth giving back to the system."""
+_PATIENCE_SECONDS = 1.0
+"""Time for a statement that was ended to give back what it has, before another one is."""
+_GIVE_BACK_SECONDS = 1.0
+_BESIDE_BYTES = 512 << 20
+_log = logging.getLogger(__name__)
+
+
+class MemoryWatch:
+    """Watch in a thread of its own, from `start` to `close`; `limit` in bytes, 0 for three fifths of the memory.
+
+    1. What the process grows by is counted to the statements that work meanwhile, by what their threads compute.
+    2. Beyond the limit the statement with most of it ends with ResourceError 53200; then the next one, unless what is
+       ending gives enough back in time.
+    3. A statement with a limit of its own ends when the process has grown by far more than that for it alone.
+    4. What ended statements leave unused goes back to the system.
+    """
+
+    def __init__(self, limit: int, statements: Callable[[], list[Statement]]) -> None:
+        self.limit = limit or machine_memory() * 3 // 5
+        self.held = private_memory()
+        """Bytes that the process held when it was last looked at."""
+        self._statements = statements
+        self._ticks: dict[int, int] = {}
+        self._known: dict[int, int] = {}
+        """Bytes counted to each statement at the last look."""
+        self._left = 0
+        """Bytes counted to statements that have ended, and not gone."""
+        self._ended: dict[int, float] = {}
+        """When each statement was ended for its memory."""
+        self._given_back = -math.inf
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sharkpy-memory", daemon=True)
+
+    def start(self) -> None:
+        if self.held:
+            self._thread.start()
+
+    def close(self) -> None:
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closed.wait(_LOOK_SECONDS):
+            try:
+                self.look(private_memory())
+            except Exception:  # noqa: BLE001 - the next look may go well
+                _log.exception("the memory of the process could not be looked at")
+
+    def look(self, held: int) -> None:
+        """Count what has changed since the last look, and act on it."""
+        statements = self._statements()
+        self._count(statements, held - self.held)
+        self.held = held
+        for statement in statements:
+            if statement.alone_bytes > _alone_limit(statement.memory_limit) and not statement.is_cancelled:
+                self._end_over_its_own(statement)
+        if held > self.limit:
+            self._relieve(statements)
+        elif self._left >= _LEFT_BYTES and self._may_give_back:
+            self._give_back()
+
+    # Who has taken it
+
+    def _count(self, statements: Sequence[Statement], change: int) -> None:
+        present = {one.number for one in statements}
+        self._left += sum(size for number, size in self._known.items() if number not in present)
+        working = [one for one in statements if one.thread]
+        ticks = {one.thread: thread_ticks(one.thread) for one in working}
+        if change >= _NOTICED_BYTES and working:
+            self._credit(working, ticks, change)
+        elif change < 0:
+            self._debit(statements, -change)
+        self._ticks = ticks
+        self._known = {one.number: one.grown_bytes for one in statements if one.grown_bytes}
+        self._ended = {number: when for number, when in self._ended.items() if number in present}
+
+    def _credit(self, working: Sequence[Statement], ticks: dict[int, int], size: int) -> None:
+        """Count growth to the statements that work, by what their threads have computed since the last look."""
+        # A tick for those that wait for other threads, such as those of DuckDB.
+        spent = [1 + ticks[one.thread] - self._ticks.get(one.thread, ticks[one.thread]) for one in working]
+        for statement, share in zip(working, spent, strict=True):
+            statement.grown_bytes += size * share // sum(spent)
+        if len(working) == 1:
+            working[0].alone_bytes += size
+
+    def _debit(self, statements: Sequence[Statement], size: int) -> None:
+        """Take what has gone from what ended statements have left, then from all others by what they have."""
+        gone = min(size, self._left)
+        self._left -= gone
+        size -= gone
+        total = sum(one.grown_bytes for one in statements)
+        for statement in statements:
+            if total:
+                statement.grown_bytes -= min(size, total) * statement.grown_bytes // total
+
+    # What is done about it
+
+    def _relieve(self, statements: Sequence[Statement]) -> None:
+        """End the statement that has most, unless those that are ending have enough."""
+        now = time.monotonic()
+        if self._may_give_back:
+            gc.collect()
+            self._give_back()
+            if self.held <= self.limit:
+                return
+        running = [one for one in statements if one.number not in self._ended and one.grown_bytes >= _NOTICED_BYTES]
+        ending = [one for one in statements if now - self._ended.get(one.number, -math.inf) < _PATIENCE_SECONDS]
+        if not running or self.held - self._left - sum(one.grown_bytes for one in ending) <= self.limit:
+            return
+        # Of equals the newest: the others have kept within the limit so far.
+        chosen = max(reversed(running), key=lambda one: one.grown_bytes)
+        fact = f"the server's process holds {self.held:,} bytes, {PROCESS_MEMORY.key} allows {self.limit:,}"
+        self._end(chosen, f"{fact}, and about {chosen.grown_bytes:,} of them are this statement's")
+
+    def _end_over_its_own(self, statement: Statement) -> None:
+        fact = f"the server's process has grown by {statement.alone_bytes:,} bytes for this statement alone"
+        self._end(statement, f"{fact}, {QUERY_MEMORY.key} allows {statement.memory_limit:,}")
+
+    def _end(self, statement: Statement, fact: str) -> None:
+        self._ended[statement.number] = time.monotonic()
+        _log.warning("statement %s is ended: %s", statement.query_id, fact)
+        hint = "let it read or make less at once"
+        statement.cancel(ResourceError(f"out of memory: {fact}", hint=hint, sqlstate="53200"))
+
+    @property
+    def _may_give_back(self) -> bool:
+        return time.monotonic() - self._given_back >= _GIVE_BACK_SECONDS
+
+    def _give_back(self) -> None:
+        """Let the allocators return what nobody uses: they keep it for the next one who asks."""
+        before = self.held
+        give_back_memory()
+        self._given_back = time.monotonic()
+        self.held = private_memory()
+        # Half of what stays is taken for what others have got hold of by now.
+        self._left = max(0, self._left - max(before - self.held, 0)) // 2
+
+
+def _alone_limit(limit: int) -> float:
+    """Growth that a statement may cause by itself: DuckDB keeps to its limit, and other parts need memory beside it."""
+    return max(2 * limit, limit + _BESIDE_BYTES) if limit else math.inf
+
+
+def give_back_memory() -> None:
+    """Return unused memory of Arrow and the C library to the system."""
+    if (arrow := sys.modules.get("pyarrow")) is not None:
+        arrow.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -6,17 +6,24 @@ import argparse
 import dataclasses
 import getpass
 import logging
+import os
+import resource
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.base.settings import HISTORY_SAVED, Setting
 from sharkpy.thrift.config import AUTHENTICATIONS, Limits, ServerConfig
 
+if TYPE_CHECKING:
+    from sharkpy.thrift.work_board import WorkBoard
+
 _LOOK_SECONDS = 0.2
+_FILES = 1 << 16
 
 
 def add_server_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,13 +85,30 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
         level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
     _quiet_py4j()
+    _raise_file_limit()
+    from sharkpy.thrift.guard import guarded
+    from sharkpy.thrift.work_board import WorkBoard
+
+    # Under the settings that were given, which may say otherwise.
+    settings = {HISTORY_SAVED.key: "true", **settings}
+    board = WorkBoard()
+    with guarded(config.limits, board) as guard:
+        _serve(options, settings, config, guard, board)
+        _leave_behind()
+    return 0
+
+
+def _serve(
+    options: argparse.Namespace, settings: dict[str, str], config: ServerConfig, guard: int, board: WorkBoard
+) -> None:
+    """Serve until a signal comes, and what runs has ended after it."""
     from sharkpy.session.shark_context import connect
     from sharkpy.thrift.row_sets import COLUMNAR_SINCE, encode_row_set
     from sharkpy.thrift.server import HiveServer
 
-    # Under the settings that were given, which may say otherwise.
-    with connect(options.master, options.warehouse, **{HISTORY_SAVED.key: "true", **settings}) as session:
-        server = HiveServer(session, config)
+    with connect(options.master, options.warehouse, **settings) as session:
+        server = HiveServer(session, config, board)
+        server.pulse.guard = guard
         # A plain list: a lock that the handler wants may be in the hands of what it interrupted.
         received: list[int] = []
 
@@ -109,7 +133,24 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
         sys.stdout.write("stopping\n")
         sys.stdout.flush()
         server.stop()
-    return 0
+
+
+def _raise_file_limit() -> None:
+    """Let the process have as many files as it may: clients, blocks and data files are some hundred each."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
+    if now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+def _leave_behind() -> None:
+    """End the process in spite of threads that did not hear that their statement was ended: Python would wait."""
+    others = [one for one in threading.enumerate() if one.name.startswith("sharkpy-") and not one.daemon]
+    if others:
+        logging.getLogger(__name__).warning("threads left behind: %s", ", ".join(one.name for one in others))
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def _config(options: argparse.Namespace) -> ServerConfig:

@@ -40,6 +40,7 @@ class Statement(Cancellation):
         self.turn: Turn | None = None
         self.query_id = ""
         """Its id in the history; empty where it is not to be there."""
+        self.text = ""
         self.kind = ""
         """SELECT, CREATE TABLE and so on, once that is known."""
         self.rows_read = 0

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine import Engine
-    from sharkpy.execution.memory_watch import MemoryWatch
     from sharkpy.execution.queries.admission import Admission
     from sharkpy.execution.queries.plan_observers import PlanObservers
     from sharkpy.execution.spark.pools import Pool
@@ -324,11 +323,9 @@ class SharkContext:
         """Statements of the session that have begun and not ended."""
         return self._statements.statements()
 
-    def watch_memory(self) -> MemoryWatch:
-        """Watch the memory of this process for the statements of all sessions, until the watch is closed."""
-        from sharkpy.execution.memory_watch import MemoryWatch
-
-        return MemoryWatch(self.conf.value(settings.PROCESS_MEMORY), self._parts.statements)
+    def all_statements(self) -> list[Statement]:
+        """Statements of all sessions that have begun and not ended."""
+        return self._parts.statements()
 
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:
         """Report the progress of running queries to `listener`, from any thread; the returned function removes it."""

@@ -39,8 +39,10 @@ class Limits:
     query_seconds: float = 0.0
     poll_seconds: float = 0.5
     """Seconds that GetOperationStatus waits for news."""
-    drain_seconds: float = 30.0
+    drain_seconds: float = 4.0
     """Seconds after SIGTERM for running statements to end."""
+    pause_seconds: float = 120.0
+    """Seconds for which one thread may keep all others from running; then the process is killed."""
 
     def __post_init__(self) -> None:
         for limit in fields(self):

@@ -6,8 +6,9 @@ import copy
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ from sharkpy.values.types import STRING, Field, Schema, arrow_schema
 
 if TYPE_CHECKING:
     from sharkpy.session.prepared_statement import PreparedStatement
+    from sharkpy.thrift.work_board import WorkBoard
 
 State = ttypes.TOperationState
 ENDED = frozenset(
@@ -71,8 +73,9 @@ class Operation:
         parallelism: int = 1,
         ended: Callable[[Operation], None] = lambda _: None,
         pages: str = "",
+        board: WorkBoard | None = None,
     ) -> None:
-        """`pages`: the address below which the server shows pages of operations."""
+        """`pages`: the address below which the server shows pages of operations; `board`: where its threads note it."""
         self.kind = kind
         self.text = text
         self.identifier = new_identifier()
@@ -98,6 +101,7 @@ class Operation:
         self._prepared: PreparedStatement | None = None
         self._planning = Cancellation()
         """End of the statement before it is prepared."""
+        self._board = board
 
     @property
     def query_id(self) -> str:
@@ -150,7 +154,7 @@ class Operation:
     def prepare(self, prepare: Callable[[str], PreparedStatement]) -> None:
         """Resolve names and types; `prepare` is given the statement's id. Raises what is wrong with it."""
         self.log.info(f"Compiling command(queryId={self.query_id}): {self.text}")
-        with self._planning.active():
+        with self._planning.active(), self._noted():
             prepared = prepare(self.query_id)
         with self._changed:
             self._prepared = prepared
@@ -167,11 +171,12 @@ class Operation:
             return
         self.log.info(f"Executing command(queryId={self.query_id})")
         try:
-            result = prepared.run()
+            with self._noted():
+                result = prepared.run()
             self.rows_written = prepared.rows_written
             if self.schema is None:
                 self._learn(result.schema)
-            rows = RowStream(result.batches(), self._limits, self._executor, result.close)
+            rows = RowStream(self._noted_batches(result.batches()), self._limits, self._executor, result.close)
             with self._changed:
                 is_ended = self.state in ENDED
                 self._rows = None if is_ended else rows
@@ -183,6 +188,18 @@ class Operation:
             self._fail(error)
         else:
             self._end(State.FINISHED_STATE)
+
+    def _noted(self) -> AbstractContextManager[None]:
+        """This thread works for the operation inside."""
+        return nullcontext() if self._board is None else self._board.working(f"{self.query_id}: {self.text}")
+
+    def _noted_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        while True:
+            with self._noted():
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
 
     def reject(self, error: BaseException) -> None:
         """End it with `error` before it runs."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import logging
+import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -18,8 +22,12 @@ from sharkpy.thrift.wire.bindings import ttypes
 if TYPE_CHECKING:
     from sharkpy.execution.stages.progress import Progress
     from sharkpy.thrift.transport import Client
+    from sharkpy.thrift.work_board import WorkBoard
 
+log = logging.getLogger(__name__)
+_numbers = itertools.count(1)
 _MOST_THREADS = 1_000
+_LEFT_SECONDS = 1.0
 _EXECUTE = ttypes.TOperationType.EXECUTE_STATEMENT
 _TOO_MANY = "53300"
 _REFUSALS = {_TOO_MANY: "queue", "53200": "memory"}
@@ -29,16 +37,26 @@ _REFUSALS = {_TOO_MANY: "queue", "53200": "memory"}
 class OperationRunner:
     """Threads for the operations of all sessions. `close` comes after that of the sessions."""
 
-    def __init__(self, limits: Limits, metrics: Metrics, guard: LimitGuard, sessions: OpenSessions) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        metrics: Metrics,
+        guard: LimitGuard,
+        sessions: OpenSessions,
+        board: WorkBoard | None = None,
+    ) -> None:
+        """`board`: where threads note the statements that they work for."""
         self.pages_url = ""
         """Where browsers find pages of operations, once the server listens."""
         self._limits = limits
         self._metrics = metrics
         self._guard = guard
         self._sessions = sessions
+        self._board = board
         # As many threads again as operations that may run: for the rows of those that have begun.
         threads = 2 * limits.concurrent_operations or _MOST_THREADS
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="sharkpy-operation")
+        self._threads_name = f"sharkpy-operation-{next(_numbers)}"
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=self._threads_name)
         self._awaited: dict[int, Operation] = {}
         """Operations that clients wait for in their call, by connection."""
 
@@ -72,7 +90,7 @@ class OperationRunner:
         self._guard.check_open()
         engine = session.engine_session.known_engine
         parallelism = engine.parallelism if engine is not None else 1
-        operation = Operation(kind, text, self._limits, self._executor, parallelism, ended, self.pages_url)
+        operation = Operation(kind, text, self._limits, self._executor, parallelism, ended, self.pages_url, self._board)
         try:
             self._sessions.add_operation(session, operation)
         except SharkError as error:
@@ -95,7 +113,14 @@ class OperationRunner:
                 self._metrics.count("clients_vanished")
 
     def close(self) -> None:
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        """End the threads; those that do not hear that their operation has ended are left behind, and logged."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        deadline = time.monotonic() + _LEFT_SECONDS
+        for thread in threading.enumerate():
+            if thread.name.startswith(f"{self._threads_name}_"):
+                thread.join(max(0.0, deadline - time.monotonic()))
+                if thread.is_alive():
+                    log.warning("%s works on, though its operation was ended", thread.name)
 
     def _prepared(self, session: ClientSession, text: str, overlay: Mapping[str, str], timeout: float) -> Operation:
         """An operation that may run."""

@@ -9,6 +9,8 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from sharkpy.base.errors import CancelledError
+from sharkpy.base.settings import PROCESS_MEMORY
+from sharkpy.execution.memory_watch import MemoryWatch
 from sharkpy.thrift.auth import NEEDS_LOGIN
 from sharkpy.thrift.config import ServerConfig
 from sharkpy.thrift.dispatcher import CallDispatcher
@@ -18,19 +20,20 @@ from sharkpy.thrift.metrics import Metrics
 from sharkpy.thrift.open_sessions import OpenSessions
 from sharkpy.thrift.operation_runner import OperationRunner
 from sharkpy.thrift.pages.operation_page import OPERATIONS
+from sharkpy.thrift.pulse import Pulse
 from sharkpy.thrift.server_parts import ServerParts
 from sharkpy.thrift.session_opener import SessionOpener
 from sharkpy.thrift.state_metrics import StateCollector
 from sharkpy.thrift.transport import Listener
 
 if TYPE_CHECKING:
-    from sharkpy.execution.memory_watch import MemoryWatch
     from sharkpy.session.shark_context import SharkContext
+    from sharkpy.thrift.work_board import WorkBoard
 
 log = logging.getLogger(__name__)
 _EVERYWHERE = ("0.0.0.0", "::", "")
 _LOOK_SECONDS = 0.05
-_ANSWER_SECONDS = 5.0
+_ANSWER_SECONDS = 2.0
 """Time for answers on their way, once nothing runs any more."""
 
 
@@ -41,10 +44,14 @@ class HiveServer:
     rest and closes all sessions. ConfigurationError where it cannot listen.
     """
 
-    def __init__(self, session: SharkContext, config: ServerConfig | None = None) -> None:
+    def __init__(
+        self, session: SharkContext, config: ServerConfig | None = None, board: WorkBoard | None = None
+    ) -> None:
+        """`board`: where threads note their statements for a guard."""
         self.config = config or ServerConfig()
-        self._memory = session.watch_memory()
-        self.parts = _parts(session, self.config, self._memory)
+        self.pulse = Pulse(session.all_statements)
+        self._memory = MemoryWatch(session.conf.value(PROCESS_MEMORY), session.all_statements)
+        self.parts = _parts(session, self.config, self._memory, self.pulse, board)
         self._idle_closer = IdleCloser(self.config.limits, self.parts.metrics, self.parts.sessions)
         self._listener = Listener(self.config, CallDispatcher(self.parts), self.parts.metrics.refuse)
         self._lock = threading.Lock()
@@ -58,6 +65,7 @@ class HiveServer:
     def start(self) -> Self:
         try:
             self._memory.start()
+            self.pulse.start()
             self._listener.start()
         except BaseException:
             self._close()
@@ -105,6 +113,7 @@ class HiveServer:
         self.parts.sessions.close()
         self.parts.runner.close()
         self._memory.close()
+        self.pulse.close()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -113,13 +122,15 @@ class HiveServer:
         self.stop(drain=False)
 
 
-def _parts(session: SharkContext, config: ServerConfig, memory: MemoryWatch) -> ServerParts:
+def _parts(
+    session: SharkContext, config: ServerConfig, memory: MemoryWatch, pulse: Pulse, board: WorkBoard | None
+) -> ServerParts:
     metrics = Metrics()
     guard = LimitGuard(config.limits, metrics)
     sessions = OpenSessions(guard, knows_users=config.auth in NEEDS_LOGIN)
     opener = SessionOpener(session, config, metrics, guard, sessions)
-    runner = OperationRunner(config.limits, metrics, guard, sessions)
-    metrics.register(StateCollector(session, sessions, memory))
+    runner = OperationRunner(config.limits, metrics, guard, sessions, board)
+    metrics.register(StateCollector(session, sessions, memory, pulse))
     return ServerParts(session, config, metrics, guard, sessions, opener, runner)
 
 

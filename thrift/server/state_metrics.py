@@ -14,13 +14,15 @@ from sharkpy.thrift.open_sessions import OpenSessions
 if TYPE_CHECKING:
     from sharkpy.execution.memory_watch import MemoryWatch
     from sharkpy.session.shark_context import SharkContext
+    from sharkpy.thrift.pulse import Pulse
 
 
 class StateCollector(Collector):
-    def __init__(self, engine_session: SharkContext, sessions: OpenSessions, memory: MemoryWatch) -> None:
+    def __init__(self, engine_session: SharkContext, sessions: OpenSessions, memory: MemoryWatch, pulse: Pulse) -> None:
         self._engine_session = engine_session
         self._sessions = sessions
         self._memory = memory
+        self._pulse = pulse
 
     def describe(self) -> Iterator[Metric]:
         """Give no names: they are not looked up when this is registered."""
@@ -45,6 +47,10 @@ class StateCollector(Collector):
                 self._memory.held,
             ),
             "process_memory_limit_bytes": ("Bytes beyond which statements are ended", self._memory.limit),
+            "longest_pause_seconds": (
+                "Longest time that one thread has kept all others from running",
+                self._pulse.longest_pause,
+            ),
         }
         engine = self._engine_session.known_engine
         if engine is not None:

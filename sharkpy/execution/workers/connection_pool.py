@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _DECODED_SHARE = 4
 _LEAST_MEMORY = 256 << 20
-_CLOSE_TRIES = 100
+_CLOSE_TRIES = 40
 _CLOSE_PAUSE = 0.05
 """Seconds between the attempts to close a connection in use."""
 

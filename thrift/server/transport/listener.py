@@ -34,6 +34,7 @@ ENTERING_AT_ONCE = 128
 """Clients that are logging in: above that the one that has taken longest gives way to each that comes."""
 
 REFUSAL_SECONDS = 5.0
+CUT_OFF_SECONDS = 1.0
 ACCEPT_SECONDS = 0.5
 KEEPALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 20, "TCP_KEEPCNT": 4}
 
@@ -107,7 +108,7 @@ class Listener:
         self._ended.set()
         allowed = self._config.limits.drain_seconds if seconds is None else seconds
         self._end_connections(at_once=not drain, seconds=allowed if drain else 0.0)
-        self._end_connections(at_once=True, seconds=REFUSAL_SECONDS)
+        self._end_connections(at_once=True, seconds=CUT_OFF_SECONDS)
         self._departures.stop()
 
     def _end_connections(self, *, at_once: bool, seconds: float) -> None:

@@ -17,6 +17,7 @@ from sharkpy.base.errors import CancelledError, ExecutionError, ResourceError, S
 from sharkpy.session.result import Result
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.operation import Operation, State
+from sharkpy.thrift.workplace import Workplace
 from sharkpy.values.types import BIGINT, Field, Schema
 from tests.thrift.caller import ERROR, SUCCESS, Caller, columns_of
 from tests.thrift.conftest import LONG_QUERY, NUMBERS, Serve
@@ -79,7 +80,9 @@ class Trial:
     def __init__(self, executor: ThreadPoolExecutor, prepared: Prepared, **limits: int) -> None:
         self.ends: list[int] = []
         self.prepared = prepared
-        self.operation = Operation(0, "SELECT", Limits(**limits), executor, 2, lambda one: self.ends.append(one.state))
+        self.operation = Operation(
+            0, "SELECT", Limits(**limits), Workplace(executor), 2, lambda one: self.ends.append(one.state)
+        )
 
     def prepare(self) -> None:
         self.operation.prepare(lambda _: self.prepared)  # type: ignore[arg-type, return-value]

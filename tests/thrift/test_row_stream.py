@@ -13,6 +13,7 @@ import pytest
 from sharkpy.base.errors import ExecutionError, ResourceError
 from sharkpy.thrift.config import Limits
 from sharkpy.thrift.row_stream import RowStream
+from sharkpy.thrift.workplace import BufferedBytes
 from tests.waiting import PATIENCE
 
 SMALL = Limits(rows_buffered=10, bytes_buffered=0)
@@ -235,3 +236,34 @@ def test_readers_at_once_get_other_rows_with_their_numbers(executor: ThreadPoolE
         reader.join(30)
     rows = [(start + place, value) for start, some in found.items() for place, value in enumerate(some)]
     assert sorted(rows) == [(number, number) for number in range(6000)]
+
+
+def test_streams_that_hold_too_much_together_hold_little_each(executor: ThreadPoolExecutor) -> None:
+    """Each goes on all the same, a batch at a time."""
+    one_batch = batch(range(3)).nbytes
+    buffered = BufferedBytes(4 * one_batch)
+    streams = [RowStream(Source(20).batches(), UNBOUNDED, executor, buffered=buffered) for _ in range(10)]
+    for stream in streams:
+        stream.fill_first()
+        settle(stream)
+    assert buffered.held <= (4 + len(streams)) * one_batch
+    assert [stream.rows_ahead for stream in streams[4:]] == [3] * 6
+    for stream in streams[4:]:
+        assert take_all(stream, 2) == list(range(60))
+        with pytest.raises(ExecutionError, match="only the first rows"):
+            stream.take(1, from_start=True)
+    for stream in streams:
+        stream.close()
+    assert buffered.held == 0
+
+
+def test_what_may_be_read_again_is_counted(executor: ThreadPoolExecutor) -> None:
+    buffered = BufferedBytes(1 << 20)
+    stream = RowStream(Source(5).batches(), UNBOUNDED, executor, buffered=buffered)
+    stream.fill_first()
+    assert take_all(stream, 100) == list(range(15))
+    assert buffered.held == 5 * batch(range(3)).nbytes
+    assert stream.take(100, from_start=True)[0] == 0
+    assert buffered.held == 5 * batch(range(3)).nbytes
+    stream.close()
+    assert buffered.held == 0

@@ -28,6 +28,8 @@ class Limits:
     rows_buffered: int = 100_000
     """Rows of a running query that wait for the client, about."""
     bytes_buffered: int = 64 << 20
+    total_bytes_buffered: int = 1 << 30
+    """Bytes of the rows of all operations that wait for their clients, or may be read again, about."""
     frame_bytes: int = 64 << 20
     """Bytes of one request."""
     concurrent_operations: int = 200

@@ -7,7 +7,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +28,11 @@ from sharkpy.thrift.row_stream import RowStream
 from sharkpy.thrift.stage_board import StageBoard
 from sharkpy.thrift.status import as_shark_error, error_text
 from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.workplace import Workplace
 from sharkpy.values.types import STRING, Field, Schema, arrow_schema
 
 if TYPE_CHECKING:
     from sharkpy.session.prepared_statement import PreparedStatement
-    from sharkpy.thrift.work_board import WorkBoard
 
 State = ttypes.TOperationState
 ENDED = frozenset(
@@ -69,13 +68,12 @@ class Operation:
         kind: int,
         text: str,
         limits: Limits,
-        executor: Executor,
+        workplace: Workplace,
         parallelism: int = 1,
         ended: Callable[[Operation], None] = lambda _: None,
         pages: str = "",
-        board: WorkBoard | None = None,
     ) -> None:
-        """`pages`: the address below which the server shows pages of operations; `board`: where its threads note it."""
+        """`pages`: the address below which the server shows pages of operations."""
         self.kind = kind
         self.text = text
         self.identifier = new_identifier()
@@ -94,14 +92,13 @@ class Operation:
         self._began = time.monotonic()
         self._seconds: float | None = None
         self._limits = limits
-        self._executor = executor
+        self._workplace = workplace
         self._ended = ended
         self._changed = threading.Condition()
         self._rows: RowStream | None = None
         self._prepared: PreparedStatement | None = None
         self._planning = Cancellation()
         """End of the statement before it is prepared."""
-        self._board = board
 
     @property
     def query_id(self) -> str:
@@ -147,7 +144,7 @@ class Operation:
     def answer(self, schema: Schema, table: pa.Table) -> None:
         """A metadata call's rows: it is finished at once."""
         self.schema = schema
-        self._rows = RowStream(iter(table.to_batches()), self._limits, self._executor)
+        self._rows = self._stream(iter(table.to_batches()))
         self._rows.fill()
         self._end(State.FINISHED_STATE)
 
@@ -176,7 +173,7 @@ class Operation:
             self.rows_written = prepared.rows_written
             if self.schema is None:
                 self._learn(result.schema)
-            rows = RowStream(self._noted_batches(result.batches()), self._limits, self._executor, result.close)
+            rows = self._stream(self._noted_batches(result.batches()), result.close)
             with self._changed:
                 is_ended = self.state in ENDED
                 self._rows = None if is_ended else rows
@@ -191,7 +188,11 @@ class Operation:
 
     def _noted(self) -> AbstractContextManager[None]:
         """This thread works for the operation inside."""
-        return nullcontext() if self._board is None else self._board.working(f"{self.query_id}: {self.text}")
+        board = self._workplace.board
+        return nullcontext() if board is None else board.working(f"{self.query_id}: {self.text}")
+
+    def _stream(self, batches: Iterator[pa.RecordBatch], free: Callable[[], None] = lambda: None) -> RowStream:
+        return RowStream(batches, self._limits, self._workplace.executor, free, self._workplace.buffered)
 
     def _noted_batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         while True:

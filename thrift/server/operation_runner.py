@@ -18,6 +18,7 @@ from sharkpy.thrift.metrics import Metrics
 from sharkpy.thrift.open_sessions import OpenSessions
 from sharkpy.thrift.operation import Operation
 from sharkpy.thrift.wire.bindings import ttypes
+from sharkpy.thrift.workplace import BufferedBytes, Workplace
 
 if TYPE_CHECKING:
     from sharkpy.execution.stages.progress import Progress
@@ -52,11 +53,11 @@ class OperationRunner:
         self._metrics = metrics
         self._guard = guard
         self._sessions = sessions
-        self._board = board
         # As many threads again as operations that may run: for the rows of those that have begun.
         threads = 2 * limits.concurrent_operations or _MOST_THREADS
         self._threads_name = f"sharkpy-operation-{next(_numbers)}"
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=self._threads_name)
+        self._workplace = Workplace(self._executor, BufferedBytes(limits.total_bytes_buffered), board)
         self._awaited: dict[int, Operation] = {}
         """Operations that clients wait for in their call, by connection."""
 
@@ -90,7 +91,7 @@ class OperationRunner:
         self._guard.check_open()
         engine = session.engine_session.known_engine
         parallelism = engine.parallelism if engine is not None else 1
-        operation = Operation(kind, text, self._limits, self._executor, parallelism, ended, self.pages_url, self._board)
+        operation = Operation(kind, text, self._limits, self._workplace, parallelism, ended, self.pages_url)
         try:
             self._sessions.add_operation(session, operation)
         except SharkError as error:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sharkpy.base.errors import ExecutionError
 from sharkpy.thrift.config import Limits
+from sharkpy.thrift.workplace import BufferedBytes
 
 
 class RowStream:
@@ -22,7 +23,8 @@ class RowStream:
     2. `take` waits for rows; what `fill` failed with is raised there, once the rows before it were taken.
     3. Several readers may take at once: each gets other rows, and the number of its first one.
     4. What was taken is kept while it is little, so that a reader may `rewind`.
-    5. `close` may come at any time; who waits in `take`, or comes later, gets ExecutionError 24000.
+    5. Where all streams together hold too much, one batch lies ready and none is kept.
+    6. `close` may come at any time; who waits in `take`, or comes later, gets ExecutionError 24000.
     """
 
     def __init__(
@@ -31,12 +33,18 @@ class RowStream:
         limits: Limits,
         executor: Executor,
         free: Callable[[], None] = lambda: None,
+        buffered: BufferedBytes | None = None,
     ) -> None:
-        """`free` is called once no more of `batches` is wanted; never while one is being made."""
+        """`free` is called once no more of `batches` is wanted; never while one is being made. `buffered`: the rows of
+        all streams, this one's among them.
+        """
         self._batches = batches
         self._free = free
         self._limits = limits
         self._executor = executor
+        self._buffered = buffered or BufferedBytes()
+        self._counted = 0
+        """Bytes of `buffered` that are this stream's."""
         self._changed = threading.Condition()
         self._ready: deque[pa.RecordBatch] = deque()
         self._num_ready = self._bytes_ready = 0
@@ -113,6 +121,7 @@ class RowStream:
             if not taken and self._error is not None:
                 raise copy.copy(self._error)
             self._keep(taken, size)
+            self._count_held()
             if self._num_ready <= self._limits.rows_buffered // 2:
                 self._fill_later()
         return start, taken
@@ -122,7 +131,8 @@ class RowStream:
             self._is_closed = True
             self._ready.clear()
             self._num_ready = self._bytes_ready = 0
-            self._taken = None
+            self._taken, self._bytes_taken = None, 0
+            self._count_held()
             is_filling = self._is_filling
             self._changed.notify_all()
         if not is_filling:
@@ -141,13 +151,14 @@ class RowStream:
         with self._changed:
             limits = self._limits
             is_full = self._num_ready >= limits.rows_buffered > 0 or self._bytes_ready >= limits.bytes_buffered > 0
-            return is_full or self._is_closed
+            return is_full or self._is_closed or (self._buffered.is_full and bool(self._ready))
 
     def _add(self, batch: pa.RecordBatch) -> None:
         with self._changed:
             if batch.num_rows and not self._is_closed:
                 self._ready.append(batch)
                 self._count_ready(batch, 1)
+                self._count_held()
                 self._changed.notify_all()
 
     # Under the lock
@@ -175,6 +186,11 @@ class RowStream:
         self._num_ready += sign * batch.num_rows
         self._bytes_ready += sign * batch.nbytes
 
+    def _count_held(self) -> None:
+        held = self._bytes_ready + (0 if self._taken is None else self._bytes_taken)
+        self._buffered.change(held - self._counted)
+        self._counted = held
+
     def _rewind(self) -> None:
         if self._is_closed:
             return
@@ -193,7 +209,7 @@ class RowStream:
         self._bytes_taken += size
         rows, most_bytes = self._limits.rows_buffered, self._limits.bytes_buffered
         is_much = 0 < rows < self._num_taken or 0 < most_bytes < self._bytes_taken
-        if is_much:
+        if is_much or self._buffered.is_full:
             self._taken = None
         elif self._taken is not None:
             self._taken += taken

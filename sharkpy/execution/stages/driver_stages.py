@@ -107,7 +107,7 @@ class DriverStages:
             stage.tasks[number],
             payloads,
             broadcasts,
-            limits.decoded_limit,
+            self.run.database.decoded_limit,
             limits.threads,
             connections=partial(self.run.connection, part=stage.tasks[number]),
             statement=self.run.statement,

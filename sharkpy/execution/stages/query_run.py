@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import Cancellation, current_cancellation
@@ -90,7 +90,7 @@ class QueryRun:
         if not self.memory_limit:
             return self.engine.pool
         if self._own_database is None:
-            self._own_database = ConnectionPool(replace(self.engine.pool.settings, memory_limit=self.memory_limit))
+            self._own_database = self.engine.pool.limited(self.memory_limit)
         return self._own_database
 
     # Failures, and running again

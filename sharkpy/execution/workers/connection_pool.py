@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import threading
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base.cancellation import Cancellation, current_cancellation
 from sharkpy.base.settings import VALUE_BYTES
 from sharkpy.columnar.host import machine_memory
+from sharkpy.execution.workers.memory_shares import MemoryShares
 from sharkpy.execution.workers.shipping import EXPECTED, check_worker
 
 if TYPE_CHECKING:
@@ -72,8 +74,11 @@ class _Cursor:
 class ConnectionPool:
     """Cursors of one DuckDB database. A cursor holds one open result, so each query borrows its own."""
 
-    def __init__(self, settings: ConnectionSettings) -> None:
+    def __init__(self, settings: ConnectionSettings, shares: MemoryShares | None = None) -> None:
+        """`shares`: those of the databases beside this one, where there are any."""
         self.settings = settings
+        self._shares = shares or MemoryShares(settings.memory_limit)
+        self._limit = settings.memory_limit
         self._lock = threading.Lock()
         self._root: DuckDBPyConnection | None = None
         self._idle: list[_Cursor] = []
@@ -84,8 +89,34 @@ class ConnectionPool:
         """Pool with joins in the order of the SQL, for inputs whose rows are unknown before they are read."""
         with self._lock:
             if self._in_order is None:
-                self._in_order = ConnectionPool(replace(self.settings, keeps_join_order=True))
+                self._in_order = ConnectionPool(replace(self.settings, keeps_join_order=True), self._shares)
             return self._in_order
+
+    def limited(self, memory: int) -> ConnectionPool:
+        """Pool of a database of its own beside this one, with at most so many bytes."""
+        return ConnectionPool(
+            replace(self.settings, memory_limit=min(memory, self.settings.memory_limit)), self._shares
+        )
+
+    @property
+    def decoded_limit(self) -> int:
+        """Limit on the bytes of decoded columns that one of the queries that run now holds."""
+        return self.settings.decoded_limit // max(1, self._shares.num_queries)
+
+    @property
+    def wanted_memory(self) -> int:
+        return self.settings.memory_limit
+
+    def limit_memory(self, size: int) -> None:
+        """Limit the memory of the database; what it cannot give back at once it keeps."""
+        import duckdb
+
+        with self._lock:
+            if self._root is None or size == self._limit:
+                return
+            with contextlib.suppress(duckdb.Error):
+                self._root.execute(f"SET memory_limit = '{size >> 20}MiB'")
+                self._limit = size
 
     @contextmanager
     def borrow(self, statement: Cancellation | None = None) -> Iterator[DuckDBPyConnection]:
@@ -94,6 +125,7 @@ class ConnectionPool:
         The kernels that it calls hear the end of `statement`, by default that of this thread.
         """
         taken = self._take()
+        self._shares.enter(self)
         cursor, is_kept = taken.connection, True
         try:
             with taken.calling.working_for(statement or current_cancellation()):
@@ -105,6 +137,7 @@ class ConnectionPool:
             is_kept = False
             raise
         finally:
+            self._shares.leave(self)
             # Whatever an abandoned query left open ends here.
             cursor.abort()
             with self._lock:
@@ -128,7 +161,7 @@ class ConnectionPool:
                 cursor.connection.close()
             if self._root is not None:
                 _close_when_idle(self._root)
-            self._idle, self._root = [], None
+            self._idle, self._root, self._limit = [], None, self.settings.memory_limit
             other, self._in_order = self._in_order, None
         if other is not None:
             other.close()

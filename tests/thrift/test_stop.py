@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -21,51 +18,14 @@ import pytest
 import sharkpy
 from tests.thrift.caller import SUCCESS, Caller, State, over_http
 from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS, NUMBERS
+from tests.thrift.server_process import COMMAND, Process
 from tests.waiting import PATIENCE, allowed, until
 
-COMMAND = [sys.executable, "-m", "sharkpy.cli.main", "--master", "local[2]"]
 SLOW_INSERT = (
     "INSERT INTO made SELECT a.n FROM numbers a JOIN (SELECT n FROM numbers LIMIT 1) b ON a.n >= b.n "
     "WHERE (SELECT count(*) FROM numbers c CROSS JOIN (SELECT n FROM numbers WHERE n < 800) d "
     "WHERE c.n * d.n % 7 = 3) > 0"
 )
-
-
-class Process:
-    """A server over `folder`."""
-
-    def __init__(self, folder: Path, *options: str) -> None:
-        self.folder = folder
-        self.temp, self.shm = folder / "tmp", folder / "shm"
-        for place in (self.temp, self.shm):
-            place.mkdir(exist_ok=True)
-        settings = ["--set", f"shark.store.shm.dir={self.shm}", "--set", "shark.store.memory.limit=64m"]
-        arguments = [*COMMAND, "--warehouse", str(folder / "w"), *settings, "server", "--port", "0", *options]
-        environment = {**os.environ, "TMPDIR": str(self.temp)}
-        self.process = subprocess.Popen(
-            arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        found = re.search(r"listens on 127\.0\.0\.1:(\d+)", line)
-        if found is None:
-            self.process.kill()
-        assert found, line + self.process.communicate()[1]
-        self.port = int(found[1])
-
-    def stop(self, signals: int = 1) -> None:
-        for _ in range(signals):
-            self.process.send_signal(signal.SIGTERM)
-            time.sleep(0.2)
-
-    def wait(self, seconds: float) -> str:
-        """What it wrote to standard error; its exit code is 0."""
-        _, errors = self.process.communicate(timeout=seconds)
-        assert self.process.returncode == 0, errors
-        return errors
-
-    def left(self) -> list[Path]:
-        return [path for place in (self.temp, self.shm) for path in place.rglob("*")]
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +123,55 @@ def test_after_a_kill_the_next_start_sweeps(server: Process, made: Path) -> None
     next_one.stop()
     next_one.wait(PATIENCE)
     assert not list(next_one.shm.rglob("*"))
+
+
+STUBBORN = """
+import re, time
+
+def sleep(x: int) -> int:
+    time.sleep(x)
+    return x
+
+def hold(x: int) -> int:
+    re.match("(a+)+$", "a" * 60 + "b")
+    return x
+"""
+
+
+@pytest.fixture(scope="module")
+def stubborn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose warehouse has functions that nothing interrupts."""
+    folder = tmp_path_factory.mktemp("stubborn")
+    (folder / "stubborn.py").write_text(STUBBORN)
+    with sharkpy.connect("local[2]", folder / "w") as session:
+        session.sql(MAKE_NUMBERS).close()
+        for name in ("sleep", "hold"):
+            session.sql(f"CREATE FUNCTION {name} AS 'stubborn.{name}' USING FILE '{folder}/stubborn.py'").close()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "exit_code", "logged"),
+    [
+        (LONG_QUERY, 0, ""),
+        ("SELECT sleep(1000)", 0, "left behind"),
+        ("SELECT sleep(cast(n + 1000 AS INT)) FROM numbers", 0, "left behind"),
+        ("SELECT hold(1)", -signal.SIGKILL, "computes for sharkpy_"),
+    ],
+)
+def test_a_stop_takes_ten_seconds_at_most_whatever_runs(stubborn: Path, text: str, exit_code: int, logged: str) -> None:
+    server = Process(stubborn)
+    with Caller(server.port) as caller:
+        caller.begin(text)
+        time.sleep(6 if exit_code else 1)
+        began = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        _, errors = server.process.communicate(timeout=PATIENCE)
+        assert time.monotonic() - began < allowed(10.5)
+    assert server.process.returncode == exit_code, errors
+    assert logged in errors
+    if not exit_code:
+        assert not server.left()
 
 
 # Wrong starts

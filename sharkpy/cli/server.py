@@ -6,11 +6,9 @@ import argparse
 import dataclasses
 import getpass
 import logging
-import os
 import resource
 import signal
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,7 +92,6 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
     board = WorkBoard()
     with guarded(config.limits, board) as guard:
         _serve(options, settings, config, guard, board)
-        _leave_behind()
     return 0
 
 
@@ -141,16 +138,6 @@ def _raise_file_limit() -> None:
     wanted = _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
     if now < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-
-
-def _leave_behind() -> None:
-    """End the process in spite of threads that did not hear that their statement was ended: Python would wait."""
-    others = [one for one in threading.enumerate() if one.name.startswith("sharkpy-") and not one.daemon]
-    if others:
-        logging.getLogger(__name__).warning("threads left behind: %s", ", ".join(one.name for one in others))
-        logging.shutdown()
-        sys.stdout.flush()
-        os._exit(0)
 
 
 def _config(options: argparse.Namespace) -> ServerConfig:

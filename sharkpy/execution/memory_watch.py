@@ -43,7 +43,10 @@ class MemoryWatch:
         self.held = private_memory()
         """Bytes that the process held when it was last looked at."""
         self._statements = statements
+        self._counted = self.held
+        """Bytes that are counted to somebody, or were there before."""
         self._ticks: dict[int, int] = {}
+        """What the threads of statements had computed when growth was last counted."""
         self._known: dict[int, int] = {}
         """Bytes counted to each statement at the last look."""
         self._left = 0
@@ -72,31 +75,47 @@ class MemoryWatch:
 
     def look(self, held: int) -> None:
         """Count what has changed since the last look, and act on it."""
-        statements = self._statements()
-        self._count(statements, held - self.held)
         self.held = held
+        change = held - self._counted
+        is_noticed = abs(change) >= _NOTICED_BYTES
+        if not (is_noticed or self._known or held > self.limit or self._left >= _LEFT_BYTES):
+            # Nothing to do, as nearly always: the sessions are not asked for their statements.
+            self._ticks.clear()
+            return
+        statements = self._statements()
+        self._note_ended(statements)
+        if is_noticed:
+            self._count(statements, change)
         for statement in statements:
             if statement.alone_bytes > _alone_limit(statement.memory_limit) and not statement.is_cancelled:
                 self._end_over_its_own(statement)
-        if held > self.limit:
+        if self.held > self.limit:
             self._relieve(statements)
         elif self._left >= _LEFT_BYTES and self._may_give_back:
             self._give_back()
 
     # Who has taken it
 
-    def _count(self, statements: Sequence[Statement], change: int) -> None:
+    def _note_ended(self, statements: Sequence[Statement]) -> None:
         present = {one.number for one in statements}
         self._left += sum(size for number, size in self._known.items() if number not in present)
+        self._known = {number: size for number, size in self._known.items() if number in present}
+        self._ended = {number: when for number, when in self._ended.items() if number in present}
+
+    def _count(self, statements: Sequence[Statement], change: int) -> None:
         working = [one for one in statements if one.thread]
         ticks = {one.thread: thread_ticks(one.thread) for one in working}
-        if change >= _NOTICED_BYTES and working:
-            self._credit(working, ticks, change)
-        elif change < 0:
+        if change < 0:
             self._debit(statements, -change)
+        elif working and not self._ticks and self.held <= self.limit:
+            # What their threads compute from now on tells whose it is.
+            self._ticks = ticks
+            return
+        elif working:
+            self._credit(working, ticks, change)
         self._ticks = ticks
+        self._counted = self.held
         self._known = {one.number: one.grown_bytes for one in statements if one.grown_bytes}
-        self._ended = {number: when for number, when in self._ended.items() if number in present}
 
     def _credit(self, working: Sequence[Statement], ticks: dict[int, int], size: int) -> None:
         """Count growth to the statements that work, by what their threads have computed since the last look."""
@@ -116,6 +135,7 @@ class MemoryWatch:
         for statement in statements:
             if total:
                 statement.grown_bytes -= min(size, total) * statement.grown_bytes // total
+            statement.alone_bytes = min(statement.alone_bytes, statement.grown_bytes)
 
     # What is done about it
 
@@ -132,7 +152,7 @@ class MemoryWatch:
         if not running or self.held - self._left - sum(one.grown_bytes for one in ending) <= self.limit:
             return
         # Of equals the newest: the others have kept within the limit so far.
-        chosen = max(reversed(running), key=lambda one: one.grown_bytes)
+        chosen = max(running, key=lambda one: (one.grown_bytes, one.number))
         fact = f"the server's process holds {self.held:,} bytes, {PROCESS_MEMORY.key} allows {self.limit:,}"
         self._end(chosen, f"{fact}, and about {chosen.grown_bytes:,} of them are this statement's")
 
@@ -155,7 +175,7 @@ class MemoryWatch:
         before = self.held
         give_back_memory()
         self._given_back = time.monotonic()
-        self.held = private_memory()
+        self.held = self._counted = private_memory()
         # Half of what stays is taken for what others have got hold of by now.
         self._left = max(0, self._left - max(before - self.held, 0)) // 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -29,23 +30,24 @@ class Process:
         monkeypatch.setattr(memory_watch, "private_memory", lambda: self.held)
         monkeypatch.setattr(memory_watch, "thread_ticks", lambda thread: self.ticks.get(thread, 0))
         monkeypatch.setattr(memory_watch, "give_back_memory", lambda: None)
-        monkeypatch.setattr(memory_watch.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(memory_watch, "time", SimpleNamespace(monotonic=lambda: self.now))
         self.watch = MemoryWatch(limit, lambda: self.statements)
 
     def begin(self) -> Statement:
         statement = Statement()
         statement.thread = statement.number
         self.statements.append(statement)
-        self.look(0)
         return statement
 
     def look(self, grown: int, **ticks: Statement) -> None:
         """A tenth of a second goes by; the process grows by so many MB while `ten` and `one` compute so many ticks."""
-        self.now += 0.1
-        self.held += grown * MB
-        for name, statement in ticks.items():
-            self.ticks[statement.number] = self.ticks.get(statement.number, 0) + {"ten": 10, "one": 1}[name]
-        self.watch.look(self.held)
+        first = min(grown, 10) if grown > 0 else 0
+        for part, computed in ((first, {}), (grown - first, ticks)):
+            self.now += 0.05
+            self.held += part * MB
+            for name, statement in computed.items():
+                self.ticks[statement.number] = self.ticks.get(statement.number, 0) + {"ten": 10, "one": 1}[name]
+            self.watch.look(self.held)
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ STUBBORN = """
 import re, time
 
 def sleep(x: int) -> int:
-    time.sleep(x)
+    time.sleep(1000)
     return x
 
 def hold(x: int) -> int:
@@ -154,8 +154,8 @@ def stubborn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("text", "exit_code", "logged"),
     [
         (LONG_QUERY, 0, ""),
-        ("SELECT sleep(1000)", 0, "left behind"),
-        ("SELECT sleep(cast(n + 1000 AS INT)) FROM numbers", 0, "left behind"),
+        ("SELECT sleep(1)", 0, "works on, though"),
+        ("SELECT sleep(cast(n AS INT)) FROM numbers", 0, "works on, though"),
         ("SELECT hold(1)", -signal.SIGKILL, "computes for sharkpy_"),
     ],
 )

@@ -238,7 +238,7 @@ def _compiled(fields: tuple[tuple[str, bool], ...]) -> tuple[re.Pattern[str], tu
         letters.append(text)
         # Java takes as much of the text as fits a field, and never less again.
         parts.append(f"((?>{_field_pattern(text, adjacent)}))")
-    return re.compile(r"\s*+" + "".join(parts), re.IGNORECASE), tuple(letters)
+    return re.compile(r"\s*+" + "".join(parts), re.ASCII | re.IGNORECASE), tuple(letters)
 
 
 def _field_pattern(text: str, adjacent: bool) -> str:
@@ -249,8 +249,8 @@ def _field_pattern(text: str, adjacent: bool) -> str:
         return "|".join(_DAYS) + "|" + "|".join(name[:3] for name in _DAYS)
     if letter == "a":
         return "AM|PM"
-    if letter in "zZXxv":
-        return r"Z|UTC|GMT|[+-]\d{2}:?\d{2}"
+    if letter in ZONE_LETTERS:
+        return ZONE_TEXT
     if letter == "S" and not adjacent:
         return r"\d{1,9}"
     if adjacent:

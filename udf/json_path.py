@@ -12,10 +12,11 @@ from functools import lru_cache
 from typing import Any
 
 from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ExecutionError
 
 _NAME = re.compile(r"[a-zA-Z0-9_\-:\s]+")
-_INDEX = re.compile(r"\[(\d{1,18}|\*)\]")
+_INDEX = re.compile(r"\[(\d{1,18}|\*)\]", re.ASCII)
 _DECODER = json.JSONDecoder(strict=False)
 Step = tuple[str | None, tuple[str, ...]]
 """The name, None for indexes of the root, and the indexes behind it."""

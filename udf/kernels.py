@@ -16,9 +16,10 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.udf import spark_hash
 from sharkpy.udf.aes import aes_decrypt, aes_encrypt
 from sharkpy.udf.edit_distance import levenshtein
-from sharkpy.udf.java_datetime import format_time, parse_time, zone_shift
+from sharkpy.udf.java_datetime import format_moment, format_time, parse_moment, parse_time
 from sharkpy.udf.java_regex.calls import regexp_extract, regexp_extract_all, regexp_replace, rlike, split
 from sharkpy.udf.java_regex.matching import batch
+from sharkpy.udf.java_zones import zone_shift
 from sharkpy.udf.json_path import get_json_object
 from sharkpy.udf.letter_case import initcap, lower_text, upper_text
 from sharkpy.udf.masking import mask_date, mask_number, mask_text

@@ -15,7 +15,7 @@ from sharkpy.base.errors import ExecutionError
 from sharkpy.udf.text_codes import java_string_hash
 from sharkpy.udf.value_limit import check_value
 
-_SPECIFIER = re.compile(r"%(\d++\$|<)?([-#+ 0,(]*+)(\d++)?(?:\.(\d++))?([a-zA-Z%])")
+_SPECIFIER = re.compile(r"%(\d++\$|<)?([-#+ 0,(]*+)(\d++)?(?:\.(\d++))?([a-zA-Z%])", re.ASCII)
 _MOST_DIGITS = 15
 _BITS = {"t": 8, "s": 16, "i": 32, "l": 64}
 _SPECIAL = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity"}

@@ -7,7 +7,6 @@ import codecs
 import hashlib
 import re
 import zlib
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from sharkpy.base.errors import ExecutionError
 
 PIECE = 1 << 20
 """Characters or bytes that are worked on without a look at the statement's end."""
-_SPACE = re.compile(r"\s")
 _URL_SAFE = str.maketrans("-_", "+/")
 
 
@@ -67,29 +65,6 @@ def decode_bytes(data: bytes, charset: str) -> str:
     if charset.upper() == "UTF-16" and data[:2] in (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE):
         codec = "utf-16"
     return data.decode(codec, "replace")
-
-
-_WORD = re.compile(r"\S+")
-
-
-def initcap(text: str) -> str:
-    """Upper case after white space, lower case elsewhere."""
-    return "".join(_WORD.sub(_capital, piece) for piece in _pieces_of_words(text))
-
-
-def _capital(word: re.Match[str]) -> str:
-    return word[0][:1].upper() + word[0][1:].lower()
-
-
-def _pieces_of_words(text: str) -> Iterator[str]:
-    """The text in pieces that end with a word, each under the statement."""
-    start = 0
-    while start < len(text):
-        check_cancelled()
-        space = _SPACE.search(text, start + PIECE)
-        end = space.start() if space is not None else len(text)
-        yield text[start:end]
-        start = end
 
 
 _SOUNDEX_CLASSES = ("AEIOUY", "HW", "BFPV", "CGJKQSXZ", "DT", "L", "MN", "R")

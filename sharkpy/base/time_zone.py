@@ -17,7 +17,7 @@ LOCAL = "LOCAL"
 UTC = "UTC"
 _LONGEST_NAME = 64
 """Characters of a name that may be a zone: names are remembered."""
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
 _SHORT_NAMES = {
     "ACT": "Australia/Darwin",
     "AET": "Australia/Sydney",

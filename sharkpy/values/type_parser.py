@@ -19,7 +19,7 @@ from sharkpy.values.types import (
 )
 
 MOST_LEVELS = 100
-_TOKEN = re.compile(r"(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:])")
+_TOKEN = re.compile(r"(`[^`]*`|[A-Za-z_][A-Za-z0-9_]*|\d+|[<>(),:])", re.ASCII)
 
 
 def parse_type(text: str, *, keep_case: bool = False) -> DataType:

@@ -140,4 +140,5 @@ def _ticks(process: int) -> dict[str, int]:
 if __name__ == "__main__":
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    Guard(*map(float, sys.argv[1:4]), *map(int, sys.argv[4:6])).run()
+    log_seconds, end_seconds, stop_seconds = map(float, sys.argv[1:4])
+    Guard(log_seconds, end_seconds, stop_seconds, int(sys.argv[4]), int(sys.argv[5])).run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sharkpy.base.settings.setting import Setting
 
-SPLIT_BYTES = Setting("shark.source.split.bytes", 64 << 20, "Bytes of a file split.")
+SPLIT_BYTES = Setting("shark.source.split.bytes", 64 << 20, "Bytes of a file split.", least=1)
 LINE_BYTES = Setting(
     "shark.text.line.max.bytes",
     256 << 20,

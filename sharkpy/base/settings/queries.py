@@ -2,23 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.base.errors import ConfigurationError
-from sharkpy.base.settings.setting import Setting, parse_size
-
-_LEAST_VALUE_BYTES = 64 << 10
-
-
-def _check_value_bytes(text: str) -> int:
-    try:
-        value = parse_size(text)
-    except ValueError:
-        value = 0
-    if value < _LEAST_VALUE_BYTES:
-        raise ConfigurationError(
-            f'"{text}" is not a value of shark.value.bytes', hint="a size of at least 64k", sqlstate="22023"
-        )
-    return value
-
+from sharkpy.base.settings.setting import Setting
 
 QUERY_TIMEOUT = Setting(
     "shark.query.timeout", 0.0, "Seconds that a statement may take, the time its rows wait for a reader aside; 0: any."
@@ -59,11 +43,10 @@ POOL_WEIGHT = Setting(
 RESULT_BATCH_ROWS = Setting(
     "shark.result.batch.rows", 65_536, "Rows of a batch of a result.", least=1, most=(1 << 31) - 1
 )
-RESULT_BATCH_ROWS = Setting("shark.result.batch.rows", 65_536, "Rows of a batch of a result.")
 VALUE_BYTES = Setting(
     "shark.value.bytes",
     256 << 20,
     "Bytes that a function may make one value of, an array or map with all in it; checked before it is made.",
     is_guarded=True,
-    check=_check_value_bytes,
+    least=64 << 10,
 )

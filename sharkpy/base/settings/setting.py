@@ -46,18 +46,17 @@ class Setting(Generic[T]):
         """Value of a text; ConfigurationError where it is not one of the setting's type and range."""
         if self.check is not None:
             return self.check(text)
-        value: int | float | bool | str
-        try:
-            match self.default:
-                case bool():
-                    value = {"true": True, "1": True, "false": False, "0": False}[text.strip().lower()]
-                case int():
-                    value = parse_size(text)
-                case float():
-                    value = float(text)
-                case _:
-                    value = text
-        except (KeyError, ValueError):
+        value: int | float | bool | str | None
+        match self.default:
+            case bool():
+                value = _BOOLEANS.get(text.strip().lower())
+            case int():
+                value = self._within(_size(text))
+            case float():
+                value = self._within(_number(text))
+            case _:
+                value = text if not self.choices else next((c for c in self.choices if c == text.strip().lower()), None)
+        if value is None:
             kind = type(self.default).__name__
             message = f'"{shortened(text)}" is not a value of {self.key} ({kind})'
             raise ConfigurationError(message, hint=self._range(), sqlstate="22023")
@@ -70,9 +69,30 @@ class Setting(Generic[T]):
         default: object = self.default
         return MOST_NUMBER if isinstance(default, float) else MOST_INTEGER
 
-def parse_size(text: str) -> int:
-    """Bytes, or any whole number, that a text such as 64k says; ValueError where it says none."""
-    lowered = text.strip().lower().removesuffix("b")
-    if lowered and lowered[-1] in _SUFFIXES:
-        return int(float(lowered[:-1]) * _SUFFIXES[lowered[-1]])
-    return int(lowered)
+    def _within(self, value: N | None) -> N | None:
+        return value if value is not None and self.least <= value <= self.greatest else None
+
+    def _range(self) -> str | None:
+        default: object = self.default
+        match default:
+            case bool():
+                return "true or false"
+            case int() | float():
+                return f"from {self.least} to {self.greatest}"
+        return " or ".join(choice or "nothing" for choice in self.choices) or None
+
+
+def _size(text: str) -> int | None:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        return None
+    sign, whole, fraction, unit = match.groups()
+    if fraction is not None and not unit:
+        return None
+    size = int(float(f"{whole}{fraction}") * _UNITS[unit.lower()]) if fraction else int(whole) * _UNITS[unit.lower()]
+    return -size if sign == "-" else size
+
+
+def _number(text: str) -> float | None:
+    value = float(text) if _NUMBER.fullmatch(text.strip()) else math.nan
+    return value if math.isfinite(value) else None

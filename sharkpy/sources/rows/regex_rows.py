@@ -20,7 +20,7 @@ from sharkpy.values.types import BINARY, Schema, is_nested
 
 INPUT_REGEX = "input.regex"
 OUTPUT_FORMAT = "output.format.string"
-_PLACE = re.compile(r"%(\d{1,9})\$s")
+_PLACE = re.compile(r"%(\d{1,9})\$s", re.ASCII)
 
 
 class RegexRows:

@@ -36,7 +36,8 @@ def bind_schema_of_json(binder: ExprBinder, node: exp.Expr) -> Expr:
             try:
                 return Literal(schema_of_json(text), STRING)
             except (ValueError, RecursionError):
-                raise binder.context.error(f'schema_of_json: "{text}" is no JSON', node, TypeMismatchError) from None
+                message = f'schema_of_json: "{shortened(text)}" is no JSON'
+                raise binder.context.error(message, node, TypeMismatchError) from None
     raise binder.context.error("schema_of_json takes a constant text", node, TypeMismatchError)
 
 

@@ -12,6 +12,7 @@ from sharkpy.plan.expr import Call, Expr, Literal, membership
 from sharkpy.sql.expressions import bind_subquery
 from sharkpy.sql.expressions.bind_function import call_scalar
 from sharkpy.sql.expressions.bind_literal_list import in_integers, list_items
+from sharkpy.sql.expressions.bind_quantified import bind_quantified, quantified_query
 from sharkpy.sql.expressions.coercion import comparable, unify, with_minimal_literals
 from sharkpy.sql.expressions.interval_arithmetic import day_arithmetic, interval_arithmetic
 from sharkpy.sql.grammar.literal_parser import LiteralList

@@ -14,7 +14,7 @@ from sharkpy.sql.grammar.long_text import LITERAL_LIST
 from sharkpy.sql.grammar.strict_parser import StrictParser
 
 INTERVAL_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
-_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class LiteralList(exp.Expression):

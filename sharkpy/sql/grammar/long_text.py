@@ -25,7 +25,7 @@ _LEAST_ROWS = 100
 
 _SINGLE = r"'[^'\\]*+(?:\\.[^'\\]*+)*+'"
 _STRING = rf"""(?:{_SINGLE}|"[^"\\]*+(?:\\.[^"\\]*+)*+")"""
-_NUMBER = r"-?\d++(?:\.\d*+)?(?:[eE][+-]?\d++)?(?![\w.])"
+_NUMBER = r"-?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?(?![\w.])"
 _CELL = rf"(?:{_NUMBER}|{_STRING}|(?:null|true|false)\b)"
 _ROW = rf"\(\s*+{_CELL}(?:\s*+,\s*+{_CELL})*+\s*+\)"
 _FLAGS = re.DOTALL | re.IGNORECASE
@@ -35,7 +35,7 @@ _SCANNED = re.compile(
 _COMMENT_ENDS = {"/*": re.compile(r"/\*|\*/"), "/*+": re.compile(r"\*/"), "{#": re.compile(r"#\}")}
 _OPENING = re.compile(r"\b(?:(?P<list>in\s*+\(\s*+)|(?P<rows>values\s*+))", re.IGNORECASE)
 _LISTS = (
-    re.compile(rf"-?\d++(?:\s*+,\s*+-?\d++){{{_LEAST_ITEMS - 1},}}+(?=\s*+\))", _FLAGS),
+    re.compile(rf"-?[0-9]++(?:\s*+,\s*+-?[0-9]++){{{_LEAST_ITEMS - 1},}}+(?=\s*+\))", _FLAGS),
     re.compile(rf"{_SINGLE}(?:\s*+,\s*+{_SINGLE}){{{_LEAST_ITEMS - 1},}}+(?=\s*+\))", _FLAGS),
 )
 _ROWS = (re.compile(rf"{_ROW}(?:\s*+,\s*+{_ROW}){{{_LEAST_ROWS - 1},}}+(?!\s*+,)", _FLAGS),)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from sharkpy.base.digits import whole_number
 from sharkpy.sql.grammar.literal_parser import LiteralList
 from sharkpy.sql.grammar.long_text import LITERAL_LIST
 from sharkpy.sql.grammar.strict_parser import StrictParser

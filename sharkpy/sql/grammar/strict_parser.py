@@ -10,6 +10,7 @@ from sqlglot.parsers.hive import HiveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.digits import whole_number
 
 
 class SyntaxProblem(ParseError):

@@ -21,8 +21,8 @@ _NOTICED_BYTES = 8 << 20
 """Growth between two looks that is anybody's."""
 _LEFT_BYTES = 64 << 20
 """Bytes of ended statements that are worth giving back to the system."""
-_PATIENCE_SECONDS = 1.0
-"""Time for a statement that was ended to give back what it has, before another one is."""
+_PATIENCE_SECONDS = 3.0
+"""Time for a statement that was ended to give back what it has, before another one is: the allocators take seconds."""
 _GIVE_BACK_SECONDS = 1.0
 _BESIDE_BYTES = 512 << 20
 _log = logging.getLogger(__name__)
@@ -176,8 +176,8 @@ class MemoryWatch:
         give_back_memory()
         self._given_back = time.monotonic()
         self.held = self._counted = private_memory()
-        # Half of what stays is taken for what others have got hold of by now.
-        self._left = max(0, self._left - max(before - self.held, 0)) // 2
+        # A part of what stays is taken for what others have got hold of by now.
+        self._left = max(0, self._left - max(before - self.held, 0)) * 3 // 4
 
 
 def _alone_limit(limit: int) -> float:

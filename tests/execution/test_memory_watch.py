@@ -77,9 +77,9 @@ def test_the_next_one_has_to_go_where_the_first_does_not_help(process: Process) 
     process.look(150, ten=small)
     process.look(100, ten=large)
     assert ended(small, large) == [False, True]
-    for _ in range(8):
+    for _ in range(28):
         process.look(0)
-    assert ended(small, large) == [False, True], "it has a second to give back what it has"
+    assert ended(small, large) == [False, True], "it has three seconds to give back what it has"
     for _ in range(4):
         process.look(0)
     assert ended(small, large) == [True, True]

@@ -141,4 +141,4 @@ if __name__ == "__main__":
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     log_seconds, end_seconds, stop_seconds = map(float, sys.argv[1:4])
-    Guard(log_seconds, end_seconds, stop_seconds, int(sys.argv[4]), int(sys.argv[5])).run()
+    Guard(log_seconds, end_seconds, stop_seconds, *map(int, sys.argv[4:6])).run()

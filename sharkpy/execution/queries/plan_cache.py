@@ -131,7 +131,9 @@ class PlanCache:
         return known if is_current else None
 
     def keep(self, key: Hashable, text: str, planned: PlannedQuery) -> None:
-        if len(text) > _MOST_TEXT:
+        lowered = 0 if planned.stage is None else len(planned.stage.program.sql)
+        if max(len(text), lowered) > _MOST_TEXT:
+            # A short text may have become a long constant.
             return
         with self._lock:
             self._plans[key] = planned

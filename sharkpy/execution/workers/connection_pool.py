@@ -190,6 +190,8 @@ def _connect(settings: ConnectionSettings) -> DuckDBPyConnection:
         "temp_directory": settings.temp_directory,
         "autoinstall_known_extensions": False,
         "python_enable_replacements": False,
+        # Otherwise DuckDB's allocator keeps what a query has used until the next one uses it.
+        "allocator_background_threads": True,
     }
     if settings.keeps_join_order:
         config["disabled_optimizers"] = "join_order"

@@ -27,7 +27,7 @@ def levenshtein(left: str, right: str) -> int:
         raise ResourceError(
             f"levenshtein of texts of {len(left)} and {len(right)} characters is too much work",
             hint=f"at most {MOST_PAIRS} pairs of characters are compared, and {MOST_PAIRS // _LEAST_ROWS} characters",
-            sqlstate="54000",
+            sqlstate="54001",
         )
     steps = [1] * len(columns)
     for start in range(0, len(rows), _BLOCK):

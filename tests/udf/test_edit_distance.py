@@ -41,4 +41,4 @@ def test_several_blocks() -> None:
 def test_too_much_work_is_refused(left: int, right: int) -> None:
     with pytest.raises(ResourceError, match="is too much work") as error:
         levenshtein("a" * left, "b" * right)
-    assert error.value.sqlstate == "54000"
+    assert error.value.sqlstate == "54001"

@@ -120,6 +120,8 @@ class Table:
     constraints: tuple[Constraint, ...] = field(compare=False, default=())
     is_plain: bool = field(compare=False, default=False)
     """True if files lie directly in the folder of the table or Hive partition, where Hive reads and writes too."""
+    written_text: str | None = field(compare=False, default=None)
+    """Query of a view as it was written; `view_text` has the columns that each `*` stood for. None: they are equal."""
 
     @property
     def is_partitioned(self) -> bool:

@@ -43,6 +43,7 @@ def table_to_json(table: Table) -> str:
         "owner": table.owner,
         "skew": None if table.skew is None else dataclasses.asdict(table.skew),
         "constraints": [dataclasses.asdict(constraint) for constraint in table.constraints],
+        "written_text": table.written_text,
     }
     return json.dumps(body)
 
@@ -66,6 +67,7 @@ def table_from_json(table_id: str, database: str, name: str, text: str) -> Table
         body.get("owner", ""),
         _skew_from_json(body.get("skew")),
         tuple(_constraint_from_json(item) for item in body.get("constraints", ())),
+        written_text=body.get("written_text"),
     )
 
 

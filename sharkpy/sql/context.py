@@ -148,6 +148,8 @@ class Context:
     views: tuple[str, ...] = ()
     clock: StatementClock = dataclasses.field(default_factory=StatementClock)
     budget: ExpressionBudget = dataclasses.field(default_factory=ExpressionBudget)
+    star_texts: dict[tuple[int, int], str] | None = None
+    """Columns that the text's `*` stand for, by first and last offset, as they are bound; None: nobody asks."""
 
     @property
     def now(self) -> datetime.datetime:
@@ -200,3 +202,9 @@ def node_offset(node: exp.Expr) -> int | None:
     """Offset in the text of the first token of `node` whose place is known."""
     offsets = [item._meta["start"] for item in node.walk() if item._meta and "start" in item._meta]
     return min(offsets, default=None)
+
+
+def node_end(node: exp.Expr) -> int | None:
+    """Offset in the text of the last character of `node` whose place is known."""
+    offsets = [item._meta["end"] for item in node.walk() if item._meta and "end" in item._meta]
+    return max(offsets, default=None)

@@ -244,6 +244,18 @@ def is_nested(dtype: DataType) -> bool:
     return isinstance(dtype, (ArrayType, MapType, StructType))
 
 
+def has_null_type(dtype: DataType) -> bool:
+    """True if the type is that of a bare NULL, or holds it."""
+    match dtype:
+        case ArrayType(element):
+            return has_null_type(element)
+        case MapType(key, value):
+            return has_null_type(key) or has_null_type(value)
+        case StructType(_, types):
+            return any(map(has_null_type, types))
+    return dtype == NULL
+
+
 def has_map(dtype: DataType) -> bool:
     """Whether there is a map in the type: such values have no order and no hash."""
     match dtype:

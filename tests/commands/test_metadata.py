@@ -298,3 +298,18 @@ def test_exchange_leaves_both_tables_as_they_were_where_it_fails(
     monkeypatch.setattr(partitions, "_move", real)
     run(context, "ALTER TABLE b EXCHANGE PARTITION (ds='d') WITH TABLE a")
     assert run(context, "SELECT x FROM b ORDER BY x") == [(1,), (2,)]
+
+
+def test_a_view_shows_its_text_as_written_and_expanded(context: sharkpy.SharkContext) -> None:
+    run(
+        context,
+        "CREATE TABLE t (a INT, b INT)",
+        "CREATE VIEW v AS SELECT * FROM t",
+        "ALTER TABLE t ADD COLUMNS (c INT)",
+    )
+    written, expanded = "SELECT * FROM t", "SELECT `t`.`a`, `t`.`b` FROM t"
+    rows = {str(row[0]).strip(): row[1] for row in run(context, "DESCRIBE FORMATTED v")}
+    assert (rows["View Original Text:"], rows["View Expanded Text:"]) == (written, expanded)
+    (text,) = run(context, "SHOW CREATE TABLE v")[0]
+    run(context, "DROP VIEW v", text)
+    assert run(context, "DESCRIBE v") == [("a", "int", ""), ("b", "int", "")]

@@ -88,12 +88,18 @@ def table_of(body: Body) -> Table:
         _buckets(sd) or _buckets_of_spark(parameters),
         body.get("owner") or "",
         is_plain=True,
+        written_text=_written_text(body),
     )
     if FACTS_KEY not in parameters:
         return table
     facts = json.loads(table_to_json(table)) | json.loads(parameters[FACTS_KEY])
     known = table_from_json(table.table_id, table.database, table.name, json.dumps(facts))
     return replace(table, skew=known.skew, constraints=known.constraints)
+
+
+def _written_text(body: Body) -> str | None:
+    written, expanded = body.get("viewOriginalText"), body.get("viewExpandedText")
+    return written if written and expanded and written != expanded else None
 
 
 def table_id_of(body: Body) -> str:
@@ -134,7 +140,7 @@ def body_of(table: Table, old: Body | None = None) -> Body:
         "parameters": parameters,
     }
     if table.is_view:
-        body |= {"viewOriginalText": table.view_text, "viewExpandedText": table.view_text}
+        body |= {"viewOriginalText": table.written_text or table.view_text, "viewExpandedText": table.view_text}
         body["sd"] = _descriptor(StorageFormat("text"), table.data_schema, None, None)
         return body
     if before is None or before.storage != table.storage:

@@ -80,7 +80,7 @@ def _storage_details(table: Table, storage: StorageFormat) -> Iterator[Row]:
 
 def _view_details(table: Table) -> Iterator[Row]:
     yield "# View Information", None, None
-    yield "View Original Text:", table.view_text, None
+    yield "View Original Text:", table.written_text or table.view_text, None
     yield "View Expanded Text:", table.view_text, None
 
 
@@ -128,7 +128,8 @@ def table_summary(table: Table) -> str:
         for field in table.schema
     )
     parameters = ", ".join(f"{key}={value}" for key, value in shown_properties(table))
-    view = f", viewOriginalText:{table.view_text}, viewExpandedText:{table.view_text}" if table.is_view else ""
+    written = table.written_text or table.view_text
+    view = f", viewOriginalText:{written}, viewExpandedText:{table.view_text}" if table.is_view else ""
     return (
         f"Table(tableName:{table.name}, dbName:{table.database}, createTime:{int(table.created_at)}, "
         f"sd:StorageDescriptor(cols:[{columns}], location:{table.location or 'null'}), "

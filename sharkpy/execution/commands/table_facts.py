@@ -46,6 +46,7 @@ def table_facts(table: Table, statistics: str | None) -> Iterator[tuple[str, str
         yield "Comment", table.comment
     if table.is_view:
         yield "View Text", table.view_text or ""
+        yield "View Original Text", table.written_text or table.view_text or ""
     else:
         yield "Provider", table.storage.name
     if table.properties:

@@ -49,6 +49,7 @@ def create_view(command: CreateView, session: EngineSession) -> CommandResult:
         view_text=command.text,
         partition_columns=command.partition_columns,
         owner=user_name(session.conf),
+        written_text=None if command.written == command.text else command.written,
     )
     try:
         session.catalog.create_table(view, replace=command.or_replace)

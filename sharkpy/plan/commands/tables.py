@@ -38,7 +38,7 @@ class CreateTable(Command):
 
 @dataclass(frozen=True, slots=True)
 class CreateView(Command):
-    """`text` is the view's query as written; `database` that it was written in resolves its names."""
+    """`text` is the view's query, `written` as it was written; `database` that it was written in resolves its names."""
 
     database: str
     name: str
@@ -51,6 +51,7 @@ class CreateView(Command):
     properties: Properties = ()
     partition_columns: tuple[str, ...] = ()
     """Last columns of `schema` that are declared as partition columns, which means nothing to queries."""
+    written: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,12 @@ class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser)
             raise SyntaxProblem("FROM or a comma after * expected", self._prev, hint=misspelt(self._prev.text))
         return alias
 
+    def _parse_star_ops(self) -> Any:
+        star = super()._parse_star_ops()
+        if isinstance(star, exp.Star):
+            star.meta["end"] = self._prev.end
+        return star
+
     def _parse_star_op(self, *keywords: str) -> Any:
         """Parse * EXCEPT (column, …)."""
         if not self._match_texts(keywords):

@@ -26,9 +26,10 @@ from sharkpy.sql.queries.bind_cte import bind_cte
 from sharkpy.sql.queries.bind_pivot import pivoted
 from sharkpy.sql.queries.bind_sample import sampled
 from sharkpy.sql.queries.generators import generated
+from sharkpy.sql.queries.view_output import view_output
 from sharkpy.sql.scope import Scope, relation_scope
 from sharkpy.udf import registry
-from sharkpy.values.types import ArrayType, DataType, StructType
+from sharkpy.values.types import ArrayType, DataType, StructType, has_null_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,22 +124,28 @@ def bind_view(context: Context, table: Table, node: exp.Expr | None) -> LogicalP
         raise context.error(f"the view {table.qualified_name} refers to itself: {chain}", node)
     text = table.view_text or ""
     inner = dataclasses.replace(
-        context, database=table.view_database, text=text, ctes={}, views=(*context.views, table.qualified_name)
+        context,
+        database=table.view_database,
+        text=text,
+        ctes={},
+        views=(*context.views, table.qualified_name),
+        star_texts=None,
     )
     try:
         plan = context.bind_query(parse(text), inner, None)
     except SharkError as error:
         message = f"in the view {table.qualified_name}: {error.message}"
         raise context.error(message, node, type(error), error.hint) from None
-    if len(plan.output) != len(table.schema):
-        message = f"the view {table.qualified_name} has {len(table.schema)} columns, its query {len(plan.output)}"
+    output = view_output(table, plan.output)
+    if len(output) != len(table.schema):
+        message = f"the view {table.qualified_name} has {len(table.schema)} columns, its query {len(output)}"
         raise context.error(message, node, hint="create the view again")
     items: list[Alias | ColumnRef] = []
-    for column, field in zip(plan.output, table.schema, strict=True):
-        if column.dtype == field.dtype and column.name == field.name:
-            items.append(column)
-        else:
-            items.append(Alias(cast(column, field.dtype), next(context.ids), field.name))
+    for column, field in zip(output, table.schema, strict=True):
+        # A column's type is that of the query, whatever became of it: the view's own could not hold all values.
+        value = cast(column, field.dtype) if has_null_type(column.dtype) else column
+        is_same = value is column and column.name == field.name
+        items.append(column if is_same else Alias(value, next(context.ids), field.name))
     return plan if tuple(items) == plan.output else Project(plan, tuple(items))
 
 

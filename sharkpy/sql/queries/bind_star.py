@@ -11,6 +11,7 @@ from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
 from sharkpy.plan.expr import Expr
 from sharkpy.sql.expressions.bind_name import name_parts, resolve
 from sharkpy.sql.expressions.expr_binder import ExprBinder
+from sharkpy.sql.queries.star_texts import note_columns
 from sharkpy.sql.scope import ScopeColumn
 from sharkpy.udf.java_regex.matching import matcher
 from sharkpy.values.types import StructType
@@ -20,6 +21,13 @@ Named = list[tuple[str, Expr]]
 
 def expand_columns(binder: ExprBinder, node: exp.Expr) -> Named | None:
     """Columns that a select item stands for, by name; None for an ordinary expression."""
+    columns = _expanded(binder, node)
+    if columns is not None:
+        note_columns(binder, node, columns)
+    return columns
+
+
+def _expanded(binder: ExprBinder, node: exp.Expr) -> Named | None:
     if isinstance(node, exp.Star):
         return _without_excepted(binder, node, _all_columns(binder, node))
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):

@@ -19,6 +19,7 @@ from sharkpy.base.errors import ConfigurationError
 from sharkpy.cli.plan_tree import draw_plan
 from sharkpy.cli.shell_options import ShellOptions
 from sharkpy.session.writers import BINARY_WRITERS, FOR_READING, OF_SUFFIX, WRITERS, Look, write_lines
+from sharkpy.values.visible_text import as_visible, visible_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,14 +105,16 @@ class AnswerWriter:
         is_read = is_terminal and (mode in FOR_READING or result.is_text)
         stream: TextIO = io.StringIO() if is_read and self._options.pager else self._screen
         if result.is_text and mode == "table":
-            lines = [line for batch in rows for text in batch.column(0).to_pylist() for line in str(text).splitlines()]
+            texts = (str(text) for batch in rows for text in batch.column(0).to_pylist())
+            lines = [visible_lines(line) if is_terminal else line for text in texts for line in text.splitlines()]
             drawn = draw_plan(lines, is_colored=has_colors()) if is_terminal else lines
             stream.writelines(f"{line}\n" for line in drawn)
             stream.flush()
             return Answer(pages=_pages(stream))
         limit = _Limit(rows, self._options.max_rows if is_read and not result.is_text else 0)
         look = Look(self._options.null_text, self._width() if is_read else 0)
-        count = WRITERS[mode](stream, result.schema, limit, look)
+        shown = as_visible(stream) if is_terminal else stream
+        count = WRITERS[mode](shown, result.schema, limit, look)
         self._screen.flush()
         return Answer(None if result.is_text else count, limit.is_cut, _pages(stream))
 

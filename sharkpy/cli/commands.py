@@ -20,7 +20,6 @@ from sharkpy.base.digits import shortened, whole_number
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.cli.shell_options import DEFAULT_MAX_ROWS
 from sharkpy.session.writers import BINARY_WRITERS, WRITERS
-from sharkpy.values.value_text import NULL_TEXT
 
 if TYPE_CHECKING:
     from sharkpy.cli.command_shell import CommandShell
@@ -111,7 +110,7 @@ def _width(shell: CommandShell, argument: str) -> None:
 
 def _null_value(shell: CommandShell, argument: str) -> None:
     words = _words(argument)
-    shell.options.null_text = words[0] if words else NULL_TEXT
+    shell.options.null_text = words[0] if words else None
 
 
 def _explain(shell: CommandShell, argument: str) -> None:
@@ -306,7 +305,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(("\\x",), "[on|off]", "a line for each column, or the table again", _expanded, SWITCH),
     Command((".maxrows",), "[n]", "rows of an answer that the terminal shows; 0: all", _max_rows),
     Command((".width",), "[n]", "cells that a table may take; 0: the terminal's; -1: all it needs", _width),
-    Command((".nullvalue",), "[text]", "what is shown for NULL", _null_value),
+    Command((".nullvalue",), "[text]", "what stands for NULL; without a text what the format has", _null_value),
     Command((".pager",), "[on|off]", "long answers go through $PAGER", _pager, SWITCH),
     Command(
         (".output", "\\o"),

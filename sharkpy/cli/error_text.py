@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.base.errors import SharkError
+from sharkpy.values.visible_text import visible
 
 _MOST_SHOWN = 200
 """Characters of a line of the statement that are shown."""
@@ -14,17 +15,17 @@ def error_text(error: BaseException, statement: str = "", first_line: int = 1) -
         from sharkpy.execution.tasks.failure import as_shark_error
 
         error = as_shark_error(error)
-    lines = [f"error [{error.sqlstate}]: {_single_line(error.message)}"]
+    lines = [f"error [{error.sqlstate}]: {visible(_single_line(error.message))}"]
     source = statement.split("\n")
     if error.line is not None and 1 <= error.line <= len(source):
         number = error.line + first_line - 1
         prefix = f"{number}: " if len(source) > 1 or first_line > 1 else "  "
         text, at = _around(source[error.line - 1].replace("\t", " "), error.column)
-        lines.append(prefix + text)
+        lines.append(prefix + visible(text))
         if at is not None:
-            lines.append(" " * (len(prefix) + at) + "^")
+            lines.append(" " * (len(prefix) + len(visible(text[:at]))) + "^")
     if error.hint:
-        lines.append(f"hint: {error.hint}")
+        lines.append(f"hint: {visible(_single_line(error.hint))}")
     return "\n".join(lines)
 
 

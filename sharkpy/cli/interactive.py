@@ -34,8 +34,10 @@ def state_dir() -> Path:
 class Shell(StatementShell):
     """Interactive shell: reads statements, runs each in a thread, writes answers; errors never end it."""
 
-    def __init__(self, session: ShellSession, names: Names, output_format: str = "table") -> None:
-        super().__init__(session, names, ShellOptions(mode=output_format))
+    def __init__(
+        self, session: ShellSession, names: Names, output_format: str = "table", null_text: str | None = None
+    ) -> None:
+        super().__init__(session, names, ShellOptions(output_format, null_text))
 
     def run(self) -> int:
         prompt = self._prompt_session()

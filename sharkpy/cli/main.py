@@ -73,10 +73,10 @@ def _run_shell(options: argparse.Namespace) -> int:
         if text is not None:
             from sharkpy.cli.run_statements import run_script
 
-            return run_script(session, names, text, options.format, timing=options.timing)
+            return run_script(session, names, text, options.format, timing=options.timing, null_text=options.nullvalue)
         from sharkpy.cli.interactive import Shell
 
-        return Shell(session, names, options.format).run()
+        return Shell(session, names, options.format, options.nullvalue).run()
     finally:
         session.stop()
 
@@ -106,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-f", dest="file", metavar="FILE", help="run the statements of a file (-: standard input)")
     parser.add_argument("--set", action="append", default=[], metavar="K=V", help="a setting of the session")
     parser.add_argument("--format", choices=FORMATS, default="table", help="how answers are written")
+    parser.add_argument("--nullvalue", metavar="TEXT", help="what stands for NULL (default: what the format has)")
     parser.add_argument("--timing", action="store_true", help="rows and seconds of each statement, on standard error")
     parser.add_argument("--master", default="local[*]", help="Spark master (default: local[*])")
     parser.add_argument("--warehouse", help="folder of the catalog and of managed tables")

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TextIO, TypeVar
 
+from sharkpy.values.visible_text import visible, visible_lines
+
 if TYPE_CHECKING:
     from sharkpy.execution.stages.progress import Progress
 
@@ -63,7 +65,7 @@ class ProgressBoard:
             if self._is_hidden or not stream.isatty():
                 return
             width = shutil.get_terminal_size().columns
-            stream.write(f"\r\x1b[2K{self.line(elapsed)[: width - 1]}")
+            stream.write(f"\r\x1b[2K{visible(self.line(elapsed))[: width - 1]}")
             stream.flush()
             self._is_shown = True
 
@@ -80,6 +82,7 @@ class ProgressBoard:
     def write_above(self, text: str) -> None:
         """Write a lasting line in place of the progress line, which comes again below it."""
         stream = self.stream or sys.stderr
+        text = visible_lines(text)
         with self._lock:
             stream.write(f"\r\x1b[2K{text}\n" if self._is_shown else f"{text}\n")
             stream.flush()

@@ -11,14 +11,23 @@ from sharkpy.cli.error_text import error_text
 from sharkpy.cli.shell_options import ShellOptions
 from sharkpy.cli.shell_session import Names, ShellSession
 from sharkpy.cli.statement_shell import StatementShell, footer
+from sharkpy.values.visible_text import visible_lines
 
 _FAILED, _CANCELLED = 1, 130
 """Exit codes."""
 
 
-def run_script(session: ShellSession, names: Names, text: str, output_format: str, *, timing: bool = False) -> int:
+def run_script(
+    session: ShellSession,
+    names: Names,
+    text: str,
+    output_format: str,
+    *,
+    timing: bool = False,
+    null_text: str | None = None,
+) -> int:
     """Run a script; returns the exit code, 1 at the first error, which ends it."""
-    shell = ScriptShell(session, names, output_format, timing=timing)
+    shell = ScriptShell(session, names, output_format, null_text, timing=timing)
     remove = session.add_progress_listener(shell.board.update)
     try:
         return 0 if shell.run_script(text) else shell.code
@@ -30,8 +39,10 @@ def run_script(session: ShellSession, names: Names, text: str, output_format: st
 class ScriptShell(StatementShell):
     """Shell of a script: standard output has what was asked for, standard error all else."""
 
-    def __init__(self, session: ShellSession, names: Names, output_format: str, *, timing: bool) -> None:
-        options = ShellOptions(output_format, max_rows=0, width=-1, pager=False, timer=timing)
+    def __init__(
+        self, session: ShellSession, names: Names, output_format: str, null_text: str | None, *, timing: bool
+    ) -> None:
+        options = ShellOptions(output_format, null_text, max_rows=0, width=-1, pager=False, timer=timing)
         super().__init__(session, names, options)
         self.code = _FAILED
 
@@ -58,4 +69,4 @@ class ScriptShell(StatementShell):
         sys.stderr.write(error_text(error, statement, line) + "\n")
 
     def write_log(self, text: str) -> None:
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(visible_lines(text) + "\n")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sharkpy.values.value_text import NULL_TEXT
-
 DEFAULT_MAX_ROWS = 1_000
 
 
@@ -15,7 +13,8 @@ class ShellOptions:
     """Options of the shell. `output` takes all answers, `once` the next one; both None means the terminal."""
 
     mode: str = "table"
-    null_text: str = NULL_TEXT
+    null_text: str | None = None
+    """Text of NULL; None: that of the format."""
     max_rows: int = DEFAULT_MAX_ROWS
     """Rows of an answer that the terminal shows; 0 means all."""
     width: int = 0

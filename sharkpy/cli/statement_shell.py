@@ -15,6 +15,7 @@ from sharkpy.cli.commands import find_command, is_command
 from sharkpy.cli.progress_line import ProgressBoard, run_with_progress, short_count
 from sharkpy.cli.shell_options import ShellOptions
 from sharkpy.cli.shell_session import Names, ShellSession
+from sharkpy.values.visible_text import for_terminal
 
 if TYPE_CHECKING:
     from sharkpy.session.result import Row
@@ -60,7 +61,7 @@ class StatementShell(ABC):
 
     def say(self, text: str) -> None:
         """Write a line that was asked for."""
-        sys.stdout.write(text + "\n")
+        for_terminal(sys.stdout).write(text + "\n")
         sys.stdout.flush()
 
     def run_script(self, text: str) -> bool:

@@ -169,12 +169,13 @@ class Result:
     def show(self, num_rows: int = 20) -> None:
         """Print the next rows as a table, a plan as its lines, without consuming them."""
         from sharkpy.session.writers import write_lines, write_table
+        from sharkpy.values.visible_text import for_terminal
 
         if not self.columns:
             return
         batches, is_more = self._peek(sys.maxsize if self.is_text else num_rows)
         write = write_lines if self.is_text else write_table
-        write(sys.stdout, self.schema, batches)
+        write(for_terminal(sys.stdout), self.schema, batches)
         if is_more:
             sys.stdout.write(f"only the first {num_rows} rows are shown\n")
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Protocol, TextIO, cast
 
 from sharkpy.values.types import DataType, Schema, arrow_schema, is_numeric
-from sharkpy.values.value_text import NULL_TEXT, dumps, format_column, to_json
+from sharkpy.values.value_text import NULL_TEXT, dumps, format_column, optional_texts, to_json
+from sharkpy.values.visible_text import visible, visible_lines
 
 if TYPE_CHECKING:
     import io
@@ -25,9 +26,13 @@ BinaryWriter = Callable[[BinaryIO, Schema, Batches], int]
 class Look:
     """Layout of text output, as chosen by the user."""
 
-    null_text: str = NULL_TEXT
+    null_text: str | None = None
+    """Text of NULL; None: that of the format."""
     width: int = 0
     """Width of the terminal that a table has to fit into, in cells; 0: no limit."""
+
+    def null(self, of_format: str = NULL_TEXT) -> str:
+        return of_format if self.null_text is None else self.null_text
 
 
 PLAIN = Look()
@@ -42,6 +47,8 @@ MEASURED_ROWS = 5_000
 MAX_WIDTH = 200
 LEAST_WIDTH = 12
 """Width to which a table's columns are cut before some are left out."""
+_CSV_NULL, _TSV_NULL = "", "\\N"
+_CSV_SPECIAL = re.compile(r'[,"\r\n]')
 _TSV_ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 _CELL_ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
@@ -54,23 +61,37 @@ def text_rows(schema: Schema, batches: Batches, null_text: str = NULL_TEXT) -> I
 
 
 def write_csv(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
-    return _write_separated(csv.writer(stream, lineterminator="\n").writerows, schema, batches, look)
+    """Write NULL without quotes, and in quotes what would be taken for it: an empty string, unless NULL has a text."""
+    null = look.null(_CSV_NULL)
+    stream.write(",".join(_csv_text(name, null) for name in schema.names) + "\n")
+    count = 0
+    for batch in batches:
+        columns = [
+            [null if text is None else _csv_text(text, null) for text in optional_texts(column, field.dtype)]
+            for column, field in zip(batch.columns, schema, strict=True)
+        ]
+        stream.writelines(",".join(row) + "\n" for row in zip(*columns, strict=True))
+        count += batch.num_rows
+    return count
+
+
+def _csv_text(text: str, null: str) -> str:
+    if text != null and _CSV_SPECIAL.search(text) is None:
+        return text
+    return '"' + text.replace('"', '""') + '"'
 
 
 def write_tsv(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
-    def write_rows(rows: Iterable[tuple[str, ...]]) -> None:
-        stream.writelines("\t".join(text.translate(_TSV_ESCAPES) for text in row) + "\n" for row in rows)
-
-    return _write_separated(write_rows, schema, batches, look)
-
-
-def _write_separated(
-    write_rows: Callable[[Iterable[tuple[str, ...]]], object], schema: Schema, batches: Batches, look: Look
-) -> int:
-    write_rows([schema.names])
+    """Write NULL as \\N, which no text is, as backslashes in texts are doubled."""
+    null = look.null(_TSV_NULL)
+    stream.write("\t".join(name.translate(_TSV_ESCAPES) for name in schema.names) + "\n")
     count = 0
     for batch in batches:
-        write_rows(text_rows(schema, [batch], look.null_text))
+        columns = [
+            [null if text is None else text.translate(_TSV_ESCAPES) for text in optional_texts(column, field.dtype)]
+            for column, field in zip(batch.columns, schema, strict=True)
+        ]
+        stream.writelines("\t".join(row) + "\n" for row in zip(*columns, strict=True))
         count += batch.num_rows
     return count
 
@@ -115,7 +136,7 @@ def write_markdown(stream: TextIO, schema: Schema, batches: Batches, look: Look 
     stream.write(line(schema.names))
     stream.write("|" + "|".join("---:" if is_numeric(field.dtype) else "---" for field in schema) + "|\n")
     count = 0
-    for row in text_rows(schema, batches, look.null_text):
+    for row in text_rows(schema, batches, look.null()):
         stream.write(line(row))
         count += 1
     return count
@@ -129,7 +150,7 @@ def write_html(stream: TextIO, schema: Schema, batches: Batches, look: Look = PL
 
     stream.write("<table>\n<thead>" + line(schema.names, "th").rstrip() + "</thead>\n<tbody>\n")
     count = 0
-    for row in text_rows(schema, batches, look.null_text):
+    for row in text_rows(schema, batches, look.null()):
         stream.write(line(row, "td"))
         count += 1
     stream.write("</tbody>\n</table>\n")
@@ -137,21 +158,22 @@ def write_html(stream: TextIO, schema: Schema, batches: Batches, look: Look = PL
 
 
 def write_vertical(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
-    width = max((text_width(name) for name in schema.names), default=0)
+    names = _clean(schema.names)
+    width = max(map(text_width, names), default=0)
     count = 0
-    for row in text_rows(schema, batches, look.null_text):
+    for row in text_rows(schema, batches, look.null()):
         count += 1
         stream.write(f"-- row {count}\n")
-        cells = zip(schema.names, row, strict=True)
-        stream.writelines(f"{_pad(name, width, False)} | {text}\n" for name, text in cells)
+        cells = zip(names, row, strict=True)
+        stream.writelines(f"{_pad(name, width, False)} | {visible_lines(text)}\n" for name, text in cells)
     return count
 
 
 def write_table(stream: TextIO, schema: Schema, batches: Batches, look: Look = PLAIN) -> int:
     """Write a box with the names and types of the columns on top."""
-    rows = text_rows(schema, batches, look.null_text)
+    rows = text_rows(schema, batches, look.null())
     first = [_clean(row) for row in itertools.islice(rows, MEASURED_ROWS)]
-    titles = [schema.names, tuple(_short_type(field.dtype) for field in schema)]
+    titles = [_clean(schema.names), _clean([_short_type(field.dtype) for field in schema])]
     natural = [
         min(MAX_WIDTH, max(text_width(cells[index]) for cells in itertools.chain(titles, first)))
         for index in range(len(schema))
@@ -261,8 +283,8 @@ def write_arrow(stream: BinaryIO, schema: Schema, batches: Batches) -> int:
     return count
 
 
-def _clean(row: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(text if text.isprintable() else text.translate(_CELL_ESCAPES) for text in row)
+def _clean(row: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(visible, row))
 
 
 def _short_type(dtype: DataType) -> str:

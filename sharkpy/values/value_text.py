@@ -35,13 +35,18 @@ _MICROS_PER_DAY = 86_400_000_000
 
 def format_column(column: pa.Array[Any], dtype: DataType, null_text: str = NULL_TEXT) -> list[str]:
     """The texts of a column's values."""
+    return [null_text if text is None else text for text in optional_texts(column, dtype)]
+
+
+def optional_texts(column: pa.Array[Any], dtype: DataType) -> list[str | None]:
+    """The texts of a column's values; None for NULL."""
     from sharkpy.values.python_values import python_values
 
     values = python_values(column)
     if is_string(dtype):
-        return [null_text if value is None else value for value in values]
+        return list(values)
     convert = _converter(dtype)
-    return [null_text if value is None else convert(value) for value in values]
+    return [None if value is None else convert(value) for value in values]
 
 
 def format_value(value: Any, dtype: DataType) -> str:

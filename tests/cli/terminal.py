@@ -56,6 +56,11 @@ class TerminalShell:
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
 
+    @property
+    def raw(self) -> bytes:
+        """All that the terminal was sent."""
+        return self._raw
+
     def until(self, text: str, seconds: float = 60.0) -> str:
         """Text that appeared since the last call, up to and with `text`; without escape sequences."""
         deadline = time.monotonic() + seconds

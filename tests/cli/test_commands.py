@@ -116,6 +116,7 @@ def test_modes(say: Say) -> None:
     html = say(".mode html", "SELECT '<b>' AS x")
     assert "<td>&lt;b&gt;</td>" in html
     assert say(".nullvalue -", ".mode csv", "SELECT NULL AS x") == "x\n-\n"
+    assert say(".nullvalue", "SELECT NULL AS x, '' AS y") == 'x,y\n,""\n'
 
 
 def test_output_to_files(say: Say, tmp_path: Path) -> None:

@@ -52,8 +52,12 @@ def test_formats(capsys: pytest.CaptureFixture[str], warehouse: str) -> None:
         assert (code, err) == (0, "")
         return out
 
-    assert list(csv.reader(io.StringIO(output("csv")))) == [["k", "s"], ["1", "a|b"], ["2", "NULL"], ["3", "x\ty"]]
-    assert output("tsv") == "k\ts\n1\ta|b\n2\tNULL\n3\tx\\ty\n"
+    assert list(csv.reader(io.StringIO(output("csv")))) == [["k", "s"], ["1", "a|b"], ["2", ""], ["3", "x\ty"]]
+    assert output("tsv") == "k\ts\n1\ta|b\n2\t\\N\n3\tx\\ty\n"
+    code, out, _ = run(
+        capsys, "--warehouse", warehouse, "--format", "csv", "--nullvalue", "-", "-e", "SELECT NULL AS x"
+    )
+    assert (code, out) == (0, "x\n-\n")
     assert json.loads(output("json")) == [{"k": 1, "s": "a|b"}, {"k": 2, "s": None}, {"k": 3, "s": "x\ty"}]
     assert "| 1 | a\\|b |" in output("markdown")
     assert "-- row 3" in output("vertical")
@@ -134,6 +138,16 @@ def test_caret_in_a_script_line() -> None:
     assert text[1] == "11:   FROM t"
     assert text[2].index("^") == text[1].index("FROM")
     assert text[3] == "hint: look there"
+
+
+def test_an_error_does_not_steer_the_terminal() -> None:
+    error = ParseError('near "\x1b]0;x\x07"', line=1, column=10, hint="a\u202eb\nc")
+    assert error_text(error, "SELECT '\x1b' FROM").splitlines() == [
+        'error [42601]: near "\\x1b]0;x\\x07"',
+        "  SELECT '\\x1b' FROM",
+        "              ^",
+        "hint: a\\u202eb c",
+    ]
 
 
 @pytest.fixture

@@ -61,6 +61,24 @@ def test_ctrl_c_at_the_prompt_clears_the_line_and_ctrl_d_leaves(shell: TerminalS
     assert shell.ended() == 0
 
 
+@pytest.mark.parametrize("mode", ["table", "vertical", "csv", "json"])
+def test_data_does_not_steer_the_terminal(shell: TerminalShell, mode: str) -> None:
+    """Titles, colours and the direction of text stay the user's, whatever values and names hold."""
+    shell.type(f".mode {mode}" + ENTER)
+    shell.type("SELECT concat(chr(27), ']0;pwned', chr(7), chr(155)) AS `x\u202ey`;" + ENTER)
+    shell.until("1 row in")
+    shell.type("SELECT * FROM `no\u202e`;" + ENTER)
+    shell.until("error [42S02]")
+    shell.until("default>")
+    shown = shell.raw
+    assert b"\x1b]0;pwned" not in shown
+    assert "\x9b".encode() not in shown
+    assert (rb"\u001b]0;pwned\u0007\x9b" if mode == "json" else rb"\x1b]0;pwned\x07\x9b") in shown
+    behind = shown[shown.rindex(b"error [42S02]") :]
+    assert "\u202e".encode() not in behind
+    assert rb"\u202e" in behind
+
+
 def test_completion_of_a_column(shell: TerminalShell) -> None:
     shell.type("SELECT max(t.so" + TAB)
     shell.until("und")

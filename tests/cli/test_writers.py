@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from datetime import date
 from decimal import Decimal
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from sharkpy.session.writers import BINARY_WRITERS, OF_SUFFIX, WRITERS, Look, text_width, write_table
 from sharkpy.values.types import BIGINT, DATE, STRING, DecimalType, Field, Schema, arrow_schema
+from sharkpy.values.visible_text import as_visible, visible, visible_lines
 
 SCHEMA = Schema((Field("k", BIGINT), Field("s", STRING), Field("day", DATE), Field("price", DecimalType(10, 2))))
 BATCH = pa.RecordBatch.from_arrays(
@@ -43,6 +45,62 @@ def test_null_text(name: str) -> None:
 @pytest.mark.parametrize("name", ["json", "jsonl"])
 def test_json_has_null_of_its_own(name: str) -> None:
     assert '{"k":null,"s":"grün 🦈","day":null,"price":null}' in written(name, Look(null_text="nix"))
+
+
+TEXTS = Schema((Field("s\x1b[2J", STRING), Field("k", BIGINT)))
+
+
+def texts_written(name: str, values: list[str | None], look: Look | None = None) -> str:
+    columns = [pa.array(values, pa.string()), pa.array(range(len(values)), pa.int64())]
+    batch = pa.RecordBatch.from_arrays(columns, schema=arrow_schema(TEXTS))
+    stream = io.StringIO()
+    WRITERS[name](stream, TEXTS, [batch], look or Look())
+    return stream.getvalue()
+
+
+def test_null_empty_text_and_the_word_null_differ() -> None:
+    values = [None, "", "NULL", "\\N", "-"]
+    assert texts_written("csv", values).splitlines()[1:] == [",0", '"",1', "NULL,2", "\\N,3", "-,4"]
+    assert texts_written("csv", values, Look("-")).splitlines()[1:] == ["-,0", ",1", "NULL,2", "\\N,3", '"-",4']
+    assert texts_written("tsv", values).splitlines()[1:] == ["\\N\t0", "\t1", "NULL\t2", "\\\\N\t3", "-\t4"]
+
+
+@given(st.lists(st.text(st.sampled_from('ab,"\r\n\t ')), min_size=1, max_size=5))
+def test_csv_is_what_readers_expect(values: list[str]) -> None:
+    text = texts_written("csv", list(values))
+    rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    assert rows == [list(TEXTS.names), *([value, str(number)] for number, value in enumerate(values))]
+
+
+STEERING = "\x00\x07\x1b]0;t\x7f\x9b\u2028\u202e\u2066\u061c"
+SHOWN = r"\x00\x07\x1b]0;t\x7f\x9b\u2028\u202e\u2066\u061c"
+
+
+def test_steering_characters_are_shown_by_their_codes() -> None:
+    table = texts_written("table", [STEERING, "a\tb\nc\r"]).splitlines()
+    assert len({text_width(line) for line in table}) == 1
+    assert table[1].split("│")[1].strip() == r"s\x1b[2J"
+    assert [line.split("│")[1].strip() for line in table[4:6]] == [SHOWN, r"a\tb\nc\r"]
+    assert texts_written("vertical", [STEERING]).splitlines()[1:] == [rf"s\x1b[2J | {SHOWN}", "k        | 0"]
+    assert texts_written("vertical", ["a\tb\nc"]).splitlines()[1:3] == [r"s\x1b[2J | a\tb".replace(r"\t", "\t"), "c"]
+
+
+@pytest.mark.parametrize("name", ["csv", "tsv", "html", "markdown"])
+def test_steering_characters_stay_in_files(name: str) -> None:
+    assert STEERING in texts_written(name, [STEERING])
+
+
+@pytest.mark.parametrize("text", ["grün 🦈", "👩\u200d🚀", "a\u00adb", "\ufeffx", ""])
+def test_other_texts_are_shown_as_they_are(text: str) -> None:
+    assert visible(text) == visible_lines(text) == text
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_terminal_gets_no_steering_characters(name: str) -> None:
+    stream = io.StringIO()
+    columns = [pa.array([STEERING, None]), pa.array([1, 2])]
+    WRITERS[name](as_visible(stream), TEXTS, [pa.RecordBatch.from_arrays(columns, schema=arrow_schema(TEXTS))], Look())
+    assert not set(stream.getvalue()) & set(STEERING.replace("]0;t", ""))
 
 
 @pytest.mark.parametrize("name", BINARY_WRITERS)

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from sharkpy.base.errors import SourceError, UnsupportedError
+from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError
 from sharkpy.catalog.avro_schema import AvroSchema, given_schema, record_of, type_of
 from sharkpy.sources.arrow import column_type
 from sharkpy.sources.columns import row_count_batch
@@ -49,9 +49,12 @@ class AvroSource:
 
     name = "avro"
     splits_bytes = True
-    splits_lines = False
+
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+        return False
 
     def check(self, schema: Schema, properties: Properties) -> None:
+        _output_codec(properties)
         if given_schema(properties) is None:
             record_of(schema)
 
@@ -286,9 +289,20 @@ def _plain(data: bytes, codec: str, path: str) -> bytes:
         raise SourceError(f'"{path}" is damaged: its {codec} data cannot be read ({error})') from None
 
 
+def _table_codec(name: str) -> str:
+    """Codec that a table names itself."""
+    codec = {"uncompressed": "null", "null": "null"}.get(name.lower()) or _OUTPUT_CODECS.get(name.lower())
+    if codec is None:
+        hint = f"one of uncompressed, {', '.join(_OUTPUT_CODECS)}"
+        raise ConfigurationError(
+            f'"{name}" is not a codec that Avro files are written with', hint=hint, sqlstate="22023"
+        )
+    return codec
+
+
 def _output_codec(properties: Properties) -> str:
     given = dict(properties)
     if _CODEC_KEY in given:
-        return given[_CODEC_KEY]
+        return _table_codec(given[_CODEC_KEY])
     name = codec_of_class(given[OUTPUT_CODEC]).name if OUTPUT_CODEC in given else "null"
     return "null" if name == "null" else _OUTPUT_CODECS.get(name, "deflate")

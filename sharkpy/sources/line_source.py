@@ -27,10 +27,14 @@ class LineSource:
     name: str
     rows: RowFormat
     splits_bytes: bool = True
-    splits_lines: bool = True
+
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+        return True
 
     def check(self, schema: Schema, properties: Properties) -> None:
         _encoding(properties)
+        if codec := dict(properties).get(OUTPUT_CODEC):
+            codec_of_class(codec)
         self.rows.check(schema, properties)
 
     def splits(
@@ -73,7 +77,7 @@ class LineSource:
             for batch in batches:
                 if not batch.num_rows:
                     continue
-                data = _lines(self.rows.encode(batch, schema, properties), newline)
+                data = flat_lines(self.rows.encode(batch, schema, properties), newline)
                 if encoding is not None:
                     data = memoryview(bytes(data).decode().encode(encoding, "replace"))
                 # Hadoop reads what was compressed piece by piece as one.
@@ -82,7 +86,8 @@ class LineSource:
         return num_rows
 
 
-def _lines(rows: Array, newline: bytes) -> memoryview:
+def flat_lines(rows: Array, newline: bytes) -> memoryview:
+    """Bytes of all rows (binary), each with its line end."""
     ended = pc.binary_join_element_wise(rows, b"", newline)
     if isinstance(ended, pa.ChunkedArray):
         ended = ended.combine_chunks()

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.orc
 
+from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import check_unchanged
@@ -22,14 +23,25 @@ from sharkpy.sources.source import Properties
 from sharkpy.sources.split import Split
 from sharkpy.values.types import Schema, arrow_schema
 
+_COMPRESSIONS: dict[str, Any] = {
+    "none": "uncompressed",
+    "uncompressed": "uncompressed",
+    "zlib": "zlib",
+    "snappy": "snappy",
+    "lz4": "lz4",
+    "zstd": "zstd",
+}
+
 
 class OrcSource:
     name = "orc"
     splits_bytes = False
-    splits_lines = False
 
-    def check(self, schema: Schema, properties: Properties) -> None:
-        """Any columns, any properties."""
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+        return False
+
+    def check(self, schema: Schema, properties: Properties) -> None:  # noqa: ARG002 - any columns
+        _codec(properties)
 
     def splits(
         self,
@@ -67,8 +79,7 @@ class OrcSource:
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         target, num_rows, is_early = arrow_schema(schema), 0, False
-        codec = dict(properties).get("orc.compress", "zlib").lower()
-        compression: Any = {"none": "uncompressed"}.get(codec, codec)
+        compression: Any = _codec(properties)
         with output_file(path) as file:
             sink: Any = _PatientFile(file)
             writer = pa.orc.ORCWriter(pa.PythonFile(sink, mode="w"), compression=compression)
@@ -87,6 +98,15 @@ class OrcSource:
                 mend_fractions(file, Path(path).parent)
             _mark_calendar(file)
         return num_rows
+
+
+def _codec(properties: Properties) -> Any:
+    """Arrow's name of a table's codec; ConfigurationError for one that is unknown."""
+    name = dict(properties).get("orc.compress", "zlib")
+    if name.lower() not in _COMPRESSIONS:
+        hint = did_you_mean(name, _COMPRESSIONS) or f"one of {', '.join(_COMPRESSIONS)}"
+        raise ConfigurationError(f'"{name}" is not a compression of ORC', hint=hint, sqlstate="22023")
+    return _COMPRESSIONS[name.lower()]
 
 
 class _PatientFile:

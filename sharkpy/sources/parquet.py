@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.sources.columns import batches_of, conform, file_columns, row_count_batch
 from sharkpy.sources.failures import format_error
 from sharkpy.sources.layout import DataFile
@@ -42,16 +43,20 @@ _COMPRESSIONS: dict[str, Any] = {
     "gzip": "gzip",
     "zstd": "zstd",
     "lz4": "lz4",
+    "lz4_raw": "lz4",
+    "brotli": "brotli",
 }
 
 
 class ParquetSource:
     name = "parquet"
     splits_bytes = False
-    splits_lines = False
 
-    def check(self, schema: Schema, properties: Properties) -> None:
-        """Any columns, any properties."""
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+        return False
+
+    def check(self, schema: Schema, properties: Properties) -> None:  # noqa: ARG002 - any columns
+        _codec(properties)
 
     def splits(
         self,
@@ -110,7 +115,7 @@ class ParquetSource:
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         target, num_rows = arrow_schema(schema), 0
-        codec = _COMPRESSIONS.get(dict(properties).get("parquet.compression", "snappy").lower(), "snappy")
+        codec = _codec(properties)
         with (
             output_file(path) as file,
             pq.ParquetWriter(file, target, compression=codec, write_page_checksum=True) as writer,
@@ -119,6 +124,15 @@ class ParquetSource:
                 writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
                 num_rows += table.num_rows
         return num_rows
+
+
+def _codec(properties: Properties) -> Any:
+    """Arrow's name of a table's codec; ConfigurationError for one that is unknown."""
+    name = dict(properties).get("parquet.compression", "snappy")
+    if name.lower() not in _COMPRESSIONS:
+        hint = did_you_mean(name, _COMPRESSIONS) or f"one of {', '.join(_COMPRESSIONS)}"
+        raise ConfigurationError(f'"{name}" is not a compression of Parquet', hint=hint, sqlstate="22023")
+    return _COMPRESSIONS[name.lower()]
 
 
 @functools.lru_cache(maxsize=8)

@@ -72,7 +72,9 @@ class Group:
 class RcFileSource:
     name = "rcfile"
     splits_bytes = True
-    splits_lines = False
+
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+        return False
 
     def check(self, schema: Schema, properties: Properties) -> None:
         cell_format(properties).check(schema)

@@ -46,7 +46,7 @@ def read_splits(
 
 
 def _has_pieces(split: Split) -> bool:
-    return source(split.format).splits_lines and codec_of_path(split.path) is None
+    return source(split.format).splits_lines(split.properties) and codec_of_path(split.path) is None
 
 
 def _pieces(split: Split) -> Iterator[Split]:

@@ -45,4 +45,4 @@ def file_suffix(format_name: str, properties: Properties) -> str:
     """Ending of the names of new files: that of its codec says how a text file is compressed."""
     suffix = _SUFFIXES.get(format_name, "")
     codec = dict(properties).get(OUTPUT_CODEC)
-    return suffix + codec_of_class(codec).suffix if codec and source(format_name).splits_lines else suffix
+    return suffix + codec_of_class(codec).suffix if codec and source(format_name).splits_lines(properties) else suffix

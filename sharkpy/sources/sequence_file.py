@@ -58,7 +58,9 @@ class SequenceFileSource:
 
     name = "sequencefile"
     splits_bytes = True
-    splits_lines = False
+
+    def splits_lines(self, properties: Properties) -> bool:  # noqa: ARG002 - the protocol's
+        return False
 
     def check(self, schema: Schema, properties: Properties) -> None:
         _rows(properties).check(schema, properties)

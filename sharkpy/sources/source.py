@@ -25,7 +25,7 @@ class Source(Protocol):
        column that the file lacks is NULL. Without names, batches carry only their number of rows.
     3. `write` makes one new file from batches with the columns of `schema`, and returns its rows.
     4. `check` raises ConfigurationError or UnsupportedError where a table with such columns and properties cannot be.
-    5. `splits_bytes`: a split counts bytes, not row groups or stripes. `splits_lines`: those of rows between newlines.
+    5. `splits_bytes`: a split counts bytes, not row groups or stripes. `splits_lines`: any line end parts rows.
     6. Failures are SourceError naming the file, or ResourceError 53100 for a full disk.
     """
 
@@ -35,8 +35,7 @@ class Source(Protocol):
     @property
     def splits_bytes(self) -> bool: ...
 
-    @property
-    def splits_lines(self) -> bool: ...
+    def splits_lines(self, properties: Properties) -> bool: ...
 
     def check(self, schema: Schema, properties: Properties) -> None: ...
 

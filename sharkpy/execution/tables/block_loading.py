@@ -74,7 +74,7 @@ def _splits(
         rows = sum(group.num_rows or 0 for group in groups)
         share = max(math.ceil(rows / max(num_threads, 1)), _LEAST_BLOCK_ROWS)
         return list(_merged(groups, min(block_rows, share)))
-    if reader.splits_lines:
+    if reader.splits_lines(storage.properties):
         split_bytes = _bytes_of_rows(files, block_rows, split_bytes)
     return reader.splits(files, schema, read_properties(storage, conf), split_bytes)
 

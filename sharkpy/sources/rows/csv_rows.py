@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from sharkpy.base.errors import ConfigurationError, ExecutionError
+from sharkpy.base.errors import ConfigurationError, ExecutionError, did_you_mean
 from sharkpy.sources.arrow import Array
 from sharkpy.sources.line_chunks import LineLayout
 from sharkpy.sources.metrics import ReadMetrics
@@ -18,6 +18,7 @@ from sharkpy.sources.text_write import hive_text
 from sharkpy.values.types import Schema, is_nested
 
 _READ_ESCAPE = "\\"
+_CHARACTERS = ("separatorChar", "quoteChar", "escapeChar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,8 @@ class CsvRows:
 def csv_layout(properties: Properties) -> CsvLayout:
     """ConfigurationError where a property is not one character, or two of them are equal."""
     values = dict(properties)
-    given = {key: values[key] for key in ("separatorChar", "quoteChar", "escapeChar") if values.get(key)}
+    _check_names(values)
+    given = {key: values[key] for key in _CHARACTERS if values.get(key)}
     for key, text in given.items():
         if len(text) != 1:
             raise ConfigurationError(f'"{text}" is not a value of {key}: one character expected', sqlstate="22023")
@@ -121,3 +123,10 @@ def csv_layout(properties: Properties) -> CsvLayout:
         hint = "separatorChar, quoteChar and escapeChar have to differ"
         raise ConfigurationError(f"two of the characters {' '.join(used)} of a CSV table are equal", hint=hint)
     return layout
+
+
+def _check_names(properties: dict[str, str]) -> None:
+    """ConfigurationError for a name that is nearly one of the SerDe's: it would have no effect."""
+    for name in properties:
+        if name not in _CHARACTERS and (hint := did_you_mean(name, _CHARACTERS)) is not None:
+            raise ConfigurationError(f'OpenCSVSerde has no property "{name}"', hint=hint, sqlstate="22023")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sharkpy.catalog.avro_schema import columns_of, given_schema
+from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import StorageFormat
 from sharkpy.values.types import STRING, Field
 
@@ -108,6 +109,7 @@ FORMATS = (
         "json", "text", ("org.apache.hive.hcatalog.data.JsonSerDe", f"{_SERDE2}.JsonSerDe"), ("JSON", "JSONFILE")
     ),
     HiveFormat("csv", "text", (f"{_SERDE2}.OpenCSVSerde",)),
+    HiveFormat(CSV, "text", ("org.apache.spark.sql.execution.datasources.csv.CSVFileFormat",)),
     HiveFormat("regex", "text", (f"{_SERDE2}.RegexSerDe", f"{_CONTRIB}.RegexSerDe")),
     HiveFormat("multidelimit", "text", (f"{_SERDE2}.MultiDelimitSerDe", f"{_CONTRIB}.MultiDelimitSerDe")),
     HiveFormat("sequencefile", "sequencefile", (LAZY_SIMPLE, LAZY_BINARY)),
@@ -135,6 +137,16 @@ def format_of_classes(input_format: str, output_format: str) -> StorageFormat | 
     return None if found is None else StorageFormat(next(f.name for f in FORMATS if f.container == found.name))
 
 
+def format_of_provider(word: str) -> StorageFormat | None:
+    """Look up a format by its word behind USING."""
+    return StorageFormat(CSV) if word.upper() == "CSV" else format_of_word(word)
+
+
+def provider_of(storage: StorageFormat) -> str:
+    """Name of a format behind USING."""
+    return "csv" if storage.name == CSV else storage.name
+
+
 def known_classes(is_input: bool) -> tuple[str, ...]:
     return tuple(name for one in CONTAINERS for name in (one.inputs if is_input else one.outputs))
 
@@ -151,7 +163,8 @@ def with_serde(storage: StorageFormat, serde: str, properties: tuple[tuple[str, 
     found = next((one for one in FORMATS if one.container == container and serde in one.serdes), None)
     if found is None:
         return None
-    kept = tuple(item for item in storage.properties if item[0] != SERDE_KEY and item[0] not in dict(properties))
+    options = storage.properties if storage.name != CSV else ()
+    kept = tuple(item for item in options if item[0] != SERDE_KEY and item[0] not in dict(properties))
     return _with_class(found, serde, (*kept, *properties))
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from sharkpy.base.errors import UnsupportedError
+from sharkpy.catalog.format_options import CSV
 from sharkpy.sources.avro import AvroSource
-from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, codec_of_class
+from sharkpy.sources.csv_files.options import csv_options
+from sharkpy.sources.csv_files.source import CsvSource
+from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, HadoopCodec, codec_of_class
 from sharkpy.sources.line_source import LineSource
 from sharkpy.sources.orc import OrcSource
 from sharkpy.sources.parquet import ParquetSource
@@ -21,6 +24,7 @@ SOURCES: dict[str, Source] = {
     "text": LineSource("text", DelimitedRows()),
     "json": LineSource("json", JsonRows()),
     "csv": LineSource("csv", CsvRows()),
+    CSV: CsvSource(),
     "regex": LineSource("regex", RegexRows()),
     "multidelimit": LineSource("multidelimit", MultiDelimitedRows()),
     "sequencefile": SequenceFileSource(),
@@ -30,7 +34,15 @@ SOURCES: dict[str, Source] = {
     "orc": OrcSource(),
 }
 
-_SUFFIXES = {"text": ".txt", "parquet": ".parquet", "orc": ".orc", "json": ".json", "csv": ".csv", "avro": ".avro"}
+_SUFFIXES = {
+    "text": ".txt",
+    "parquet": ".parquet",
+    "orc": ".orc",
+    "json": ".json",
+    "csv": ".csv",
+    CSV: ".csv",
+    "avro": ".avro",
+}
 
 
 def source(format_name: str) -> Source:
@@ -44,5 +56,13 @@ def source(format_name: str) -> Source:
 def file_suffix(format_name: str, properties: Properties) -> str:
     """Ending of the names of new files: that of its codec says how a text file is compressed."""
     suffix = _SUFFIXES.get(format_name, "")
-    codec = dict(properties).get(OUTPUT_CODEC)
-    return suffix + codec_of_class(codec).suffix if codec and source(format_name).splits_lines(properties) else suffix
+    codec = _file_codec(format_name, properties)
+    return suffix if codec is None else suffix + codec.suffix
+
+
+def _file_codec(format_name: str, properties: Properties) -> HadoopCodec | None:
+    """Codec of whole files, which those of text have."""
+    if format_name == CSV:
+        return csv_options(properties).codec
+    name = dict(properties).get(OUTPUT_CODEC)
+    return codec_of_class(name) if name and isinstance(source(format_name), LineSource) else None

@@ -254,6 +254,11 @@ def test_tables_of_spark_say_more_in_properties() -> None:
         table_of(body)
 
 
+def test_a_format_that_hive_has_not_is_refused(catalog: Catalog) -> None:
+    with pytest.raises(UnsupportedError, match=r"USING csv in a metastore.*OpenCSVSerde"):
+        catalog.create_table(table(storage=StorageFormat("csvfile")))
+
+
 def test_the_copy_of_the_location_goes_with_it() -> None:
     body = table_body("t")
     body["sd"]["serdeInfo"]["parameters"]["path"] = "file:/wh/t"

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from sharkpy.base.errors import BindError, ParseError, UnsupportedError
+from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.hive_formats import (
     columns_of_format,
     format_of_classes,
     hive_classes,
+    provider_of,
     with_serde,
     with_storage_properties,
 )
@@ -278,6 +280,11 @@ def _bucket_body(buckets: BucketSpec | None) -> Body:
 
 
 def _descriptor(storage: StorageFormat, schema: Schema, location: str | None, buckets: BucketSpec | None) -> Body:
+    if storage.name == CSV:
+        raise UnsupportedError(
+            f"USING {provider_of(storage)} in a metastore, as Hive has no such format",
+            hint="use ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde' or ROW FORMAT DELIMITED",
+        )
     serde, inputs, outputs = hive_classes(storage)
     properties: dict[str, Any] = {key: value for key, value in storage.properties if key != "serialization.lib"}
     body: Body = {

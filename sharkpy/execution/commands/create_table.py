@@ -15,6 +15,7 @@ from sharkpy.catalog.store import TEMPORARY_KINDS, new_table_id
 from sharkpy.catalog.table_folders import holds_files
 from sharkpy.execution.commands.bucketed_query import bucketed_query, chosen_buckets
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
+from sharkpy.execution.commands.inferred_columns import with_inferred_columns
 from sharkpy.execution.commands.partition_insert import write_partitions
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
@@ -56,6 +57,7 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
         if command.if_not_exists:
             return NOTHING
         raise TableExistsError(f'table "{command.name}" already exists')
+    command = with_inferred_columns(command, session)
     table = _table(command, session, snapshot, old)
     try:
         if command.query is None:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sharkpy.catalog.hive_formats import LAZY_SIMPLE, SERDE_KEY, container_of, has_default_serde, serde_of
+from sharkpy.catalog.format_options import CSV
+from sharkpy.catalog.hive_formats import (
+    LAZY_SIMPLE,
+    SERDE_KEY,
+    container_of,
+    has_default_serde,
+    provider_of,
+    serde_of,
+)
 from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, Table, TableKind
 from sharkpy.catalog.serialize import type_text
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
@@ -67,7 +75,7 @@ def _table(table: Table) -> Iterator[str]:
         yield from _listed([_column(field) for field in table.partition_schema])
     yield from _buckets(table.buckets)
     yield from _skew(table.skew)
-    yield from _storage(table.storage)
+    yield from _using(table.storage) if table.storage.name == CSV else _storage(table.storage)
     if table.location is not None:
         yield "LOCATION"
         yield f"  {quoted(table.location)}"
@@ -154,6 +162,12 @@ def _storage(storage: StorageFormat) -> Iterator[str]:
         yield f"  {quoted(serde_of(storage))}"
         yield from _properties("WITH SERDEPROPERTIES", sorted(properties.items()))
     yield f"STORED AS {container_of(storage).words[0]}"
+
+
+def _using(storage: StorageFormat) -> Iterator[str]:
+    """Clauses of Spark, for the format that Hive has not."""
+    yield f"USING {provider_of(storage)}"
+    yield from _properties("OPTIONS", sorted(storage.properties))
 
 
 def _properties(clause: str, items: Sequence[tuple[str, str]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.cache_policy import PolicyKind
+from sharkpy.catalog.hive_formats import provider_of
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.data_files import table_files
@@ -48,7 +49,7 @@ def table_facts(table: Table, statistics: str | None) -> Iterator[tuple[str, str
         yield "View Text", table.view_text or ""
         yield "View Original Text", table.written_text or table.view_text or ""
     else:
-        yield "Provider", table.storage.name
+        yield "Provider", provider_of(table.storage)
     if table.properties:
         yield "Table Properties", f"[{', '.join(f'{key}={value}' for key, value in shown_properties(table))}]"
     if statistics is not None:

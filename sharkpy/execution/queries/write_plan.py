@@ -61,4 +61,4 @@ def _with_output_settings(properties: tuple[tuple[str, str], ...], conf: Conf) -
     """Properties of a sink, with the session's codec, and whether rows of text may be torn."""
     told = (OUTPUT_CODEC, OUTPUT_COMPRESSION_TYPE) if conf.value(COMPRESS_OUTPUT) else ()
     torn = ((TEXT_TORN.key, "true"),) if conf.value(TEXT_TORN) else ()
-    return (*properties, *((setting.key, conf.value(setting)) for setting in told), *torn)
+    return (*((setting.key, conf.value(setting)) for setting in told), *torn, *properties)

@@ -44,7 +44,8 @@ def set_serde(binder: CommandBinder, target: Target) -> Command:
 
 
 def set_serde_properties(binder: CommandBinder, target: Target) -> Command:
-    properties, table = binder.reader.properties(), target.table
+    table = target.table
+    properties = bind_storage.format_serde_properties(binder.reader, table.storage)
     if target.partition is not None:
         return AlterPartition(table, target.full_partition(binder), serde_properties=properties)
     merged = dict(table.storage.properties) | dict(properties)

@@ -7,6 +7,7 @@ import dataclasses
 from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
 from sharkpy.base.settings import CACHE_CHECK_NAME
 from sharkpy.catalog.avro_schema import schema_path
+from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import Constraint, StorageFormat, TableKind
 from sharkpy.plan.commands import Command, CreateTable, Properties
@@ -16,7 +17,7 @@ from sharkpy.sql.statements.bind_columns import check_column, column_fields, out
 from sharkpy.sql.statements.bind_constraints import check_names
 from sharkpy.sql.statements.bind_database import bind_create_database
 from sharkpy.sql.statements.bind_partition import check_partition_fields
-from sharkpy.sql.statements.bind_storage import combined
+from sharkpy.sql.statements.bind_storage import combined, with_options
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
 from sharkpy.sql.statements.bind_user_functions import bind_create_function, bind_create_macro
 from sharkpy.sql.statements.bind_view import bind_create_view
@@ -81,6 +82,8 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
         if path is not None:
             binder.context.catalog.check_path(path)
         fields = columns_of_format(storage, clauses.properties or (), fields)
+    if fields is None and _are_columns_in_files(storage, clauses):
+        fields = []
     if fields is None:
         raise reader.error("a list of columns or AS and a query expected")
     fields, query, partitions = _partitioned(binder, kind, fields, query, clauses.partitions or [])
@@ -111,10 +114,17 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
 
 def _storage(binder: CommandBinder, clauses: TableClauses) -> StorageFormat | None:
     storage = combined(binder.reader, clauses.row, clauses.file)
-    if storage is None or not clauses.options:
+    if not clauses.options:
         return storage
-    merged = dict(storage.properties) | dict(clauses.options)
-    return dataclasses.replace(storage, properties=tuple(merged.items()))
+    if storage is None:
+        raise binder.reader.error("USING and a format expected, whose OPTIONS these are")
+    return with_options(binder.reader, storage, clauses.options)
+
+
+def _are_columns_in_files(storage: StorageFormat | None, clauses: TableClauses) -> bool:
+    """True if the table's columns are those that its files have when it is made."""
+    has_files = storage is not None and storage.name == CSV and clauses.location is not None
+    return has_files and clauses.partitions is None and clauses.buckets is None
 
 
 def _check_constraints(binder: CommandBinder, constraints: list[Constraint], partitions: tuple[str, ...]) -> None:

@@ -19,7 +19,7 @@ from sharkpy.sql.statements.bind_constraints import default_of, enforced
 from sharkpy.sql.statements.bind_defaults import with_defaults, without_defaults
 from sharkpy.sql.statements.bind_literal_rows import literal_rows
 from sharkpy.sql.statements.bind_partition import insert_spec
-from sharkpy.sql.statements.bind_storage import combined, row_format, stored_as
+from sharkpy.sql.statements.bind_storage import combined, options, provider, row_format, stored_as, with_options
 from sharkpy.sql.statements.command_binder import QUERY_WORDS, CommandBinder
 from sharkpy.values.types import Field, Schema
 
@@ -49,7 +49,7 @@ class TableTarget:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryTarget:
-    """Folder as target: OVERWRITE [LOCAL] DIRECTORY 'path' [ROW FORMAT …] [STORED AS …]."""
+    """Folder as target: OVERWRITE [LOCAL] DIRECTORY 'path' [ROW FORMAT …] [STORED AS …] | USING format [OPTIONS …]."""
 
     path: str
     storage: StorageFormat
@@ -106,6 +106,9 @@ def _directory(binder: CommandBinder) -> DirectoryTarget:
     reader.expect("DIRECTORY")
     path = reader.string("a path")
     row = row_format(reader) if reader.match("ROW", "FORMAT") else None
+    if row is None and reader.match("USING"):
+        given = provider(reader)
+        return DirectoryTarget(path, with_options(reader, given, options(reader) if reader.match("OPTIONS") else ()))
     file = stored_as(reader) if reader.match("STORED", "AS") else None
     return DirectoryTarget(path, combined(reader, row, file) or StorageFormat("text"))
 

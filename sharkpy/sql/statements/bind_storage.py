@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
 from sharkpy.base.digits import whole_number
+from sharkpy.base.errors import SharkError
 from sharkpy.catalog import hive_formats
-from sharkpy.catalog.hive_formats import WORDS, format_of_classes, format_of_serde, format_of_word
+from sharkpy.catalog.format_options import CSV, set_option
+from sharkpy.catalog.hive_formats import (
+    WORDS,
+    format_of_classes,
+    format_of_provider,
+    format_of_serde,
+    format_of_word,
+)
 from sharkpy.catalog.model import StorageFormat
+from sharkpy.sql.grammar.syntax_error import place
 from sharkpy.sql.grammar.token_reader import TokenReader
 
 _UNSUPPORTED_FORMATS = ("DELTA", "ICEBERG", "JDBC", "HIVE")
@@ -52,6 +64,17 @@ def serde_properties(reader: TokenReader) -> Properties:
     return reader.properties() if reader.match("WITH", "SERDEPROPERTIES") else ()
 
 
+def format_serde_properties(reader: TokenReader, storage: StorageFormat) -> Properties:
+    """Read ('key' = 'value', …) of SET SERDEPROPERTIES: those of USING csv are its options."""
+    given = reader.properties()
+    if storage.name != CSV:
+        return given
+    known: dict[str, str] = {}
+    for name, value in given:
+        set_option(CSV, known, name, value)
+    return tuple(known.items())
+
+
 def with_serde(reader: TokenReader, storage: StorageFormat, name: str, properties: Properties) -> StorageFormat:
     """Give `storage` the SerDe that was just read; its container stays."""
     found = hive_formats.with_serde(storage, name, properties)
@@ -59,20 +82,66 @@ def with_serde(reader: TokenReader, storage: StorageFormat, name: str, propertie
 
 
 def stored_as(reader: TokenReader) -> StorageFormat:
-    """Read the format behind STORED AS, SET FILEFORMAT or USING."""
+    """Read the format behind STORED AS or SET FILEFORMAT."""
     if reader.match("INPUTFORMAT"):
         return _of_classes(reader)
     word = reader.word()
     if word in _UNSUPPORTED_FORMATS:
         raise reader.unsupported(f"the format {word}")
     if word == "CSV":
-        reader.take()
-        return StorageFormat("text", (("field.delim", ","),))
+        raise reader.unsupported("the format CSV (write USING csv, or ROW FORMAT SERDE with OpenCSVSerde)")
     storage = format_of_word(word)
     if storage is None:
         raise reader.error(f"a file format ({', '.join(WORDS)}) expected")
     reader.take()
     return storage
+
+
+def provider(reader: TokenReader) -> StorageFormat:
+    """Read the format behind USING."""
+    word = reader.word()
+    if word in _UNSUPPORTED_FORMATS:
+        raise reader.unsupported(f"the format {word}")
+    storage = format_of_provider(word)
+    if storage is None:
+        raise reader.error(f"a file format (CSV, {', '.join(WORDS)}) expected")
+    reader.take()
+    return storage
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Option of a format, as written, with the place of its name."""
+
+    name: str
+    value: str
+    position: int
+
+
+def options(reader: TokenReader) -> tuple[Option, ...]:
+    """Read (key [=] value, …), as Spark writes them."""
+    reader.expect("(")
+    found: list[Option] = []
+    while True:
+        position, key = reader.position, reader.key("an option")
+        reader.match("=")
+        found.append(Option(key, str(reader.take().text), position))
+        if reader.match(")"):
+            return tuple(found)
+        reader.expect(",")
+
+
+def with_options(reader: TokenReader, storage: StorageFormat, given: Sequence[Option]) -> StorageFormat:
+    """Give `storage` its options; an error is placed at the option that it is about."""
+    properties: dict[str, str] = {}
+    for one in given:
+        try:
+            set_option(storage.name, properties, one.name, one.value)
+        except SharkError as error:
+            error.line, error.column = place(reader.text, reader.tokens[one.position].start)
+            raise
+    properties = dict(storage.properties) | properties
+    return replace(storage, properties=tuple(properties.items()))
 
 
 def _of_classes(reader: TokenReader) -> StorageFormat:

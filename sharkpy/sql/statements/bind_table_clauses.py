@@ -10,7 +10,7 @@ from sharkpy.plan.commands import Properties
 from sharkpy.sql.statements.bind_buckets import clustered_by, skewed_by
 from sharkpy.sql.statements.bind_columns import column_fields
 from sharkpy.sql.statements.bind_partition import column_names
-from sharkpy.sql.statements.bind_storage import row_format, stored_as
+from sharkpy.sql.statements.bind_storage import Option, options, provider, row_format, stored_as
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import Field
 
@@ -26,7 +26,7 @@ class TableClauses:
     location: str | None = None
     comment: str | None = None
     properties: Properties | None = None
-    options: Properties | None = None
+    options: tuple[Option, ...] | None = None
     buckets: BucketSpec | None = None
     skew: SkewSpec | None = None
     partitions: list[Field] | list[str] | None = None
@@ -57,44 +57,19 @@ def table_clauses(binder: CommandBinder, columns: Sequence[str] = ()) -> TableCl
     return clauses
 
 
-_OPTIONS = {
-    "sep": "field.delim",
-    "delimiter": "field.delim",
-    "escape": "escape.delim",
-    "nullvalue": "serialization.null.format",
-    "linesep": "line.delim",
-    "header": "skip.header.line.count",
-    "compression": "compression",
-}
-"""Options of Spark's readers and writers -> our properties."""
-_COMPRESSIONS = {"parquet": "parquet.compression", "orc": "orc.compress"}
-
-
 def _using(binder: CommandBinder, clauses: TableClauses) -> StorageFormat:
     clauses.is_sparks = True
-    return stored_as(binder.reader)
+    return provider(binder.reader)
 
 
-def _options(binder: CommandBinder, clauses: TableClauses) -> Properties:
-    """Read (key [=] value, …), as Spark names them; `path` is the table's location, and others stay as they are."""
-    reader, clauses.is_sparks = binder.reader, True
-    reader.expect("(")
-    options: dict[str, str] = {}
-    while True:
-        key = reader.key("an option")
-        reader.match("=")
-        value = str(reader.take().text)
-        name = _OPTIONS.get(key.lower(), key)
-        if key.lower() == "path":
-            clauses.location = value
-        elif key.lower() == "header":
-            options[name] = "1" if value.lower() == "true" else "0"
-        else:
-            storage = clauses.file.name if clauses.file else ""
-            options[_COMPRESSIONS.get(storage, name) if name == "compression" else name] = value
-        if reader.match(")"):
-            return tuple(options.items())
-        reader.expect(",")
+def _options(binder: CommandBinder, clauses: TableClauses) -> tuple[Option, ...]:
+    """Read the options; `path` is the table's location."""
+    clauses.is_sparks = True
+    given = options(binder.reader)
+    for one in given:
+        if one.name.lower() == "path":
+            clauses.location = one.value
+    return tuple(one for one in given if one.name.lower() != "path")
 
 
 def _partitions(binder: CommandBinder, _: TableClauses) -> list[Field] | list[str]:

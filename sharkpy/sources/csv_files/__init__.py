@@ -1,0 +1,1 @@
+"""USING csv: files as Spark's CSV reader and writer have them."""

@@ -1,0 +1,129 @@
+"""Pieces of CSV files: where rows begin, and whole lines or records in UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+from sharkpy.base.errors import ResourceError
+from sharkpy.sources.csv_files.options import CsvOptions
+from sharkpy.sources.csv_files.records import BLANKS
+from sharkpy.sources.failures import format_error, io_error
+from sharkpy.sources.hadoop_codecs import HadoopCodec, codec_of_path
+from sharkpy.sources.layout import DataFile
+from sharkpy.sources.line_chunks import CHUNK_BYTES, LineLayout, check_unchanged, line_chunks
+from sharkpy.sources.split import Split
+
+_BOM = codecs.BOM_UTF8
+MOST_RECORD_BYTES = 256 << 20
+_BLANK_BYTES = BLANKS.encode()
+
+
+def header_end(file: DataFile, options: CsvOptions) -> int:
+    """Offset behind the header of a plain file of lines; 0 where a lone carriage return ends it: lines are found by
+    newlines alone, so that all of such a file is read from its start.
+    """
+    newline, place = options.line_end.encode(), 0
+    try:
+        with open(file.path, "rb") as stream:
+            while line := _line(stream, newline):
+                if not options.newline and _line_end(line, options) < len(line):
+                    return 0
+                place += len(line)
+                if not _is_skipped(line, options):
+                    return place
+    except OSError as error:
+        raise io_error(error, file.path) from None
+    return place
+
+
+def _line(stream: BinaryIO, newline: bytes) -> bytes:
+    """Next line with its end."""
+    if newline == b"\n":
+        return stream.readline(MOST_RECORD_BYTES)
+    line = bytearray()
+    while (byte := stream.read(1)) and len(line) < MOST_RECORD_BYTES:
+        line += byte
+        if byte == newline:
+            break
+    return bytes(line)
+
+
+def _line_end(data: bytes, options: CsvOptions) -> int:
+    """Offset behind the first line of `data`."""
+    found = re.search(re.escape(options.newline.encode()) or rb"\r\n|\n|\r", data)
+    return len(data) if found is None else found.end()
+
+
+def _is_skipped(line: bytes, options: CsvOptions) -> bool:
+    """True at lines before a header that are none."""
+    text = line.removeprefix(_BOM).removesuffix(options.newline.encode())
+    return not text.strip(_BLANK_BYTES) or bool(options.comment and text.startswith(options.comment.encode()))
+
+
+def lines_of(split: Split, options: CsvOptions) -> Iterator[bytes]:
+    """Chunks of whole lines of a split, in UTF-8, without the file's header."""
+    is_first = split.start == 0
+    has_header = options.header and is_first
+    for chunk in line_chunks(split, LineLayout(options.line_end.encode())):
+        data = chunk.removeprefix(_BOM) if is_first else chunk
+        is_first = False
+        while has_header and data:
+            end = _line_end(data, options)
+            has_header, data = _is_skipped(data[:end], options), data[end:]
+        if data:
+            yield data if options.encoding is None else data.decode(options.encoding, "replace").encode()
+
+
+def utf8_chunks(split: Split, options: CsvOptions) -> Iterator[bytes]:
+    """A whole file in UTF-8, in pieces."""
+    check_unchanged(split)
+    codec = codec_of_path(split.path)
+    decoder = codecs.getincrementaldecoder(options.encoding or "utf-8")("replace")
+    is_first = True
+    try:
+        with _opened(split.path, codec) as stream:
+            while data := stream.read(CHUNK_BYTES):
+                text = decoder.decode(data)
+                yield (text.removeprefix("\ufeff") if is_first else text).encode()
+                is_first = is_first and not text
+        yield decoder.decode(b"", final=True).encode()
+    except (EOFError, zlib.error) as error:
+        raise format_error(split.path, "compressed", error) from None
+    except OSError as error:
+        if codec is not None and error.errno is None:
+            raise format_error(split.path, codec.name, error) from None
+        raise io_error(error, split.path) from None
+
+
+def _opened(path: str, codec: HadoopCodec | None) -> BinaryIO:
+    return open(path, "rb") if codec is None else codec.stream(path)
+
+
+def whole_lines(chunks: Iterable[bytes], options: CsvOptions, path: str) -> Iterator[bytes]:
+    """Chunks of whole lines, without the header."""
+    newline, rest, has_header = options.line_end.encode(), b"", options.header
+    for chunk in chunks:
+        rest += chunk
+        check_size(rest, path)
+        cut = rest.rfind(newline) + 1
+        data, rest = rest[:cut], rest[cut:]
+        while has_header and data:
+            end = _line_end(data, options)
+            has_header, data = _is_skipped(data[:end], options), data[end:]
+        if data:
+            yield data
+    if rest and not has_header:
+        yield rest
+
+
+def check_size(rest: bytes, path: str) -> None:
+    if len(rest) > MOST_RECORD_BYTES:
+        raise ResourceError(
+            f'"{path}" has a row of more than {MOST_RECORD_BYTES >> 20} MB',
+            hint="a quote that is not closed makes one row of all that follows it",
+            sqlstate="54000",
+        )

@@ -1,0 +1,159 @@
+"""Rows of CSV: texts of fields to batches of the wanted columns, and what is done with malformed rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from sharkpy.base.errors import SourceError
+from sharkpy.sources.arrow import Array, ChunkedArray, pc
+from sharkpy.sources.columns import batches_of, row_count_batch
+from sharkpy.sources.csv_files.options import DROP_MALFORMED, FAIL_FAST, PERMISSIVE, CsvOptions
+from sharkpy.sources.csv_files.quick import QuickReader
+from sharkpy.sources.csv_files.records import Record, RecordReader
+from sharkpy.sources.csv_files.values import values_of
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.source import BATCH_ROWS
+from sharkpy.values.types import Schema, arrow_schema, is_string
+
+_LEAST_BYTES = 1 << 16
+"""Bytes of lines that are read one by one, once Arrow has refused them."""
+_SHOWN_CHARACTERS = 200
+_MALFORMED = "22P04"
+
+
+class CsvRowReader:
+    """Reader of whole lines (`read_lines`), or of records one by one (`read_records`)."""
+
+    def __init__(
+        self, options: CsvOptions, schema: Schema, names: Sequence[str], metrics: ReadMetrics, path: str
+    ) -> None:
+        self._options, self._metrics, self._path = options, metrics, path
+        self._wanted = schema.select(names)
+        fields = options.fields(schema)
+        self._num_fields = len(fields)
+        # A row is malformed or not whichever of its columns are asked for.
+        is_strict = options.mode != PERMISSIVE or any(map(options.is_corrupt_record, names))
+        read = fields.names if is_strict else [name for name in names if not options.is_corrupt_record(name)]
+        self._read = fields.select(read)
+        self._places = [fields.names.index(name) for name in read]
+        self._records = RecordReader(options)
+        self._quick = QuickReader(options, self._num_fields, self._places) if self._num_fields else None
+
+    def read_lines(self, data: bytes) -> Iterator[pa.RecordBatch]:
+        """`data`: whole lines in UTF-8."""
+        newline = self._options.newline
+        if not newline and b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        is_plain = newline in ("", "\n") or not (b"\n" in data or b"\r" in data)
+        if is_plain and newline not in ("", "\n"):
+            data, newline = data.replace(newline.encode(), b"\n"), "\n"
+        yield from self._read_part(data, newline or "\n", is_quick=is_plain)
+
+    def _read_part(self, data: bytes, newline: str, *, is_quick: bool) -> Iterator[pa.RecordBatch]:
+        """Read by Arrow, or by halves down to the lines that it cannot read, one by one."""
+        if is_quick and (batches := self.quickly(data)) is not None:
+            yield from batches
+        elif is_quick and 0 < (cut := _middle(data)) < len(data):
+            yield from self._read_part(data[:cut], newline, is_quick=True)
+            yield from self._read_part(data[cut:], newline, is_quick=True)
+        else:
+            lines, records = data.decode("utf-8", "replace").removesuffix(newline).split(newline), self._records
+            yield from self.read_records([records.line(line) for line in lines if not records.is_skipped_line(line)])
+
+    def quickly(self, data: bytes) -> list[pa.RecordBatch] | None:
+        """Batches of whole records, if Arrow can read them."""
+        table = self._quick.read(data) if self._quick is not None else None
+        if table is None:
+            return None
+        texts = [self._text(_whole(column)) for column in table.columns[: len(self._places)]]
+        columns, is_good, lost = self._values(texts)
+        if lost and self._needs_texts():
+            return None
+        self._metrics.rows += table.num_rows
+        self._metrics.malformed_fields += lost
+        return list(self._batches(columns, is_good, table.num_rows, None))
+
+    def _needs_texts(self) -> bool:
+        """True if malformed rows are shown as they are written."""
+        return self._options.mode == FAIL_FAST or any(map(self._options.is_corrupt_record, self._wanted.names))
+
+    def read_records(self, records: Sequence[Record]) -> Iterator[pa.RecordBatch]:
+        self._metrics.rows += len(records)
+        for start in range(0, len(records), BATCH_ROWS):
+            part = records[start : start + BATCH_ROWS]
+            texts = [
+                self._text(
+                    pa.array([r.tokens[place] if place < len(r.tokens) else None for r in part], pa.string()),
+                    has_empty=False,
+                )
+                for place in self._places
+            ]
+            is_whole = [len(record.tokens) == self._num_fields for record in part]
+            self._metrics.malformed_lines += len(part) - sum(is_whole)
+            columns, is_good, lost = self._values(texts)
+            self._metrics.malformed_fields += lost
+            is_good = pa.array(is_whole) if is_good is None else pc.and_(is_good, pa.array(is_whole))
+            yield from self._batches(columns, is_good, len(part), part)
+
+    def _text(self, text: Array, *, has_empty: bool = True) -> Array:
+        """Texts of fields with NULL for those that stand for it; `has_empty`: "" is an empty field in quotes."""
+        empty, null = self._options.empty or "", pa.scalar(None, pa.string())
+        if has_empty and empty:
+            text = pc.if_else(pc.equal(text, ""), pa.scalar(empty), text)
+        return pc.if_else(pc.equal(text, self._options.null), null, text)
+
+    def _values(self, texts: Sequence[Array]) -> tuple[list[Array], Array | None, int]:
+        """Columns, the rows whose fields are values (None: all rows), and the number of fields that are not."""
+        is_good: Array | None = None
+        columns, num_lost = [], 0
+        for text, field in zip(texts, self._read, strict=True):
+            column = values_of(text, field.dtype, self._options)
+            if lost := 0 if is_string(field.dtype) else column.null_count - text.null_count:
+                num_lost += lost
+                kept = pc.or_(pc.is_valid(column), pc.is_null(text))
+                is_good = kept if is_good is None else pc.and_(is_good, kept)
+            columns.append(column)
+        return columns, is_good, num_lost
+
+    def _batches(
+        self, columns: Sequence[Array], is_good: Array | None, num_rows: int, records: Sequence[Record] | None
+    ) -> Iterator[pa.RecordBatch]:
+        is_bad = is_good is not None and not pc.all(is_good, min_count=0).as_py()
+        if is_bad and self._options.mode == FAIL_FAST and records is not None:
+            self._fail(records[pc.index(is_good, False).as_py()])
+        by_name = dict(zip(self._read.names, columns, strict=True))
+        for name in self._wanted.names:
+            if self._options.is_corrupt_record(name):
+                by_name[name] = self._corrupt_texts(is_good, num_rows, records)
+        keeps = is_good if is_bad and self._options.mode == DROP_MALFORMED else None
+        if not len(self._wanted):
+            yield row_count_batch(num_rows if keeps is None else pc.sum(keeps).as_py() or 0)
+            return
+        table = pa.table([by_name[name] for name in self._wanted.names], schema=arrow_schema(self._wanted))
+        yield from batches_of(table if keeps is None else table.filter(keeps))
+
+    @staticmethod
+    def _corrupt_texts(is_good: Array | None, num_rows: int, records: Sequence[Record] | None) -> Array:
+        if records is None or is_good is None:
+            return pa.nulls(num_rows, pa.string())
+        pairs = zip(records, is_good.to_pylist(), strict=True)
+        return pa.array([None if good else record.text for record, good in pairs], pa.string())
+
+    def _fail(self, record: Record) -> None:
+        text = record.text if len(record.text) <= _SHOWN_CHARACTERS else f"{record.text[:_SHOWN_CHARACTERS]}…"
+        raise SourceError(
+            f'malformed row in "{self._path}": {text}',
+            hint="mode PERMISSIVE reads NULL for what is malformed, DROPMALFORMED leaves such rows out",
+            sqlstate=_MALFORMED,
+        )
+
+
+def _middle(data: bytes) -> int:
+    """Offset behind a line end at about the middle; 0 for few lines."""
+    return data.find(b"\n", len(data) // 2) + 1 if len(data) > _LEAST_BYTES else 0
+
+
+def _whole(column: ChunkedArray) -> Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])

@@ -1,0 +1,144 @@
+"""Records of CSV text one by one, by the rules of Spark's parser (univocity): the slow and complete way to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sharkpy.sources.csv_files.options import CsvOptions
+
+BLANKS = "".join(map(chr, range(33)))
+"""Characters that Java trims."""
+Token = str | None
+"""Text of a field; None where it is empty without quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    tokens: list[Token]
+    text: str
+    """The record as it is written, without its line end."""
+
+
+class RecordReader:
+    """Reader of records in text.
+
+    1. An escape counts inside quotes alone, before a quote or an escape.
+    2. A quote counts at the start of a field alone. Where something other than blanks follows the closing one, the
+       field is taken as it is written, quotes included, up to the next separator.
+    3. A quote that is not closed reaches to the end of the text.
+    """
+
+    def __init__(self, options: CsvOptions) -> None:
+        self._options = options
+        self._empty = "" if options.empty is None else options.empty
+        newline = re.escape(options.newline) if options.newline else r"\r\n|\n|\r"
+        separator = re.escape(options.separator)
+        special = re.escape(options.quote) + (re.escape(options.escape) if options.escape else "")
+        self._line_end = re.compile(newline)
+        self._field_end = {False: re.compile(separator), True: re.compile(f"{separator}|{newline}")}
+        self._special = re.compile(f"[{special}]") if options.quote else None
+        ends = (*(options.newline or "\r\n"), options.separator)
+        blanks = "".join(re.escape(char) for char in BLANKS if char not in ends)
+        self._blanks = re.compile(f"[{blanks}]*")
+
+    def line(self, text: str) -> Record:
+        """Record of a line."""
+        tokens, _, _ = self._tokens(text, 0, False)
+        return Record(tokens, text)
+
+    def is_skipped_line(self, line: str) -> bool:
+        """True for a line of blanks, and for a comment."""
+        comment = self._options.comment
+        return not line.strip(BLANKS) or bool(comment and line.startswith(comment))
+
+    def records(self, text: str, *, is_last: bool) -> Iterator[tuple[Record | None, int]]:
+        """Records of several lines, each with the place behind it; None for lines that are none.
+
+        Unless the text is the last, it stops before a record whose end is not there.
+        """
+        place = 0
+        while place < len(text):
+            if self._is_skipped(text, place):
+                end = self._line_end.search(text, place)
+                if end is None and not is_last:
+                    return
+                place = len(text) if end is None else end.end()
+                yield None, place
+                continue
+            tokens, end_of_record, following = self._tokens(text, place, True)
+            is_torn = end_of_record == following or text[following - 1] == "\r"
+            if not is_last and following == len(text) and is_torn:
+                return
+            yield Record(tokens, text[place:end_of_record]), following
+            place = following
+
+    def _is_skipped(self, text: str, place: int) -> bool:
+        """True at a line that is empty or a comment."""
+        if self._options.comment and text.startswith(self._options.comment, place):
+            return True
+        start = self._blanks.match(text, place)
+        first = start.end() if self._options.trim_left and start else place
+        return first >= len(text) or self._line_end.match(text, first) is not None
+
+    def _tokens(self, text: str, place: int, has_lines: bool) -> tuple[list[Token], int, int]:
+        """Fields of the record at `place`, the place of its end, and the place behind its line end."""
+        tokens: list[Token] = []
+        field_end, separator = self._field_end[has_lines], self._options.separator
+        while True:
+            if self._options.trim_left and (blanks := self._blanks.match(text, place)):
+                place = blanks.end()
+            if self._special is not None and text.startswith(self._options.quote, place):
+                token, place = self._quoted(text, place + 1, field_end)
+                tokens.append(token)
+                end = field_end.match(text, place)
+            else:
+                end = field_end.search(text, place)
+                tokens.append(self._plain(text[place : len(text) if end is None else end.start()]))
+            if end is None:
+                return tokens, len(text), len(text)
+            if end.group() != separator:
+                return tokens, end.start(), end.end()
+            place = end.end()
+
+    def _plain(self, text: str) -> Token:
+        return (text.rstrip(BLANKS) if self._options.trim_right else text) or None
+
+    def _quoted(self, text: str, start: int, field_end: re.Pattern[str]) -> tuple[Token, int]:
+        """Field behind its opening quote, and the place of its end."""
+        quote, escape = self._options.quote, self._options.escape
+        special = self._special
+        assert special is not None  # the caller has seen a quote
+        parts: list[str] = []
+        place = start
+        while found := special.search(text, place):
+            at, following = found.start(), text[found.end() : found.end() + 1]
+            parts.append(text[place:at])
+            if found.group() == escape and following in (quote, escape) and following:
+                parts.append(following)
+                place = at + 2
+                continue
+            if found.group() != quote:
+                parts.append(escape if following else "")
+                place = at + 1
+                continue
+            while following == quote:
+                parts.append(quote)
+                at, following = at + 1, text[at + 2 : at + 3]
+            return self._closed("".join(parts), text, at + 1, field_end)
+        parts.append(text[place:])
+        # Not closed: what is there counts; a quote alone is one.
+        return "".join(parts) or (quote if start == len(text) else self._empty), len(text)
+
+    def _closed(self, inside: str, text: str, place: int, field_end: re.Pattern[str]) -> tuple[Token, int]:
+        """Field whose closing quote ends at `place`."""
+        blanks = self._blanks.match(text, place)
+        behind = blanks.end() if blanks else place
+        if behind >= len(text) or field_end.match(text, behind):
+            return inside or self._empty, behind
+        end = field_end.search(text, behind)
+        stop = len(text) if end is None else end.start()
+        quote = self._options.quote
+        token = f"{quote}{inside}{quote}{text[place:stop]}"
+        return (token.rstrip(BLANKS) if self._options.trim_right else token), stop

@@ -1,0 +1,148 @@
+"""Fields of CSV as values of the columns' types, as Spark converts them: what is not written as the type is NULL."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from sharkpy.base.time_zone import time_zone
+from sharkpy.sources.arrow import Array, column_type, pc
+from sharkpy.sources.csv_files.options import CsvOptions
+from sharkpy.sources.csv_files.patterns import names_zone, parsed
+from sharkpy.sources.lenient import lenient
+from sharkpy.values.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    BinaryType,
+    DataType,
+    DecimalType,
+    is_string,
+)
+
+_NULL_TEXT = pa.scalar(None, pa.string())
+INTEGER = r"^[+-]?[0-9]+$"
+REAL = r"^[\x00-\x20]*[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)[\x00-\x20]*$"
+_DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+BOOLEANS = r"^([tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$"
+_CLOCK = r"[ T][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?"
+_ZONE = r"( ?(Z|UTC|GMT|UT|(?:UTC|GMT|UT)?[+-][0-9]{1,2}(:?[0-9]{2})?|[A-Za-z]+/[A-Za-z_/+-]+))$"
+_ZONED = rf"^[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}{_CLOCK}{_ZONE}"
+_ZONE_PARTS = re.compile(rf"(.*?){_ZONE}", re.DOTALL)
+
+
+def values_of(text: Array, dtype: DataType, options: CsvOptions) -> Array:
+    """Values of texts; NULL where the text is NULL or not one of the type."""
+    if isinstance(dtype, BinaryType):
+        return pc.cast(text, pa.binary())
+    if is_string(dtype):
+        return lenient(text, dtype)
+    if isinstance(dtype, DecimalType):
+        return lenient(_keep(pc.replace_substring(text, ",", ""), _DECIMAL), dtype)
+    return _CONVERTERS[dtype](text, dtype, options)
+
+
+def _keep(text: Array, pattern: str) -> Array:
+    return pc.if_else(pc.match_substring_regex(text, pattern), text, _NULL_TEXT)
+
+
+def _integers(text: Array, dtype: DataType, _: CsvOptions) -> Array:
+    return lenient(_keep(text, INTEGER), dtype)
+
+
+def _booleans(text: Array, dtype: DataType, _: CsvOptions) -> Array:
+    return lenient(_keep(text, BOOLEANS), dtype)
+
+
+def _reals(text: Array, dtype: DataType, options: CsvOptions) -> Array:
+    named = ((options.nan, "NaN"), (options.negative_inf, "-Infinity"), (options.positive_inf, "Infinity"))
+    known = _keep(text, REAL)
+    for written, name in named:
+        known = pc.if_else(pc.equal(text, written), pa.scalar(name), known)
+    return lenient(known, dtype)
+
+
+def _dates(text: Array, dtype: DataType, options: CsvOptions) -> Array:
+    if options.date_format is not None:
+        return _by_pattern(text, dtype, options.date_format, None)
+    return lenient(_whole_dates(text), dtype)
+
+
+def _whole_dates(text: Array) -> Array:
+    """Dates with the months and days that they leave out."""
+    trimmed = pc.ascii_trim(text, characters="".join(map(chr, range(33))))
+    return pc.replace_substring_regex(
+        pc.replace_substring_regex(trimmed, r"^([0-9]{4})$", r"\1-01-01"), r"^([0-9]{4}-[0-9]{1,2})$", r"\1-01"
+    )
+
+
+def _timestamps(text: Array, dtype: DataType, options: CsvOptions) -> Array:
+    if options.timestamp_format is not None:
+        zone = options.time_zone if names_zone(options.timestamp_format) else None
+        return _by_pattern(text, dtype, options.timestamp_format, zone)
+    whole = _whole_dates(text)
+    is_zoned = pc.fill_null(pc.match_substring_regex(whole, _ZONED), False)
+    plain = lenient(pc.if_else(is_zoned, _NULL_TEXT, whole), dtype)
+    if not pc.any(is_zoned, min_count=0).as_py():
+        return plain
+    return pc.coalesce(plain, _zoned(pc.if_else(is_zoned, whole, _NULL_TEXT), dtype, options.time_zone))
+
+
+def _zoned(text: Array, dtype: DataType, shown_in: str) -> Array:
+    """Instants, shown on the clock of `shown_in`."""
+    parts = [None if value is None else _ZONE_PARTS.fullmatch(value) for value in text.to_pylist()]
+    clocks = lenient(pa.array([None if part is None else part[1] for part in parts], pa.string()), dtype).to_pylist()
+    shown = [
+        None if clock is None or part is None else _shifted(clock, part[2].strip(), shown_in)
+        for clock, part in zip(clocks, parts, strict=True)
+    ]
+    return pa.array(shown, column_type(dtype))
+
+
+def _shifted(clock: datetime.datetime, zone: str, shown_in: str) -> datetime.datetime | None:
+    source, target = time_zone(zone), time_zone(shown_in)
+    if source is None or target is None:
+        return None
+    try:
+        return clock.replace(tzinfo=source).astimezone(target).replace(tzinfo=None)
+    except OverflowError:
+        return None
+
+
+def _by_pattern(text: Array, dtype: DataType, pattern: str, shown_in: str | None) -> Array:
+    """Times in a Java pattern; those that name their zone on the clock of `shown_in`."""
+    distinct = text.dictionary_encode()
+    found: list[datetime.date | None] = []
+    for value in distinct.dictionary.to_pylist():
+        time = parsed(value, pattern)
+        if time is not None and shown_in is not None:
+            time = _shifted(time, "UTC", shown_in)
+        found.append(time.date() if time is not None and dtype == DATE else time)
+    return pa.array(found, column_type(dtype)).take(distinct.indices)
+
+
+_CONVERTERS: dict[DataType, Callable[[Array, DataType, CsvOptions], Array]] = {
+    BOOLEAN: _booleans,
+    TINYINT: _integers,
+    SMALLINT: _integers,
+    INT: _integers,
+    BIGINT: _integers,
+    FLOAT: _reals,
+    DOUBLE: _reals,
+    DATE: _dates,
+    TIMESTAMP: _timestamps,
+}
+
+
+def is_stored(dtype: DataType) -> bool:
+    """True for types that CSV has: none that are nested."""
+    return dtype in _CONVERTERS or is_string(dtype) or isinstance(dtype, (DecimalType, BinaryType))

@@ -28,7 +28,7 @@ def file_splits(files: Sequence[DataFile], schema: Schema, storage: StorageForma
 
 def read_properties(storage: StorageFormat, conf: Conf) -> Properties:
     """Properties of a split: those of its format, under the session's limits."""
-    if not source(storage.name).splits_lines:
+    if not source(storage.name).splits_lines(storage.properties):
         return storage.properties
     return with_line_limit(storage.properties, conf.value(LINE_BYTES))
 

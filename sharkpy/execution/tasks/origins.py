@@ -23,5 +23,6 @@ def file_of(origin: BlockOrigin) -> DataFile:
 def split_of(origin: BlockOrigin, table: Table) -> Split:
     """The split, under no limit of lines: it was read before."""
     storage = form_from_text(origin.form)[0] or table.storage
-    properties = with_line_limit(storage.properties, 0) if source(storage.name).splits_lines else storage.properties
+    is_by_lines = source(storage.name).splits_lines(storage.properties)
+    properties = with_line_limit(storage.properties, 0) if is_by_lines else storage.properties
     return Split.of(file_of(origin), storage.name, properties, origin.start, origin.length)

@@ -37,6 +37,15 @@ NOT_LITERAL = {
     "udf/number_patterns.py": "made from a parsed format of at most 100 characters; every digit has one place",
     "udf/java_datetime.py": "made from a date pattern of at most 1,000 characters; a field gives nothing back",
     "udf/sentences.py": "put together from literals",
+    "udf/bound_once.py": "put together from literals and our own names",
+    "udf/letter_case.py": "sets of characters",
+    "sharkpy/values/visible_text.py": "sets of characters",
+    "sharkpy/sql/grammar/long_text.py": "put together from literals; nothing is given back",
+    "sharkpy/sources/csv_files/chunks.py": "the escaped end of lines, which is a plain text",
+    "sharkpy/sources/csv_files/patterns.py": "made from a date pattern of an option, field by field",
+    "sharkpy/sources/csv_files/quick.py": "escaped characters of options",
+    "sharkpy/sources/csv_files/records.py": "escaped characters of options",
+    "sharkpy/sources/csv_files/values.py": "put together from literals, on texts that Arrow has matched",
 }
 """Files in which `re` gets more than a literal, and why no user can make that slow."""
 

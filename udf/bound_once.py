@@ -9,6 +9,8 @@ from sharkpy.udf.literals import string_value
 from sharkpy.udf.macros import MACROS
 
 _SHORT_CALL = 64
+_SHORT_ARGUMENT = 40
+"""Characters that hold no three calls within one another: most arguments are not looked through."""
 _LONG_ARGUMENT = 1_000
 _MOST_DOUBLED = 2
 
@@ -46,6 +48,8 @@ def bound_once(args: Sequence[str], call: Callable[[Sequence[str]], str]) -> str
 
 def _is_deep(arg: str) -> bool:
     """Whether copies of an argument cost much; constants, which some calls read, and functions are not moved."""
+    if len(arg) < _SHORT_ARGUMENT:
+        return False
     is_large = len(arg) >= _LONG_ARGUMENT or len(_DOUBLING.findall(arg)) > _MOST_DOUBLED
     return is_large and string_value(arg) is None and not arg.startswith("lambda ")
 

@@ -46,7 +46,8 @@ def prepare_connection(con: duckdb.DuckDBPyConnection, value_bytes: int = VALUE_
     variables = f"SET VARIABLE {NUMBER} = {calling.number}; SET VARIABLE {LIMIT} = {value_bytes}"
     _create_kernels(con)
     macros = "; ".join(f"CREATE OR REPLACE TEMP MACRO {head} AS {body}" for head, body in MACROS.items())
-    con.execute(f"{settings}; {variables}; {macros}")
+    # Its result is read: one that is left open keeps others from the connection.
+    con.execute(f"{settings}; {variables}; {macros}").fetchall()
     return calling
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sharkpy.base.errors import ParseError, SharkError, TypeMismatchError
+from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.udf.casts import lower_cast
 from sharkpy.udf.function import NullPolicy, ScalarFunction
 from sharkpy.udf.java_datetime import has_zone
@@ -158,6 +159,7 @@ def _time(text: str, dtype: DataType, options: Mapping[str, str]) -> str:
 
 def schema_of_json(text: str) -> str:
     """The type that from_json takes to read texts like this one; of an array, a type that fits all its items."""
+    check_json_nesting(text)
     return _spelled(_type_of(json.loads(text)))
 
 

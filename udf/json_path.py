@@ -14,6 +14,7 @@ from typing import Any
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ExecutionError
+from sharkpy.base.json_nesting import check_json_nesting
 
 _NAME = re.compile(r"[a-zA-Z0-9_\-:\s]+")
 _INDEX = re.compile(r"\[(\d{1,18}|\*)\]", re.ASCII)
@@ -60,9 +61,9 @@ def get_json_object(text: str, path: str) -> str | None:
     if steps is None:
         return None
     try:
+        check_json_nesting(text)
         value, _ = _DECODER.raw_decode(text.lstrip())
-    except (ValueError, RecursionError):
-        # Jackson, too, reads no JSON that is nested so deeply.
+    except ValueError:
         return None
     if not isinstance(value, (dict, list)) or (steps and isinstance(value, list) != (steps[0][0] is None)):
         return None

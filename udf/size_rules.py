@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sharkpy.udf.literals import integer_value, string_value
+from sharkpy.udf.regexp_lowering import lower_regexp_extract_all
 from sharkpy.udf.value_size import ITEM_BYTES, Extent, Size, Sized, greatest, has_extent, total
-from sharkpy.values.types import DATE, INTEGER_TYPES, INTERVAL_YEAR_MONTH, TIMESTAMP
+from sharkpy.values.types import DATE, INTEGER_TYPES, INTERVAL_YEAR_MONTH, STRING, TIMESTAMP, ArrayType
 
 Arguments = Sequence[Sized]
 SizeRule = Callable[[Arguments], Extent]
@@ -112,7 +113,7 @@ def _regexp_replace(args: Arguments) -> Extent:
     exact = ""
     if all(arg.is_repeatable for arg in args):
         references = f"(strlen({put.sql}) - strlen(replace({put.sql}, '$', '')))"
-        matches = f"shark_regexp_extract_all({text.sql}, {pattern.sql}, 0)"
+        matches = lower_regexp_extract_all([text.sql, pattern.sql, "0"], (), ArrayType(STRING))
         found = f"{references} * strlen(array_to_string({matches}, '')) + len({matches}) * strlen({put.sql})"
         exact = f"strlen({text.sql}) + {found}"
     places = text.content + Size(1)

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from sharkpy.base.errors import ConfigurationError, UnsupportedError
+from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.path_gate import open_regular, read_whole
 from sharkpy.values.types import (
@@ -97,8 +98,9 @@ def schema_path(properties: tuple[tuple[str, str], ...]) -> str | None:
 
 def _record(text: str, key: str) -> dict[str, Any]:
     try:
+        check_json_nesting(text)
         found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ConfigurationError(f"{key} is no Avro schema: {error}", sqlstate="22023") from None
     if not isinstance(found, dict) or found.get("type") != "record" or not isinstance(found.get("fields"), list):
         raise ConfigurationError(f"{key} is no Avro schema of a record", sqlstate="22023")

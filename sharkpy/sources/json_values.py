@@ -12,6 +12,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
+from sharkpy.base.json_nesting import check_json_nesting
 from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.metrics import ReadMetrics
@@ -47,8 +48,9 @@ class JsonReader:
 
     def _object(self, line: str) -> dict[str, Json]:
         try:
+            check_json_nesting(line)
             value = json.loads(line, parse_float=Decimal, parse_constant=Decimal)
-        except (ValueError, RecursionError):
+        except ValueError:
             value = None
         if not isinstance(value, dict):
             self.metrics.malformed_lines += 1

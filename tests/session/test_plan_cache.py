@@ -48,6 +48,15 @@ def test_a_text_is_planned_once(session: sharkpy.SharkContext, bound: list[str])
     assert bound == [SUM]
 
 
+def test_a_plan_with_a_huge_constant_is_not_kept(session: sharkpy.SharkContext) -> None:
+    """Its text is short; a thousand of them would be all the memory."""
+    before = len(session._parts.plans)
+    assert len(str(one(session, "SELECT repeat('x', 60000), repeat('y', 60000)"))) == 60_000
+    assert len(session._parts.plans) == before
+    one(session, "SELECT repeat('x', 10)")
+    assert len(session._parts.plans) == before + 1
+
+
 def test_results_of_one_plan_are_independent(session: sharkpy.SharkContext) -> None:
     text = "SELECT k FROM t ORDER BY k"
     first, second = session.sql(text), session.sql(text)

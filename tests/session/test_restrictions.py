@@ -96,7 +96,6 @@ OPENED = [
     "CREATE TABLE x (a INT) STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='{}')",
     "CREATE TABLE x ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.avro.AvroSerDe'"
     " WITH SERDEPROPERTIES ('avro.schema.url'='{}') STORED AS AVRO",
-    "CREATE TABLE x (a INT) USING avro OPTIONS ('avro.schema.url'='{}')",
     "CREATE TABLE x STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='{}') AS SELECT 1 AS a",
     "CREATE TABLE x LIKE t STORED AS AVRO TBLPROPERTIES ('avro.schema.url'='{}')",
     "ALTER TABLE t SET TBLPROPERTIES ('avro.schema.url'='{}')",

@@ -29,7 +29,6 @@ from sharkpy.values.types import (
     is_string,
 )
 
-_NULL_TEXT = pa.scalar(None, pa.string())
 INTEGER = r"^[+-]?[0-9]+$"
 REAL = r"^[\x00-\x20]*[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)[\x00-\x20]*$"
 _DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -38,6 +37,10 @@ _CLOCK = r"[ T][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?"
 _ZONE = r"( ?(Z|UTC|GMT|UT|(?:UTC|GMT|UT)?[+-][0-9]{1,2}(:?[0-9]{2})?|[A-Za-z]+/[A-Za-z_/+-]+))$"
 _ZONED = rf"^[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}{_CLOCK}{_ZONE}"
 _ZONE_PARTS = re.compile(rf"(.*?){_ZONE}", re.DOTALL)
+
+
+def _null_text() -> pa.Scalar[pa.StringType]:
+    return pa.scalar(None, pa.string())
 
 
 def values_of(text: Array, dtype: DataType, options: CsvOptions) -> Array:
@@ -52,7 +55,7 @@ def values_of(text: Array, dtype: DataType, options: CsvOptions) -> Array:
 
 
 def _keep(text: Array, pattern: str) -> Array:
-    return pc.if_else(pc.match_substring_regex(text, pattern), text, _NULL_TEXT)
+    return pc.if_else(pc.match_substring_regex(text, pattern), text, _null_text())
 
 
 def _integers(text: Array, dtype: DataType, _: CsvOptions) -> Array:
@@ -91,10 +94,10 @@ def _timestamps(text: Array, dtype: DataType, options: CsvOptions) -> Array:
         return _by_pattern(text, dtype, options.timestamp_format, zone)
     whole = _whole_dates(text)
     is_zoned = pc.fill_null(pc.match_substring_regex(whole, _ZONED), False)
-    plain = lenient(pc.if_else(is_zoned, _NULL_TEXT, whole), dtype)
+    plain = lenient(pc.if_else(is_zoned, _null_text(), whole), dtype)
     if not pc.any(is_zoned, min_count=0).as_py():
         return plain
-    return pc.coalesce(plain, _zoned(pc.if_else(is_zoned, whole, _NULL_TEXT), dtype, options.time_zone))
+    return pc.coalesce(plain, _zoned(pc.if_else(is_zoned, whole, _null_text()), dtype, options.time_zone))
 
 
 def _zoned(text: Array, dtype: DataType, shown_in: str) -> Array:

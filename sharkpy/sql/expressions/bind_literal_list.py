@@ -19,7 +19,7 @@ from sharkpy.values.types import BOOLEAN, MAX_PRECISION, NULL, DataType, Decimal
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sharkpy.sql.expressions.expr_binder import ExprBinder
+    from sharkpy.sql.context import Context
 
 _NUMBER = re.compile(r"\d+\.?\d*([eE][+-]?\d+)?")
 
@@ -61,17 +61,17 @@ def _cast(integers: pa.Array[Any], dtype: DataType) -> pa.Array[Any] | None:
         return None
 
 
-def list_items(binder: ExprBinder, node: exp.Expr) -> list[Expr]:
+def list_items(context: Context, node: exp.Expr) -> list[Expr]:
     """Literals of a list, as if each had been bound by itself."""
-    return [cell_literal(binder, cell, node) for cell in items_of(node.name)]
+    return [cell_literal(context, cell, node) for cell in items_of(node.name)]
 
 
-def cell_literal(binder: ExprBinder, cell: Cell, node: exp.Expr) -> Literal:
+def cell_literal(context: Context, cell: Cell, node: exp.Expr) -> Literal:
     """Literal of a cell, with errors at the place of `node`."""
     try:
         return literal_of(*cell)
     except SharkError as error:
-        raise binder.context.error(error.message, node, type(error), error.hint, error.sqlstate) from None
+        raise context.error(error.message, node, type(error), error.hint, error.sqlstate) from None
 
 
 def literal_of(kind: TokenType, text: str) -> Literal:

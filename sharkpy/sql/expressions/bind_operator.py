@@ -150,7 +150,7 @@ def bind_in(binder: ExprBinder, node: exp.Expr) -> Expr:
     if isinstance(node.expressions[0], LiteralList):
         if (found := in_integers(value, node.expressions[0].name)) is not None:
             return found
-        items = list_items(binder, node.expressions[0])
+        items = list_items(binder.context, node.expressions[0])
     else:
         items = list(map(binder.bind, node.expressions))
     texts = [item for item in items if is_string(item.dtype)]

@@ -197,7 +197,7 @@ def _bound_rows(binder: expr_binder.ExprBinder, node: exp.Expr) -> Iterator[tupl
     for row in node.expressions:
         if isinstance(row, LiteralList):
             for cells in rows_of(row.name):
-                yield row, [cell_literal(binder, cell, row) for cell in cells]
+                yield row, [cell_literal(binder.context, cell, row) for cell in cells]
         else:
             items = row.expressions if isinstance(row, exp.Tuple) else [row]
             yield row, [binder.bind(item) for item in items]

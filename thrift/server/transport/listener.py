@@ -102,7 +102,8 @@ class Listener:
     def stop(self, *, drain: bool = True, seconds: float | None = None) -> None:
         """Accept nobody, end idle connections, and those with a running call after it, or at once without `drain`.
 
-        Returns when all have ended; what still runs after `seconds`, by default the configuration's, is cut off.
+        Returns when all have ended; what still runs after `seconds`, by default the configuration's, is cut off, and
+        waited for no longer than a moment.
         """
         self.stop_accepting()
         self._ended.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import itertools
 import threading
@@ -254,8 +255,45 @@ def test_what_took_too_long_is_not_tried_again_at_once() -> None:
     assert time.thread_time() - began < 3 * matching.TEXT_SECONDS
 
 
-def test_other_threads_do_not_take_a_patterns_time() -> None:
+class _Shared:
+    """Clocks of a thread that has one of `by` parts of its process's time."""
+
+    def __init__(self, by: float) -> None:
+        self.by = by
+        self.whole = 0.0
+
+    def process_time(self) -> float:
+        return self.whole
+
+    def thread_time(self) -> float:
+        return self.whole / self.by
+
+    def monotonic(self) -> float:
+        return self.whole
+
+    def search(self, _text: str, *, timeout: float, concurrent: bool) -> None:
+        assert concurrent
+        self.whole += timeout
+        raise TimeoutError
+
+
+@pytest.mark.parametrize(("by", "least", "most"), [(1, 0.9, 1.1), (4, 0.9, 2), (8, 0.9, 2), (100, 0.15, 0.17)])
+def test_other_threads_do_not_take_a_patterns_time(
+    monkeypatch: pytest.MonkeyPatch, by: float, least: float, most: float
+) -> None:
     """`regex` counts the time of the whole process."""
+    clocks = _Shared(by)
+    monkeypatch.setattr(matching, "time", clocks)
+    monkeypatch.setattr(matching, "_given_up", {})
+    tried = dataclasses.replace(matching.matcher(TRIED), compiled=clocks)  # type: ignore[arg-type]
+    with pytest.raises(ExecutionError, match="takes too long"):
+        tried.search("a" * 61)
+    assert least <= clocks.thread_time() / matching.TEXT_SECONDS <= most
+
+
+def test_a_text_ends_beside_busy_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`regex` asks for the interpreter's lock now and then, for which they let it wait."""
+    monkeypatch.setattr(matching, "TEXT_SECONDS", 0.1)
     stop = threading.Event()
 
     def busy() -> None:
@@ -266,10 +304,10 @@ def test_other_threads_do_not_take_a_patterns_time() -> None:
     for thread in threads:
         thread.start()
     try:
-        began = time.thread_time()
+        began = time.process_time()
         with pytest.raises(ExecutionError, match="takes too long"):
             calls.rlike("a" * 60 + "e", TRIED)
-        assert time.thread_time() - began > 0.5 * matching.TEXT_SECONDS
+        assert time.process_time() - began < 5
     finally:
         stop.set()
         for thread in threads:

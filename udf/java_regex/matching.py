@@ -104,7 +104,7 @@ class Matcher:
 
     def _limited(self, text: str, call: Callable[[float], T]) -> T:
         """`regex` counts the time of all threads of the process: if others took most of it, the call is made again
-        with as much more. In all a text has twice its time, and _MOST_SHARED times where they end meanwhile."""
+        with as much more. In all a text has twice its time, of which others may take _MOST_SHARED times as much."""
         if len(text) > MOST_TEXT:
             raise ExecutionError(
                 f'regular expression "{shown(self.pattern.text)}" is not matched with a text of more than'
@@ -120,12 +120,12 @@ class Matcher:
             try:
                 return call(limit)
             except TimeoutError:
-                taken = time.thread_time() - own
-                left -= max(taken, 0.05 * TEXT_SECONDS)
+                taken, by_all = time.thread_time() - own, time.process_time() - whole
+                left -= max(taken, by_all / _MOST_SHARED)
                 if taken >= 0.9 * TEXT_SECONDS or left <= 0:
                     raise self._give_up(text) from None
-                shared_by = (time.process_time() - whole) / max(taken, 0.01)
-                limit = TEXT_SECONDS * min(max(shared_by, 1.5), _MOST_SHARED)
+                shared_by = by_all / max(taken, 0.01)
+                limit = min(TEXT_SECONDS * min(max(shared_by, 1.5), _MOST_SHARED), left * _MOST_SHARED)
                 check_cancelled()
             finally:
                 _clock.spent += time.thread_time() - own

@@ -17,7 +17,7 @@ from sharkpy.base.errors import ExecutionError
 from sharkpy.base.json_nesting import check_json_nesting
 
 _NAME = re.compile(r"[a-zA-Z0-9_\-:\s]+")
-_INDEX = re.compile(r"\[(\d{1,18}|\*)\]", re.ASCII)
+_INDEX = re.compile(r"\[(\d++|\*)\]", re.ASCII)
 _DECODER = json.JSONDecoder(strict=False)
 Step = tuple[str | None, tuple[str, ...]]
 """The name, None for indexes of the root, and the indexes behind it."""

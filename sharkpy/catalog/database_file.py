@@ -7,11 +7,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from sharkpy.base.errors import ConfigurationError, CorruptionError, ResourceError, SharkError
+from sharkpy.base.locations import Locations
+from sharkpy.catalog import catalog_format
 from sharkpy.catalog.read_only_database import ReadOnlyDatabase, is_unwritable
 from sharkpy.catalog.space_reserve import SpaceReserve
 
@@ -21,20 +23,6 @@ _PRIMARY = 0xFF
 _INDEX_BYTES = 64 << 10
 """Bytes without which a disk has no room for a connection's index of the journal."""
 
-_SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS database_ (name TEXT PRIMARY KEY, location TEXT NOT NULL, comment TEXT,"
-    " body TEXT NOT NULL DEFAULT '') WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS table_ (database TEXT, name TEXT, table_id TEXT UNIQUE NOT NULL, body TEXT NOT NULL,"
-    " PRIMARY KEY (database, name)) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS garbage (path TEXT PRIMARY KEY) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS partition_ (partition_id INTEGER PRIMARY KEY AUTOINCREMENT, table_id TEXT NOT NULL,"
-    " name TEXT NOT NULL, location TEXT, newest INTEGER, form TEXT NOT NULL DEFAULT '', UNIQUE (table_id, name))",
-    "CREATE TABLE IF NOT EXISTS statistics_ (table_id TEXT, partition TEXT, body TEXT NOT NULL,"
-    " PRIMARY KEY (table_id, partition)) WITHOUT ROWID",
-)
-_LATER_COLUMNS = (("partition_", "form"), ("database_", "body"))
-"""Text columns that the tables of an older catalog lack."""
-
 
 class CatalogFile:
     """One connection in WAL mode, shared by this process's threads under a lock.
@@ -43,11 +31,16 @@ class CatalogFile:
     Where nothing can be written `is_read_only`, and a change is ConfigurationError 25006.
     """
 
-    def __init__(self, path: str, warehouse_dir: str) -> None:
+    def __init__(self, path: str, warehouse_dir: str, locations: Locations | None = None) -> None:
+        """Open the file, which is made if it is missing, and upgraded if it is of an older format.
+
+        `locations` says how folders are kept: by default all as they are.
+        """
+        self.path = path
         self._warehouse_dir = warehouse_dir
+        self.locations = Locations() if locations is None else locations
         self._lock = threading.RLock()
         self._depth = 0
-        self._path = path
         self._read_only: ReadOnlyDatabase | None = None
         self.reserve = SpaceReserve(f"{path.removesuffix('.sqlite')}.reserve")
         with self._errors():
@@ -62,12 +55,12 @@ class CatalogFile:
         return self._writing if self._read_only is None else self._read_only.connection
 
     def _opened(self) -> sqlite3.Connection:
-        if is_unwritable(self._path):
+        if is_unwritable(self.path):
             return self._opened_to_read()
         try:
             return self._opened_to_write()
         except sqlite3.OperationalError as error:
-            if not (_is_full(error, self._path) and Path(self._path).is_file()):
+            if not (_is_full(error, self.path) and Path(self.path).is_file()):
                 raise
         # The files beside it that every reader needs have no room.
         if self.reserve.release():
@@ -75,40 +68,36 @@ class CatalogFile:
         return self._opened_to_read()
 
     def _opened_to_write(self) -> sqlite3.Connection:
-        self._writing = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        catalog_format.make_catalog(self.path)
+        connection = _connect(self.path)
         try:
-            self._enter_wal()
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'statistics_'").fetchone():
-                with self.transaction():
-                    for statement in _SCHEMA:
-                        self._connection.execute(statement)
-            self._add_missing_columns()
+            if catalog_format.is_outdated(connection, self.path):
+                connection.close()
+                catalog_format.upgrade(self.path, self.locations)
+                connection = _connect(self.path)
+            _enter_wal(connection)
+            connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
-            self._writing.close()
+            connection.close()
             raise
         self.reserve.keep()
-        return self._writing
+        return connection
 
     def _opened_to_read(self) -> sqlite3.Connection:
-        self._read_only = ReadOnlyDatabase(self._path, BUSY_SECONDS)
-        if any(self._lacks(*column) for column in _LATER_COLUMNS):
-            self._read_only.close()
-            fact = f'the catalog of warehouse "{self._warehouse_dir}" is of an older version'
-            raise ConfigurationError(fact, hint="open it once where it can be written")
-        return self._read_only.connection
+        database = ReadOnlyDatabase(self.path, BUSY_SECONDS)
+        try:
+            if catalog_format.is_outdated(database.connection, self.path):
+                fact = f'the catalog of warehouse "{self._warehouse_dir}" is of an older format'
+                raise ConfigurationError(fact, hint="open it once where it can be written")
+        except BaseException:
+            database.close()
+            raise
+        self._read_only = database
+        return database.connection
 
-    def _add_missing_columns(self) -> None:
-        """Add the columns that the catalog of an older version lacks."""
-        if not any(self._lacks(*column) for column in _LATER_COLUMNS):
-            return
-        with self.transaction():
-            for table, column in _LATER_COLUMNS:
-                if self._lacks(table, column):
-                    self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
-
-    def _lacks(self, table: str, column: str) -> bool:
-        return all(row[1] != column for row in self._connection.execute(f"PRAGMA table_info({table})"))
+    def add_garbage(self, folder: str) -> None:
+        """List a folder that is to be deleted, as `Catalog.collect_garbage` does."""
+        self.run("INSERT OR IGNORE INTO garbage VALUES (?)", self.locations.stored(folder))
 
     def close(self) -> None:
         with self._lock:
@@ -128,6 +117,11 @@ class CatalogFile:
         """Run a statement; returns the number of changed rows."""
         with self._lock, self._errors():
             return self._connection.execute(sql, parameters).rowcount
+
+    def copy_to(self, path: str) -> None:
+        """Copy the file as it was committed last to a new one."""
+        with self._errors(), closing(_connect(self.path)) as source, closing(sqlite3.connect(path)) as target:
+            source.backup(target)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -150,24 +144,12 @@ class CatalogFile:
             finally:
                 self._depth -= 1
 
-    def _enter_wal(self) -> None:
-        """Switch to WAL mode. The switch does not wait for locks by itself, and two first openers may meet here."""
-        deadline = time.monotonic() + BUSY_SECONDS
-        while True:
-            try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
-
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if _is_full(error, self._path):
+            if _is_full(error, self.path):
                 raise ResourceError(f'no space left in "{self._warehouse_dir}"', sqlstate="53100") from None
             if error.sqlite_errorcode & _PRIMARY == sqlite3.SQLITE_READONLY:
                 raise ConfigurationError(
@@ -176,6 +158,25 @@ class CatalogFile:
             raise ConfigurationError(f'warehouse "{self._warehouse_dir}" cannot be written: {error}') from None
         except sqlite3.DatabaseError as error:
             raise _damaged(self._warehouse_dir, error) from None
+        except OSError as error:
+            raise ConfigurationError(f'warehouse "{self._warehouse_dir}" cannot be written: {error.strerror}') from None
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def _enter_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL mode. The switch does not wait for locks by itself, and two first openers may meet here."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _is_full(error: sqlite3.OperationalError, path: str) -> bool:

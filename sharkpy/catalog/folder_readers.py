@@ -10,6 +10,8 @@ from collections import Counter
 from contextlib import suppress
 from hashlib import blake2b
 
+from sharkpy.base.locations import path_below
+
 _UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 
 
@@ -24,14 +26,16 @@ class FolderReaders:
     3. Where the file can be neither written nor read, readers are not noted: no DROP can write its own there either.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, warehouse: str) -> None:
+        """`path` is that of the locks' file; folders of `warehouse` have one name however its own folder is called."""
         self._path = path
+        self._warehouse = warehouse
         self._file = -1
         self._counts: Counter[int] = Counter()
         self._lock = threading.Lock()
 
     def enter(self, folder: str) -> None:
-        place = _place(folder)
+        place = self._place(folder)
         with self._lock:
             if not self._counts[place]:
                 file = self._opened()
@@ -40,7 +44,7 @@ class FolderReaders:
             self._counts[place] += 1
 
     def leave(self, folder: str) -> None:
-        place = _place(folder)
+        place = self._place(folder)
         with self._lock:
             self._counts[place] -= 1
             if not self._counts[place]:
@@ -49,7 +53,7 @@ class FolderReaders:
                     fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
 
     def is_read(self, folder: str) -> bool:
-        place = _place(folder)
+        place = self._place(folder)
         with self._lock:
             file = self._opened()
             if self._counts[place] or file < 0:
@@ -83,6 +87,6 @@ class FolderReaders:
                 self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         return self._file
 
-
-def _place(folder: str) -> int:
-    return int.from_bytes(blake2b(os.fsencode(folder), digest_size=6).digest(), "big")
+    def _place(self, folder: str) -> int:
+        name = path_below(folder, self._warehouse) or folder
+        return int.from_bytes(blake2b(os.fsencode(name), digest_size=6).digest(), "big")

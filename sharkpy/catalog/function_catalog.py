@@ -19,10 +19,6 @@ from sharkpy.udf.special_forms import JAVA_CLASSES
 from sharkpy.udf.user.function import UserFunction
 from sharkpy.values.types import DataType
 
-_TABLE = (
-    "CREATE TABLE IF NOT EXISTS function_ (database TEXT, name TEXT, body TEXT NOT NULL,"
-    " PRIMARY KEY (database, name)) WITHOUT ROWID"
-)
 BUILT_IN = ""
 """Pseudo-database of functions that are built in and yet call Java."""
 EXISTS = "42723"
@@ -101,8 +97,6 @@ class FunctionCatalog:
         self._loaded: dict[str, UserFunction] = {}
         self.loader: Loader = _no_loader
         self.model_loader: ModelLoader = _no_model_loader
-        if file.row("SELECT 1 FROM sqlite_master WHERE name = 'function_'") is None:
-            file.run(_TABLE)
 
     def for_session(self) -> FunctionCatalog:
         """Catalog of another session: the same permanent functions, temporary functions of its own."""
@@ -139,14 +133,14 @@ class FunctionCatalog:
             return self._temporary.pop(name, None) is not None
 
     def entry(self, database: str, name: str) -> FunctionEntry | None:
-        row = self._file.row("SELECT body FROM function_ WHERE database = ? AND name = ?", database, name)
-        return _from_json(database, name, row[0]) if row is not None else None
+        row = self._file.row("SELECT definition FROM function_ WHERE database = ? AND name = ?", database, name)
+        return self._decode(database, name, row[0]) if row is not None else None
 
     def entries(self, database: str | None = None) -> list[FunctionEntry]:
         """Permanent functions of one database, or of all."""
-        sql = "SELECT database, name, body FROM function_"
+        sql = "SELECT database, name, definition FROM function_"
         rows = self._file.rows(sql) if database is None else self._file.rows(f"{sql} WHERE database = ?", database)
-        return [_from_json(*row) for row in rows]
+        return [self._decode(*row) for row in rows]
 
     def create(self, entry: FunctionEntry, *, replace: bool = False, if_not_exists: bool = False) -> None:
         """Create a permanent function; BindError 42723 if the database has one of that name."""
@@ -156,7 +150,7 @@ class FunctionCatalog:
                 if if_not_exists:
                     return
                 raise BindError(f'function "{entry.qualified_name}" already exists', sqlstate=EXISTS)
-            row = (entry.database, entry.name, _to_json(entry))
+            row = (entry.database, entry.name, self._encode(entry))
             self._file.run("INSERT OR REPLACE INTO function_ VALUES (?, ?, ?)", *row)
 
     def drop(self, database: str, name: str) -> bool:
@@ -184,23 +178,21 @@ class FunctionCatalog:
                 self._loaded[entry.function_id] = self.loader(entry)
             return self._loaded[entry.function_id]
 
+    def _encode(self, entry: FunctionEntry) -> str:
+        return json.dumps(
+            {
+                "id": entry.function_id,
+                "target": entry.target,
+                "resources": [[kind, self._file.locations.stored(path)] for kind, path in entry.resources],
+                "created_at": entry.created_at or float(int(time.time())),
+            }
+        )
+
+    def _decode(self, database: str, name: str, text: str) -> FunctionEntry:
+        body = json.loads(text)
+        resources = tuple((kind, self._file.locations.absolute(path)) for kind, path in body["resources"])
+        return FunctionEntry(database, name, body["target"], resources, body["created_at"], body["id"])
+
 
 def not_found(name: str, hint: str | None = None) -> FunctionNotFoundError:
     return FunctionNotFoundError(f'no function "{name}"', hint=hint)
-
-
-def _to_json(entry: FunctionEntry) -> str:
-    return json.dumps(
-        {
-            "id": entry.function_id,
-            "target": entry.target,
-            "resources": [list(one) for one in entry.resources],
-            "created_at": entry.created_at or float(int(time.time())),
-        }
-    )
-
-
-def _from_json(database: str, name: str, text: str) -> FunctionEntry:
-    body = json.loads(text)
-    resources = tuple((kind, path) for kind, path in body["resources"])
-    return FunctionEntry(database, name, body["target"], resources, body["created_at"], body["id"])

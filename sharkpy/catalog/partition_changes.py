@@ -14,10 +14,11 @@ from sharkpy.values.types import Schema
 
 def read_partitions(file: CatalogFile, table: Table) -> tuple[HivePartition, ...]:
     """Hive partitions of a table by name, all from one state of the catalog."""
-    sql = "SELECT partition_id, name, location, newest, form FROM partition_ WHERE table_id = ? ORDER BY name"
-    rows = file.rows(sql, table.table_id)
+    sql = "SELECT partition_id, name, folder, newest, form FROM partition_ WHERE table_id = ? ORDER BY name"
+    rows, absolute = file.rows(sql, table.table_id), file.locations.absolute
     return tuple(
-        HivePartition(number, name, place, newest, *form_from_text(form)) for number, name, place, newest, form in rows
+        HivePartition(number, name, None if folder is None else absolute(folder), newest, *form_from_text(form))
+        for number, name, folder, newest, form in rows
     )
 
 
@@ -37,17 +38,18 @@ class PartitionChanges:
         storage: StorageFormat | None = None,
         columns: Schema | None = None,
     ) -> HivePartition:
-        sql = "INSERT INTO partition_ (table_id, name, location, newest, form) VALUES (?, ?, ?, ?, ?)"
-        self._file.run(sql, self.table.table_id, name, location, newest, form_to_text(storage, columns))
+        sql = "INSERT INTO partition_ (table_id, name, folder, newest, form) VALUES (?, ?, ?, ?, ?)"
+        form = form_to_text(storage, columns)
+        self._file.run(sql, self.table.table_id, name, self._stored(location), newest, form)
         ((partition_id,),) = self._file.rows("SELECT last_insert_rowid()")
         self.known[name] = HivePartition(partition_id, name, location, newest, storage, columns)
         return self.known[name]
 
     def alter(self, old: HivePartition, new: HivePartition) -> None:
         """Replace `old` by `new`, under its id."""
-        sql = "UPDATE partition_ SET name = ?, location = ?, newest = ?, form = ? WHERE partition_id = ?"
+        sql = "UPDATE partition_ SET name = ?, folder = ?, newest = ?, form = ? WHERE partition_id = ?"
         form = form_to_text(new.storage, new.columns)
-        self._file.run(sql, new.name, new.location, new.newest, form, old.partition_id)
+        self._file.run(sql, new.name, self._stored(new.location), new.newest, form, old.partition_id)
         del self.known[old.name]
         self.known[new.name] = dataclasses.replace(new, partition_id=old.partition_id)
 
@@ -56,5 +58,8 @@ class PartitionChanges:
         for one in partitions:
             self._file.run("DELETE FROM partition_ WHERE partition_id = ?", one.partition_id)
             if with_data:
-                self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", one.folder(self.table))
+                self._file.add_garbage(one.folder(self.table))
             del self.known[one.name]
+
+    def _stored(self, location: str | None) -> str | None:
+        return None if location is None else self._file.locations.stored(location)

@@ -23,6 +23,7 @@ from sharkpy.base.errors import (
     TableNotFoundError,
     did_you_mean,
 )
+from sharkpy.base.locations import Locations
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.folder_readers import FolderReaders
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction
@@ -38,10 +39,14 @@ from sharkpy.catalog.serialize import table_to_json
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json, statistics_to_json
 from sharkpy.catalog.table_store import TableStore
 from sharkpy.catalog.unfinished_writes import UnfinishedWrites
+from sharkpy.catalog.warehouse_place import note_place
 
 if TYPE_CHECKING:
     from sharkpy.catalog.table_folders import TableFolders
 
+STATE_FOLDER = ".sharkpy"
+CATALOG_FILE = f"{STATE_FOLDER}/catalog.sqlite"
+"""Place of a warehouse's own catalog."""
 _GARBAGE_BATCH = 256
 TEMPORARY_KINDS = (TableKind.TEMPORARY, TableKind.TEMPORARY_VIEW)
 
@@ -66,25 +71,29 @@ class Catalog:
     def __init__(
         self,
         warehouse_dir: str | os.PathLike[str],
-        file_name: str = "catalog.sqlite",
+        file_name: str = Path(CATALOG_FILE).name,
         store: Callable[[CatalogFile, str], TableStore] = OwnTables,
     ) -> None:
         """Open the catalog; `store` makes the store of permanent tables from the catalog's file and the warehouse's
         folder.
         """
         self.warehouse_dir = str(Path(warehouse_dir).expanduser().absolute())
-        self.state_dir = str(Path(self.warehouse_dir, ".sharkpy"))
+        self.state_dir = str(Path(self.warehouse_dir, STATE_FOLDER))
         try:
             Path(self.state_dir).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigurationError(f'warehouse "{self.warehouse_dir}" cannot be written: {error.strerror}') from None
         self.file_path = str(Path(self.state_dir, file_name))
-        self._file = CatalogFile(self.file_path, self.warehouse_dir)
+        self.locations = Locations.below(self.warehouse_dir) if store is OwnTables else Locations()
+        self._file = CatalogFile(self.file_path, self.warehouse_dir, self.locations)
         self._store = store(self._file, self.warehouse_dir)
-        self.unfinished = UnfinishedWrites(str(Path(self.state_dir, "unfinished", Path(file_name).stem)))
-        self.readers = FolderReaders(str(Path(self.state_dir, "readers")))
         self.is_read_only = self._file.is_read_only
         """True where nothing can be written: tables are read as they are."""
+        if not (self.is_shared or self.is_read_only):
+            note_place(self._file, self.warehouse_dir, self._store)
+        notes = str(Path(self.state_dir, "unfinished", Path(file_name).stem))
+        self.unfinished = UnfinishedWrites(notes, self.locations)
+        self.readers = FolderReaders(str(Path(self.state_dir, "readers")), self.warehouse_dir)
         self._temporary: dict[tuple[str, str], Table] = {}
         self.functions = FunctionCatalog(self._file)
         self.resources = Resources()
@@ -304,11 +313,11 @@ class Catalog:
 
             for one in self.partitions(table):
                 if goes_with(one, table, self.warehouse_dir):
-                    self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", one.folder(table))
+                    self._file.add_garbage(one.folder(table))
         self._store.remove(current)
         self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
         if table.owns_data and table.location is not None:
-            self._file.run("INSERT OR IGNORE INTO garbage VALUES (?)", table.location)
+            self._file.add_garbage(table.location)
 
     def alter_table(
         self,
@@ -373,6 +382,10 @@ class Catalog:
         with self._lock, self._store.transaction():
             yield
 
+    def copy_file(self, path: str) -> None:
+        """Copy the catalog's file to a new one, as it was committed last; inside a transaction nothing comes later."""
+        self._file.copy_to(path)
+
     def require(self, table: Table) -> None:
         """Require that `table` exists; TableNotFoundError if it was dropped meanwhile, even if another has its name
         now.
@@ -414,16 +427,18 @@ class Catalog:
 
     def clear_garbage(self, path: str) -> None:
         """Remove what dropped tables and Hive partitions left at `path` and around it, before data is put there."""
-        around = "SELECT path FROM garbage WHERE path = ? OR substr(?, 1, length(path) + 1) = path || '/'"
+        around = "SELECT folder FROM garbage WHERE folder = ? OR substr(?, 1, length(folder) + 1) = folder || '/'"
+        stored = self.locations.stored(path)
         with self._lock, self._store.transaction():
-            for (place,) in self._file.rows(around, path, path):
-                self._clear_garbage(place)
+            for (folder,) in self._file.rows(around, stored, stored):
+                self._clear_garbage(self.locations.absolute(folder))
 
     def collect_garbage(self) -> None:
         """Delete the folders of dropped tables. Folders that are being read, or cannot be deleted now, stay listed."""
         from sharkpy.catalog.table_folders import TableFolders
 
-        waiting = [path for (path,) in self._file.rows("SELECT path FROM garbage")]
+        rows = self._file.rows("SELECT folder FROM garbage")
+        waiting = [self.locations.absolute(folder) for (folder,) in rows]
         # A transaction is written to the disk: one for each of thousands of Hive partitions would take seconds.
         for start in range(0, len(waiting), _GARBAGE_BATCH):
             with self._lock, self._store.transaction():
@@ -439,14 +454,15 @@ class Catalog:
 
         A folder that holds another table's, or is another managed table's too, stays.
         """
-        if self._file.row("SELECT path FROM garbage WHERE path = ?", path) is None:
+        stored = self.locations.stored(path)
+        if self._file.row("SELECT folder FROM garbage WHERE folder = ?", stored) is None:
             return
         from sharkpy.catalog.table_folders import TableFolders
         from sharkpy.catalog.trash import discard
 
         is_others = (taken or TableFolders(self)).held_by(path) is not None
         if is_others or discard(path, str(Path(self.state_dir, "trash"))) or self.is_shared:
-            self._file.run("DELETE FROM garbage WHERE path = ?", path)
+            self._file.run("DELETE FROM garbage WHERE folder = ?", stored)
 
     def _create_temporary(
         self, key: tuple[str, str], table: Table, publish: Callable[[], object] | None, replace: bool

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from sharkpy.base.locations import Locations
 from sharkpy.columnar.store_folder import storage_error
 
 
@@ -35,10 +36,13 @@ class UnfinishedWrites:
     1. A note is written before the folder is made, and ends with its statement; it may stay as long as other writes
        run, which does no harm: a folder that counts or is gone is left alone.
     2. `abandoned` yields the notes of dead processes, and forgets them once they are dealt with.
+    3. The file begins with its own inode. In a copy of it, which came with a copied warehouse, notes of folders that
+       are not in the warehouse do not count: the process that wrote them may live.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, locations: Locations) -> None:
         self._folder = folder
+        self._locations = locations
         self._path = Path(folder, uuid.uuid4().hex)
         self._file = -1
         self._open: set[str] = set()
@@ -94,7 +98,7 @@ class UnfinishedWrites:
                 continue
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                yield list(_notes(path))
+                yield list(self._notes(path))
                 path.unlink(missing_ok=True)
             except BlockingIOError:
                 continue
@@ -106,9 +110,13 @@ class UnfinishedWrites:
 
     def _write(self, notes: Iterable[Note]) -> None:
         """Write all notes or none: a note behind a part of another one could not be read."""
-        lines = (json.dumps([note.folder, note.table_id, note.is_new]) for note in notes)
+        stored = self._locations.stored
+        lines = [json.dumps([stored(note.folder), note.table_id, note.is_new]) for note in notes]
+        status = os.fstat(self._file)
+        before = status.st_size
+        if not before:
+            lines.insert(0, json.dumps({"inode": status.st_ino}))
         content = "".join(f"{line}\n" for line in lines).encode()
-        before = os.fstat(self._file).st_size
         try:
             if os.write(self._file, content) < len(content):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
@@ -116,9 +124,15 @@ class UnfinishedWrites:
             os.ftruncate(self._file, before)
             raise
 
-
-def _notes(path: Path) -> Iterator[Note]:
-    """Read notes. A line that a kill has cut off names a folder that was not made."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        with suppress(ValueError):
-            yield Note(*json.loads(line))
+    def _notes(self, path: Path) -> Iterator[Note]:
+        """Read notes. A line that a kill has cut off names a folder that was not made."""
+        is_copy = True
+        for line in path.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):
+                match json.loads(line):
+                    case {"inode": inode}:
+                        is_copy = inode != path.stat().st_ino
+                    case [folder, *facts]:
+                        stored = self._locations.stored(folder)
+                        if not (is_copy and stored.startswith("/")):
+                            yield Note(self._locations.absolute(stored), *facts)

@@ -12,7 +12,7 @@ from sharkpy.catalog.folder_readers import FolderReaders
 OTHER = """
 import sys
 from sharkpy.catalog.folder_readers import FolderReaders
-readers = FolderReaders(sys.argv[1])
+readers = FolderReaders(sys.argv[1], "/other")
 readers.enter("/data/a")
 print(readers.is_read("/data/b"), flush=True)
 sys.stdin.read(1)
@@ -20,7 +20,7 @@ sys.stdin.read(1)
 
 
 def test_readers_of_one_process_are_counted(tmp_path: Path) -> None:
-    readers = FolderReaders(str(tmp_path / "readers"))
+    readers = FolderReaders(str(tmp_path / "readers"), "/warehouse")
     readers.enter("/data/a")
     readers.enter("/data/a")
     readers.leave("/data/a")
@@ -34,7 +34,7 @@ def test_readers_of_one_process_are_counted(tmp_path: Path) -> None:
 
 def test_a_reader_in_another_process_until_it_dies(tmp_path: Path) -> None:
     path = str(tmp_path / "readers")
-    readers = FolderReaders(path)
+    readers = FolderReaders(path, "/warehouse")
     command = [sys.executable, "-c", OTHER, path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
@@ -45,6 +45,21 @@ def test_a_reader_in_another_process_until_it_dies(tmp_path: Path) -> None:
         other.kill()
         other.wait()
     assert not readers.is_read("/data/a")
+
+
+def test_a_folder_of_the_warehouse_has_one_name(tmp_path: Path) -> None:
+    """The folder of the warehouse may have another name in another container."""
+    path = str(tmp_path / "readers")
+    readers = FolderReaders(path, "/warehouse")
+    command = [sys.executable, "-c", OTHER.replace("/data/a", "/other/a"), path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "False\n"
+        assert readers.is_read("/warehouse/a")
+        assert not readers.is_read("/warehouse/b")
+        other.communicate("x")
+    assert not readers.is_read("/warehouse/a")
+    readers.close()
 
 
 def test_what_a_result_reads_stays_until_it_is_closed(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,15 +72,3 @@ def test_a_change_of_something_else_changes_no_partition(catalog: Catalog, table
     before = only(catalog, table)
     altered = catalog.alter_table(dataclasses.replace(table, comment="c", name="u"))
     assert only(catalog, altered) == before
-
-
-def test_catalogs_of_earlier_versions_get_the_column(tmp_path: Path) -> None:
-    Catalog(tmp_path).close()
-    with sqlite3.connect(tmp_path / ".sharkpy" / "catalog.sqlite") as file:
-        file.execute("ALTER TABLE partition_ DROP COLUMN form")
-        file.execute("INSERT INTO partition_ (table_id, name) VALUES ('x', 'd=1')")
-    file.close()
-    catalog = Catalog(tmp_path)
-    made = Table("x", "default", "t", TableKind.MANAGED, schema("a int"), partition_columns=("d",))
-    assert catalog.partitions(made) == (HivePartition(1, "d=1"),)
-    catalog.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,6 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError, TableChangedError
-from sharkpy.catalog.database_file import CatalogFile
-from sharkpy.catalog.store import Catalog
 from sharkpy.execution.restrictions import Restrictions
 
 
@@ -223,23 +220,6 @@ def test_databases_keep_owner_and_properties(context: sharkpy.SharkContext, tmp_
     text = "\n".join(line for (line,) in run(context, "SHOW CREATE DATABASE d"))
     run(context, "DROP DATABASE d CASCADE", text)
     assert run(context, "DESCRIBE DATABASE EXTENDED d")[0][-1] == "{a=2, b=3}"
-
-
-def test_a_catalog_of_an_earlier_version_is_opened(tmp_path: Path) -> None:
-    """The older catalog's tables lack columns, and some tables are missing."""
-    file = CatalogFile(str(tmp_path / "catalog.sqlite"), str(tmp_path))
-    file.run("DROP TABLE database_")
-    file.run("CREATE TABLE database_ (name TEXT PRIMARY KEY, location TEXT NOT NULL, comment TEXT) WITHOUT ROWID")
-    file.run("INSERT INTO database_ VALUES ('d', '/d', NULL)")
-    file.run("DROP TABLE statistics_")
-    file.close()
-    folder = tmp_path / "w" / ".sharkpy"
-    folder.mkdir(parents=True)
-    os.rename(tmp_path / "catalog.sqlite", folder / "catalog.sqlite")
-    catalog = Catalog(tmp_path / "w")
-    assert catalog.database("d").properties == ()
-    assert catalog.database_names() == ["d", "default"]
-    catalog.close()
 
 
 def test_a_partition_is_placed_below_its_table(context: sharkpy.SharkContext) -> None:

@@ -215,7 +215,7 @@ class HiveTables:
         return bodies, read_partitions(self._file, table)
 
     def placed_partitions(self) -> frozenset[str]:
-        rows = self._file.rows("SELECT DISTINCT table_id FROM partition_ WHERE location IS NOT NULL")
+        rows = self._file.rows("SELECT DISTINCT table_id FROM partition_ WHERE folder IS NOT NULL")
         return frozenset(table_id for (table_id,) in rows)
 
     def _partition_bodies(self, table: Table) -> dict[str, Body]:

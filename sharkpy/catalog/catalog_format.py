@@ -1,0 +1,160 @@
+"""Format of the catalog's SQLite file: its version, which is checked on opening, and upgrades of older files.
+
+A file has its version in `user_version`, and the version of sharkpy that wrote the format in the table `format_`, which
+every later format has too.
+
+1: no version in the file; all locations are absolute.
+2: locations in the warehouse are relative to it, whose place is noted. Columns that hold locations are called `folder`,
+   and `definition` what was `body`: an engine of format 1, which checks no version, stops instead of taking them for
+   relative to its working folder.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+from sharkpy.base.errors import ConfigurationError, CorruptionError
+from sharkpy.base.locations import Locations
+from sharkpy.base.version import __version__
+from sharkpy.catalog.format_1 import upgrade_format_1
+from sharkpy.columnar.store_folder import locked_file
+
+FORMAT = 2
+_UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {1: upgrade_format_1}
+"""Upgrades to the next format, by the format before."""
+_EXCLUSIVE_SECONDS = 2.0
+_RESTORE = "restore the warehouse from a backup: sharkpy restore"
+_SCHEMA = (
+    "CREATE TABLE format_ (written_by TEXT NOT NULL)",
+    "CREATE TABLE place_ (warehouse TEXT NOT NULL, inode TEXT NOT NULL)",
+    "CREATE TABLE database_ (name TEXT PRIMARY KEY, folder TEXT NOT NULL, comment TEXT,"
+    " body TEXT NOT NULL DEFAULT '') WITHOUT ROWID",
+    "CREATE TABLE table_ (database TEXT, name TEXT, table_id TEXT UNIQUE NOT NULL, definition TEXT NOT NULL,"
+    " PRIMARY KEY (database, name)) WITHOUT ROWID",
+    "CREATE TABLE garbage (folder TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE partition_ (partition_id INTEGER PRIMARY KEY AUTOINCREMENT, table_id TEXT NOT NULL,"
+    " name TEXT NOT NULL, folder TEXT, newest INTEGER, form TEXT NOT NULL DEFAULT '', UNIQUE (table_id, name))",
+    "CREATE TABLE statistics_ (table_id TEXT, partition TEXT, body TEXT NOT NULL,"
+    " PRIMARY KEY (table_id, partition)) WITHOUT ROWID",
+    "CREATE TABLE function_ (database TEXT, name TEXT, definition TEXT NOT NULL,"
+    " PRIMARY KEY (database, name)) WITHOUT ROWID",
+)
+
+
+def make_catalog(path: str) -> None:
+    """Make an empty catalog, unless there is one: it appears whole, so that an empty file is always a damaged one."""
+    if Path(path).exists():
+        return
+    if Path(f"{path}-wal").exists():
+        message = f'the catalog "{path}" is missing, though its log is there'
+        raise CorruptionError(message, hint=_RESTORE)
+    fresh = f"{path}.{uuid.uuid4().hex}.new"
+    try:
+        with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("BEGIN")
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            _note_format(connection)
+            connection.execute("COMMIT")
+        with suppress(FileExistsError):
+            Path(path).hardlink_to(fresh)
+    finally:
+        Path(fresh).unlink(missing_ok=True)
+
+
+def is_outdated(connection: sqlite3.Connection, path: str) -> bool:
+    """True if `upgrade` must be called before the file is used.
+
+    CorruptionError for what is no catalog, ConfigurationError for a format of a later version of sharkpy.
+    """
+    version = _version(connection, path)
+    if version > FORMAT:
+        raise ConfigurationError(
+            f'the catalog "{path}" has format {version}, written by sharkpy {_writer(connection)}: '
+            f"sharkpy {__version__} reads formats up to {FORMAT}",
+            hint="open the warehouse with that version of sharkpy or a later one",
+            sqlstate="0A000",
+        )
+    return version < FORMAT
+
+
+def upgrade(path: str, locations: Locations) -> None:
+    """Upgrade a file of an older format, all or nothing, while nobody else uses it.
+
+    The former file stays beside it, under the name of its format.
+    """
+    with locked_file(f"{path}.upgrade"), _connected(path) as connection:
+        if not is_outdated(connection, path):
+            return
+        version = _version(connection, path)
+        _require_alone(connection, path)
+        _keep_former(connection, f"{path}.format-{version}")
+        connection.execute("BEGIN EXCLUSIVE")
+        try:
+            for number in range(version, FORMAT):
+                _UPGRADES[number](connection, locations)
+            _note_format(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _version(connection: sqlite3.Connection, path: str) -> int:
+    """Version of the file's format. Format 1 has none."""
+    if Path(path).stat().st_size == 0:
+        raise CorruptionError(f'the catalog "{path}" is an empty file', hint=_RESTORE)
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version == 0 and not _has_table(connection, "table_"):
+        raise CorruptionError(f'"{path}" is no catalog of a warehouse: it has no tables', hint=_RESTORE)
+    return int(version) or 1
+
+
+def _writer(connection: sqlite3.Connection) -> str:
+    """Version of sharkpy that wrote the file, as far as the file tells."""
+    with suppress(sqlite3.DatabaseError):
+        if (row := connection.execute("SELECT written_by FROM format_").fetchone()) is not None:
+            return str(row[0])
+    return "of an unknown version"
+
+
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
+
+
+def _note_format(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM format_")
+    connection.execute("INSERT INTO format_ VALUES (?)", (__version__,))
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _connected(path: str) -> closing[sqlite3.Connection]:
+    return closing(sqlite3.connect(path, timeout=_EXCLUSIVE_SECONDS, isolation_level=None))
+
+
+def _require_alone(connection: sqlite3.Connection, path: str) -> None:
+    """Leave WAL mode, which is possible for a file's only user: an engine of format 1 must not meet another format."""
+    try:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            raise
+        message = f'the catalog "{path}" is of an older format, and in use by another process'
+        raise ConfigurationError(message, hint="stop that process, and open the warehouse again") from None
+
+
+def _keep_former(connection: sqlite3.Connection, path: str) -> None:
+    """Copy the file through SQLite: to open and close it by other means would end the locks on it."""
+    unfinished = f"{path}.{uuid.uuid4().hex}.new"
+    try:
+        with closing(sqlite3.connect(unfinished)) as copy:
+            connection.backup(copy)
+        Path(unfinished).rename(path)
+    finally:
+        Path(unfinished).unlink(missing_ok=True)

@@ -1,0 +1,80 @@
+"""Place of a warehouse, noted in its catalog: a copy is told from its original."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from pathlib import Path
+
+from sharkpy.base.locations import path_below
+from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.model import PURGE_PROPERTY, Table, TableKind
+from sharkpy.catalog.table_store import TableStore
+
+_log = logging.getLogger(__name__)
+
+
+def note_place(file: CatalogFile, warehouse: str, store: TableStore) -> None:
+    """Note where the warehouse is.
+
+    In a copy whose original is still in its place, tables with files outside of the warehouse are external from now on:
+    the files are the original's, and no DROP here deletes them.
+    """
+    path = Path(file.path)
+    here = (warehouse, str(path.stat().st_ino))
+    if _noted(file) == here:
+        return
+    with file.transaction():
+        noted = _noted(file)
+        if noted is not None:
+            original = Path(noted[0], path.relative_to(warehouse))
+            if original.exists() and original.samefile(path):
+                return
+            if noted[0] != warehouse and noted[1] != here[1] and original.exists():
+                _disown(file, warehouse, store, noted[0])
+        file.run("DELETE FROM place_")
+        file.run("INSERT INTO place_ VALUES (?, ?)", *here)
+
+
+def _noted(file: CatalogFile) -> tuple[str, str] | None:
+    """Folder of the warehouse and inode of the catalog, as noted."""
+    row = file.row("SELECT warehouse, inode FROM place_")
+    return None if row is None else (row[0], row[1])
+
+
+def _disown(file: CatalogFile, warehouse: str, store: TableStore, original: str) -> None:
+    file.run("DELETE FROM garbage WHERE folder LIKE '/%'")
+    names: list[str] = []
+    for database in store.database_names():
+        _keep_new_tables(database, warehouse, store)
+        tables = store.tables(database)
+        names += [table.qualified_name for table in tables if _disown_table(table, warehouse, store)]
+    if names:
+        _log.warning(
+            'warehouse "%s" is a copy of "%s": these tables have files outside of it, and are external from now on: %s',
+            *(warehouse, original, ", ".join(sorted(names))),
+        )
+
+
+def _keep_new_tables(name: str, warehouse: str, store: TableStore) -> None:
+    """Have the new tables of a database in the warehouse: where it lies, its original makes tables of its own."""
+    database = store.find_database(name)
+    if database is not None and path_below(database.location, warehouse) is None:
+        store.put_database(dataclasses.replace(database, location=store.database_location(name)))
+
+
+def _disown_table(table: Table, warehouse: str, store: TableStore) -> bool:
+    """Make a table with files outside of the warehouse an external one; False if it was, or has none.
+
+    The original goes on writing Hive partitions there: all of their files count.
+    """
+    partitions = [one for one in store.partitions(table) if path_below(one.folder(table), warehouse) is None]
+    is_outside = table.location is not None and path_below(table.location, warehouse) is None
+    if not (partitions or is_outside):
+        return False
+    external = table
+    if table.owns_data:
+        properties = tuple(pair for pair in table.properties if pair[0] != PURGE_PROPERTY)
+        external = dataclasses.replace(table, kind=TableKind.EXTERNAL, properties=properties)
+    store.alter(table, external, [(one, dataclasses.replace(one, newest=None)) for one in partitions], False)
+    return table.owns_data

@@ -1,0 +1,239 @@
+"""Format of the catalog: files of other formats, damaged ones, and the upgrade from format 1.
+
+`format_1.sql` was written by the engine when that was its format; `@ROOT@` stands for the folder of the warehouse.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sharkpy.base.errors import ConfigurationError, CorruptionError
+from sharkpy.base.locations import Locations
+from sharkpy.base.version import __version__
+from sharkpy.catalog import catalog_format, format_1
+from sharkpy.catalog.model import TableKind
+from sharkpy.catalog.store import CATALOG_FILE, Catalog
+
+FORMAT_1 = Path(__file__).with_name("format_1.sql")
+FILES = ("plain/delta_0000001/part-00000.txt", "shop.db/sales/d=x/delta_0000001/part-00000.txt", "elsewhere/z/one")
+
+
+def make_old(root: Path) -> Path:
+    """Make a warehouse of format 1 in `root`, with some of its files."""
+    warehouse = root / "warehouse"
+    (warehouse / ".sharkpy").mkdir(parents=True)
+    for name in FILES:
+        (warehouse / name).parent.mkdir(parents=True)
+        (warehouse / name).touch()
+    with closing(sqlite3.connect(warehouse / CATALOG_FILE)) as file:
+        file.execute("PRAGMA journal_mode = WAL")
+        file.executescript(FORMAT_1.read_text().replace("@ROOT@", str(root)))
+    return warehouse
+
+
+def run(warehouse: Path, sql: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(warehouse / CATALOG_FILE, isolation_level=None)) as file:
+        return file.execute(sql).fetchall()
+
+
+def locations(warehouse: Path) -> dict[str, str | None]:
+    """Locations of tables, Hive partitions, databases and functions, by name."""
+    with closing(Catalog(warehouse)) as catalog:
+        tables = [table for name in catalog.database_names() for table in catalog.tables(name)]
+        found = {table.qualified_name: table.location for table in tables}
+        found |= {f"{table.name}/{one.name}": one.location for table in tables for one in catalog.partitions(table)}
+        found |= {name: catalog.database(name).location for name in catalog.database_names()}
+        return found | {entry.qualified_name: entry.resources[0][1] for entry in catalog.functions.entries()}
+
+
+def expected(warehouse: Path, outside: Path) -> dict[str, str | None]:
+    return {
+        "default": str(warehouse),
+        "default.facts": str(outside / "facts"),
+        "default.inside": str(warehouse / "given"),
+        "default.kept": str(warehouse / "kept"),
+        "default.own": str(outside / "own"),
+        "default.plain": str(warehouse / "plain"),
+        "default.v": None,
+        "far": str(outside / "far.db"),
+        "far.t": str(outside / "far.db" / "t"),
+        "sales/d=x": None,
+        "sales/d=y": None,
+        "sales/d=z": str(warehouse / "elsewhere" / "z"),
+        "shop": str(warehouse / "shop.db"),
+        "shop.sales": str(warehouse / "shop.db" / "sales"),
+        "shop.twice": str(warehouse / "lib" / "more.py"),
+    }
+
+
+def test_a_catalog_of_format_1_is_upgraded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    old = make_old(tmp_path)
+    run(old, f"INSERT INTO garbage VALUES ('{old}/dropped'), ('{tmp_path}/outside/dropped')")
+    assert locations(old) == expected(old, tmp_path / "outside")
+    assert run(old, "PRAGMA user_version") == [(catalog_format.FORMAT,)]
+    assert run(old, "SELECT written_by FROM format_") == [(__version__,)]
+    assert run(old, "SELECT folder FROM garbage") == [("dropped",)]
+    assert run(old, "SELECT folder FROM database_ WHERE name = 'shop'") == [("shop.db",)]
+    with closing(Catalog(old)) as catalog:
+        table = catalog.table("shop", "sales")
+        assert [(one.partition_id, one.newest) for one in catalog.partitions(table)] == [(1, 1), (2, 1), (3, 1)]
+        assert catalog.statistics(catalog.table("default", "plain"))[""].num_rows == 2
+        assert catalog.table("default", "own").kind is TableKind.MANAGED
+        assert catalog.database("shop").comment == "of goods"
+    assert caplog.text == ""
+
+
+def test_the_file_of_format_1_is_kept(tmp_path: Path) -> None:
+    old = make_old(tmp_path)
+    before = run(old, "SELECT name, body FROM table_")
+    locations(old)
+    shutil.move(old / f"{CATALOG_FILE}.format-1", old / CATALOG_FILE)
+    assert run(old, "SELECT name, body FROM table_") == before
+    assert locations(old) == expected(old, tmp_path / "outside")
+
+
+def test_the_first_catalogs_of_format_1_lack_columns_and_tables(tmp_path: Path) -> None:
+    old = make_old(tmp_path)
+    for change in (
+        "ALTER TABLE partition_ DROP COLUMN form",
+        "ALTER TABLE database_ DROP COLUMN body",
+        "DROP TABLE statistics_",
+        "DROP TABLE function_",
+    ):
+        run(old, change)
+    found = expected(old, tmp_path / "outside")
+    del found["shop.twice"]
+    assert locations(old) == found
+    with closing(Catalog(old)) as catalog:
+        assert catalog.database("shop").properties == ()
+        assert catalog.statistics(catalog.table("default", "plain")) == {}
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_a_copy_of_format_1_has_its_own_files(tmp_path: Path, is_moved: bool, caplog: pytest.LogCaptureFixture) -> None:
+    old, new = make_old(tmp_path / "a"), tmp_path / "b" / "other"
+    run(old, f"INSERT INTO garbage VALUES ('{old}/dropped'), ('{tmp_path}/a/outside/dropped')")
+    shutil.copytree(old, new)
+    if is_moved:
+        shutil.rmtree(old)
+    found = expected(new, tmp_path / "a" / "outside")
+    if not is_moved:
+        # New tables of the original's database are made here.
+        found["far"] = str(new / "far.db")
+    assert locations(new) == found
+    assert run(new, "SELECT folder FROM garbage") == [("dropped",)]
+    assert f'was at "{old}" before' in caplog.text
+    with closing(Catalog(new)) as catalog:
+        owned = [catalog.table(*name).owns_data for name in (("default", "own"), ("far", "t"), ("default", "plain"))]
+        assert owned == [is_moved, is_moved, True]
+
+
+def test_a_metastore_keeps_its_absolute_places(tmp_path: Path) -> None:
+    """The file beside a Hive metastore mirrors Hive partitions."""
+    old = make_old(tmp_path)
+    catalog_format.upgrade(str(old / CATALOG_FILE), Locations())
+    assert run(old, "SELECT folder FROM partition_ WHERE name = 'd=z'") == [(f"{old}/elsewhere/z",)]
+    assert run(old, "PRAGMA user_version") == [(catalog_format.FORMAT,)]
+
+
+def test_a_catalog_in_use_is_not_upgraded(tmp_path: Path) -> None:
+    old = make_old(tmp_path)
+    with closing(sqlite3.connect(old / CATALOG_FILE)) as other:
+        other.execute("SELECT * FROM table_").fetchall()
+        with pytest.raises(ConfigurationError, match="older format, and in use by another process"):
+            Catalog(old)
+        assert len(other.execute("SELECT body FROM table_").fetchall()) == 8
+    assert locations(old) == expected(old, tmp_path / "outside")
+
+
+def test_a_failed_upgrade_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = make_old(tmp_path)
+    before = run(old, "SELECT name, body FROM table_")
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "no disk")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(format_1, "make_relative", fail)
+        with pytest.raises(ConfigurationError, match="no disk"):
+            Catalog(old)
+    assert run(old, "SELECT name, body FROM table_") == before
+    assert locations(old) == expected(old, tmp_path / "outside")
+
+
+def test_two_processes_upgrade_one_catalog(tmp_path: Path) -> None:
+    old = make_old(tmp_path)
+    code = "import sys; from sharkpy.catalog.store import Catalog; print(Catalog(sys.argv[1]).tables('shop')[0].name)"
+    others = [
+        subprocess.Popen([sys.executable, "-c", code, str(old)], stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    assert [other.communicate()[0] for other in others] == ["sales\n"] * 3
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT table_id, body FROM table_ WHERE database = 'd' AND name = 't'",
+        "SELECT name, location, comment, body FROM database_ WHERE name = 'd'",
+        "SELECT path FROM garbage",
+        "INSERT OR IGNORE INTO function_ (database, name, body) VALUES ('d', 'f', '{}')",
+    ],
+)
+def test_an_engine_of_format_1_reads_nothing_of_this_format(tmp_path: Path, statement: str) -> None:
+    Catalog(tmp_path).close()
+    with pytest.raises(sqlite3.OperationalError, match=r"no column named|no such column"):
+        run(tmp_path, statement)
+
+
+@pytest.mark.parametrize("writer", ["9.1", None])
+def test_a_newer_format_is_refused(tmp_path: Path, writer: str | None) -> None:
+    Catalog(tmp_path).close()
+    run(tmp_path, f"UPDATE format_ SET written_by = '{writer}'" if writer else "DROP TABLE format_")
+    run(tmp_path, "PRAGMA user_version = 999")
+    known = writer or "of an unknown version"
+    message = f"has format 999, written by sharkpy {known}: sharkpy {__version__} reads formats up to 2"
+    with pytest.raises(ConfigurationError, match=message):
+        Catalog(tmp_path)
+
+
+def test_an_empty_file_is_no_catalog(tmp_path: Path) -> None:
+    Catalog(tmp_path).close()
+    (tmp_path / CATALOG_FILE).write_bytes(b"")
+    with pytest.raises(CorruptionError, match="is an empty file"):
+        Catalog(tmp_path)
+    assert (tmp_path / CATALOG_FILE).stat().st_size == 0
+
+
+def test_a_log_without_its_file_is_damage(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path)
+    (tmp_path / CATALOG_FILE).rename(tmp_path / "lost")
+    with pytest.raises(CorruptionError, match="is missing, though its log is there"):
+        Catalog(tmp_path)
+    (tmp_path / "lost").rename(tmp_path / CATALOG_FILE)
+    catalog.close()
+
+
+def test_a_file_of_somebody_else_is_no_catalog(tmp_path: Path) -> None:
+    (tmp_path / CATALOG_FILE).parent.mkdir()
+    run(tmp_path, "CREATE TABLE t (a INT)")
+    with pytest.raises(CorruptionError, match="is no catalog of a warehouse"):
+        Catalog(tmp_path)
+    assert run(tmp_path, "SELECT name FROM sqlite_master") == [("t",)]
+
+
+def test_processes_that_open_a_new_warehouse_meet_one_catalog(tmp_path: Path) -> None:
+    code = "import sys; from sharkpy.catalog.store import Catalog; Catalog(sys.argv[1]).create_database(sys.argv[2])"
+    names = ["a", "b", "c"]
+    others = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "w"), name]) for name in names]
+    assert [other.wait() for other in others] == [0, 0, 0]
+    with closing(Catalog(tmp_path / "w")) as catalog:
+        assert catalog.database_names() == [*names, "default"]
+    assert [path.name for path in (tmp_path / "w" / CATALOG_FILE).parent.glob("*.new")] == []

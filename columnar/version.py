@@ -14,6 +14,7 @@ import numpy as np
 import xxhash
 
 from sharkpy.base.errors import CorruptionError, ExecutionError
+from sharkpy.base.locations import Locations
 from sharkpy.columnar import folder_use, store_folder
 from sharkpy.columnar.block import Block
 from sharkpy.columnar.column_statistics import BlockStatistics
@@ -22,7 +23,9 @@ from sharkpy.columnar.statistics_table import StatisticsTable
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import Field, Schema
 
-_FORMAT = 2
+_FORMAT = 3
+_READ_FORMATS = (2, 3)
+"""Origins of format 2 are absolute paths."""
 _KEPT_MANIFESTS = 2
 _NAME = re.compile(r"manifest-(\d{12})\.json")
 
@@ -155,14 +158,16 @@ class VersionStore:
     1. A manifest is written aside, synced, and linked to its name: it is there whole or not at all, and of
        two writers of one sequence number the second fails.
     2. Only blocks with a durable copy can be published.
+    3. Manifests keep origins as `locations` does: those of a moved warehouse's blocks are its own files.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, locations: Locations | None = None) -> None:
         self.directory = directory
+        self._locations = Locations() if locations is None else locations
 
     def publish(self, version: TableVersion) -> None:
         """Make `version` the one that `load` gives. ExecutionError where its sequence number is taken."""
-        text = _manifest_text(version, self.directory)
+        text = _manifest_text(version, self.directory, self._locations)
         path = self._path(version.sequence)
         temporary = f"{path}.{os.getpid()}.tmp"
         try:
@@ -193,7 +198,7 @@ class VersionStore:
         for sequence in reversed(self._sequences()):
             path = self._path(sequence)
             try:
-                return _parse_manifest(path.read_text("utf-8", "surrogateescape"), self.directory)
+                return _parse_manifest(path.read_text("utf-8", "surrogateescape"), self.directory, self._locations)
             except FileNotFoundError:
                 continue
             except (ValueError, KeyError, TypeError) as error:
@@ -236,7 +241,7 @@ def _bucket_order(block: BlockHandle) -> int:
     return -1 if block.bucket is None else block.bucket
 
 
-def _manifest_text(version: TableVersion, directory: str) -> str:
+def _manifest_text(version: TableVersion, directory: str, locations: Locations) -> str:
     """Text of a manifest: a line of checksum, a line of JSON."""
     blocks = []
     for block, origins in zip(version.blocks, version.origins, strict=True):
@@ -249,7 +254,7 @@ def _manifest_text(version: TableVersion, directory: str) -> str:
             "path": os.path.relpath(block.durable_path, directory),
             "columns": block.column_bytes,
             "bucket": block.bucket,
-            "origins": [asdict(origin) for origin in origins],
+            "origins": [asdict(origin) | {"path": locations.stored(origin.path)} for origin in origins],
         }
         blocks.append(stored)
     fields = [[field.name, str(field.dtype), field.comment] for field in version.schema]
@@ -265,9 +270,9 @@ def _checked(text: str) -> dict[str, Any]:
     return json.loads(content)  # type: ignore[no-any-return]
 
 
-def _parse_manifest(text: str, directory: str) -> TableVersion:
+def _parse_manifest(text: str, directory: str, locations: Locations) -> TableVersion:
     content = _checked(text)
-    if content["format"] != _FORMAT:
+    if content["format"] not in _READ_FORMATS:
         raise ValueError(f"its format is {content['format']}, not {_FORMAT}")
     schema = Schema(tuple(Field(name, parse_type(dtype), comment) for name, dtype, comment in content["schema"]))
     blocks: list[BlockHandle] = []
@@ -280,7 +285,9 @@ def _parse_manifest(text: str, directory: str) -> TableVersion:
         handle = BlockHandle(
             stored["block_id"], stored["rows"], stored["bytes"], "", path, sizes, bucket=stored.get("bucket")
         )
-        made_from = tuple(BlockOrigin(**origin) for origin in stored["origins"])
+        made_from = tuple(
+            BlockOrigin(**(origin | {"path": locations.absolute(origin["path"])})) for origin in stored["origins"]
+        )
         try:
             statistics.append(_statistics(path, schema, handle))
         except (CorruptionError, FileNotFoundError) as error:

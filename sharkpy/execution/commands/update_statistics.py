@@ -10,7 +10,7 @@ from sharkpy.catalog.table_statistics import ColumnStatistics, TableStatistics
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.tables.analyzed import content_of, mark_of
+from sharkpy.execution.tables.analyzed import content_of, is_content_of, mark_of
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.plan.commands import UpdateStatistics
 from sharkpy.sources.layout import DataFile
@@ -67,10 +67,9 @@ def _figures(command: UpdateStatistics) -> dict[str, object]:
 
 def _base(known: TableStatistics | None, files: tuple[DataFile, ...], mark: str) -> TableStatistics:
     """Known statistics of these files, which may be only their number and size."""
-    content = content_of(files)
-    if known is not None and known.content == content:
+    if known is not None and is_content_of(known.content, files):
         return known
-    return TableStatistics(content, len(files), sum(file.size_bytes for file in files), mark=mark)
+    return TableStatistics(content_of(files), len(files), sum(file.size_bytes for file in files), mark=mark)
 
 
 def _updated(base: TableStatistics, column: str | None, figures: dict[str, object]) -> TableStatistics:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Sequence
 
 from sharkpy.catalog.hive_partition import HivePartition
@@ -12,11 +13,23 @@ from sharkpy.catalog.table_statistics import TableStatistics, together
 from sharkpy.sources.layout import DataFile
 
 
-def content_of(files: Iterable[DataFile]) -> str:
-    """Text that is equal for the same files, unchanged."""
+def content_of(files: Sequence[DataFile]) -> str:
+    """Text that is equal for the same files, unchanged, wherever the folder is that holds them all."""
+    paths = [file.path for file in files]
+    common = os.path.commonpath([min(paths), max(paths)]) if paths else ""
+    return _digest(files, common.rfind("/") + 1)
+
+
+def is_content_of(content: str, files: Sequence[DataFile]) -> bool:
+    """True if `content` is that of these files. It had their whole paths before."""
+    return content in (content_of(files), _digest(files, 0))
+
+
+def _digest(files: Iterable[DataFile], start: int) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for file in files:
-        digest.update(f"{file.path}\0{file.size_bytes}\0{file.modified_ns}\n".encode("utf-8", "surrogateescape"))
+        name = f"{file.path[start:]}\0{file.size_bytes}\0{file.modified_ns}\n"
+        digest.update(name.encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 
@@ -28,7 +41,7 @@ def mark_of(one: HivePartition) -> str:
 def table_statistics(catalog: Catalog, table: Table, files: Sequence[DataFile]) -> TableStatistics | None:
     """Statistics of a table without Hive partitions whose data are `files`."""
     found = catalog.statistics(table).get("")
-    return found if found is not None and found.content == content_of(files) else None
+    return found if found is not None and is_content_of(found.content, files) else None
 
 
 def all_partitions_statistics(catalog: Catalog, table: Table) -> TableStatistics | None:

@@ -8,6 +8,7 @@ import hashlib
 from pathlib import Path
 
 from sharkpy.base.errors import CorruptionError, ExecutionError
+from sharkpy.base.locations import Locations
 from sharkpy.catalog.model import CacheMode, Table
 from sharkpy.columnar.folder_use import UNWRITABLE, FolderUse
 from sharkpy.columnar.store_folder import storage_error
@@ -31,9 +32,9 @@ def durable_dir(state_dir: str, table: Table) -> str | None:
     return str(Path(state_dir, table.table_id, form))
 
 
-def publish_durably(version: TableVersion, directory: str) -> TableVersion:
+def publish_durably(version: TableVersion, directory: str, locations: Locations) -> TableVersion:
     """Publish a version under the next free number: another process may publish the same table."""
-    store = VersionStore(directory)
+    store = VersionStore(directory, locations)
     while True:
         try:
             store.publish(version)
@@ -46,9 +47,9 @@ def publish_durably(version: TableVersion, directory: str) -> TableVersion:
             return version
 
 
-def find_durable(entry: Entry, directory: str) -> TableVersion | None:
+def find_durable(entry: Entry, directory: str, locations: Locations) -> TableVersion | None:
     """Find the version that an earlier session kept in the folder, which the entry then uses; None if nothing fits."""
-    versions = VersionStore(directory)
+    versions = VersionStore(directory, locations)
     try:
         entry.use = entry.use or FolderUse(directory)
         version = versions.load()

@@ -43,6 +43,7 @@ class TableVersions:
         self._loader = loader
         self._changed = changed
         self._state_dir = str(Path(parts.catalog.state_dir, "blocks"))
+        self._locations = parts.catalog.locations
         self._entries: dict[str, Entry] = {}
         self._lock = threading.Lock()
 
@@ -71,7 +72,7 @@ class TableVersions:
     def restore(self, entry: Entry, files: Sequence[DataFile]) -> None:
         """Restore the blocks that an earlier session kept of these files; damaged ones are made again."""
         directory = durable_dir(self._state_dir, entry.table)
-        if directory is None or (version := find_durable(entry, directory)) is None:
+        if directory is None or (version := find_durable(entry, directory, self._locations)) is None:
             return
         damaged = {block.origins for block in version.damaged}
         handles = self.store.restore(version.blocks)
@@ -134,7 +135,7 @@ class TableVersions:
         """Publish `version` as the table's, first on disk, then here; here alone where not all blocks are on disk."""
         directory = self.durable_dir(entry.table)
         if directory is not None and all(block.durable_path for block in version.blocks):
-            version = publish_durably(version, directory)
+            version = publish_durably(version, directory, self._locations)
         self._publish_here(entry, version)
 
     def _publish_read(self, entry: Entry, version: TableVersion) -> None:

@@ -22,7 +22,7 @@ ROOMS = (
     "errors",
 )
 """Rooms in order: a room imports only from itself and from those before it."""
-EXECUTION = ("tasks", "workers", "spark", "engine", "stages", "tables", "queries", "commands")
+EXECUTION = ("tasks", "workers", "spark", "engine", "stages", "tables", "queries", "commands", "backup")
 """Folders inside `execution` in order, with the engine in its place; the same holds for them."""
 PURE = ROOMS[: ROOMS.index("execution")]
 """Rooms up to the physical plan, which know nothing of Spark."""

@@ -42,6 +42,7 @@ NONE = "no file: bytes in memory, or a method of that name of another thing"
 
 PLACES: dict[str, dict[str, str]] = {
     "base/java.py": {"read_text": SYSTEM},
+    "catalog/catalog_format.py": {"hardlink_to": OWN},
     "catalog/folder_readers.py": {"open": OWN},
     "catalog/path_gate.py": {"open": GATE},
     "catalog/unfinished_writes.py": {"open": OWN, "read_text": OWN},
@@ -55,6 +56,9 @@ PLACES: dict[str, dict[str, str]] = {
     "columnar/mending.py": {"memory_map": OWN, "open": OWN},
     "columnar/store_folder.py": {"open": OWN, "symlink_to": OWN},
     "columnar/version.py": {"hardlink_to": OWN, "open": OWN, "read_text": OWN},
+    "execution/backup/copy_file.py": {"open": OWNER},
+    "execution/backup/make_backup.py": {"hardlink_to": OWNER},
+    "execution/backup/manifest.py": {"read_text": OWNER},
     "execution/commands/export_table.py": {"copyfile": LISTED, "read_text": PASSED, "write_text": MADE},
     "execution/commands/load_data.py": {"copyfile": PASSED, "hardlink_to": PASSED, "symlink_to": MADE},
     "execution/spark/class_cache.py": {"read_text": SYSTEM, "write_text": OWN},

@@ -23,8 +23,13 @@ _COMMANDS = (
     ("server", "serve JDBC and Thrift clients as HiveServer2 does"),
     ("warmup", "train the caches that let Spark's JVM start in half the time"),
     ("doctor", "check this machine"),
+    ("backup", "save the warehouse in a folder, while others use it"),
+    ("restore", "make a warehouse from a backup"),
     ("debug-stage", "run one recorded stage again, alone"),
 )
+
+_FOLDERS = {"backup": "new or empty folder for the backup", "restore": "folder of a backup"}
+"""Commands that take a folder."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,6 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from sharkpy.cli.server import run_server
 
                 return run_server(options, session_settings(options))
+            case "backup":
+                from sharkpy.cli.backup import run_backup
+
+                return run_backup(options.folder, options.warehouse, options.metastore)
+            case "restore":
+                from sharkpy.cli.backup import run_restore
+
+                return run_restore(options.folder, options.warehouse)
             case "debug-stage":
                 from sharkpy.cli.debug_stage import run_debug_stage
 
@@ -118,6 +131,8 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text)
         if name == "debug-stage":
             _add_debug_arguments(command)
+        if name in _FOLDERS:
+            command.add_argument("folder", type=Path, help=_FOLDERS[name])
         if name == "server":
             from sharkpy.cli.server import add_server_arguments
 

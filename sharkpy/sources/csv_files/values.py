@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 
@@ -39,7 +40,7 @@ _ZONED = rf"^[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}{_CLOCK}{_ZONE}"
 _ZONE_PARTS = re.compile(rf"(.*?){_ZONE}", re.DOTALL)
 
 
-def _null_text() -> pa.Scalar[pa.StringType]:
+def _null_text() -> pa.Scalar[Any]:
     return pa.scalar(None, pa.string())
 
 

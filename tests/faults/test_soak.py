@@ -18,7 +18,7 @@ import sharkpy
 from sharkpy.base.errors import InternalError
 from tests.thrift.caller import SUCCESS, Caller, State, columns_of
 from tests.thrift.conftest import LONG_QUERY, MAKE_NUMBERS
-from tests.thrift.test_stop import Process
+from tests.thrift.server_process import Process
 from tests.waiting import until
 
 pytestmark = pytest.mark.spark

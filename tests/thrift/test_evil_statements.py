@@ -20,7 +20,7 @@ from tests.thrift.evil.patterns import PATTERNS
 from tests.thrift.evil.rows import ROWS, THINGS
 from tests.thrift.evil.texts import TEXTS
 from tests.thrift.evil.values import VALUES
-from tests.thrift.test_stop import Process
+from tests.thrift.server_process import Process
 from tests.waiting import allowed
 
 EVIL = (*PATTERNS, *VALUES, *TEXTS, *ROWS, *THINGS)

@@ -116,7 +116,7 @@ class Statement(Cancellation):
         with self._clock:
             self._since = time.monotonic()
             if self._timeout and self._timer is None and not self._is_over:
-                self._arm()
+                self._arm(self._timeout - self._spent)
 
     def _pause(self) -> None:
         self.thread = 0
@@ -127,8 +127,8 @@ class Statement(Cancellation):
         if self.turn is not None:
             self.turn.pause()
 
-    def _arm(self) -> None:
-        self._timer = threading.Timer(max(self._timeout - self._spent, _LEAST_SECONDS), self._look)
+    def _arm(self, seconds: float) -> None:
+        self._timer = threading.Timer(max(seconds, _LEAST_SECONDS), self._look)
         self._timer.name, self._timer.daemon = "sharkpy-timeout", True
         self._timer.start()
 
@@ -140,7 +140,7 @@ class Statement(Cancellation):
                 return
             spent = self._spent + time.monotonic() - self._since
             if spent < self._timeout:
-                self._arm()
+                self._arm(self._timeout - spent)
                 return
         limit = f"shark.query.timeout, or who sent it, allows it {self._timeout:g} s"
         self.cancel(StatementTimeoutError(f"the statement took too long: {limit}"))

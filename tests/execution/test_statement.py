@@ -1,0 +1,33 @@
+"""Limit of a statement's time: what its threads work counts, pauses do not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from sharkpy.base.errors import StatementTimeoutError
+from sharkpy.execution.statement import Statement
+from tests.waiting import until
+
+
+def test_a_pause_does_not_double_the_limit() -> None:
+    """The timer that was set before the pause comes too early, and is set again for what is left."""
+    statement = Statement(0.6)
+    with statement.active():
+        time.sleep(0.05)
+    time.sleep(0.05)
+    began = time.monotonic()
+    with pytest.raises(StatementTimeoutError), statement.active():
+        until(lambda: statement.is_cancelled)
+        statement.check()
+    assert 0.5 < time.monotonic() - began < 0.9
+
+
+def test_what_does_not_work_is_not_ended() -> None:
+    statement = Statement(0.1)
+    with statement.active():
+        pass
+    time.sleep(0.3)
+    assert not statement.is_cancelled
+    statement.end()

@@ -1,4 +1,6 @@
-"""SQL of a call whose long or doubled arguments are computed once, and referred to where its text repeats them."""
+"""SQL of a call with arguments that are computed before it, and referred to: long ones where its text repeats them, and
+those that may raise an error or vary where it catches errors.
+"""
 
 from __future__ import annotations
 
@@ -25,25 +27,40 @@ def _repeats(head: str, body: str) -> bool:
 _CALLS = "|".join(["nullif", *(head.partition("(")[0] for head, body in MACROS.items() if _repeats(head, body))])
 _DOUBLING_CALL = re.compile(rf"\b(?:{_CALLS})\(", re.IGNORECASE)
 _DOUBLING = re.compile(rf"\bBETWEEN\b|\bIN \(|\bCASE (?!WHEN\b)|{_DOUBLING_CALL.pattern}", re.IGNORECASE)
+_RAISING = "|".join(head.partition("(")[0] for head, body in MACROS.items() if "error(" in body)
+_VOLATILE = re.compile(rf"\b(?:error|random|setseed|uuid|{_RAISING})\(", re.IGNORECASE)
+"""Found in SQL that DuckDB takes in no TRY."""
 _OPERAND = r"\bCASE \(*{0}\b|\b{0}\)* (?:BETWEEN\b|IN \()"
 
 
 def bound_once(args: Sequence[str], call: Callable[[Sequence[str]], str]) -> str:
-    """`call(args)`, over the fields of a struct of the arguments that calls within calls would double at each level."""
+    """`call(args)`, over the fields of a struct of the arguments that calls within calls would double at each level, or
+    that DuckDB takes in no TRY.
+    """
     sql = call(args)
+    if "TRY(" in sql and (volatile := [place for place, arg in enumerate(args) if _VOLATILE.search(arg)]):
+        given, whole = _fields(args, volatile)
+        if "TRY(" in (over_fields := call(given)):
+            return whole(over_fields)
     if len(sql) < _SHORT_CALL:
         return sql
     deep = [place for place, arg in enumerate(args) if _is_deep(arg)]
     if not deep:
         return sql
-    # The name is no name within an argument: those are shorter than all of them.
-    name = f"args{sum(map(len, args))}"
-    given = [f"{name}.a{place}" if place in deep else arg for place, arg in enumerate(args)]
+    given, whole = _fields(args, deep)
     over_fields = call(given)
     if not any(_is_doubled(over_fields, given[place]) for place in deep):
         return sql
-    struct = ", ".join(f"a{place} := {args[place]}" for place in deep)
-    return f"list_transform([struct_pack({struct})], lambda {name}: {over_fields})[1]"
+    return whole(over_fields)
+
+
+def _fields(args: Sequence[str], places: Sequence[int]) -> tuple[list[str], Callable[[str], str]]:
+    """The arguments with names of fields at `places`, and what makes SQL over these whole."""
+    # The name is no name within an argument: those are shorter than all of them.
+    name = f"args{sum(map(len, args))}"
+    given = [f"{name}.a{place}" if place in places else arg for place, arg in enumerate(args)]
+    struct = ", ".join(f"a{place} := {args[place]}" for place in places)
+    return given, lambda sql: f"list_transform([struct_pack({struct})], lambda {name}: {sql})[1]"
 
 
 def _is_deep(arg: str) -> bool:

@@ -11,6 +11,7 @@ from sharkpy.udf.lower import lower_scalar
 from sharkpy.udf.size_rules import (
     CARRIERS,
     COVERING,
+    GUESSED,
     ITEM_OF,
     MOST_STEPS,
     SIZE_RULES,
@@ -21,6 +22,8 @@ from sharkpy.udf.size_rules import (
 from sharkpy.udf.value_limit import SMALL_BYTES
 from sharkpy.udf.value_size import COLUMN, Extent, Sized, has_extent, leaf_extent
 from sharkpy.values.types import DataType
+
+_MOST_GUESSES = 2
 
 
 def lower_checked(row: ScalarFunction, args: Sequence[Sized], result: DataType) -> Sized:
@@ -39,7 +42,7 @@ def lower_checked(row: ScalarFunction, args: Sequence[Sized], result: DataType) 
     if rule is not None:
         return _checked(row, rule, args, result)
     is_known = all(arg.extent is not None for arg in args if has_extent(arg.dtype))
-    extent = largest_argument(args) if is_known else None
+    extent = _guessed(row, args, largest_argument(args)) if is_known else None
     return Sized(_lowered(row, args, result), result, _carried(extent))
 
 
@@ -47,9 +50,15 @@ def _lowered(row: ScalarFunction, args: Sequence[Sized], result: DataType) -> st
     return lower_scalar(row, [arg.sql for arg in args], [arg.dtype for arg in args], result)
 
 
+def _guessed(row: ScalarFunction, args: Sequence[Sized], extent: Extent) -> Extent:
+    within = max((arg.extent.guesses for arg in args if arg.extent is not None), default=0)
+    return replace(extent, guesses=within + (extent.grows and row.name in GUESSED))
+
+
 def _carried(extent: Extent | None) -> Extent | None:
-    """What callers learn of an extent: nothing, where its SQL would swell theirs."""
-    return None if extent is None or extent.is_long else replace(extent, grows=False)
+    """What callers learn of an extent: nothing, where its SQL would swell theirs, or its bound is too far off."""
+    is_kept = extent is not None and not extent.is_long and extent.guesses <= _MOST_GUESSES
+    return replace(extent, grows=False) if extent is not None and is_kept else None
 
 
 def _item_of(row: ScalarFunction, args: Sequence[Sized], result: DataType) -> Sized:
@@ -62,7 +71,7 @@ def _item_of(row: ScalarFunction, args: Sequence[Sized], result: DataType) -> Si
 
 
 def _checked(row: ScalarFunction, rule: SizeRule, args: Sequence[Sized], result: DataType) -> Sized:
-    extent = rule(args)
+    extent = _guessed(row, args, rule(args))
     if rule in COVERING and extent.grows:
         args = [replace(arg, sql=arg.unchecked) if arg.unchecked and _is_varying(arg) else arg for arg in args]
     unchecked = _lowered(row, args, result)

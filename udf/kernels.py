@@ -27,6 +27,7 @@ from sharkpy.udf.murmur import murmur, murmur_double, murmur_float, murmur_integ
 from sharkpy.udf.number_format import format_pattern, format_places
 from sharkpy.udf.number_patterns import to_char, to_number
 from sharkpy.udf.number_text import conv, decimal_arithmetic, double_bits, float_bits, java_double_text, java_float_text
+from sharkpy.udf.parts_of_text import substring_index
 from sharkpy.udf.printf import printf
 from sharkpy.udf.sentences import sentences
 from sharkpy.udf.text_codes import (
@@ -114,6 +115,7 @@ KERNELS = (
     Kernel("shark_parse_time", ("VARCHAR", "VARCHAR"), "TIMESTAMP", parse_time),
     Kernel("shark_parse_moment", ("VARCHAR", "VARCHAR", "VARCHAR"), "TIMESTAMP", parse_moment),
     Kernel("shark_levenshtein", ("VARCHAR", "VARCHAR"), "INTEGER", levenshtein),
+    Kernel("shark_substring_index", ("VARCHAR", "VARCHAR", "INTEGER"), "VARCHAR", substring_index),
     Kernel("shark_crc32", ("BLOB",), "BIGINT", crc32),
     Kernel("shark_sha2", ("BLOB", "INTEGER"), "VARCHAR", sha2),
     Kernel("shark_unbase64", ("VARCHAR",), "BLOB", unbase64),

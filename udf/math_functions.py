@@ -179,7 +179,8 @@ MATH_FUNCTIONS = (
         "width_bucket",
         takes(DOUBLE, DOUBLE, DOUBLE, INT),
         returns(INT),
-        "CASE WHEN {3} <= 0 OR {1} = {2} THEN NULL WHEN ({0} < {1}) = ({1} < {2}) AND {0} <> {1} THEN 0"
+        "CASE WHEN {3} <= 0 OR {3} = 2147483647 OR {1} = {2} THEN NULL"
+        " WHEN ({0} < {1}) = ({1} < {2}) AND {0} <> {1} THEN 0"
         " WHEN abs({0} - {1}) >= abs({2} - {1}) THEN {3} + 1"
         " ELSE CAST(floor(({0} - {1}) * {3} / ({2} - {1})) AS INTEGER) + 1 END",
         NullPolicy.CUSTOM,

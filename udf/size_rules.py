@@ -233,6 +233,13 @@ SIZE_RULES: dict[str, SizeRule] = {
     "zip_with": _each_item,
 }
 """Name of a row -> the extent of its result."""
+GUESSED = frozenset(
+    (
+        *("replace", "regexp_replace", "translate", "base64", "decode", "encode", "quote", "to_json", "url_encode"),
+        *("mask", "mask_first_n", "mask_last_n", "mask_show_first_n", "mask_show_last_n"),
+    )
+)
+"""Functions whose bound may be several times the truth: calls within calls within calls are measured instead."""
 COVERING: tuple[SizeRule, ...] = (joined, joined_with, listed)
 """Rules whose check covers those of the arguments."""
 ITEM_OF = frozenset(("aggregate", "array_max", "array_min", "element_at", "field", "get", "try_element_at"))

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from sharkpy.udf.array_functions import joined_items
 from sharkpy.udf.function import Lowering, NullPolicy, ScalarFunction
 from sharkpy.udf.letter_case import lower_sql, upper_sql
-from sharkpy.udf.literals import integer_value, quote_string
+from sharkpy.udf.literals import integer_value, quote_string, string_value
 from sharkpy.udf.map_functions import map_of_entries
+from sharkpy.udf.parts_of_text import overlaps_itself
 from sharkpy.udf.signatures import Types, converts, first_of, kind_of, returns, same_as, takes
 from sharkpy.values.types import (
     BIGINT,
@@ -150,15 +151,24 @@ def _replace(args: Sequence[str], _types: Types, _result: DataType) -> str:
     return f"replace({args[0]}, {args[1]}, {args[2] if len(args) > 2 else quote_string('')})"
 
 
+_MOST_SPLIT = 1_000_000
+"""Bytes of a text up to which its parts are made all at once, deaf to the end of the statement."""
+
+
 def _substring_index(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    """Of short texts by their parts. Delimiters are found at any place, as those that overlap themselves tell."""
     text, delimiter, count = args
+    constant = string_value(delimiter)
+    by_places = f"shark_substring_index({', '.join(args)})"
+    if constant is None or overlaps_itself(constant):
+        return by_places
     parts = f"string_split({text}, {delimiter})"
     before = joined_items(f"{parts}[1:{count}]", delimiter)
     behind = joined_items(f"{parts}[greatest(len({parts}) + {count} + 1, 1):]", delimiter)
     return (
-        f"CASE WHEN {delimiter} = '' AND {text} IS NOT NULL AND {count} IS NOT NULL THEN ''"
-        f" WHEN {delimiter} IS NULL THEN NULL WHEN {count} > 0 THEN {before} WHEN {count} < 0 THEN {behind}"
-        f" WHEN {count} = 0 AND {text} IS NOT NULL AND {delimiter} IS NOT NULL THEN '' END"
+        f"CASE WHEN strlen({text}) > {_MOST_SPLIT} THEN {by_places}"
+        f" WHEN {count} > 0 THEN {before} WHEN {count} < 0 THEN {behind}"
+        f" WHEN {count} = 0 AND {text} IS NOT NULL THEN '' END"
     )
 
 

@@ -36,7 +36,7 @@ class Size:
 
     def times(self, count: Size) -> Size:
         if not count.terms:
-            return Size(self.fixed * count.fixed, tuple(f"{count.fixed} * {term}" for term in self.terms))
+            return Size(self.fixed * count.fixed, tuple(f"{count.fixed}e0 * {term}" for term in self.terms))
         if not self.terms:
             return count.times(self)
         return Size(0, (f"CAST({self.sql} AS DOUBLE) * {count.sql}",))
@@ -86,6 +86,8 @@ class Extent:
     items: Size = Size(1)
     grows: bool = False
     exact: str = ""
+    guesses: int = 0
+    """Bounds within one another that may each be several times the truth."""
 
     @property
     def is_long(self) -> bool:

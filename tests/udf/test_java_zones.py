@@ -54,7 +54,7 @@ def test_a_clock_is_the_moment_that_java_takes(connection: duckdb.DuckDBPyConnec
     clock = shifted_clock("m", f"'{zone}'", to_utc=False)
     expected = _by_the_rule(dict(connection.execute(f"SELECT m, {clock} FROM ({quarters})").fetchall()))
     middle = sorted(expected)[100:-100]
-    connection.execute("CREATE OR REPLACE TEMP TABLE clocks AS SELECT unnest(?) AS c", [middle])
+    connection.execute("CREATE OR REPLACE TEMP TABLE clocks AS SELECT unnest(?) AS c", [middle]).fetchall()
     in_sql = shifted_clock("c", f"'{zone}'", to_utc=True)
     assert in_sql.startswith("shark_moment(")
     found = connection.execute(f"SELECT c, {in_sql}, shark_zone_shift(c, '{zone}', true) FROM clocks").fetchall()

@@ -70,7 +70,7 @@ PATTERNS = (
         answer_or(("57014",), TOO_COMPLEX),
     ),
     Evil("SHOW TABLES LIKE", f"SHOW TABLES LIKE '{'*a' * 100}'", None),
-    Evil("SHOW TABLES LIKE, alternatives", lambda: f"SHOW TABLES LIKE '{'|'.join(['*a*'] * 50_000)}'", None),
+    Evil("SHOW TABLES LIKE, alternatives", lambda: f"SHOW TABLES LIKE '{'|'.join(['*a*'] * 50_000)}'", ("made",)),
     Evil("SHOW FUNCTIONS with a tower", "SHOW FUNCTIONS '^(([a-z])+.)+[A-Z]([a-z])+$'", None, True),
     Evil("columns by a tower", "SELECT `(((n+)+)+)+x` FROM numbers", ("42703",)),
     Evil("parse_url of a long text", "SELECT parse_url(concat('http://', repeat('a:@', 300000)), 'HOST')", ANSWER),
@@ -84,7 +84,7 @@ PATTERNS = (
     Evil(
         "get_json_object with a long path",
         lambda: f"SELECT get_json_object('{{}}', '${'.a' * 100_000}')",
-        answer_or(TOO_COMPLEX),
+        ("22023",),
     ),
-    Evil("get_json_object, wildcards", "SELECT get_json_object('[[[[1]]]]', concat('$', repeat('[*]', 3000)))", ANSWER),
+    Evil("get_json_object, wildcards", "SELECT get_json_object('[[[[1]]]]', concat('$', repeat('[*]', 300)))", ANSWER),
 )

@@ -93,7 +93,7 @@ ROWS = (
     Evil(
         "many partitions",
         "CREATE TABLE parts PARTITIONED BY (p) AS SELECT s, n AS p FROM numbers",
-        answer_or(_ENDLESS, ("54000", "54023", "22023", "F0000", "58030")),
+        answer_or(_ENDLESS, ("53000",)),
     ),
     Evil(
         "buckets of many",
@@ -124,7 +124,7 @@ THINGS = (
     Evil("load of a file", "LOAD DATA LOCAL INPATH '/etc/passwd' INTO TABLE made", REFUSED),
     Evil("a folder of the machine", "INSERT OVERWRITE LOCAL DIRECTORY '/etc/x' SELECT 1", REFUSED, True),
     Evil("a query of a file", "SELECT * FROM csv.`/etc/passwd`", (*REFUSED, "42P01", "3F000")),
-    Evil("a query of a file by its name", "SELECT * FROM '/etc/passwd'", ("42601",)),
+    Evil("a query of a file by its name", "SELECT * FROM '/etc/passwd'", ("42S02",)),
     Evil(
         "a function of DuckDB that reads",
         "SELECT * FROM read_csv('/etc/passwd')",
@@ -137,8 +137,8 @@ THINGS = (
     Evil(
         "the database of all", "DROP DATABASE default CASCADE", answer_or(REFUSED, ("2BP01", "42000", "3F000", "55006"))
     ),
-    Evil("a macro that calls itself", "CREATE TEMPORARY MACRO f(x INT) f(x)", ("42883", "42P19", *REFUSED)),
-    Evil("a view of itself", "CREATE VIEW v AS SELECT * FROM v", ("42P01", "42P19")),
+    Evil("a macro that calls itself", "CREATE TEMPORARY MACRO f(x INT) f(x)", ("42000",)),
+    Evil("a view of itself", "CREATE VIEW v AS SELECT * FROM v", ("42S02",)),
     Evil("raise_error", "SELECT raise_error(repeat('x', 1000000))", ("P0001", "22000", "54000", "21000", "38000")),
     Evil("assert_true", "SELECT assert_true(n < 10) FROM numbers", ("P0001", "22000", "23514", "38000", "P0004")),
     Evil("sleep by DuckDB", "SELECT sleep(100000)", ("42883",)),

@@ -162,7 +162,8 @@ def _substring_index(args: Sequence[str], _types: Types, _result: DataType) -> s
     by_places = f"shark_substring_index({', '.join(args)})"
     if constant is None or overlaps_itself(constant):
         return by_places
-    parts = f"string_split({text}, {delimiter})"
+    # DuckDB computes what is constant in a branch that it does not take, too.
+    parts = f"string_split(CASE WHEN strlen({text}) <= {_MOST_SPLIT} THEN {text} END, {delimiter})"
     before = joined_items(f"{parts}[1:{count}]", delimiter)
     behind = joined_items(f"{parts}[greatest(len({parts}) + {count} + 1, 1):]", delimiter)
     return (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-
-import pytest
 
 from sharkpy.base.errors import StatementTimeoutError
 from sharkpy.execution.statement import Statement
@@ -18,9 +17,9 @@ def test_a_pause_does_not_double_the_limit() -> None:
         time.sleep(0.05)
     time.sleep(0.05)
     began = time.monotonic()
-    with pytest.raises(StatementTimeoutError), statement.active():
+    with contextlib.suppress(StatementTimeoutError), statement.active():
         until(lambda: statement.is_cancelled)
-        statement.check()
+    assert isinstance(statement.error, StatementTimeoutError)
     assert 0.5 < time.monotonic() - began < 0.9
 
 

@@ -25,10 +25,11 @@ def test_every_function_is_called() -> None:
 
 
 def test_huge_arguments() -> None:
-    _ended_well()
+    _ended_well("--few")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_huge_arguments_of_all_kinds() -> None:
-    _ended_well("--thorough")
+@pytest.mark.parametrize("options", [(), ("--thorough",)])
+def test_huge_arguments_of_all_kinds(options: tuple[str, ...]) -> None:
+    _ended_well(*options)

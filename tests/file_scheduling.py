@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 # Files that take long in `make test-all` or `make test`, longest first: begun last they would keep one worker busy.
 LONG_FILES = (
+    "tests/faults/test_soak.py",
+    "tests/thrift/test_evil_statements.py",
+    "tests/udf/test_huge_arguments.py",
     "tests/differential/test_differential.py",
     "tests/thrift/test_sessions.py",
     "tests/faults/test_cluster.py",
@@ -25,6 +28,7 @@ LONG_FILES = (
     "tests/faults/test_lost_jvm.py",
     "tests/thrift/test_many_clients.py",
     "tests/execution/test_class_cache.py",
+    "tests/thrift/test_memory.py",
     "tests/thrift/clients/test_dbt.py",
     "tests/ml/test_table_rdd.py",
     "tests/faults/test_cancelled.py",

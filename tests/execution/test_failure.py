@@ -49,6 +49,16 @@ def test_out_of_memory_says_which_setting() -> None:
     assert "shark.task.memory" in str(error.hint)
 
 
+def test_out_of_memory_in_a_stream() -> None:
+    """Arrow's reader of a DuckDB result raises OSError."""
+    error = as_shark_error(
+        OSError("Out of Memory Error: failed to allocate data of size 4.0 KiB (9.2/9.4 GiB used)\n\n*")
+    )
+    assert type(error) is ResourceError
+    assert error.sqlstate == "53200"
+    assert error.message == "out of memory: failed to allocate data of size 4.0 KiB (9.2/9.4 GiB used)"
+
+
 def test_an_error_of_the_engine_is_kept() -> None:
     error = CorruptionError("block b7 is damaged")
     assert as_shark_error(error) is error

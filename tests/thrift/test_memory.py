@@ -21,6 +21,8 @@ GREEDY = (
     "SELECT count(DISTINCT concat(a.s, ' ', b.s)) FROM numbers a CROSS JOIN (SELECT s FROM numbers LIMIT 2000) b",
     "SELECT max(size(split(repeat(a.s, 5000), ' '))), collect_list(repeat(a.s, 2000)) FROM numbers a",
 )
+FILLS = "SELECT max(size(c)) FROM (SELECT collect_list(s) OVER (ORDER BY n) AS c FROM numbers) t"
+SMALL = "SELECT max(n) FROM numbers WHERE n < 8"
 
 
 def resident(pid: int) -> int:
@@ -106,6 +108,37 @@ def test_clients_that_ask_for_too_much(server: Process, clients: int) -> None:
         assert other.rows("SELECT count(*) FROM numbers") == [[100_000]]
     server.stop()
     assert "sharkpy.execution.memory_watch" in server.wait(60)
+
+
+@pytest.fixture
+def narrow(folder: Path) -> Iterator[Process]:
+    """DuckDB has little memory, and no room to spill."""
+    one = Process(folder, settings={"shark.driver.memory": "192m", "shark.temp.max.bytes": "1m"})
+    yield one
+    one.process.kill()
+    one.process.communicate()
+
+
+@pytest.mark.timeout(300)
+def test_clients_beside_some_that_fill_the_database(narrow: Process) -> None:
+    """All queries share DuckDB's: those that ask for more than it has are ended, whoever meets the end of it first."""
+    states: list[str] = []
+
+    def ask() -> None:
+        with Caller(narrow.port) as caller:
+            states.extend(caller.until_ended(caller.begin(FILLS), 120).sqlState for _ in range(3))
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    answers = []
+    with Caller(narrow.port) as other:
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            answers += [other.rows("SELECT 1"), other.rows(SMALL)]
+    assert states == ["53200"] * 6
+    assert all(answer == [[1]] for answer in answers[::2])
+    assert all(answer == [[7]] for answer in answers[1::2])
+    assert len(answers) > 10
 
 
 def test_large_results_leave_nothing_behind(server: Process) -> None:

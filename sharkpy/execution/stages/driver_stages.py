@@ -15,7 +15,7 @@ from sharkpy.execution.stages.stage_outputs import StageOutputs
 from sharkpy.execution.tasks.inputs import TaskData, TaskMetrics
 from sharkpy.execution.tasks.report import BlockResult, FileResult, TaskReport
 from sharkpy.execution.tasks.sinks import Payload, SinkContext
-from sharkpy.execution.tasks.task import run_task, task_batches
+from sharkpy.execution.tasks.task import BATCH_ROWS, run_task, task_batches
 from sharkpy.physical.sinks import BlockSink
 from sharkpy.physical.stage import Stage
 from sharkpy.physical.stage_program import ExchangeColumns
@@ -23,7 +23,9 @@ from sharkpy.physical.stage_program import ExchangeColumns
 
 @dataclass(frozen=True, slots=True)
 class DriverStages:
-    """Runs one task after the other; a task that met lost blocks is run again, where none of its rows was given."""
+    """Runs one task after the other; a task that met lost blocks, or a database full of what others have, is run again,
+    where none of its rows was given.
+    """
 
     run: QueryRun
     outputs: StageOutputs
@@ -45,12 +47,12 @@ class DriverStages:
 
     def _task_batches(self, stage: Stage, number: int, metrics: TaskMetrics) -> Iterator[pa.RecordBatch]:
         for attempt in itertools.count():
-            is_begun = False
+            is_begun, began = False, time.monotonic()
             try:
                 with self.run.connection(stage.program, stage.tasks[number]) as connection:
                     batches = task_batches(stage.program, self._data(stage, number), connection, metrics)
                     with batches as stream:
-                        for batch in stream:
+                        for batch in _begun(stream):
                             is_begun = True
                             yield batch
                             self.run.check()
@@ -58,7 +60,7 @@ class DriverStages:
             except GeneratorExit:
                 raise
             except BaseException as error:
-                if is_begun or not self.run.is_mended(error, stage, attempt):
+                if is_begun or not (self.run.is_moved(error, began) or self.run.is_mended(error, stage, attempt)):
                     raise self.run.failure(error) from error
 
     def results(self, stage: Stage, only_tasks: frozenset[int] | None = None) -> list[BlockResult | FileResult]:
@@ -85,6 +87,7 @@ class DriverStages:
         context = self._sink_context(stage, number)
         for attempt in itertools.count():
             results: list[BlockResult | FileResult] = []
+            began, rows_before = time.monotonic(), metrics.rows_out
             try:
                 with self.run.connection(stage.program, stage.tasks[number]) as connection:
                     for output in run_task(stage.program, self._data(stage, number), connection, context, metrics):
@@ -94,7 +97,9 @@ class DriverStages:
                 break
             except BaseException as error:
                 self.run.discard_blocks(results)
-                if not self.run.is_mended(error, stage, attempt):
+                # Other rows might make other files than those that are written so far.
+                is_moved = metrics.rows_out == rows_before and self.run.is_moved(error, began)
+                if not is_moved and not self.run.is_mended(error, stage, attempt):
                     raise self.run.failure(error) from error
         return results
 
@@ -122,6 +127,18 @@ class DriverStages:
         settings = engine.task_settings()
         writer = engine.store.writer() if isinstance(stage.program.sink, BlockSink) else None
         return SinkContext(number, 0, writer, settings.block_bytes, settings.force_encoding)
+
+
+def _begun(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches; a first one that is not full, and so mostly the last, comes when the end has been read, too."""
+    first = next(batches, None)
+    if first is None:
+        return
+    second = next(batches, None) if first.num_rows < BATCH_ROWS else None
+    yield first
+    if second is not None:
+        yield second
+    yield from batches
 
 
 def _report(metrics: TaskMetrics, start: float) -> TaskReport:

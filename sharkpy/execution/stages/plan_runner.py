@@ -182,11 +182,14 @@ class PlanRunner:
 
     def _read_key_values(self, read: ExchangeRead, key: Expr) -> KeyValues | None:
         rows = self.stages.outputs.whole(read.exchange_id, read.schema)
-        with self.run.connection() as connection:
+        while True:
+            began = time.monotonic()
             try:
-                return key_values(read, key, rows, connection)
+                with self.run.connection() as connection:
+                    return key_values(read, key, rows, connection)
             except BaseException as error:
-                raise self.run.failure(error) from error
+                if not self.run.is_moved(error, began):
+                    raise self.run.failure(error) from error
 
     def _run_exchange(self, exchange: Exchange) -> ExchangeStatistics:
         match exchange.partitioning:

@@ -66,6 +66,8 @@ class QueryRun:
     group: str = field(default_factory=new_group)
     _connections: HeldConnections = field(default_factory=HeldConnections)
     _own_database: ConnectionPool | None = None
+    _shared_failure: SharkError | None = None
+    """Error by which the query left the database that it shared with others."""
     _forget: Callable[[], None] = field(default=lambda: None)
 
     def __post_init__(self) -> None:
@@ -86,12 +88,26 @@ class QueryRun:
 
     @property
     def database(self) -> ConnectionPool:
-        """The session's, or one of the query's own where its memory is limited."""
-        if not self.memory_limit:
-            return self.engine.pool
+        """The session's, or one of the query's own where its memory is limited, or others have filled the session's."""
         if self._own_database is None:
+            if not self.memory_limit:
+                return self.engine.pool
             self._own_database = self.engine.pool.limited(self.memory_limit)
         return self._own_database
+
+    def is_moved(self, error: BaseException, began: float) -> bool:
+        """Whether work that began then, by time.monotonic(), may begin anew in a database of the query's own: `error`
+        told that the shared one is full, and others have filled it. Each of them meets the same when it asks for more.
+        """
+        if self._own_database is not None or self.memory_limit or self.statement.is_cancelled:
+            return False
+        failure, shared = as_shark_error(error), self.engine.pool
+        if failure.sqlstate != "53200" or not shared.is_filled_by_others(began):
+            return False
+        _log.info("a query runs again in a database of its own: others have filled the shared one")
+        self._shared_failure = failure
+        self._own_database = shared.limited(shared.wanted_memory)
+        return True
 
     # Failures, and running again
 
@@ -103,6 +119,8 @@ class QueryRun:
         """The error to raise for an exception of a stage that ran in this process."""
         self.check()
         failure = as_shark_error(error)
+        if self._shared_failure is not None and failure.sqlstate == "53200":
+            return self._shared_failure
         if self.memory_limit and failure.sqlstate == "53200":
             return self.out_of_memory("the query is out of memory in the driver")
         return failure

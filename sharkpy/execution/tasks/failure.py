@@ -35,6 +35,7 @@ _DUCKDB: tuple[tuple[str, type[SharkError], str | None], ...] = (
     ("ConstraintException", ExecutionError, "23000"),
 )
 """Error and SQLSTATE for exceptions of DuckDB. Any other (parser, binder, catalog) is a fault of lowering."""
+_OUT_OF_MEMORY = "OutOfMemoryException"
 _MORE_MEMORY = "raise shark.driver.memory, or shark.task.memory for RDD tasks"
 
 
@@ -90,7 +91,7 @@ def _from_os(error: OSError) -> SharkError:
     if error.errno is None and (streamed := _STREAMED.match(str(error))):
         # Arrow's reader of a DuckDB result raises OSError with DuckDB's words.
         name = streamed[1].replace(" ", "").lower()
-        for known, _, _ in _DUCKDB:
+        for known in (_OUT_OF_MEMORY, *(row[0] for row in _DUCKDB)):
             if known.removesuffix("Exception").lower() == name:
                 return _from_duckdb(known, str(error))
     if error.errno in _NO_SPACE:
@@ -104,7 +105,7 @@ def _from_os(error: OSError) -> SharkError:
 def _from_duckdb(name: str, text: str) -> SharkError:
     if is_disk_full(text):
         return full_disk()
-    if name == "OutOfMemoryException":
+    if name == _OUT_OF_MEMORY:
         return ResourceError(f"out of memory: {_readable(text)}", hint=_MORE_MEMORY, sqlstate="53200")
     if "expression depth limit" in text:
         return ResourceError("the statement is nested too deeply", hint=_LESS_NESTING, sqlstate="54001")

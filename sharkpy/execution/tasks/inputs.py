@@ -199,14 +199,18 @@ def registered_inputs(connection: DuckDBPyConnection, relations: Mapping[str, Re
 def _roll_back(connection: DuckDBPyConnection) -> None:
     """End the transaction, unless its connection was closed meanwhile, as that of a stopped session is.
 
-    An interrupt may meet the ROLLBACK too, with or without ending the transaction: it is for the query before.
+    An interrupt may meet the ROLLBACK too, with or without ending the transaction: it is for the query before. Where
+    others have left no memory for it, the transaction ends with the connection.
     """
     import duckdb
 
     for _ in range(_ROLLBACKS):
         with contextlib.suppress(duckdb.InterruptException):
-            with contextlib.suppress(duckdb.ConnectionException, duckdb.TransactionException):
-                connection.rollback()
+            try:
+                with contextlib.suppress(duckdb.ConnectionException, duckdb.TransactionException):
+                    connection.rollback()
+            except duckdb.OutOfMemoryException:
+                connection.close()
             return
     connection.rollback()
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _DECODED_SHARE = 4
 _LEAST_MEMORY = 256 << 20
+_SHORT_SECONDS = 1.0
+"""Time of a query that may be run twice for nothing."""
 _CLOSE_TRIES = 40
 _CLOSE_PAUSE = 0.05
 """Seconds between the attempts to close a connection in use."""
@@ -103,6 +105,24 @@ class ConnectionPool:
         """Limit on the bytes of decoded columns that one of the queries that run now holds."""
         return self.settings.decoded_limit // max(1, self._shares.num_queries)
 
+    def is_filled_by_others(self, began: float) -> bool:
+        """Whether a query that began then, by time.monotonic(), and has failed for want of memory wanted what others
+        have: these fill most of the database now. After a short query they may be gone by now.
+        """
+        if not self._shares.had_others(began):
+            return False
+        return time.monotonic() - began < _SHORT_SECONDS or self._used_bytes() > self._limit // 2
+
+    def _used_bytes(self) -> int:
+        import duckdb
+
+        try:
+            with self.borrow() as connection:
+                row = connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchone()
+        except duckdb.OutOfMemoryException:
+            return self._limit
+        return int(row[0] or 0) if row is not None else 0
+
     @property
     def wanted_memory(self) -> int:
         return self.settings.memory_limit
@@ -138,8 +158,7 @@ class ConnectionPool:
             raise
         finally:
             self._shares.leave(self)
-            # Whatever an abandoned query left open ends here.
-            cursor.abort()
+            is_kept = _is_ended(cursor) and is_kept
             with self._lock:
                 if self._root is None or not is_kept:
                     cursor.close()
@@ -165,6 +184,19 @@ class ConnectionPool:
             other, self._in_order = self._in_order, None
         if other is not None:
             other.close()
+
+
+def _is_ended(cursor: DuckDBPyConnection) -> bool:
+    """End whatever an abandoned query has left open; False where the borrower has closed the cursor."""
+    import duckdb
+
+    cursor.abort()
+    try:
+        # Any call that a closed cursor refuses; `abort` is none.
+        cursor.query_progress()
+    except duckdb.ConnectionException:
+        return False
+    return True
 
 
 def _close_when_idle(connection: DuckDBPyConnection) -> None:

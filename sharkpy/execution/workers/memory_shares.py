@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import Counter
 from typing import Protocol
 
@@ -25,23 +27,37 @@ class MemoryShares:
         self._total = total
         self._lock = threading.Lock()
         self._in_use: Counter[SharingDatabase] = Counter()
+        self._shared_at = -math.inf
+        """When more than one query was seen last."""
 
     @property
     def num_queries(self) -> int:
         return self._in_use.total()
 
+    def had_others(self, began: float) -> bool:
+        """Whether a query that has left, and began then by time.monotonic(), was not alone; nor is it, had it begun to
+        work only now.
+        """
+        return self.num_queries > 0 or self._shared_at >= began
+
     def enter(self, database: SharingDatabase) -> None:
         with self._lock:
             self._in_use[database] += 1
+            self._note_sharing()
             if self._in_use[database] == 1:
                 self._divide()
 
     def leave(self, database: SharingDatabase) -> None:
         with self._lock:
+            self._note_sharing()
             self._in_use[database] -= 1
             if not self._in_use[database]:
                 del self._in_use[database]
                 self._divide()
+
+    def _note_sharing(self) -> None:
+        if self.num_queries > 1:
+            self._shared_at = time.monotonic()
 
     def _divide(self) -> None:
         wanted = sum(database.wanted_memory for database in self._in_use)

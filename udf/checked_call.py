@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sharkpy.udf.batch_size import LOOKED_AT
 from sharkpy.udf.function import ScalarFunction
 from sharkpy.udf.literals import integer_value, quote_string
 from sharkpy.udf.lower import lower_scalar
@@ -103,10 +104,12 @@ def _with_check(row: ScalarFunction, extent: Extent, args: Sequence[Sized], resu
 def with_size_check(name: str, extent: Extent, sql: str) -> str:
     """`sql`, or an error where the extent is over the limit."""
     size = extent.content.sql
-    test = f"{size} > shark_value_limit()"
+    test = f"{size} > least({LOOKED_AT}, shark_value_limit())"
     if extent.exact:
-        test, size = f"{test} AND {extent.exact} > shark_value_limit()", extent.exact
-    return f"CASE WHEN {test} THEN shark_too_large({quote_string(name)}, {size}) ELSE {sql} END"
+        size = f"least({size}, {extent.exact})"
+    # DuckDB computes a THEN for the rows that want it alone: without large values the kernel is not called.
+    is_refused = f"CASE WHEN {test} THEN shark_too_large({quote_string(name)}, {size}) ELSE false END"
+    return f"CASE WHEN {is_refused} THEN NULL ELSE {sql} END"
 
 
 def _with_work_check(row: ScalarFunction, args: Sequence[Sized]) -> Sized:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.settings import VALUE_BYTES
+from sharkpy.udf.batch_size import SizeKernel
 from sharkpy.udf.calling_connection import NUMBER, CallingConnection, called_from
 from sharkpy.udf.group_kernels import GROUP_KERNELS, GroupKernel
 from sharkpy.udf.kernels import KERNELS, Kernel
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 LIMIT = "shark_value_bytes"
 """Variable in DuckDB: bytes that one value may have."""
+AnyKernel = Kernel | GroupKernel | SizeKernel
 SETTINGS = (
     ("TimeZone", "'UTC'"),
     ("integer_division", "false"),
@@ -58,23 +60,23 @@ def _create_kernels(con: duckdb.DuckDBPyConnection) -> None:
         _create_kernel(con, KERNELS[0])
     except (duckdb.NotImplementedException, duckdb.CatalogException):
         return
-    kernels: tuple[Kernel | GroupKernel, ...] = (*KERNELS, *GROUP_KERNELS)
+    kernels: tuple[AnyKernel, ...] = (*KERNELS, *GROUP_KERNELS, SizeKernel())
     for kernel in kernels[1:]:
         _create_kernel(con, kernel)
     con.execute("; ".join(map(_macro, kernels)))
 
 
-def _python_name(kernel: Kernel | GroupKernel) -> str:
+def _python_name(kernel: AnyKernel) -> str:
     return f"{kernel.name}_python"
 
 
-def _macro(kernel: Kernel | GroupKernel) -> str:
+def _macro(kernel: AnyKernel) -> str:
     names = ", ".join(f"column{index}" for index in range(len(kernel.parameters)))
     call = f"{_python_name(kernel)}(getvariable('{NUMBER}'), {names})"
     return f"CREATE MACRO IF NOT EXISTS {kernel.name}({names}) AS {call}"
 
 
-def _create_kernel(con: duckdb.DuckDBPyConnection, kernel: Kernel | GroupKernel) -> None:
+def _create_kernel(con: duckdb.DuckDBPyConnection, kernel: AnyKernel) -> None:
     from duckdb.func import FunctionNullHandling, PythonUDFType
 
     con.create_function(
@@ -88,7 +90,7 @@ def _create_kernel(con: duckdb.DuckDBPyConnection, kernel: Kernel | GroupKernel)
 
 
 @cache
-def _function_of(kernel: Kernel | GroupKernel) -> Callable[..., Any]:
+def _function_of(kernel: AnyKernel) -> Callable[..., Any]:
     """One function object for the life of the process: the database calls it by address, whichever cursor made it."""
     compute = kernel.vectorized()
 

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 MACROS: dict[str, str] = {
     "shark_value_limit()": "getvariable('shark_value_bytes')",
-    "shark_too_large(name, size)": (
-        "error(name || ' would make a value of ' || CAST(CAST(least(size, 9e18) AS BIGINT) AS VARCHAR)"
-        " || ' bytes, more than the ' || CAST(shark_value_limit() AS VARCHAR)"
-        " || ' that one value may have [SQLSTATE 54000]')"
-    ),
     "shark_too_much(name, steps)": (
         "error(name || ' would take ' || CAST(CAST(least(steps, 9e18) AS BIGINT) AS VARCHAR)"
         " || ' steps, more than one call may take [SQLSTATE 54001]')"

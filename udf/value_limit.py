@@ -23,6 +23,17 @@ def too_large(function: str, num_bytes: int, limit: int) -> ResourceError:
     return ResourceError(message, hint=HINT, sqlstate=TOO_LARGE)
 
 
+def batch_too_large(function: str, num_bytes: int, rows: int, limit: int) -> ResourceError:
+    """The error of a call whose values for the rows of a batch are too large together."""
+    made = f"{function} would make {num_bytes} bytes for {rows} rows at once"
+    return ResourceError(f"{made}, more than the {limit} that a batch may have", hint=HINT, sqlstate=TOO_LARGE)
+
+
+def value_limit() -> int:
+    """Bytes that one value may have, by the connection that this thread works for."""
+    return _limit.get()
+
+
 def check_value(function: str, num_bytes: int) -> None:
     """Raise the error where a value of so many bytes is over the limit of the connection that calls the kernel."""
     limit = _limit.get()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -130,3 +131,47 @@ def test_folding_makes_no_large_literals(session: sharkpy.SharkContext) -> None:
 def test_the_setting_is_checked() -> None:
     with pytest.raises(sharkpy.SharkError, match=r'"10" is not a value of shark\.value\.bytes'):
         sharkpy.connect(**{"shark.value.bytes": 10})
+
+
+MANY = [
+    ("repeat", "repeat(text, number)"),
+    ("rpad", "rpad(text, number, 'ab')"),
+    ("rpad", "rpad(text, 800000)"),
+    ("concat", "concat(repeat(text, 120000), repeat(text, 120000))"),
+    ("array_repeat", "size(array_repeat(text, number))"),
+    ("replace", "replace(repeat(text, 100000), 'xyz', 'abcdefg')"),
+]
+"""Function -> a call whose values are each below the limit, and too large for each row of a batch."""
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sharkpy.SharkContext]:
+    """Rows of text 'xyz' and number 600,000, with 256 MB for each value."""
+    context = sharkpy.connect(warehouse=str(tmp_path_factory.mktemp("many")))
+    context.sql(
+        "CREATE TABLE given AS SELECT 'xyz' AS text, 600000 + id % 2 AS number, id FROM "
+        "(SELECT explode(sequence(1, 10000)) AS id) t"
+    )
+    yield context
+    context.stop()
+
+
+@pytest.mark.parametrize(("function", "call"), MANY)
+def test_values_that_are_large_together_are_refused(many: sharkpy.SharkContext, function: str, call: str) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    error = _error(many, f"SELECT max({call}) FROM given")
+    assert error.sqlstate == "54000"
+    assert re.match(rf"{function} would make \d+ bytes for \d+ rows at once, more than the 1073741824 ", error.message)
+    assert error.hint == HINT
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 3 << 20
+
+
+def test_a_few_large_values_are_made(many: sharkpy.SharkContext) -> None:
+    query = "SELECT count(*), min(length(repeat(text, number * 2))) FROM given WHERE id <= 100"
+    assert many.sql(query).fetchall() == [(100, 3_600_000)]
+
+
+def test_a_higher_limit_of_a_value_is_one_of_a_batch(tmp_path: Path) -> None:
+    with sharkpy.connect(warehouse=tmp_path / "w", **{"shark.value.bytes": 400 << 20}) as context:
+        query = "SELECT max(length(repeat(concat('x', id), 200000))) FROM (SELECT explode(sequence(1, 2048)) AS id) t"
+        assert context.sql(query).fetchall() == [(1_000_000,)]

@@ -1,0 +1,53 @@
+"""Sizes of the values that one batch of rows is about to make: refused where they are too large together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.udf.value_limit import batch_too_large, check_value, value_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_BATCH_ROWS = 2048
+"""Rows that DuckDB computes at once."""
+_LEAST_BYTES = 1 << 30
+_LIMITS = 4
+LOOKED_AT = _LEAST_BYTES // _BATCH_ROWS
+"""Bytes of a value up to which as many as a batch has are not too large together."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeKernel:
+    """A function of DuckDB over the names of functions and the bytes of the values that they are about to make.
+
+    It hears the end of its statement once a batch. ResourceError (54000) where a value is over the limit of one, or
+    the batch over four times that limit, at least 1 GiB; else false.
+    """
+
+    name: str = "shark_too_large"
+    parameters: tuple[str, ...] = ("VARCHAR", "DOUBLE")
+    result: str = "BOOLEAN"
+
+    def vectorized(self) -> Callable[..., pa.Array[Any]]:
+        return _check
+
+
+def _check(functions: pa.ChunkedArray[Any], sizes: pa.ChunkedArray[Any]) -> pa.Array[Any]:
+    check_cancelled()
+    if len(sizes) > sizes.null_count:
+        function = str(functions[0].as_py())
+        check_value(function, _bytes(pc.max(sizes)))
+        together, limit = _bytes(pc.sum(sizes)), max(_LIMITS * value_limit(), _LEAST_BYTES)
+        if together > limit:
+            raise batch_too_large(function, together, len(sizes), limit)
+    return pa.repeat(pa.scalar(False), len(sizes))
+
+
+def _bytes(size: Any) -> int:
+    return int(min(size.as_py(), 9e18))

@@ -42,6 +42,32 @@ _WORDS = st.sampled_from(
         ),
         *("1", "1e5", "1e", "0x1F", "2L", ".5", "'a'", "'it''s'", "'\\''", '"x,y"', "`a b`", "`in (`", "n'x'", "_x"),
         *("-- one, two\n", "/* a, b */", "/* /* c */ , */", "/*+ mapjoin(t), x */", "{# j, k #}", "\n", "  ", "\t"),
+        *(
+            "[",
+            "]",
+            ";",
+            "!",
+            "!=",
+            "~",
+            "~*",
+            "^",
+            "%",
+            "&",
+            "<",
+            ">",
+            ">>",
+            "=>",
+            "@",
+            ":",
+            "::",
+            "?",
+            "#",
+            "$",
+            "\\",
+            "{",
+            "}",
+        ),
+        *("select /*+ x */", "--\n", "-- (\n", "/**/", "''", "a.", "1.", "1e+", "order   \n by", "n"),
         *("user-defined", "sets", "key", "double precision", "@x", "${v}", "é", "not in (1, 2)", "values (1), (2)"),
     ]
 )
@@ -80,11 +106,31 @@ def test_a_long_text_is_cut_into_pieces() -> None:
         f"select a{'+a' * 100_000}",
         f"select {'a and ' * 50_000} b",
         f"select {'1 - ' * 50_000} 1",
+        "select " + "(" * 200_000,
+        f"select 1{'[0]' * 100_000}",
+        f"select a{'.a' * 100_000}",
+        f"select {'+' * 200_000}1",
+        f"select {'+ ' * 200_000}1",
     ):
         pieces.clear()
         tokenize_long(text, tokens)
         assert "".join(pieces) == text
         assert max(map(len, pieces)) < 70_000
+
+
+@pytest.mark.parametrize(
+    "sign",
+    ["\n", "-- a\n", "/**/", "/", "=", "~~", "- ", "{", "{ ", "''", "'a'b", "a-", "a/", "/**/a ", "\\", "$", "%}"],
+)
+def test_a_stretch_of_anything_is_cut(sign: str) -> None:
+    pieces: list[int] = []
+
+    def tokens(text: str) -> list[Token]:
+        pieces.append(len(text))
+        return []
+
+    tokenize_long(f"select {sign * (600_000 // len(sign))} 1", tokens)
+    assert max(pieces) < 400_000
 
 
 @pytest.mark.parametrize(
@@ -139,6 +185,14 @@ def test_too_many_words_are_refused_before_the_rest_is_read(monkeypatch: pytest.
     with pytest.raises(ParseError, match="more than 10,000 words and signs") as caught:
         tokenize("select " + "a, " * 1_000_000 + "'")
     assert caught.value.sqlstate == "54000"
+
+
+def test_signs_are_counted_before_there_are_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_text, "MOST_TOKENS", 100_000)
+    with pytest.raises(ParseError, match="more than 100,000 words and signs"):
+        tokenize_long("select " + "(" * 100_001, lambda text: pytest.fail("read"))
+    # Those of a list of literals are one token.
+    tokenize_long(f"select 1 in ({'1, ' * 200_000} 1)", DIALECT.tokenize)
 
 
 def test_reading_ends_with_the_statement() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -20,6 +21,10 @@ MOST_TOKENS = 1_000_000
 LITERAL_LIST = TokenType.HEREDOC_STRING
 """Type of the token of a list or of rows of literals, which HiveQL has no token of; its text is as written."""
 _PIECE = 1 << 16
+_LONGEST_PIECE = 1 << 18
+_AHEAD = 16
+"""Characters behind a place that tell whether it may be cut: the longest second word of a keyword."""
+_LONGEST_OPENING = 1 << 12
 _LEAST_ITEMS = 1_000
 _LEAST_ROWS = 100
 
@@ -29,8 +34,10 @@ _NUMBER = r"-?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?(?![\w.])"
 _CELL = rf"(?:{_NUMBER}|{_STRING}|(?:null|true|false)\b)"
 _ROW = rf"\(\s*+{_CELL}(?:\s*+,\s*+{_CELL})*+\s*+\)"
 _FLAGS = re.DOTALL | re.IGNORECASE
+# At most 64 times 1,024 characters of plain text at once: a search in it lets no other thread run.
+_PLAIN = r"""(?:[^'"`/{\-]{1,1024}+|/(?!\*)|\{(?!\#)|-(?!-)){1,64}+"""
 _SCANNED = re.compile(
-    rf"""--[^\r\n]*|(?P<comment>/\*|\{{\#)|{_STRING}|`[^`]*+`|(?P<open>['"`])|(?P<plain>[^'"`/{{\-]++|.)""", re.DOTALL
+    rf"""--[^\r\n]*|(?P<comment>/\*|\{{\#)|{_STRING}|`[^`]*+`|(?P<open>['"`])|(?P<plain>{_PLAIN})""", re.DOTALL
 )
 _COMMENT_ENDS = {"/*": re.compile(r"/\*|\*/"), "/*+": re.compile(r"\*/"), "{#": re.compile(r"#\}")}
 _OPENING = re.compile(r"\b(?:(?P<list>in\s*+\(\s*+)|(?P<rows>values\s*+))", re.IGNORECASE)
@@ -39,62 +46,108 @@ _LISTS = (
     re.compile(rf"{_SINGLE}(?:\s*+,\s*+{_SINGLE}){{{_LEAST_ITEMS - 1},}}+(?=\s*+\))", _FLAGS),
 )
 _ROWS = (re.compile(rf"{_ROW}(?:\s*+,\s*+{_ROW}){{{_LEAST_ROWS - 1},}}+(?!\s*+,)", _FLAGS),)
-# Between two tokens that are none together: behind a comma, an operator or a space, before a word that begins one.
+# Between two tokens that are none together: behind a bracket, a comma or a semicolon, which are in no other token;
+# where an operator meets a space or its like; behind an operator or a space, before a word that begins a token. A
+# variable stays with its @.
 _CUT = re.compile(
-    r"""(?<=,)|(?<=[*=<>|&%()])(?=\w)|(?<=[^e]\+)(?=\w)|(?<=[-+*/=<>|&%(,]\s)(?=\w)
+    r"""(?<=[()\[\],;])|(?<=[-+*/=<>|&%!^~.]\s)(?=\w)|(?<=[-+*=<>|&%!^~.])(?=\s)
+    |(?<=\s)(?=[()\[\],;+*=<>|&%!^~.])|(?<=\+)(?=\+)|(?<=\*)(?=\*)|(?<=%)(?=%)|(?<=!)(?=!)|(?<=\^)(?=\^)|(?<=>>)(?=>)
+    |(?<=[*/=<>|&%])(?=\w)|(?<=[^e]-)(?!defined)(?=\w)|(?<=[^e]\+)(?=\w)|(?<=[a-df-z_]\.)(?=\w)
     |(?<=[\w)'"`]\s)(?!(?:by|key|precision|security|sets|to|varying)\b)(?=[a-z_])""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Where a stretch that has none of these may be cut: as many spaces, comments or operators without a word or a bracket
+# are in no statement that has a meaning.
+_FAR_CUT = re.compile(r"""(?<![\w`])(?![\w`])|(?<=['"`/{])(?=\w)|(?<=\w)(?=--|/\*[^+])""")
+_ALONE = "()[],;"
+"""Signs that each are a token."""
 Tokenizer = Callable[[str], list[Token]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Part of a text up to `end`, then literals up to `literals`; 0 without them."""
+
+    end: int
+    literals: int = 0
 
 
 def tokenize_long(text: str, tokenize: Tokenizer) -> list[Token]:
     """Tokens of `text`, which `tokenize` finds in each piece; ParseError 54000 if there are more than MOST_TOKENS."""
     tokens: list[Token] = []
     start = line = 0
-    for end, literals in _pieces(text):
+    # All pieces first: a text with too many signs is refused before there are tokens of it.
+    for piece in list(_pieces(text)):
         check_cancelled()
-        for token in tokenize(text[start:end]):
+        for token in tokenize(text[start : piece.end]):
             token.start += start
             token.end += start
             token.line += line
             tokens.append(token)
-        line += text.count("\n", start, end)
-        start = end
-        if literals:
-            tokens.append(Token(LITERAL_LIST, text[end:literals], line + 1, 1, end, literals - 1))
-            line += text.count("\n", end, literals)
-            start = literals
-        if len(tokens) > MOST_TOKENS:
-            message = f"the statement is too long: it has more than {MOST_TOKENS:,} words and signs"
-            raise ParseError(message, hint="write it as several statements", sqlstate="54000")
+        line += text.count("\n", start, piece.end)
+        start = piece.end
+        if piece.literals:
+            literals = text[start : piece.literals]
+            tokens.append(Token(LITERAL_LIST, literals, line + 1, 1, start, piece.literals - 1))
+            line += literals.count("\n")
+            start = piece.literals
+        _check_number(len(tokens))
     return tokens
 
 
-def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Ends of the pieces of `text`, each with the end of the literals that follow it, or 0."""
-    start = place = 0
+def _check_number(tokens: int) -> None:
+    if tokens > MOST_TOKENS:
+        message = f"the statement is too long: it has more than {MOST_TOKENS:,} words and signs"
+        raise ParseError(message, hint="write it as several statements", sqlstate="54000")
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    """Pieces of `text`; ParseError 54000 if their signs are more than MOST_TOKENS."""
+    start = place = signs = 0
     while place < len(text):
         found = _SCANNED.match(text, place)
         if found is None or found.lastgroup == "open":
             break
+        before, place = place, found.end()
         if found.lastgroup == "comment":
-            place = _comment_end(text, found.group(), found.end())
-            continue
-        place, limit = found.start() if found.lastgroup == "plain" else found.end(), found.end()
-        while place < limit:
-            opening = _OPENING.search(text, place, limit)
-            literals = 0 if opening is None else _literals_end(text, opening)
-            until = limit if opening is None else opening.end()
-            while (cut := _CUT.search(text, max(place, start + _PIECE), until)) is not None and cut.start() < until:
-                yield cut.start(), 0
-                start = cut.start()
-            place = until
-            if literals and opening is not None:
-                yield until, literals
-                start = place = literals
-                break
-    yield len(text), 0
+            place = _comment_end(text, found.group(), place)
+        elif found.lastgroup == "plain":
+            piece = None
+            for piece in _plain_pieces(text, start, before, place):
+                check_cancelled()
+                yield piece
+                start = piece.literals or piece.end
+            literals = piece is not None and piece.literals
+            signs += sum(text.count(sign, before, piece.end if piece and literals else place) for sign in _ALONE)
+            _check_number(signs)
+            place = literals or place
+        if place - start > _LONGEST_PIECE and _FAR_CUT.match(text, place):
+            check_cancelled()
+            yield _Piece(place)
+            start = place
+    yield _Piece(len(text))
+
+
+def _plain_pieces(text: str, start: int, place: int, limit: int) -> Iterator[_Piece]:
+    """Pieces that end between `place` and `limit`, where no quote nor comment is; the first begins at `start`."""
+    opening = _opening(text, place, limit)
+    until = limit if opening is None else opening.end()
+    # Not right at `place`: the two characters before may be the end of a comment.
+    while (cut := _CUT.search(text, max(place + 2, start + _PIECE), until + _AHEAD)) and cut.start() < until:
+        yield _Piece(cut.start())
+        start = cut.start()
+    if opening is not None:
+        yield _Piece(opening.end(), _literals_end(text, opening))
+
+
+def _opening(text: str, place: int, limit: int) -> re.Match[str] | None:
+    """The first opening of a long list or of rows of literals between two places."""
+    for opening in _OPENING.finditer(text, place, limit + min(limit - place, _LONGEST_OPENING)):
+        if opening.start() >= limit:
+            return None
+        if _literals_end(text, opening):
+            return opening
+    return None
 
 
 def _literals_end(text: str, opening: re.Match[str]) -> int:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 0.2
 _FILES = 1 << 16
+_SWITCH_SECONDS = 0.001
+"""Longest that one statement's Python works while another waits for the interpreter; 0.005 by default, which a short
+statement, with some hundred waits, would feel next to a long one."""
 
 
 def add_server_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,6 +87,7 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
     )
     _quiet_py4j()
     _raise_file_limit()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     from sharkpy.thrift.guard import guarded
     from sharkpy.thrift.work_board import WorkBoard
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import ConfigurationError, did_you_mean
 from sharkpy.base.settings import HISTORY_SAVED, Setting
+from sharkpy.cli.interpreter_share import share_interpreter
 from sharkpy.thrift.config import AUTHENTICATIONS, Limits, ServerConfig
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 0.2
 _FILES = 1 << 16
-_SWITCH_SECONDS = 0.001
-"""Longest that one statement's Python works while another waits for the interpreter; 0.005 by default, which a short
-statement, with some hundred waits, would feel next to a long one."""
 
 
 def add_server_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +85,6 @@ def run_server(options: argparse.Namespace, settings: dict[str, str]) -> int:
     )
     _quiet_py4j()
     _raise_file_limit()
-    sys.setswitchinterval(_SWITCH_SECONDS)
     from sharkpy.thrift.guard import guarded
     from sharkpy.thrift.work_board import WorkBoard
 
@@ -124,6 +121,7 @@ def _serve(
         # What is made on first use is made before the first client comes.
         answer = session.sql("SELECT 1, ''")
         encode_row_set(list(answer.batches()), answer.schema, 0, COLUMNAR_SINCE)
+        share_interpreter()
         server.start()
         sys.stdout.write(
             f"sharkpy server listens on {config.host}:{server.port}, warehouse {session.catalog.warehouse_dir}\n"

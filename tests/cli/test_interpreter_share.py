@@ -1,0 +1,26 @@
+"""Statements of a server that work in Python for long let others work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+_GROW = """
+import gc, sys
+from sharkpy.cli.interpreter_share import share_interpreter
+share_interpreter()
+of_all = []
+gc.callbacks.append(lambda phase, info: of_all.append(info) if phase == "start" and info["generation"] == 2 else None)
+grown = [[number] for number in range(2_000_000)]
+print(len(of_all), sys.getswitchinterval() <= 0.001)
+del grown
+for number in range(6_000_000):
+    cycle = []
+    cycle.append(cycle)
+print(len(gc.get_objects()) < 200_000)
+"""
+
+
+def test_a_growing_tree_is_not_looked_through_and_garbage_is_collected() -> None:
+    done = subprocess.run([sys.executable, "-c", _GROW], capture_output=True, text=True, check=True, timeout=100)
+    assert done.stdout.split() == ["0", "True", "True"]

@@ -59,6 +59,7 @@ _CUT = re.compile(
 # Where a stretch that has none of these may be cut: as many spaces, comments or operators without a word or a bracket
 # are in no statement that has a meaning.
 _FAR_CUT = re.compile(r"""(?<![\w`])(?![\w`])|(?<=['"`/{])(?=\w)|(?<=\w)(?=--|/\*[^+])""")
+_WORD = re.compile(r"\w*+")
 _ALONE = "()[],;"
 """Signs that each are a token."""
 Tokenizer = Callable[[str], list[Token]]
@@ -132,8 +133,10 @@ def _plain_pieces(text: str, start: int, place: int, limit: int) -> Iterator[_Pi
     """Pieces that end between `place` and `limit`, where no quote nor comment is; the first begins at `start`."""
     opening = _opening(text, place, limit)
     until = limit if opening is None else opening.end()
-    # Not right at `place`: the two characters before may be the end of a comment.
-    while (cut := _CUT.search(text, max(place + 2, start + _PIECE), until + _AHEAD)) and cut.start() < until:
+    # Within a word there is no cut. Nor right at `place`: the two characters before may be the end of a comment.
+    word = _WORD.match(text, place, limit)
+    first = place if word is None else word.end()
+    while (cut := _CUT.search(text, max(first, place + 2, start + _PIECE), until + _AHEAD)) and cut.start() < until:
         yield _Piece(cut.start())
         start = cut.start()
     if opening is not None:

@@ -45,7 +45,8 @@ class Server:
         self._start()
 
     def _start(self) -> None:
-        self.process = Process(self.folder, "--limit", f"query_seconds={QUERY_SECONDS}")
+        limit = f"query_seconds={QUERY_SECONDS}"
+        self.process = Process(self.folder, "--limit", limit, settings={"shark.driver.memory": "2g"})
 
     def revived(self) -> Process:
         """The process, or another one where a statement has ended it."""

@@ -23,6 +23,12 @@ def _doubled(depth: int) -> str:
     return f"WITH t0 AS (SELECT 1 AS x), {', '.join(steps)} SELECT count(*) FROM t{depth - 1}"
 
 
+def _joined(number: int) -> str:
+    """Tables whose join could be done in any order."""
+    one = "JOIN numbers t{0} ON t0.n = t{0}.n"
+    return f"numbers t0 {' '.join(one.format(n) for n in range(1, number))}"
+
+
 def _aliases(depth: int) -> str:
     """Each level adds the column of the one below to itself."""
     text = "SELECT 1 AS x"
@@ -164,6 +170,7 @@ TEXTS = (
     Evil("CTEs that double, 100", lambda: _doubled(100), _WELL),
     Evil("aliases that double, 30", lambda: _aliases(30), _WELL, True),
     Evil("aliases that double, 200", lambda: _aliases(200), _WELL),
+    Evil("joins of 500 on one column", lambda: f"SELECT count(*) FROM {_joined(500)}", _WELL),
     Evil("CTEs of 3,000", lambda: f"WITH {_list(', ', 't{} AS (SELECT 1)', 3_000)} SELECT * FROM t2999", _WELL),
     Evil("a comment of 10 MB", lambda: f"SELECT /* {'x' * 10_000_000} */ 1", answer_or(TOO_COMPLEX)),
     Evil("comments, nested", lambda: f"SELECT {'/*' * 500_000} 1", _SYNTAX),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 MOST_EXPRESSIONS = 500_000
+MOST_TABLES = 5_000
 # Labels of columns in messages lose the id that plans print.
 _COLUMN_ID = re.compile(r"(?<=\w)#\d+")
 _CONSTRUCTS = {
@@ -122,11 +123,17 @@ class ExpressionBudget:
     def __init__(self, most: int = MOST_EXPRESSIONS) -> None:
         self.most = most
         self.num_expressions = 0
+        self.num_tables = 0
 
     def take(self, number: int = 1) -> bool:
         """Count `number` more; False if they are too many."""
         self.num_expressions += number
         return self.num_expressions <= self.most
+
+    def take_table(self) -> bool:
+        """Count a table, or a view or CTE with those that it reads; False if they are too many."""
+        self.num_tables += 1
+        return self.num_tables <= MOST_TABLES
 
     def take_copy(self, expr: Expr) -> bool:
         """Count a copy of `expr`; False if it is too large."""
@@ -176,6 +183,10 @@ class Context:
     def too_large(self, node: exp.Expr | None) -> SharkError:
         message = f"the statement has more than {self.budget.most:,} expressions, counting those that names repeat"
         return self.error(message, node, hint="write it as several statements", sqlstate="54000")
+
+    def too_many_tables(self, node: exp.Expr | None) -> SharkError:
+        message = f"the statement reads more than {MOST_TABLES:,} tables, counting those that views and CTEs repeat"
+        return self.error(message, node, hint="write the rows of a part into a table", sqlstate="54000")
 
     def unsupported(self, construct: str, node: exp.Expr | None) -> SharkError:
         return self.error(f"{construct} is not supported", node, UnsupportedError)

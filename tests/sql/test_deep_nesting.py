@@ -134,3 +134,13 @@ def test_a_view_keeps_its_limit() -> None:
     catalog.replace_view_text("default", "v", "select " + "(" * 600 + "1" + ")" * 600)
     with pytest.raises(SharkError, match="nested too deeply"):
         plan_of("select * from v", catalog)
+
+
+def test_views_of_views_that_double_are_refused() -> None:
+    catalog = make_catalog()
+    catalog.add_view("default", "v0", "select 1 x")
+    with pytest.raises(SharkError, match="reads more than 5,000 tables") as refused:
+        for level in range(1, 20):
+            catalog.add_view("default", f"v{level}", f"select a.x from v{level - 1} a join v{level - 1} b on a.x = b.x")
+    assert refused.value.sqlstate == "54000"
+    assert level == 12

@@ -17,7 +17,7 @@ from sharkpy.base.errors import ParseError
 
 LONG_TEXT = 1 << 14
 """Characters from which a text is taken in pieces."""
-MOST_TOKENS = 1_000_000
+MOST_TOKENS = 400_000
 LITERAL_LIST = TokenType.HEREDOC_STRING
 """Type of the token of a list or of rows of literals, which HiveQL has no token of; its text is as written."""
 _PIECE = 1 << 16

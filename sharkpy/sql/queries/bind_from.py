@@ -71,6 +71,8 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
     context.only(node, "this", "db", "alias", "joins", "sample", "pivots")
     if not isinstance(node.this, exp.Identifier):
         return _bind_table_function(context, node, parent)
+    if not context.budget.take_table():
+        raise context.too_many_tables(node)
     name = node.this.name.lower()
     database = node.args["db"].name.lower() if node.args.get("db") else None
     if database is None and name in context.ctes:
@@ -135,7 +137,7 @@ def bind_view(context: Context, table: Table, node: exp.Expr | None) -> LogicalP
         plan = context.bind_query(parse(text), inner, None)
     except SharkError as error:
         message = f"in the view {table.qualified_name}: {error.message}"
-        raise context.error(message, node, type(error), error.hint) from None
+        raise context.error(message, node, type(error), error.hint, error.sqlstate) from None
     output = view_output(table, plan.output)
     if len(output) != len(table.schema):
         message = f"the view {table.qualified_name} has {len(table.schema)} columns, its query {len(output)}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.join_graph import JoinGraph, build_graph, flatten_island, is_island, join_step, step_condition
 from sharkpy.optimizer.subqueries.columns import keep_columns
@@ -26,6 +28,13 @@ class Order:
     cost: float
     rows: float
     inputs: tuple[Order, Order] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    number: int
+    order: Order
+    neighbours: int
 
 
 def reorder_joins(plan: LogicalPlan, context: Context) -> LogicalPlan:
@@ -133,20 +142,35 @@ def _exact(leaves: list[Order], graph: JoinGraph) -> Order | None:
 
 
 def _greedy(leaves: list[Order], graph: JoinGraph) -> Order:
-    """Join the pair that gives the fewest rows, again and again."""
-    orders = list(leaves)
+    """Join the pair that gives the fewest rows, again and again; of several such pairs the one known longest."""
+    orders: dict[int, _Numbered] = {}
+    pairs: list[tuple[float, int, int, Order]] = []
+
+    def add(order: Order, neighbours: int) -> None:
+        """Add an order, and the joins with those that are near: no pair is compared again."""
+        check_cancelled()
+        number = len(added)
+        added.append(order)
+        for other in orders.values():
+            if neighbours & other.order.mask:
+                joined = _joined(other.order, order, graph)
+                heappush(pairs, (joined.rows, other.number, number, joined))
+        orders[order.mask] = _Numbered(number, order, neighbours)
+
+    added: list[Order] = []
+    for leaf in leaves:
+        add(leaf, _neighbours(leaf.mask, graph))
     while len(orders) > 1:
-        candidates = [
-            _joined(one, other, graph)
-            for index, one in enumerate(orders)
-            for other in orders[index + 1 :]
-            if _neighbours(one.mask, graph) & other.mask
-        ]
-        if not candidates:
-            candidates = [_joined(orders[0], other, graph) for other in orders[1:]]
-        chosen = min(candidates, key=lambda order: order.rows)
-        orders = [order for order in orders if not order.mask & chosen.mask] + [chosen]
-    return orders[0]
+        if pairs:
+            chosen = heappop(pairs)[-1]
+        else:
+            first, *others = (one.order for one in orders.values())
+            chosen = min((_joined(first, other, graph) for other in others), key=lambda order: order.rows)
+        if chosen.inputs is None or any(one.mask not in orders for one in chosen.inputs):
+            continue  # a part of it is in another join by now
+        near = [orders.pop(one.mask).neighbours for one in chosen.inputs]
+        add(chosen, (near[0] | near[1]) & ~chosen.mask)
+    return added[-1]
 
 
 def _build(order: Order, graph: JoinGraph) -> LogicalPlan:

@@ -12,6 +12,7 @@ from sharkpy.base.errors import did_you_mean
 from sharkpy.base.settings import Conf
 from sharkpy.plan.commands import Command, Statement
 from sharkpy.sql.context import CatalogReader, Context, StatementClock
+from sharkpy.sql.grammar.made_nodes import taken_apart
 from sharkpy.sql.grammar.parser import parse_query, tokenize
 from sharkpy.sql.grammar.token_reader import TokenReader
 from sharkpy.sql.nesting import within_stack
@@ -88,6 +89,13 @@ def bind(
         return bind_session.bind_set(text[leading.end() :])
     if _SET.match(text):
         return bind_session.bind_set(text)
+    with taken_apart(text):
+        return _bound(text, catalog, conf, current_database, clock)
+
+
+def _bound(
+    text: str, catalog: CatalogReader, conf: Conf, current_database: str, clock: StatementClock | None
+) -> Statement:
     tokens = tokenize(text)
 
     def run() -> Statement:

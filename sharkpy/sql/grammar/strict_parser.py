@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.digits import whole_number
+from sharkpy.sql.grammar.made_nodes import note_node
 
 
 class SyntaxProblem(ParseError):
@@ -35,6 +36,7 @@ class StrictParser(HiveParser):
 
     def expression(self, instance: Any, token: Any = None, comments: Any = None) -> Any:
         check_cancelled()
+        note_node(instance)
         return super().expression(instance, token, comments)
 
     def raise_error(self, message: str, token: Any = None) -> NoReturn:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from sharkpy.udf.literals import integer_value, string_value
 from sharkpy.udf.regexp_lowering import lower_regexp_extract_all
 from sharkpy.udf.value_size import ITEM_BYTES, Extent, Size, Sized, greatest, has_extent, total
-from sharkpy.values.types import DATE, INTEGER_TYPES, INTERVAL_YEAR_MONTH, STRING, TIMESTAMP, ArrayType
+from sharkpy.values.types import DATE, INTEGER_TYPES, INTERVAL_YEAR_MONTH, STRING, TIMESTAMP, ArrayType, MapType
 
 Arguments = Sequence[Sized]
 SizeRule = Callable[[Arguments], Extent]
@@ -263,6 +263,11 @@ def _sorted_by_function(args: Arguments) -> Size:
     return args[0].items.times(args[0].items) if len(args) > 1 else Size()
 
 
+def _hashed(args: Arguments) -> Size:
+    """Items of arrays are hashed one after another, each with the hash before it."""
+    return total(arg.items for arg in args if isinstance(arg.dtype, (ArrayType, MapType))).times(Size(100))
+
+
 def _looked_up(args: Arguments) -> Size:
     """Each key is looked for among those of the other map, and its values in both."""
     keys = args[0].items + args[1].items
@@ -277,6 +282,7 @@ def _similarity(args: Arguments) -> Size:
 
 WORK_RULES: dict[str, Callable[[Arguments], Size]] = {
     "array_sort": _sorted_by_function,
+    "hash": _hashed,
     "jaro_winkler_similarity": _similarity,
     "map_zip_with": _looked_up,
 }

@@ -33,7 +33,7 @@ class Scope:
     `parent`, the outer query.
     """
 
-    __slots__ = ("_by_name", "_relations", "columns", "hidden", "parent")
+    __slots__ = ("_by_name", "_relations", "columns", "depth", "hidden", "parent")
 
     def __init__(
         self, columns: Sequence[ScopeColumn], parent: Scope | None = None, hidden: Sequence[ScopeColumn] = ()
@@ -41,6 +41,7 @@ class Scope:
         self.columns = tuple(columns)
         self.hidden = tuple(hidden)
         self.parent = parent
+        self.depth: int = 1 if parent is None else parent.depth + 1
         self._by_name: dict[str, list[ScopeColumn]] = {}
         self._relations: set[str | None] = {column.relation for column in columns}
         for column in (*self.columns, *self.hidden):

@@ -139,8 +139,23 @@ def test_a_view_keeps_its_limit() -> None:
 def test_views_of_views_that_double_are_refused() -> None:
     catalog = make_catalog()
     catalog.add_view("default", "v0", "select 1 x")
+    twice = "select a.x from v{0} a join v{0} b on a.x = b.x"
+    for level in range(11):
+        catalog.add_view("default", f"v{level + 1}", twice.format(level))
     with pytest.raises(SharkError, match="reads more than 5,000 tables") as refused:
-        for level in range(1, 20):
-            catalog.add_view("default", f"v{level}", f"select a.x from v{level - 1} a join v{level - 1} b on a.x = b.x")
+        catalog.add_view("default", "v12", twice.format(11))
     assert refused.value.sqlstate == "54000"
-    assert level == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ("select 1 where " + "exists (select 1 where " * 150 + "true" + ")" * 150, "more than 100 levels"),
+        ("select * from (values " + ", ".join(f"({n})" for n in range(200_001)) + ") t", "more than 200,000 values"),
+    ],
+    ids=["EXISTS", "VALUES"],
+)
+def test_what_duckdb_would_plan_for_long_is_refused(text: str, refusal: str) -> None:
+    with pytest.raises(SharkError, match=refusal) as refused:
+        plan_of(text, _CATALOG)
+    assert refused.value.sqlstate in ("54000", "54001")

@@ -31,6 +31,9 @@ from sharkpy.sql.scope import Scope, relation_scope
 from sharkpy.udf import registry
 from sharkpy.values.types import ArrayType, DataType, StructType, has_null_type
 
+_MOST_VALUES = 200_000
+"""DuckDB plans as many literals in seconds, deaf to the end of the statement."""
+
 
 @dataclass(frozen=True, slots=True)
 class Relation:
@@ -211,6 +214,9 @@ def bind_values(context: Context, node: exp.Expr, parent: Scope | None) -> Value
     rows: list[Sequence[Expr]] = []
     for place, row in _bound_rows(binder, node):
         rows.append(row)
+        if len(rows) * len(rows[0]) > _MOST_VALUES:
+            message = f"VALUES has more than {_MOST_VALUES:,} values"
+            raise context.error(message, place, hint="INSERT them into a table", sqlstate="54000")
         if len(row) != len(rows[0]):
             message = f"row {len(rows)} of VALUES has {len(row)} values, the first has {len(rows[0])}"
             raise context.error(message, place, sqlstate="42811")

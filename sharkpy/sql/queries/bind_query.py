@@ -19,9 +19,15 @@ from sharkpy.sql.queries.bind_set_operation import bind_set_operation
 from sharkpy.sql.queries.ordering import bind_ordering, order
 from sharkpy.sql.scope import Scope, relation_scope
 
+MOST_SUBQUERIES = 100
+"""DuckDB plans as many in seconds, deaf to the end of the statement."""
+
 
 def bind_query(node: exp.Expr, context: Context, parent: Scope | None) -> LogicalPlan:
     """Bind a query. `parent` is the scope around a subquery, whose columns it may use."""
+    if parent is not None and parent.depth > MOST_SUBQUERIES:
+        message = f"queries within expressions are nested too deeply: more than {MOST_SUBQUERIES} levels"
+        raise context.error(message, node, hint="write them as joins", sqlstate="54001")
     if with_ := node.args.get("with_"):
         context = with_ctes(with_, context)
     match node:

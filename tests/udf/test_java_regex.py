@@ -83,15 +83,15 @@ def test_the_engines_agree(connection: duckdb.DuckDBPyConnection, pattern: str, 
     java = found.pattern
     assume(java.re2 is not None and not (java.has_final and text.endswith(("\n", "\r", "\u2028"))))
     matches = list(found.finditer(text))
-    row = connection.execute("SELECT regexp_matches(?, ?)", [text, java.re2]).fetchone()
+    (row,) = connection.execute("SELECT regexp_matches(?, ?)", [text, java.re2]).fetchall()
     assert row == (bool(matches),)
     if not java.has_same_spans:
         return
     for group in range(java.groups + 1):
-        row = connection.execute(f"SELECT regexp_extract(?, ?, {group})", [text, java.re2]).fetchone()
+        (row,) = connection.execute(f"SELECT regexp_extract(?, ?, {group})", [text, java.re2]).fetchall()
         assert row == (matches[0][group] or "" if matches else "",)
     if not java.matches_empty:
-        row = connection.execute("SELECT regexp_extract_all(?, ?, 0)", [text, java.re2]).fetchone()
+        (row,) = connection.execute("SELECT regexp_extract_all(?, ?, 0)", [text, java.re2]).fetchall()
         assert row == ([match[0] for match in matches],)
 
 
@@ -136,7 +136,7 @@ def test_spans(connection: duckdb.DuckDBPyConnection, pattern: str, text: str, s
     found = matcher(pattern)
     assert [match.span() for match in found.finditer(text)] == spans
     if found.pattern.re2 is not None and not found.pattern.has_final:
-        row = connection.execute("SELECT regexp_matches(?, ?)", [text, found.pattern.re2]).fetchone()
+        (row,) = connection.execute("SELECT regexp_matches(?, ?)", [text, found.pattern.re2]).fetchall()
         assert row == (bool(spans),)
 
 
@@ -372,4 +372,4 @@ def test_calls_inside_calls_do_not_grow(connection: duckdb.DuckDBPyConnection, t
         sql = lower_regexp_replace([sql, "'[a-c]x?$'", "''"], (STRING,) * 3, STRING)
         sizes.append(len(sql))
     assert sizes[9] - sizes[8] == sizes[5] - sizes[4]
-    assert connection.execute(f"SELECT {sql}").fetchone() == ((text * 10)[:-10],)
+    assert connection.execute(f"SELECT {sql}").fetchall() == [((text * 10)[:-10],)]

@@ -236,6 +236,7 @@ SIZE_RULES: dict[str, SizeRule] = {
 GUESSED = frozenset(
     (
         *("replace", "regexp_replace", "translate", "base64", "decode", "encode", "quote", "to_json", "url_encode"),
+        *("json_object_keys", "regexp_extract_all", "sentences", "split", "str_to_map", "xpath"),
         *("mask", "mask_first_n", "mask_last_n", "mask_show_first_n", "mask_show_last_n"),
     )
 )

@@ -139,7 +139,6 @@ MANY = [
     ("rpad", "rpad(text, 800000)"),
     ("concat", "concat(repeat(text, 120000), repeat(text, 120000))"),
     ("array_repeat", "size(array_repeat(text, number))"),
-    ("replace", "replace(repeat(text, 100000), 'xyz', 'abcdefg')"),
 ]
 """Function -> a call whose values are each below the limit, and too large for each row of a batch."""
 
@@ -164,6 +163,12 @@ def test_values_that_are_large_together_are_refused(many: sharkpy.SharkContext, 
     assert re.match(rf"{function} would make \d+ bytes for \d+ rows at once, more than the 1073741824 ", error.message)
     assert error.hint == HINT
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 3 << 20
+
+
+def test_a_bound_that_is_far_off_refuses_no_batch(many: sharkpy.SharkContext) -> None:
+    """A text could be all delimiters: 612 kB for each row, of which 72 kB are made."""
+    query = "SELECT max(size(split(repeat(lower(text), 12000), 'y'))) FROM given WHERE id <= 2100"
+    assert many.sql(query).fetchall() == [(12_001,)]
 
 
 def test_a_few_large_values_are_made(many: sharkpy.SharkContext) -> None:

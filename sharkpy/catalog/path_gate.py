@@ -117,13 +117,21 @@ def _opened_place(file: BinaryIO) -> str | None:
 
 
 def _links(folder: Path, seen: set[str]) -> Iterator[str]:
-    """Links at and below a folder that may be data; what linked folders hold as well."""
+    """Links at and below a folder that may be data; what linked folders hold as well.
+
+    A writer may delete files that newer ones hide meanwhile: a folder that is gone holds no links.
+    """
     real = os.path.realpath(folder)
-    if real in seen or not folder.is_dir():
+    if real in seen:
         return
     seen.add(real)
-    with os.scandir(folder) as scan:
-        entries = [entry for entry in scan if not entry.name.startswith(("_", "."))]
+    try:
+        with os.scandir(folder) as scan:
+            entries = [entry for entry in scan if not entry.name.startswith(("_", "."))]
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise SourceError(f'"{folder}" cannot be read: {error.strerror}') from None
     for entry in entries:
         if entry.is_symlink():
             yield entry.path

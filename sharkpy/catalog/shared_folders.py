@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import tempfile
 from pathlib import Path
 
 from sharkpy.base.errors import BindError
+from sharkpy.base.locations import path_below
 
 
 @functools.lru_cache(maxsize=16)
@@ -19,9 +21,9 @@ def is_shared_folder(path: str) -> bool:
     """True if `path` is the root or a folder right below it, the user's home, the folder for temporary files, or holds
     one of these.
     """
-    folder = Path(path).resolve()
-    others = [resolved(tempfile.gettempdir()), resolved(str(Path.home()))]
-    return len(folder.parts) <= 2 or any(other.is_relative_to(folder) for other in others)
+    folder = os.path.realpath(path)
+    others = (resolved(tempfile.gettempdir()), resolved(os.path.expanduser("~")))  # noqa: PTH111
+    return folder.count("/") <= 1 or any(path_below(str(other), folder) is not None for other in others)
 
 
 def require_own_folder(path: str, what: str) -> None:

@@ -38,6 +38,7 @@ from sharkpy.catalog.resources import Resources
 from sharkpy.catalog.serialize import table_to_json
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json, statistics_to_json
 from sharkpy.catalog.table_store import TableStore
+from sharkpy.catalog.trash import Trash
 from sharkpy.catalog.unfinished_writes import UnfinishedWrites
 from sharkpy.catalog.warehouse_place import note_place
 
@@ -94,6 +95,7 @@ class Catalog:
         notes = str(Path(self.state_dir, "unfinished", Path(file_name).stem))
         self.unfinished = UnfinishedWrites(notes, self.locations)
         self.readers = FolderReaders(str(Path(self.state_dir, "readers")), self.warehouse_dir)
+        self.trash = Trash(str(Path(self.state_dir, "trash")))
         self._temporary: dict[tuple[str, str], Table] = {}
         self.functions = FunctionCatalog(self._file)
         self.resources = Resources()
@@ -114,6 +116,7 @@ class Catalog:
         return self._file.reserve.freeing()
 
     def close(self) -> None:
+        self.trash.close()
         self._file.close()
         self.readers.close()
         self.unfinished.close()
@@ -432,13 +435,15 @@ class Catalog:
         with self._lock, self._store.transaction():
             for (folder,) in self._file.rows(around, stored, stored):
                 self._clear_garbage(self.locations.absolute(folder))
+        self.trash.empty()
 
     def collect_garbage(self) -> None:
         """Delete the folders of dropped tables. Folders that are being read, or cannot be deleted now, stay listed."""
         from sharkpy.catalog.table_folders import TableFolders
 
         rows = self._file.rows("SELECT folder FROM garbage")
-        waiting = [self.locations.absolute(folder) for (folder,) in rows]
+        # A table's folder before those of its Hive partitions in it.
+        waiting = sorted(self.locations.absolute(folder) for (folder,) in rows)
         # A transaction is written to the disk: one for each of thousands of Hive partitions would take seconds.
         for start in range(0, len(waiting), _GARBAGE_BATCH):
             with self._lock, self._store.transaction():
@@ -448,6 +453,8 @@ class Catalog:
                     folders = () if self.is_shared else (path, *map(str, Path(path).parents))
                     if not any(map(is_read, folders)):
                         self._clear_garbage(path, taken)
+        if waiting:
+            self.trash.empty()
 
     def _clear_garbage(self, path: str, taken: TableFolders | None = None) -> None:
         """Move a dropped table's folder away, then forget it; called inside a transaction.
@@ -458,10 +465,9 @@ class Catalog:
         if self._file.row("SELECT folder FROM garbage WHERE folder = ?", stored) is None:
             return
         from sharkpy.catalog.table_folders import TableFolders
-        from sharkpy.catalog.trash import discard
 
         is_others = (taken or TableFolders(self)).held_by(path) is not None
-        if is_others or discard(path, str(Path(self.state_dir, "trash"))) or self.is_shared:
+        if is_others or self.trash.take(path) or self.is_shared:
             self._file.run("DELETE FROM garbage WHERE folder = ?", stored)
 
     def _create_temporary(

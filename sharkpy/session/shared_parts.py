@@ -143,8 +143,11 @@ class SharedParts:
 
 
 def _swept(catalog: Catalog) -> Catalog:
-    """Catalog, after removing what killed processes have left in folders of data."""
-    if catalog.unfinished.has_others and not catalog.is_read_only:
+    """Catalog, after removing what killed processes have left."""
+    if catalog.is_read_only:
+        return catalog
+    catalog.trash.empty(0)
+    if catalog.unfinished.has_others:
         from sharkpy.execution.commands.writes.abandoned import sweep_abandoned
 
         sweep_abandoned(catalog)

@@ -7,7 +7,7 @@ import pytest
 
 from sharkpy.base.errors import BindError
 from sharkpy.catalog.shared_folders import is_shared_folder, require_own_folder
-from sharkpy.catalog.trash import discard
+from sharkpy.catalog.trash import Trash
 
 
 def test_folders_of_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,5 +30,5 @@ def test_nothing_in_them_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     mine.write_text("x")
     with pytest.raises(BindError, match=r"^dropping would delete what is in"):
         require_own_folder(str(tmp_path / "home"), "dropping")
-    assert discard(str(tmp_path / "home"), str(tmp_path / "trash"))
+    assert Trash(str(tmp_path / "trash")).discard(str(tmp_path / "home"))
     assert mine.read_text() == "x"

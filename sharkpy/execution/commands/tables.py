@@ -11,7 +11,6 @@ from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_formats import with_storage_properties
 from sharkpy.catalog.model import PURGE_PROPERTY, Table, TableKind
 from sharkpy.catalog.store import new_table_id
-from sharkpy.catalog.trash import discard
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import (
     EXTERNAL,
@@ -85,7 +84,7 @@ def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
     if table.owns_data:
         catalog.collect_garbage()
     elif table.kind is TableKind.TEMPORARY and table.location == temporary_folder(catalog, table.table_id):
-        discard(table.location, str(Path(catalog.state_dir, "trash")))
+        catalog.trash.discard(table.location)
 
 
 def rename_table(command: RenameTable, session: EngineSession) -> CommandResult:

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import duckdb
+from duckdb import _seam
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,5 +36,8 @@ def run_query(connection: DuckDBPyConnection, sql: str, batch_rows: int) -> pa.R
 
 
 def _reader(connection: DuckDBPyConnection, sql: str, batch_rows: int) -> pa.RecordBatchReader:
-    reader: pa.RecordBatchReader = connection.sql(sql).to_arrow_reader(batch_rows)
+    """As `connection.sql(sql).to_arrow_reader(batch_rows)`, which parses and binds the text twice: 0.1 ms for SELECT 1,
+    0.1 s for 2,000 expressions. No public method does it once without keeping all rows.
+    """
+    reader: pa.RecordBatchReader = _seam.submit(connection, sql, None, "stream", batch_rows).arrow_reader()
     return reader

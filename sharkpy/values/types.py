@@ -7,7 +7,7 @@ run time (TIMESTAMP is microseconds without a zone, DECIMAL is decimal128, CHAR/
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import ColumnNotFoundError, UnsupportedError, did_you_mean
@@ -169,6 +169,7 @@ INTERVAL_DAY_TIME = DayTimeIntervalType()
 
 INTEGER_TYPES: tuple[DataType, ...] = (TINYINT, SMALLINT, INT, BIGINT)
 _NUMERIC_ORDER: tuple[DataType, ...] = (*INTEGER_TYPES, FLOAT, DOUBLE)
+_FEW_FIELDS = 16
 _INTEGER_PRECISION = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 19}
 
 PRIMITIVES: dict[str, DataType] = {
@@ -211,6 +212,8 @@ class Schema:
     """An ordered set of fields with names that differ."""
 
     fields: tuple[Field, ...]
+    _by_name: dict[str, Field] | None = field(default=None, init=False, repr=False, compare=False)
+    """Made for wide schemas, once it is needed."""
 
     def __iter__(self) -> Iterator[Field]:
         return iter(self.fields)
@@ -223,10 +226,19 @@ class Schema:
         return tuple(field.name for field in self.fields)
 
     def __getitem__(self, name: str) -> Field:
-        for field in self.fields:
-            if field.name == name:
-                return field
-        raise ColumnNotFoundError(f'no column "{name}"', hint=did_you_mean(name, self.names))
+        if (found := self._find(name)) is None:
+            raise ColumnNotFoundError(f'no column "{name}"', hint=did_you_mean(name, self.names))
+        return found
+
+    def __reduce__(self) -> tuple[type[Schema], tuple[tuple[Field, ...]]]:
+        return Schema, (self.fields,)
+
+    def _find(self, name: str) -> Field | None:
+        if len(self.fields) <= _FEW_FIELDS:
+            return next((one for one in self.fields if one.name == name), None)
+        if self._by_name is None:
+            object.__setattr__(self, "_by_name", {one.name: one for one in self.fields})
+        return self._by_name.get(name) if self._by_name is not None else None
 
     def select(self, names: Iterable[str]) -> Schema:
         return Schema(tuple(self[name] for name in names))

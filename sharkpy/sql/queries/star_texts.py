@@ -23,7 +23,8 @@ def note_columns(binder: ExprBinder, node: exp.Expr, columns: Sequence[tuple[str
     if texts is None or start is None or end is None or _is_in_exists(node):
         return
     prefix = name_parts(node)[:-1] if isinstance(node, exp.Column) else []
-    texts[start, end] = ", ".join(_written(binder, name, expr, prefix) for name, expr in columns)
+    named = _NamedColumns(binder.scope.columns)
+    texts[start, end] = ", ".join(_written(named, name, expr, prefix) for name, expr in columns)
 
 
 def with_columns(text: str, first: int, texts: Mapping[tuple[int, int], str]) -> str:
@@ -40,19 +41,31 @@ def _is_in_exists(node: exp.Expr) -> bool:
     return select is not None and isinstance(select.parent, exp.Exists)
 
 
-def _written(binder: ExprBinder, name: str, expr: Expr, prefix: Sequence[str]) -> str:
-    columns = binder.scope.columns
-    source = next((column for column in columns if column.name == name and column.expr is expr), None)
+def _written(named: _NamedColumns, name: str, expr: Expr, prefix: Sequence[str]) -> str:
+    qualifier = named.qualifier(name, expr)
     # Fields of a struct are no columns of the scope.
-    parts = [*prefix, name] if source is None else [*_qualifier(columns, source), name]
+    parts = [*(prefix if qualifier is None else qualifier), name]
     return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
 
 
-def _qualifier(columns: Sequence[ScopeColumn], source: ScopeColumn) -> list[str]:
-    """Relation of a column, with its database where relations of two databases have one name."""
-    if source.relation is None:
-        return []
-    databases = {column.database for column in columns if column.relation == source.relation}
-    if len(databases) > 1 and source.database is not None:
-        return [source.database, source.relation]
-    return [source.relation]
+class _NamedColumns:
+    """Columns of a scope, by name and expression, and the databases of its relations."""
+
+    def __init__(self, columns: Sequence[ScopeColumn]) -> None:
+        self._columns: dict[tuple[str, int], ScopeColumn] = {}
+        self._databases: dict[str, set[str | None]] = {}
+        for column in columns:
+            self._columns.setdefault((column.name, id(column.expr)), column)
+            if column.relation is not None:
+                self._databases.setdefault(column.relation, set()).add(column.database)
+
+    def qualifier(self, name: str, expr: Expr) -> list[str] | None:
+        """Relation of a column, with its database where relations of two databases have one name; None if it is not
+        in the scope.
+        """
+        column = self._columns.get((name, id(expr)))
+        if column is None or column.relation is None:
+            return None if column is None else []
+        if len(self._databases[column.relation]) > 1 and column.database is not None:
+            return [column.database, column.relation]
+        return [column.relation]

@@ -51,7 +51,7 @@ def change_column(binder: CommandBinder, target: Target) -> Command:
     constraint = column_constraint(binder, field, others)
     comment = reader.optional_string("COMMENT")
     field = dataclasses.replace(field, comment=old.comment if comment is None else comment)
-    check_column(binder, [*others, *table.partition_schema], field, after)
+    check_column(binder, [other.name for other in (*others, *table.partition_schema)], field, after)
     place = table.data_schema.names.index(old.name)
     if reader.match("FIRST"):
         place = 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlglot.tokenizer_core import Token
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.catalog.model import Constraint
 from sharkpy.plan.expr import Alias, ColumnRef
 from sharkpy.plan.logical import LogicalPlan, Project
@@ -23,38 +24,39 @@ def column_fields(binder: CommandBinder, others: Sequence[Field]) -> tuple[list[
     """
     reader = binder.reader
     has_parentheses = reader.match("(")
-    fields: list[Field] = []
+    known = list(others)
+    names = {field.name for field in known}
     constraints: list[Constraint] = []
     while True:
+        check_cancelled()
         token = reader.current
         if starts_constraint(binder):
-            constraints.append(table_constraint(binder, [*others, *fields]))
+            constraints.append(table_constraint(binder, known))
         else:
-            field = _column(binder, others, fields, constraints)
-            check_column(binder, [*others, *fields], field, token)
-            fields.append(field)
+            field = _column(binder, known, constraints)
+            check_column(binder, names, field, token)
+            known.append(field)
+            names.add(field.name)
         if reader.match(")") if has_parentheses else not reader.peek(","):
-            return fields, constraints
+            return known[len(others) :], constraints
         reader.expect(",")
 
 
-def _column(
-    binder: CommandBinder, others: Sequence[Field], fields: Sequence[Field], constraints: list[Constraint]
-) -> Field:
+def _column(binder: CommandBinder, known: Sequence[Field], constraints: list[Constraint]) -> Field:
     reader = binder.reader
     field = Field(reader.name("a column name"), reader.data_type(), None)
     while True:
         if reader.match("COMMENT"):
             field = dataclasses.replace(field, comment=reader.string("a comment"))
-        elif found := column_constraint(binder, field, [*others, *fields]):
+        elif found := column_constraint(binder, field, known):
             constraints.append(found)
         else:
             return field
 
 
-def check_column(binder: CommandBinder, known: Sequence[Field], field: Field, token: Token | None) -> None:
-    """Check a column: names differ, and intervals and VOID are not stored."""
-    if any(field.name == other.name for other in known):
+def check_column(binder: CommandBinder, names: Collection[str], field: Field, token: Token | None) -> None:
+    """Check a column: its name is not one of `names`, and intervals and VOID are not stored."""
+    if field.name in names:
         raise binder.error(f'the column "{field.name}" is defined twice', token, sqlstate="42701")
     if is_interval(field.dtype):
         raise binder.error(f'the column "{field.name}" cannot be {field.dtype}: intervals are not stored', token)
@@ -62,12 +64,12 @@ def check_column(binder: CommandBinder, known: Sequence[Field], field: Field, to
 
 def output_fields(binder: CommandBinder, query: LogicalPlan) -> list[Field]:
     """Schema that a query gives the table or view made from it."""
-    fields: list[Field] = []
+    fields: dict[str, Field] = {}
     for column in query.output:
         field = Field(column.name, STRING if column.dtype == NULL else column.dtype)
         check_column(binder, fields, field, None)
-        fields.append(field)
-    return fields
+        fields[field.name] = field
+    return list(fields.values())
 
 
 def without_void(binder: CommandBinder, query: LogicalPlan) -> LogicalPlan:

@@ -151,8 +151,9 @@ def _partitioned(
     names = tuple(one if isinstance(one, str) else one.name for one in partitions)
     if query is not None and given:
         raise reader.error("in CREATE TABLE AS SELECT, PARTITIONED BY takes names of the query's columns alone")
+    stored = {field.name for field in fields}
     for field in given:
-        check_column(binder, fields, field, None)
+        check_column(binder, stored, field, None)
     by_name = {field.name: field for field in [*fields, *given]}
     if query is None and not given and not by_name.keys() >= set(names):
         raise reader.error("a type for each column in PARTITIONED BY expected, or names of listed columns")

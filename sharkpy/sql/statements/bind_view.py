@@ -47,12 +47,13 @@ def view_of(binder: CommandBinder, view: CreateView, names: Sequence[tuple[str, 
     if names is not None and len(names) != len(query.output):
         message = f"the view has {len(names)} columns, its query {len(query.output)}"
         raise binder.error(message, start, ColumnCountError)
-    fields: list[Field] = []
+    by_name: dict[str, Field] = {}
     for index, column in enumerate(query.output):
         column_name, comment = names[index] if names is not None else (column.name, None)
         field = Field(column_name, STRING if column.dtype == NULL else column.dtype, comment)
-        check_column(binder, fields, field, start)
-        fields.append(field)
+        check_column(binder, by_name, field, start)
+        by_name[field.name] = field
+    fields = list(by_name.values())
     last = tuple(field.name for field in fields[len(fields) - len(view.partition_columns) :])
     if last != view.partition_columns or len(last) == len(fields):
         raise binder.error("the columns of PARTITIONED ON are the last ones of the query, not all", start)

@@ -38,6 +38,11 @@ def allowed(seconds: float) -> float:
     return seconds * (1 + 3 * _load())
 
 
+def is_busy() -> bool:
+    """True if others want more than this machine's cores: what takes a second alone may meet a limit of five."""
+    return _load() > 2
+
+
 def _load() -> float:
     """Threads that run or wait for a core, by core: of the last minute or now, whichever is more."""
     running = 0.0

@@ -15,13 +15,13 @@ import sharkpy
 from sharkpy.thrift.wire.bindings import ttypes
 from tests.thrift.caller import SUCCESS, Caller, columns_of
 from tests.thrift.conftest import MAKE_NUMBERS
-from tests.thrift.evil.evil import Answer, Evil
+from tests.thrift.evil.evil import LIMIT, Answer, Evil
 from tests.thrift.evil.patterns import PATTERNS
 from tests.thrift.evil.rows import ROWS, THINGS
 from tests.thrift.evil.texts import TEXTS
 from tests.thrift.evil.values import VALUES
 from tests.thrift.server_process import Process
-from tests.waiting import allowed
+from tests.waiting import allowed, is_busy
 
 EVIL = (*PATTERNS, *VALUES, *TEXTS, *ROWS, *THINGS)
 QUERY_SECONDS = 5
@@ -82,7 +82,8 @@ def test_it_ends_and_others_are_served(server: Server, evil: Evil) -> None:
         ended = _end_of(caller, text)
         seconds = time.monotonic() - began
     assert process.process.poll() is None, "the server has ended"
-    _check(evil, ended)
+    if not (ended in LIMIT and seconds >= QUERY_SECONDS and is_busy()):
+        _check(evil, ended)
     assert seconds < allowed(ENDED_SECONDS)
     assert others.longest() < allowed(OTHERS_SECONDS)
     assert _resident(process) < MEMORY

@@ -154,6 +154,12 @@ class Engine:
                 self._jobs = SparkJobs(self._spark, self.scratch)
             return self._jobs
 
+    def await_lost_spark(self) -> None:
+        """Wait until the JVM's process, whose connections are gone, has ended: on a busy machine that takes a while."""
+        spark = self._spark
+        if spark is not None and spark.jvm is not None:
+            spark.jvm.await_end()
+
     @property
     def jvm(self) -> Any:
         """Spark's JVM, by Py4J; starts Spark."""

@@ -115,7 +115,7 @@ class PreparedStatement:
 
     def run(self) -> Result:
         try:
-            with self._statement.active(), raising_spark_lost():
+            with self._statement.active(), self._noticing_lost_spark():
                 self._statement.check()
                 return self._run()
         except BaseException as error:
@@ -216,7 +216,7 @@ class PreparedStatement:
         session = self._session
         is_begun = False
         try:
-            with raising_spark_lost():
+            with self._noticing_lost_spark():
                 for batch in run_batches(session, runners[-1], planned.stage):
                     is_begun = True
                     yield batch
@@ -228,8 +228,18 @@ class PreparedStatement:
         runners[-1].stages.close()
         planned = self._planned_again()
         runners.append(new_runner(session, planned.physical, planned.label))
-        with raising_spark_lost():
+        with self._noticing_lost_spark():
             yield from run_batches(session, runners[-1], planned.stage)
+
+    @contextlib.contextmanager
+    def _noticing_lost_spark(self) -> Iterator[None]:
+        """Raise SparkLostError for a JVM that has ended, once the engine knows of it: what runs next starts another."""
+        try:
+            with raising_spark_lost():
+                yield
+        except SparkLostError:
+            self._session.engine.await_lost_spark()
+            raise
 
 
 @functools.cache

@@ -5,9 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+
+import sharkpy
+from sharkpy.base.errors import SparkLostError
+from sharkpy.execution.engine import Engine
+from sharkpy.execution.spark.gateway import JvmProcess
+from sharkpy.session import prepared_statement
 
 pytestmark = pytest.mark.spark
 
@@ -63,3 +71,29 @@ def test_another_jvm_is_started(tmp_path: Path) -> None:
     assert found["during"] == found["first"]
     assert found["written"] == [[200000]]
     assert done.stderr.count("the JVM of the session has ended by itself: another one is started") == 2, done.stderr
+
+
+def test_a_process_that_is_about_to_end() -> None:
+    """The connections of a killed JVM may be gone before its process is."""
+    with subprocess.Popen(["sleep", "0.3"]) as process:
+        jvm = JvmProcess(process, None)
+        assert jvm.is_alive
+        assert not jvm.await_end(0.01)
+        assert jvm.await_end(60)
+        assert not jvm.is_alive
+
+
+def test_a_statement_waits_for_the_end_of_a_lost_jvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query that runs again must not meet the same JVM."""
+    calls: list[str] = []
+
+    def run_batches(*_: object) -> Iterator[pa.RecordBatch]:
+        calls.append("run")
+        raise ConnectionResetError("gone")
+        yield
+
+    monkeypatch.setattr(prepared_statement, "run_batches", run_batches)
+    monkeypatch.setattr(Engine, "await_lost_spark", lambda _: calls.append("wait"))
+    with sharkpy.connect("local[2]", tmp_path / "w") as context, pytest.raises(SparkLostError):
+        context.sql("SELECT 1").fetchall()
+    assert calls == ["run", "wait", "run", "wait"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import logging
 import os
@@ -72,6 +73,12 @@ class JvmProcess:
     @property
     def is_alive(self) -> bool:
         return self.process.poll() is None
+
+    def await_end(self, seconds: float = EXIT_SECONDS) -> bool:
+        """Wait for a process that is about to end by itself; False if it lives on."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        return not self.is_alive
 
     def stop(self) -> None:
         self.gateway.shutdown()

@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 
 from sharkpy.base.cancellation import Cancellation
 from sharkpy.base.errors import BindError, CancelledError, ExecutionError, UnsupportedError
@@ -77,6 +77,7 @@ def test_patterns_mean_what_they_mean_in_java(java: Any, pattern: str, text: str
 
 
 @settings(max_examples=examples(1500), deadline=None)
+@example(r"\B", "1 1é1")
 @given(java_patterns(backtracking=False), TEXTS)
 def test_the_engines_agree(connection: duckdb.DuckDBPyConnection, pattern: str, text: str) -> None:
     found = matcher(pattern)

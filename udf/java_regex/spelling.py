@@ -47,7 +47,8 @@ PLACES = {
     "line_end": Place(None, rf"(?={_TERMINATOR}|\Z)"),
     "unix_line_end": Place(None, r"(?=\n|\Z)"),
     "word": Place(r"\b", rf"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"),
-    "not_word": Place(r"\B", rf"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"),
+    # RE2 finds one between the bytes of a character, too.
+    "not_word": Place(None, rf"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"),
     "unicode_word": Place(None, r"\b"),
     "unicode_not_word": Place(None, r"\B"),
     "grapheme": Place(None, r"\X"),

@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import threading
-from collections import Counter
+from collections import Counter, deque
 from contextlib import suppress
 from hashlib import blake2b
 
@@ -32,11 +32,13 @@ class FolderReaders:
         self._warehouse = warehouse
         self._file = -1
         self._counts: Counter[int] = Counter()
+        self._left: deque[int] = deque()
         self._lock = threading.Lock()
 
     def enter(self, folder: str) -> None:
         place = self._place(folder)
         with self._lock:
+            self._settle()
             if not self._counts[place]:
                 file = self._opened()
                 if file >= 0:
@@ -44,8 +46,18 @@ class FolderReaders:
             self._counts[place] += 1
 
     def leave(self, folder: str) -> None:
-        place = self._place(folder)
-        with self._lock:
+        """Leave a folder. The collector of garbage may call this, in the middle of any other method."""
+        self._left.append(self._place(folder))
+        if self._lock.acquire(blocking=False):
+            try:
+                self._settle()
+            finally:
+                self._lock.release()
+
+    def _settle(self) -> None:
+        """Count those who have left."""
+        while self._left:
+            place = self._left.popleft()
             self._counts[place] -= 1
             if not self._counts[place]:
                 del self._counts[place]
@@ -55,6 +67,7 @@ class FolderReaders:
     def is_read(self, folder: str) -> bool:
         place = self._place(folder)
         with self._lock:
+            self._settle()
             file = self._opened()
             if self._counts[place] or file < 0:
                 return True

@@ -32,6 +32,16 @@ def test_readers_of_one_process_are_counted(tmp_path: Path) -> None:
     readers.close()
 
 
+def test_a_reader_may_leave_in_the_middle_of_anything(tmp_path: Path) -> None:
+    """The collector of garbage ends a query's snapshot wherever it runs."""
+    readers = FolderReaders(str(tmp_path / "readers"), "/warehouse")
+    readers.enter("/data/a")
+    with readers._lock:
+        readers.leave("/data/a")
+    assert not readers.is_read("/data/a")
+    readers.close()
+
+
 def test_a_reader_in_another_process_until_it_dies(tmp_path: Path) -> None:
     path = str(tmp_path / "readers")
     readers = FolderReaders(path, "/warehouse")

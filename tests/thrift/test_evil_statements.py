@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -115,9 +116,10 @@ class Others:
     def _ask(self) -> None:
         for number in count():
             began = time.monotonic()
-            answer = self._caller.rows("SELECT 1")
+            ended = _end_of(self._caller, "SELECT 1")
             self._waits.append(time.monotonic() - began)
-            assert answer == [[1]], number
+            # On a machine that is busy enough it meets the limit, too: `longest` says whether that is too long.
+            assert ended == (1,) or ended in LIMIT, number
             if self._done.wait(0.02):
                 return
 
@@ -128,6 +130,13 @@ def _end_of(caller: Caller, text: str) -> tuple[object, ...] | str | None:
     if began.status.statusCode != SUCCESS:
         return str(began.status.sqlState)
     operation = began.operationHandle
+    try:
+        return _end_of_operation(caller, operation)
+    finally:
+        caller.close(operation)
+
+
+def _end_of_operation(caller: Caller, operation: Any) -> tuple[object, ...] | str | None:
     status = caller.until_ended(operation)
     if status.operationState != ttypes.TOperationState.FINISHED_STATE:
         return str(status.sqlState)

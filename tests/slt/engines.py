@@ -120,6 +120,7 @@ class SparkEngine:
 
     def open(self) -> None:
         self._spark = _spark_session()
+        self._settings = self._known_settings()
         self._spark.sql("CREATE DATABASE slt")
         self._spark.sql("USE slt")
 
@@ -136,6 +137,16 @@ class SparkEngine:
             if database.name != "default":
                 self._spark.sql(f"DROP DATABASE {database.name} CASCADE")
         self._spark.sql("USE default")
+        # The session is that of all files of this process.
+        for key, _ in self._known_settings().items() - self._settings.items():
+            if key in self._settings:
+                self._spark.conf.set(key, self._settings[key])
+            else:
+                self._spark.conf.unset(key)
+
+    def _known_settings(self) -> dict[str, str]:
+        """Settings that have a value of their own."""
+        return {row.key: row.value for row in self._spark.sql("SET").collect()}
 
 
 class DuckEngine:

@@ -95,7 +95,9 @@ class TableVersion:
         statistics: Sequence[BlockStatistics],
         origins: Sequence[Origins] | None = None,
     ) -> TableVersion:
-        """The next version: these blocks and more behind them; those of a bucket stay side by side."""
+        """The next version: these blocks and more behind them; those of a Hive partition, or of a bucket, stay side by
+        side.
+        """
         added = StatisticsTable.of(self.schema, statistics)
         return TableVersion(
             self.sequence + 1,
@@ -103,10 +105,14 @@ class TableVersion:
             (*self.blocks, *blocks),
             StatisticsTable.concat([self.statistics, added]) if self.blocks else added,
             (*self.origins, *(origins if origins is not None else [()] * len(blocks))),
-        )._by_bucket()
+        )._in_order()
 
-    def _by_bucket(self) -> TableVersion:
-        order = sorted(range(len(self.blocks)), key=lambda place: _bucket_order(self.blocks[place]))
+    def _in_order(self) -> TableVersion:
+        """The same version with its blocks by Hive partition, as these came, and by bucket."""
+        partitions = [origins[0].partition if origins else "" for origins in self.origins]
+        first = {name: place for place, name in reversed(list(enumerate(partitions)))}
+        keys = [(first[name], _bucket_order(block)) for name, block in zip(partitions, self.blocks, strict=True)]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
         if order == list(range(len(order))):
             return self
         return TableVersion(
@@ -146,6 +152,11 @@ class TableVersion:
             StatisticsTable.concat(parts),
             (*self.origins[:first], origins, *self.origins[first + count :]),
         )
+
+    def with_origins(self, place: int, origins: Origins) -> TableVersion:
+        """The next version: the block at `place` has other origins, with the same rows."""
+        known = (*self.origins[:place], origins, *self.origins[place + 1 :])
+        return TableVersion(self.sequence + 1, self.schema, self.blocks, self.statistics, known)
 
     def with_blocks(self, blocks: Sequence[BlockHandle]) -> TableVersion:
         """The same version with its blocks at other places."""

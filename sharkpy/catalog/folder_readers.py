@@ -7,12 +7,22 @@ import fcntl
 import os
 import threading
 from collections import Counter, deque
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from sharkpy.base.locations import path_below
 
 _UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A reader's place and mark."""
+
+    place: int
+    mark: int
 
 
 class FolderReaders:
@@ -22,7 +32,8 @@ class FolderReaders:
 
     1. Each folder is one byte of a file, by the hash of its path: readers share a lock on it. Two folders on one byte
        merely keep each other's files longer.
-    2. The locks belong to the process and end with it, however it ends. Its threads are counted.
+    2. The locks belong to the process and end with it, however it ends. Its threads are counted, by the mark under
+       which they entered: who came later does not see what was hidden before.
     3. Where the file can be neither written nor read, readers are not noted: no DROP can write its own there either.
     """
 
@@ -31,51 +42,75 @@ class FolderReaders:
         self._path = path
         self._warehouse = warehouse
         self._file = -1
-        self._counts: Counter[int] = Counter()
-        self._left: deque[int] = deque()
+        self._counts: dict[int, Counter[int]] = {}
+        """Readers of a place by their marks."""
+        self._mark = 0
+        self._left: deque[Reading] = deque()
         self._lock = threading.Lock()
 
-    def enter(self, folder: str) -> None:
+    def enter(self, folder: str) -> Reading:
         place = self._place(folder)
         with self._lock:
             self._settle()
-            if not self._counts[place]:
+            if place not in self._counts:
                 file = self._opened()
                 if file >= 0:
                     fcntl.lockf(file, fcntl.LOCK_SH, 1, place)
-            self._counts[place] += 1
+                self._counts[place] = Counter()
+            self._counts[place][self._mark] += 1
+            return Reading(place, self._mark)
 
-    def leave(self, folder: str) -> None:
+    def leave(self, reading: Reading) -> None:
         """Leave a folder. The collector of garbage may call this, in the middle of any other method."""
-        self._left.append(self._place(folder))
+        self._left.append(reading)
         if self._lock.acquire(blocking=False):
             try:
                 self._settle()
             finally:
                 self._lock.release()
 
+    @contextmanager
+    def reading(self, folder: str) -> Iterator[None]:
+        reading = self.enter(folder)
+        try:
+            yield
+        finally:
+            self.leave(reading)
+
     def _settle(self) -> None:
         """Count those who have left."""
         while self._left:
-            place = self._left.popleft()
-            self._counts[place] -= 1
-            if not self._counts[place]:
-                del self._counts[place]
+            reading = self._left.popleft()
+            counts = self._counts[reading.place]
+            counts[reading.mark] -= 1
+            if not counts[reading.mark]:
+                del counts[reading.mark]
+            if not counts:
+                del self._counts[reading.place]
                 if self._file >= 0:
-                    fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
+                    fcntl.lockf(self._file, fcntl.LOCK_UN, 1, reading.place)
 
-    def is_read(self, folder: str) -> bool:
+    def mark(self) -> int:
+        """Begin another mark, after something was hidden."""
+        with self._lock:
+            self._mark += 1
+            return self._mark
+
+    def is_read(self, folder: str, before: int | None = None) -> bool:
+        """True if anybody reads the folder; with `before`, of this process' readers those who entered before that mark
+        alone.
+        """
         place = self._place(folder)
         with self._lock:
             self._settle()
-            file = self._opened()
-            if self._counts[place] or file < 0:
+            file, marks = self._opened(), self._counts.get(place, ())
+            if file < 0 or any(before is None or mark < before for mark in marks):
                 return True
             try:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
             except OSError:
                 return True
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
+            fcntl.lockf(file, fcntl.LOCK_SH if marks else fcntl.LOCK_UN, 1, place)
             return False
 
     def close(self) -> None:

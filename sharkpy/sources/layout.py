@@ -2,7 +2,8 @@
 
 A table's folder holds plain files (generation 0: put there by hand or by other engines, sub-folders
 included), `delta_N` folders of INSERT INTO and `base_N` folders of INSERT OVERWRITE. The newest base
-hides everything older than it. Names that begin with `_` or `.` are never data.
+hides everything older than it. `delta_M_N` has the rows of all generations from M to N, folded into few files, and
+hides them. Names that begin with `_` or `.` are never data.
 
 A partitioned table has such a folder for each Hive partition, and the catalog tells up to which generation each
 one counts. So one transaction makes the new files of many Hive partitions data at once.
@@ -27,7 +28,8 @@ from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.path_gate import open_regular
 from sharkpy.sources.failures import io_error
 
-_GENERATION = re.compile(r"(base|delta)_(\d+)")
+_GENERATION = re.compile(r"(base|delta)_(?:(\d+)_)?(\d+)")
+"""Kind, first generation of a fold, last or only generation."""
 _STAGING_PREFIX = ".staging-"
 _SYNC_THREADS = 8
 _DISCARD_TRIES = 3
@@ -49,10 +51,25 @@ class DataFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class Generation:
+    """What lies right in a table's folder: a generation, a fold of those from `first` to `last`, or plain files."""
+
     name: str
-    generation: int
-    is_base: bool
+    first: int
+    last: int
+    is_base: bool = False
+
+    @classmethod
+    def of(cls, name: str) -> Generation:
+        match = _GENERATION.fullmatch(name)
+        if match is None:
+            return cls(name, 0, 0)
+        last = int(match.group(3))
+        return cls(name, int(match.group(2) or last), last, match.group(1) == "base")
+
+    @property
+    def is_delta(self) -> bool:
+        return self.last > 0 and not self.is_base
 
 
 def list_data_files(location: str) -> list[DataFile]:
@@ -139,6 +156,45 @@ def place(staging_dir: str, location: str, overwrite: bool) -> str | None:
     return target
 
 
+def visible_generations(location: str, newest: int | None = None) -> list[tuple[Generation, list[DataFile]]]:
+    """What counts in a table's folder, with its files, in the order of its rows."""
+    path = local_path(location)
+    try:
+        return [(entry, list(_files(str(Path(path, entry.name))))) for entry in _visible(path, newest)]
+    except OSError as error:
+        raise io_error(error, path) from None
+
+
+def files_below(folder: str) -> list[DataFile]:
+    """Data files at or below a folder, by name."""
+    try:
+        return list(_files(folder))
+    except OSError as error:
+        raise io_error(error, folder) from None
+
+
+def place_fold(
+    staging_dir: str, location: str, folded: Sequence[tuple[Generation, Sequence[DataFile]]], newest: int | None
+) -> str | None:
+    """Put the staged files in the place of generations that they have the rows of, by one rename; the new folder.
+
+    `folded`: what `visible_generations` gave. None where that is not side by side, or not the same, any more. Call it
+    while no other writer places anything.
+    """
+    path = local_path(location)
+    first, last = folded[0][0].first, folded[-1][0].last
+    target = str(Path(path, f"delta_{first:07d}_{last:07d}"))
+    now = [(one, files) for one, files in visible_generations(location, newest) if first <= one.first <= last]
+    if now != [(one, list(files)) for one, files in folded] or os.path.lexists(target):
+        return None
+    try:
+        Path(staging_dir).rename(target)
+        _sync_rename(staging_dir, target)
+    except OSError as error:
+        raise io_error(error, path) from None
+    return target
+
+
 def generation_of(folder: str) -> int:
     """The number of a generation's folder."""
     return int(Path(folder).name.partition("_")[2])
@@ -153,11 +209,7 @@ def take_back(folder: str, inode: int) -> None:
 
 def newest_generation(location: str) -> int:
     """0 where there is no generation at all."""
-    try:
-        names = _names(local_path(location))
-    except FileNotFoundError:
-        return 0
-    return max((int(match.group(2)) for name in names if (match := _GENERATION.fullmatch(name))), default=0)
+    return max((Generation.of(name).last for name in _names_if_any(local_path(location))), default=0)
 
 
 def place_generation(staging_dir: str, location: str, newest: int | None, overwrite: bool) -> str:
@@ -227,7 +279,7 @@ def remove_empty_one(folder: str) -> bool:
 def remove_beyond(path: str, newest: int) -> None:
     """Generations after `newest`, which nobody sees."""
     for name in _names(path):
-        if (match := _GENERATION.fullmatch(name)) and int(match.group(2)) > newest:
+        if Generation.of(name).last > newest:
             _remove(Path(path, name))
 
 
@@ -253,7 +305,7 @@ def discard_staging(staging_dir: str) -> None:
 def remove_abandoned(location: str) -> None:
     """Delete staging folders of dead processes of this machine."""
     path = local_path(location)
-    for name in _names(path):
+    for name in _names_if_any(path):
         if name.startswith(_STAGING_PREFIX) and _is_abandoned(name):
             shutil.rmtree(Path(path, name), ignore_errors=True)
 
@@ -265,28 +317,34 @@ def remove_hidden(location: str, newest: int | None = None) -> None:
     """
     path = local_path(location)
     remove_abandoned(path)
-    visible = {entry.name for entry in _visible(path, newest)}
-    for name in _names(path):
+    names = _names_if_any(path)
+    visible = {entry.name for entry in _visible_of(names, newest)}
+    for name in names:
         if not _is_hidden_name(name) and name not in visible and not _is_beyond(name, newest):
             _remove(Path(path, name))
 
 
 def _is_beyond(name: str, newest: int | None) -> bool:
-    match = _GENERATION.fullmatch(name)
-    return newest is not None and match is not None and int(match.group(2)) > newest
+    return newest is not None and Generation.of(name).last > newest
 
 
-def _visible(path: str, newest: int | None = None) -> list[_Entry]:
-    entries = []
-    for name in _names(path):
-        if _is_hidden_name(name) or _is_beyond(name, newest):
+def _visible(path: str, newest: int | None = None) -> list[Generation]:
+    """What counts in a folder, in the order of its rows."""
+    return _visible_of(_names(path), newest)
+
+
+def _visible_of(names: Sequence[str], newest: int | None) -> list[Generation]:
+    entries = [Generation.of(name) for name in names if not _is_hidden_name(name) and not _is_beyond(name, newest)]
+    base = max((entry.last for entry in entries if entry.is_base), default=-1)
+    kept: list[Generation] = []
+    folded = -1
+    for entry in sorted(entries, key=lambda one: (one.first, -one.last, not one.is_base, one.name)):
+        if entry.last < base or entry.last <= folded:
             continue
-        match = _GENERATION.fullmatch(name)
-        kind, number = (match.group(1), int(match.group(2))) if match else ("", 0)
-        entries.append(_Entry(name, number, kind == "base"))
-    base = max((entry.generation for entry in entries if entry.is_base), default=-1)
-    kept = [entry for entry in entries if entry.generation >= base]
-    return sorted(kept, key=lambda entry: (entry.generation, not entry.is_base, entry.name))
+        kept.append(entry)
+        if entry.first < entry.last:
+            folded = entry.last
+    return kept
 
 
 def _files(path: str) -> Iterator[DataFile]:
@@ -315,8 +373,7 @@ def _data_file(path: str, status: os.stat_result) -> DataFile:
 def _rename_to_next(staging_dir: str, path: str, kind: str) -> str:
     """Two writers may pick the same number: the later one finds the name taken and picks the next."""
     while True:
-        numbers = [int(match.group(2)) for name in _names(path) if (match := _GENERATION.fullmatch(name))]
-        target = str(Path(path, f"{kind}_{max(numbers, default=0) + 1:07d}"))
+        target = str(Path(path, f"{kind}_{newest_generation(path) + 1:07d}"))
         if os.path.lexists(target):
             continue
         try:
@@ -349,6 +406,14 @@ def _sync_one(path: str) -> None:
 
 def _names(path: str) -> list[str]:
     return os.listdir(path)  # noqa: PTH208  a Path for each of thousands of folders would cost more than the listing
+
+
+def _names_if_any(path: str) -> list[str]:
+    """What is in a folder that may have been dropped."""
+    try:
+        return _names(path)
+    except FileNotFoundError:
+        return []
 
 
 def _is_hidden_name(name: str) -> bool:

@@ -21,23 +21,43 @@ sys.stdin.read(1)
 
 def test_readers_of_one_process_are_counted(tmp_path: Path) -> None:
     readers = FolderReaders(str(tmp_path / "readers"), "/warehouse")
-    readers.enter("/data/a")
-    readers.enter("/data/a")
-    readers.leave("/data/a")
+    first, second = readers.enter("/data/a"), readers.enter("/data/a")
+    readers.leave(first)
     assert readers.is_read("/data/a")
     assert not readers.is_read("/data/b")
-    readers.leave("/data/a")
+    readers.leave(second)
     assert not readers.is_read("/data/a")
     readers.close()
+    readers.close()
+
+
+def test_readers_who_came_later_do_not_count(tmp_path: Path) -> None:
+    readers = FolderReaders(str(tmp_path / "readers"), "/warehouse")
+    before = readers.enter("/data/a")
+    mark = readers.mark()
+    after = readers.enter("/data/a")
+    assert readers.is_read("/data/a", mark)
+    readers.leave(before)
+    assert not readers.is_read("/data/a", mark)
+    assert readers.is_read("/data/a")
+    command = [sys.executable, "-c", OTHER.replace("/data/b", "/data/a"), str(tmp_path / "readers")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+        assert readers.is_read("/data/a", mark)
+        other.communicate("x")
+    assert not readers.is_read("/data/a", mark)
+    readers.leave(after)
+    assert not readers.is_read("/data/a")
     readers.close()
 
 
 def test_a_reader_may_leave_in_the_middle_of_anything(tmp_path: Path) -> None:
     """The collector of garbage ends a query's snapshot wherever it runs."""
     readers = FolderReaders(str(tmp_path / "readers"), "/warehouse")
-    readers.enter("/data/a")
+    reading = readers.enter("/data/a")
     with readers._lock:
-        readers.leave("/data/a")
+        readers.leave(reading)
     assert not readers.is_read("/data/a")
     readers.close()
 
@@ -49,8 +69,7 @@ def test_a_reader_in_another_process_until_it_dies(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "False\n"
-        readers.enter("/data/a")
-        readers.leave("/data/a")
+        readers.leave(readers.enter("/data/a"))
         assert readers.is_read("/data/a")
         other.kill()
         other.wait()

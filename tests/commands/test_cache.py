@@ -152,6 +152,7 @@ def test_dropped_blocks_live_as_long_as_their_readers(session: Any) -> None:
 def test_compaction(session: Any, root: Path) -> None:
     """Many appends end as one block that knows all its sources; a reader of the old version reads on."""
     session.conf.set("shark.compaction.min.blocks", "8")
+    session.conf.set("shark.compaction.max.file.bytes", "0")
     table = session.create("t", properties=MEMORY)
     rows = [(number, str(number)) for number in range(20)]
     reader = None
@@ -182,6 +183,7 @@ def test_compaction(session: Any, root: Path) -> None:
 
 def test_compaction_loses_no_row_of_a_vanished_file(session: Any) -> None:
     session.conf.set("shark.compaction.min.blocks", "4")
+    session.conf.set("shark.compaction.max.file.bytes", "0")
     table = session.create("t", properties=MEMORY)
     for number in range(6):
         session.insert(table, [(number, "x")])

@@ -152,10 +152,10 @@ def test_what_is_put_in_a_dropped_tables_folder_stays(context: sharkpy.SharkCont
     """The folder waits for its readers to be deleted."""
     context.sql("CREATE TABLE gone AS SELECT 1 AS a")
     folder = Path(context.catalog.table("default", "gone").location or "")
-    context.catalog.readers.enter(str(folder))
+    reading = context.catalog.readers.enter(str(folder))
     context.sql("DROP TABLE gone")
     context.sql(f"INSERT OVERWRITE DIRECTORY '{folder}/below' SELECT 8")
-    context.catalog.readers.leave(str(folder))
+    context.catalog.readers.leave(reading)
     context.catalog.collect_garbage()
     assert texts(folder / "below") == ["8"]
 

@@ -89,9 +89,9 @@ def test_a_table_is_made_where_a_dropped_one_was_read(session: Any, query: Any, 
     """The folder of the old one is still there, and listed as garbage, when the new one's rows are staged."""
     old = session.create("t")
     session.insert(old, [(1, "x")])
-    session.catalog.readers.enter(old.location)
+    reading = session.catalog.readers.enter(old.location)
     session.run(commands.DropTable(old))
-    session.catalog.readers.leave(old.location)
+    session.catalog.readers.leave(reading)
     assert Path(old.location).is_dir()
     rows = query(pa.table({"a": pa.array([2], pa.int32()), "s": ["y"]}))
     table = session.create("t", query=rows, partition_columns=("s",) if partitioned else ())

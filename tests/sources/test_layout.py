@@ -41,6 +41,58 @@ def test_inserts_append_and_overwrites_hide(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["base_0000003", "delta_0000004"]
 
 
+def fold(location: Path, names: list[str], newest: int | None = None) -> str | None:
+    known = layout.visible_generations(str(location), newest)
+    folded = [(layout.Generation.of(name), files) for name in names for one, files in known if one.name == name]
+    staging = new_staging(location)
+    Path(staging, "part-0").write_text("".join(Path(location, name, "part-0").read_text() for name in names))
+    target = layout.place_fold(staging, str(location), folded, newest)
+    layout.discard_staging(staging)
+    return target
+
+
+def test_a_fold_hides_what_it_has_the_rows_of(tmp_path: Path) -> None:
+    (tmp_path / "by_hand").write_text("a")
+    for text in "bcdef":
+        add(tmp_path, text)
+    assert fold(tmp_path, ["delta_0000002", "delta_0000003", "delta_0000004"]) is not None
+    assert contents(tmp_path) == ["a", "b", "cde", "f"]
+    layout.remove_hidden(str(tmp_path), 3)
+    assert "delta_0000002" in os.listdir(tmp_path)
+    layout.remove_hidden(str(tmp_path), 4)
+    assert sorted(os.listdir(tmp_path)) == ["by_hand", "delta_0000001", "delta_0000002_0000004", "delta_0000005"]
+    add(tmp_path, "g")
+    assert contents(tmp_path) == ["a", "b", "cde", "f", "g"]
+    assert fold(tmp_path, ["delta_0000002_0000004", "delta_0000005", "delta_0000006"]) is not None
+    assert contents(tmp_path) == ["a", "b", "cdefg"]
+    assert contents_of_partition(tmp_path, 1) == ["a", "b"]
+    add(tmp_path, "h", overwrite=True)
+    assert contents(tmp_path) == ["h"]
+    assert sorted(os.listdir(tmp_path)) == ["base_0000007"]
+
+
+def contents_of_partition(location: Path, newest: int) -> list[str]:
+    return [Path(file.path).read_text() for file in layout.list_partition_files(str(location), newest, "k=1")]
+
+
+def test_a_fold_comes_too_late(tmp_path: Path) -> None:
+    for text in "abcd":
+        add(tmp_path, text)
+    old = layout.visible_generations(str(tmp_path))
+    assert fold(tmp_path, ["delta_0000001", "delta_0000003"]) is None
+    assert fold(tmp_path, ["delta_0000001", "delta_0000002"]) is not None
+    for names in (old[:2], old[1:3]):
+        assert layout.place_fold(new_staging(tmp_path), str(tmp_path), names, None) is None
+    (tmp_path / "delta_0000003" / "part-0").write_text("other")
+    assert layout.place_fold(new_staging(tmp_path), str(tmp_path), old[2:4], None) is None
+    staging = new_staging(tmp_path)
+    late = layout.visible_generations(str(tmp_path))[-2:]
+    add(tmp_path, "e", overwrite=True)
+    assert layout.place_fold(staging, str(tmp_path), late, None) is None
+    layout.discard_staging(staging)
+    assert contents(tmp_path) == ["e"]
+
+
 def test_nothing_inserted_and_nothing_left(tmp_path: Path) -> None:
     add(tmp_path, "a")
     assert add(tmp_path, "") is None

@@ -33,6 +33,12 @@ COMPACTION = Setting("shark.compaction", True, "Put runs of small blocks togethe
 COMPACTION_BLOCKS = Setting(
     "shark.compaction.min.blocks", 16, "Neighbouring small blocks that are put together.", least=2
 )
+FOLD_BYTES = Setting(
+    "shark.compaction.max.file.bytes",
+    128 << 20,
+    "Bytes of small files that are folded into one, once their blocks are put together; 0: files stay as they are.",
+    least=0,
+)
 DRIVER_LOAD_BYTES = Setting(
     "shark.load.driver.max.bytes",
     8 << 30,

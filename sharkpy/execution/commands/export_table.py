@@ -47,7 +47,7 @@ def export_table(command: ExportTable, session: EngineSession) -> CommandResult:
         raise BindError(f'folder "{target}" is not empty', sqlstate=_EXISTS)
     chosen = _chosen(command, session)
     write = Directory.begin(command.path, session)
-    with discarding([write]), _reading(table, session), _errors(str(target)):
+    with discarding([write]), session.catalog.readers.reading(table.location or ""), _errors(str(target)):
         session.catalog.check_links(table, chosen)
         for name, partitions in [(one.name, [one]) for one in chosen] if table.is_partitioned else [(DATA, [])]:
             folder = Path(write.staging, name)
@@ -202,16 +202,6 @@ def _check_same(old: Table, export: _Export, command: ImportTable) -> None:
     if mine != theirs or not same_form:
         message = f"{old.qualified_name} and the exported table differ in columns, partition columns or format"
         raise BindError(message, sqlstate="42804")
-
-
-@contextmanager
-def _reading(table: Table, session: EngineSession) -> Iterator[None]:
-    readers, location = session.catalog.readers, table.location or ""
-    readers.enter(location)
-    try:
-        yield
-    finally:
-        readers.leave(location)
 
 
 @contextmanager

@@ -14,15 +14,19 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tables.block_lineage import BlockLineage
 from sharkpy.execution.tables.compaction import MergedBlock, merge_run, small_runs, with_merged
 from sharkpy.execution.tables.entry import Entry
+from sharkpy.execution.tables.file_folding import FileFolding
 from sharkpy.execution.tables.versions import TableVersions
 
 
 class Compactor:
-    """Compactor: publishes versions with merged runs of small blocks, one table at a time in the background."""
+    """Compactor: publishes versions with merged runs of small blocks, one table at a time in the background. The files
+    that a merged block was made from are folded, too.
+    """
 
-    def __init__(self, versions: TableVersions, lineage: BlockLineage) -> None:
+    def __init__(self, versions: TableVersions, lineage: BlockLineage, folding: FileFolding) -> None:
         self._versions = versions
         self._lineage = lineage
+        self._folding = folding
         self._lock = threading.Lock()
         self._background: ThreadPoolExecutor | None = None
 
@@ -49,6 +53,8 @@ class Compactor:
         finally:
             store.release([block.handle.block_id for block in merged if block not in used], durable=True)
         store.enforce_limit()
+        for block in used:
+            self._folding.fold(entry, block)
         return entry.version
 
     def compact_later(self, entry: Entry) -> None:

@@ -98,7 +98,8 @@ class TableRepair:
 
     def _content(self, table: Table) -> object:
         if not is_blocks_alone(table):
-            return table_files(table, self._versions.parts.catalog.partitions(table))
+            files = table_files(table, self._versions.parts.catalog.partitions(table))
+            return table.table_id, self._versions.contents.of(files)
         entry = self._versions.find(table)
         blocks = entry.version.blocks if entry is not None and entry.version is not None else ()
         return tuple(piece for block in blocks for piece in self._lineage.of(block.block_id) or (block.block_id,))

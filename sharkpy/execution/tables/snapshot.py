@@ -16,7 +16,7 @@ from sharkpy.plan.query_table import QueryTable
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
-    from sharkpy.catalog.folder_readers import FolderReaders
+    from sharkpy.catalog.folder_readers import FolderReaders, Reading
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
     from sharkpy.catalog.table_statistics import TableStatistics
@@ -57,7 +57,7 @@ class QuerySnapshot:
         self._partitioned: dict[str, PartitionedTable] = {}
         self._files: dict[str, list[DataFile]] = {}
         self._statistics: dict[str, TableStatistics | None] = {}
-        self._entered: list[str] = []
+        self._entered: list[Reading] = []
         self._computed: list[QueryTable] = []
         weakref.finalize(self, _leave, catalog.readers, self._entered).atexit = False
         weakref.finalize(self, _forget, table_cache, self._computed).atexit = False
@@ -179,8 +179,7 @@ class QuerySnapshot:
     def _enter(self, table: Table) -> None:
         """Enter the table's folder as reader, before anything of it is listed."""
         if table.location is not None:
-            self.catalog.readers.enter(table.location)
-            self._entered.append(table.location)
+            self._entered.append(self.catalog.readers.enter(table.location))
 
     def _version(self, table: Table) -> TableVersion | None:
         if isinstance(table, QueryTable) and table.table_id not in self._versions:
@@ -225,7 +224,7 @@ def reading(new: Callable[[], QuerySnapshot], snapshot: QuerySnapshot | None) ->
             seen.release()
 
 
-def _leave(readers: FolderReaders, entered: list[str]) -> None:
+def _leave(readers: FolderReaders, entered: list[Reading]) -> None:
     while entered:
         readers.leave(entered.pop())
 

@@ -17,7 +17,9 @@ from sharkpy.execution.tables.block_loading import BlockLoader
 from sharkpy.execution.tables.compactor import Compactor
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins, is_blocks_alone, version_of_blocks
+from sharkpy.execution.tables.file_folding import FileFolding
 from sharkpy.execution.tables.held_partitions import held_partitions
+from sharkpy.execution.tables.hidden_files import HiddenFiles
 from sharkpy.execution.tables.repair import TableRepair
 from sharkpy.execution.tables.versions import TableVersions
 from sharkpy.plan.logical import LogicalPlan
@@ -48,9 +50,10 @@ class TableCache:
         """Make a cache; `changed` is called when a table's version is replaced by another one or by none."""
         self._parts = parts
         self.lineage = BlockLineage()
+        self.hidden = HiddenFiles(parts.catalog.readers)
         self.versions = TableVersions(parts, loader, changed)
         self._repair = TableRepair(self.versions, self.lineage)
-        self._compactor = Compactor(self.versions, self.lineage)
+        self._compactor = Compactor(self.versions, self.lineage, FileFolding(self.versions, self.hidden))
         self._session_cached: set[str] = set()
 
     # What is cached

@@ -19,6 +19,7 @@ from sharkpy.columnar.version import Origins, TableVersion
 from sharkpy.execution.tables.block_loading import BlockLoader, DriverLoader, LoadedBlock, loading_splits
 from sharkpy.execution.tables.durable import durable_dir, find_durable, publish_durably
 from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins
+from sharkpy.execution.tables.file_contents import FileContents
 from sharkpy.execution.tasks.origins import file_of, origin_of, split_of
 from sharkpy.execution.tasks.table_recipes import remove_recipes, save_recipes
 from sharkpy.sources.layout import DataFile
@@ -44,6 +45,7 @@ class TableVersions:
         self._changed = changed
         self._state_dir = str(Path(parts.catalog.state_dir, "blocks"))
         self._locations = parts.catalog.locations
+        self.contents = FileContents()
         self._entries: dict[str, Entry] = {}
         self._lock = threading.Lock()
 

@@ -13,11 +13,8 @@ def load_new_blocks(table: Table, session: EngineSession) -> None:
     """
     if not session.table_cache.is_loaded(table):
         return
-    readers, location = session.catalog.readers, table.location or ""
-    readers.enter(location)
-    try:
-        session.table_cache.version(table)
-    except (CancelledError, ResourceError):
-        session.table_cache.release(table)
-    finally:
-        readers.leave(location)
+    with session.catalog.readers.reading(table.location or ""):
+        try:
+            session.table_cache.version(table)
+        except (CancelledError, ResourceError):
+            session.table_cache.release(table)

@@ -87,8 +87,9 @@ class TableFiles:
     def clean(self) -> None:
         if self.plain is not None:
             self.plain.clean()
-        if self.placed is not None and not self.session.catalog.readers.is_read(self.table.location or ""):
-            layout.remove_hidden(self.location, layout.generation_of(self.placed[0]))
+        if self.placed is not None:
+            hidden = {self.location: layout.generation_of(self.placed[0])}
+            self.session.table_cache.hidden.note(self.table.location or "", hidden)
         load_new_blocks(self.table, self.session)
 
     def discard(self) -> None:

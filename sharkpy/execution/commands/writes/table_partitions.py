@@ -78,11 +78,10 @@ class TablePartitions:
     def clean(self) -> None:
         for files in self.plain:
             files.clean()
-        location = self.table.location or ""
-        if not self.table.is_plain and not self.session.catalog.readers.is_read(location):
-            for folder, _ in self.placed:
-                layout.remove_hidden(str(Path(folder).parent), layout.generation_of(folder))
-            layout.remove_hidden(location)
+        if not self.table.is_plain:
+            layout.remove_abandoned(self.table.location or "")
+            hidden = {str(Path(folder).parent): layout.generation_of(folder) for folder, _ in self.placed}
+            self.session.table_cache.hidden.note(self.table.location or "", hidden)
         load_new_blocks(self.table, self.session)
 
     def discard(self) -> None:

@@ -52,4 +52,4 @@ def _state(table: Table, session: EngineSession) -> object:
     if table.location is None:
         version = session.table_cache.known_version(table)
         return None if version is None else [block.block_id for block in version.blocks]
-    return layout.list_data_files(table.location)
+    return session.table_cache.versions.contents.of(layout.list_data_files(table.location))

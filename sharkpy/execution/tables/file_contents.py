@@ -1,0 +1,57 @@
+"""Contents of tables' files, each as a pair of numbers that folding files does not change."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from sharkpy.sources.layout import DataFile
+
+_PRIME = (1 << 127) - 1
+_BASE = 0x5BD1E995_9E3779B9_7F4A7C15_85EBCA6B
+_BYTES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceHash:
+    """Hash of a sequence of files: that of two sequences, one behind the other, comes from theirs.
+
+    A polynomial in `_BASE` modulo a prime; `power` is `_BASE` to the length of the sequence.
+    """
+
+    value: int = 0
+    power: int = 1
+
+    def followed_by(self, other: SequenceHash) -> SequenceHash:
+        return SequenceHash((self.value * other.power + other.value) % _PRIME, self.power * other.power % _PRIME)
+
+
+class FileContents:
+    """Hashes of files, which knows what the folds of this process were made of. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._folds: dict[DataFile, SequenceHash] = {}
+        self._lock = threading.Lock()
+
+    def of(self, files: Iterable[DataFile]) -> SequenceHash:
+        """Hash of `files`: equal for the same ones in the same order, before and after some were folded."""
+        found = SequenceHash()
+        for file in files:
+            found = found.followed_by(self._folds.get(file) or _hash(file))
+        return found
+
+    def note_fold(self, folded: DataFile, files: Sequence[DataFile]) -> None:
+        """Note that `folded` has the rows of `files`, which are on their way out."""
+        whole = self.of(files)
+        with self._lock:
+            self._folds[folded] = whole
+            for file in files:
+                self._folds.pop(file, None)
+
+
+def _hash(file: DataFile) -> SequenceHash:
+    identity = f"{file.path}\0{file.size_bytes}\0{file.modified_ns}\0{file.partition}\0{file.form}"
+    digest = blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=_BYTES).digest()
+    return SequenceHash(int.from_bytes(digest, "big"), _BASE % _PRIME)

@@ -1,0 +1,54 @@
+"""Deletion of generations that newer ones hide, once those who may read them have left."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sharkpy.sources import layout
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.folder_readers import FolderReaders
+
+
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """What generation `newest` hides in each folder; readers that entered before `mark` may read it."""
+
+    mark: int
+    newest: tuple[tuple[str, int], ...]
+
+
+class HiddenFiles:
+    """Hidden generations of tables, by the location that their readers enter.
+
+    At most two deletions of a location wait, so that the first of them has to come to its turn, however often others
+    read and write there. What waits when the process ends is deleted by a later write.
+    """
+
+    def __init__(self, readers: FolderReaders) -> None:
+        self._readers = readers
+        self._waiting: dict[str, list[_Hidden]] = {}
+        self._lock = threading.Lock()
+
+    def note(self, location: str, newest: dict[str, int]) -> None:
+        """Note that in each folder of `newest`, which is or lies in `location`, that generation hides older ones. They
+        are deleted if nobody reads them.
+        """
+        with self._lock:
+            waiting = self._waiting.setdefault(location, [])
+            if len(waiting) > 1:
+                newest = dict(waiting.pop().newest) | newest
+            waiting.append(_Hidden(self._readers.mark(), tuple(newest.items())))
+        self.delete(location)
+
+    def delete(self, location: str) -> None:
+        """Delete what has been noted for `location`, as far as nobody reads it."""
+        with self._lock:
+            waiting = self._waiting.get(location, [])
+            while waiting and not self._readers.is_read(location, before=waiting[0].mark):
+                for folder, newest in waiting.pop(0).newest:
+                    layout.remove_hidden(folder, newest)
+            if not waiting:
+                self._waiting.pop(location, None)

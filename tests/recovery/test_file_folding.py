@@ -1,0 +1,202 @@
+"""Small files of cached tables are folded behind their readers: no row changes, and nothing is read again."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.catalog.model import Table
+from sharkpy.columnar.version import TableVersion
+from sharkpy.execution.tables.file_contents import FileContents
+from sharkpy.sources.layout import DataFile, list_data_files
+
+MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
+FORMATS = ["STORED AS TEXTFILE", "STORED AS PARQUET", "STORED AS JSONFILE"]
+
+
+def start(folder: Path) -> sharkpy.SharkContext:
+    return sharkpy.connect("local[2]", folder / "w", **{"shark.compaction.min.blocks": 4})
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+    with start(tmp_path) as context:
+        yield context
+
+
+def table_of(context: sharkpy.SharkContext, name: str = "t") -> Table:
+    return context.catalog.table("default", name)
+
+
+def rows(context: sharkpy.SharkContext, text: str) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in context.sql(text).fetchall()]
+
+
+def version_of(context: sharkpy.SharkContext) -> TableVersion:
+    version = context.table_cache.version(table_of(context))
+    assert version is not None
+    return version
+
+
+def append(context: sharkpy.SharkContext, numbers: range) -> None:
+    context.table_cache.version(table_of(context))
+    for number in numbers:
+        context.sql(f"INSERT INTO t VALUES ({number}, 'x{number}')").close()
+        context.table_cache.settle()
+
+
+@pytest.mark.parametrize("stored", FORMATS)
+def test_many_appends_leave_few_files(tmp_path: Path, stored: str) -> None:
+    with start(tmp_path) as context:
+        context.sql(f"CREATE TABLE t (a INT, s STRING) {stored} {MEMORY}").close()
+        append(context, range(30))
+        expected = [(number, f"x{number}") for number in range(30)]
+        assert rows(context, "SELECT * FROM t") == expected
+        table, version = table_of(context), version_of(context)
+        location = table.location or ""
+        assert len(list_data_files(location)) < 8
+        assert sum(map(len, version.origins)) < 8
+        assert len(list(Path(location).iterdir())) < 8
+        assert rows(context, "SELECT count(DISTINCT INPUT__FILE__NAME), count(*) FROM t")[0][1] == 30
+    with start(tmp_path) as context:
+        context.table_cache.versions.load = lambda entry, splits: [] if not splits else pytest.fail("read again")  # type: ignore[method-assign,assignment]
+        assert rows(context, "SELECT * FROM t") == expected
+
+
+def test_a_lost_block_is_made_from_the_folded_file(context: sharkpy.SharkContext) -> None:
+    context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
+    append(context, range(9))
+    for block in version_of(context).blocks:
+        for path in (block.memory_path, block.durable_path):
+            Path(path or "").unlink()
+    assert rows(context, "SELECT count(*), sum(a) FROM t") == [(9, 36)]
+
+
+def test_a_reader_keeps_its_files(context: sharkpy.SharkContext) -> None:
+    context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
+    append(context, range(3))
+    location = Path(table_of(context).location or "")
+    reading = context.catalog.readers.enter(str(location))
+    old = [file.path for file in list_data_files(str(location))]
+    append(context, range(3, 4))
+    assert len(list_data_files(str(location))) == 1
+    assert all(Path(path).exists() for path in old)
+    with context.catalog.readers.reading(str(location)):
+        context.catalog.readers.leave(reading)
+        append(context, range(4, 9))
+        assert not any(Path(path).exists() for path in old)
+
+
+def test_partitions(context: sharkpy.SharkContext) -> None:
+    context.sql(f"CREATE TABLE t (a INT) PARTITIONED BY (k STRING) {MEMORY}").close()
+    context.table_cache.version(table_of(context))
+    for number in range(20):
+        context.sql(f"INSERT INTO t PARTITION (k = 'p{number % 2}') VALUES ({number})").close()
+        context.table_cache.settle()
+    assert rows(context, "SELECT k, count(*), sum(a) FROM t GROUP BY k ORDER BY k") == [("p0", 10, 90), ("p1", 10, 100)]
+    assert sum(map(len, version_of(context).origins)) < 16
+    context.sql("INSERT OVERWRITE TABLE t PARTITION (k = 'p0') VALUES (1)").close()
+    context.sql("INSERT INTO t PARTITION (k = 'p0') VALUES (2)").close()
+    assert rows(context, "SELECT k, count(*), sum(a) FROM t GROUP BY k ORDER BY k") == [("p0", 2, 3), ("p1", 10, 100)]
+
+
+def test_other_files_stay(context: sharkpy.SharkContext) -> None:
+    """Files that somebody has put there, and those of an overwrite, are not deltas."""
+    context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
+    location = Path(table_of(context).location or "")
+    location.mkdir(exist_ok=True)
+    (location / "by_hand").write_text("100\x01y\n")
+    append(context, range(10))
+    assert (location / "by_hand").exists()
+    assert rows(context, "SELECT count(*), sum(a) FROM t") == [(11, 145)]
+    context.sql("INSERT OVERWRITE TABLE t VALUES (1, 'x')").close()
+    append(context, range(10))
+    assert rows(context, "SELECT count(*), sum(a) FROM t") == [(11, 46)]
+
+
+@pytest.mark.parametrize("stored", ["STORED AS ORC", "CLUSTERED BY (a) INTO 2 BUCKETS STORED AS PARQUET"])
+def test_tables_that_keep_their_files(context: sharkpy.SharkContext, stored: str) -> None:
+    context.sql(f"CREATE TABLE t (a INT, s STRING) {stored} {MEMORY}").close()
+    append(context, range(10))
+    assert len(list_data_files(table_of(context).location or "")) == 10
+    assert rows(context, "SELECT count(*), sum(a) FROM t") == [(10, 45)]
+
+
+def test_statistics_hold(context: sharkpy.SharkContext) -> None:
+    context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
+    append(context, range(3))
+    context.sql("INSERT INTO t VALUES (3, 'x3')").close()
+    context.sql("ANALYZE TABLE t COMPUTE STATISTICS").close()
+    context.table_cache.settle()
+    context.table_cache.compact(table_of(context))
+    assert len(list_data_files(table_of(context).location or "")) == 1
+    described = context.sql("DESCRIBE FORMATTED t").fetchall()
+    assert ["numRows", "4"] in [[str(text).strip() for text in row[1:]] for row in described]
+
+
+def test_a_table_made_of_folded_files_is_made_again(context: sharkpy.SharkContext) -> None:
+    """What a lost block was made from has other files by now, with the same rows."""
+    context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
+    context.sql("SET shark.compaction=false").close()
+    append(context, range(8))
+    context.sql("CREATE TABLE only TBLPROPERTIES ('shark.cache' = 'MEMORY_ONLY') AS SELECT a + 1 AS b FROM t").close()
+    context.sql("SET shark.compaction=true").close()
+    context.table_cache.compact(table_of(context))
+    assert len(list_data_files(table_of(context).location or "")) == 1
+    version = context.table_cache.version(table_of(context, "only"))
+    assert version is not None
+    for block in version.blocks:
+        Path(block.memory_path).unlink()
+    assert rows(context, "SELECT count(*), sum(b) FROM only") == [(8, 36)]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_updates_beside_folding(context: sharkpy.SharkContext, seed: int) -> None:
+    """Writers of all kinds: each row that was added is there once, with all that was added to it."""
+    context.sql(f"CREATE TABLE t (a INT, s STRING) STORED AS PARQUET {MEMORY}").close()
+    failures: list[BaseException] = []
+    added = [0, 0]
+
+    def run(number: int) -> None:
+        chance, session = random.Random(10 * seed + number), context.new_session()
+        try:
+            for step in range(25):
+                if chance.random() < 0.15:
+                    session.sql(f"UPDATE t SET s = concat(s, '+') WHERE a % 2 = {number}").close()
+                key = 2 * step + number
+                session.sql(f"INSERT INTO t VALUES ({key}, 'x')").close()
+                added[number] += 1
+                found = rows(session, f"SELECT count(*), count(DISTINCT a) FROM t WHERE a % 2 = {number}")
+                assert found == [(added[number], added[number])], found
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            session.stop()
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+    context.table_cache.settle()
+    assert rows(context, "SELECT count(*), sum(a) FROM t") == [(50, 1225)]
+
+
+def test_contents_do_not_depend_on_folds() -> None:
+    files = [DataFile(f"f{number}", number, number) for number in range(5)]
+    contents = FileContents()
+    whole = contents.of(files)
+    assert whole != contents.of(reversed(files))
+    assert whole != contents.of(files[:4])
+    first, second = DataFile("g", 1, 1), DataFile("h", 1, 1)
+    contents.note_fold(first, files[1:3])
+    assert contents.of([files[0], first, *files[3:]]) == whole
+    contents.note_fold(second, [first, files[3]])
+    assert contents.of([files[0], second, files[4]]) == whole
+    assert contents.of([files[0], second]) != whole

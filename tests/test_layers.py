@@ -18,7 +18,20 @@ PACKAGE = ROOT / "sharkpy"
 
 ROOMS = (
     *("base", "values", "columnar", "udf", "catalog", "plan", "optimizer", "sql", "sources", "physical"),
-    *("execution", "ml", "explain", "session", "thrift", "client", "dbapi", "sqlalchemy", "demo", "cli", "notebook"),
+    *(
+        "execution",
+        "ml",
+        "streaming",
+        "explain",
+        "session",
+        "thrift",
+        "client",
+        "dbapi",
+        "sqlalchemy",
+        "demo",
+        "cli",
+        "notebook",
+    ),
     "errors",
 )
 """Rooms in order: a room imports only from itself and from those before it."""

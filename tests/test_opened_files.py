@@ -9,7 +9,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("base", "values", "catalog", "plan", "sql", "sources", "physical", "execution", "ml", "explain", "session")
+ROOMS = (
+    "base",
+    "values",
+    "catalog",
+    "plan",
+    "sql",
+    "sources",
+    "physical",
+    "execution",
+    "ml",
+    "streaming",
+    "explain",
+    "session",
+)
 FOLDERS = {room: ROOT / "sharkpy" / room for room in ROOMS} | {
     "columnar": ROOT / "columnar",
     "udf": ROOT / "udf",
@@ -83,6 +96,7 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/avro.py": {"open": LISTED},
     "sources/csv_files/chunks.py": {"open": LISTED},
     "sources/csv_files/quick.py": {"read_csv": NONE},
+    "sources/fold_files.py": {"ParquetFile": LISTED, "open": LISTED, "read_schema": LISTED},
     "sources/hadoop_codecs.py": {"input_stream": LISTED, "open": LISTED},
     "sources/layout.py": {"open": MADE},
     "sources/line_chunks.py": {"open": LISTED},
@@ -95,6 +109,9 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/rows/json_rows.py": {"read_json": NONE},
     "sources/sequence_file.py": {"open": LISTED, "read_text": NONE},
     "sources/sequence_file_writer.py": {"write_text": NONE},
+    "streaming/epoch_log.py": {"open": OWN, "read_text": OWN},
+    "streaming/lease.py": {"open": OWN, "read_text": OWN},
+    "streaming/sources/open_writers.py": {"open": LISTED},
     "thrift/server/auth/ldap.py": {"open": NONE},
     "thrift/server/auth/password_file.py": {"fdopen": OWNER, "read_text": OWNER},
     "thrift/server/calls.py": {"open": NONE},

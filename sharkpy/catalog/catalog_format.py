@@ -7,6 +7,7 @@ every later format has too.
 2: locations in the warehouse are relative to it, whose place is noted. Columns that hold locations are called `folder`,
    and `definition` what was `body`: an engine of format 1, which checks no version, stops instead of taking them for
    relative to its working folder.
+3: generations of tables that continuous queries write, these queries with their epochs, and the files of streams.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from sharkpy.base.errors import ConfigurationError, CorruptionError
 from sharkpy.base.locations import Locations
 from sharkpy.base.version import __version__
 from sharkpy.catalog.format_1 import upgrade_format_1
+from sharkpy.catalog.format_2 import upgrade_format_2
 from sharkpy.columnar.store_folder import locked_file
 
-FORMAT = 2
-_UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {1: upgrade_format_1}
+FORMAT = 3
+_UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {1: upgrade_format_1, 2: upgrade_format_2}
 """Upgrades to the next format, by the format before."""
 _EXCLUSIVE_SECONDS = 2.0
 _RESTORE = "restore the warehouse from a backup: sharkpy restore"
@@ -42,6 +44,11 @@ _SCHEMA = (
     " PRIMARY KEY (table_id, partition)) WITHOUT ROWID",
     "CREATE TABLE function_ (database TEXT, name TEXT, definition TEXT NOT NULL,"
     " PRIMARY KEY (database, name)) WITHOUT ROWID",
+    "CREATE TABLE generation_ (table_id TEXT PRIMARY KEY, newest INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE continuous_ (query_id TEXT PRIMARY KEY, definition TEXT NOT NULL, state TEXT NOT NULL,"
+    " epoch INTEGER NOT NULL, offsets TEXT NOT NULL, fault TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE stream_file_ (table_id TEXT, number INTEGER, name TEXT NOT NULL, size_bytes INTEGER NOT NULL,"
+    " modified_ns INTEGER NOT NULL, PRIMARY KEY (table_id, number), UNIQUE (table_id, name)) WITHOUT ROWID",
 )
 
 

@@ -18,6 +18,8 @@ class TableKind(Enum):
     TEMPORARY = "TEMPORARY_TABLE"
     """Table of one session, gone with it. Its data may be blocks alone (MEMORY_ONLY)."""
     TEMPORARY_VIEW = "TEMPORARY_VIEW"
+    STREAM = "STREAM"
+    """Ordered input that grows: a query reads what is there now, a continuous query what comes."""
 
 
 class CacheMode(Enum):
@@ -98,6 +100,14 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamSource:
+    """Where the rows of a stream come from. `kind` is one of `sharkpy.catalog.stream_kinds.KINDS`."""
+
+    kind: str
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Table or view. Equal by its `table_id`, which is unique in the warehouse and never reused."""
 
@@ -122,6 +132,12 @@ class Table:
     """True if files lie directly in the folder of the table or Hive partition, where Hive reads and writes too."""
     written_text: str | None = field(compare=False, default=None)
     """Query of a view as it was written; `view_text` has the columns that each `*` stood for. None: they are equal."""
+    stream: StreamSource | None = field(compare=False, default=None)
+    """Source of a stream."""
+    continuous: str = field(compare=False, default="")
+    """Id of the continuous query that makes the table's rows, and nobody else does. The catalog knows which of the
+    generations in its folder count.
+    """
 
     @property
     def is_partitioned(self) -> bool:
@@ -143,6 +159,10 @@ class Table:
     @property
     def is_view(self) -> bool:
         return self.kind in (TableKind.VIEW, TableKind.TEMPORARY_VIEW)
+
+    @property
+    def is_stream(self) -> bool:
+        return self.kind is TableKind.STREAM
 
     @property
     def view_database(self) -> str:

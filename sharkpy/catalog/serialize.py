@@ -7,7 +7,16 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from sharkpy.catalog.model import BucketSpec, Constraint, Database, SkewSpec, StorageFormat, Table, TableKind
+from sharkpy.catalog.model import (
+    BucketSpec,
+    Constraint,
+    Database,
+    SkewSpec,
+    StorageFormat,
+    StreamSource,
+    Table,
+    TableKind,
+)
 from sharkpy.values.type_parser import parse_type
 from sharkpy.values.types import ArrayType, DataType, Field, MapType, Schema, StructType
 
@@ -28,7 +37,7 @@ def type_text(dtype: DataType) -> str:
 
 
 def table_to_json(table: Table) -> str:
-    body = {
+    body: dict[str, object] = {
         "kind": table.kind.value,
         "schema": _fields_to_json(table.schema),
         "format": table.storage.name,
@@ -45,6 +54,10 @@ def table_to_json(table: Table) -> str:
         "constraints": [dataclasses.asdict(constraint) for constraint in table.constraints],
         "written_text": table.written_text,
     }
+    if table.stream is not None:
+        body["stream"] = [table.stream.kind, [list(item) for item in table.stream.options]]
+    if table.continuous:
+        body["continuous"] = table.continuous
     return json.dumps(body)
 
 
@@ -68,6 +81,8 @@ def table_from_json(table_id: str, database: str, name: str, text: str) -> Table
         _skew_from_json(body.get("skew")),
         tuple(_constraint_from_json(item) for item in body.get("constraints", ())),
         written_text=body.get("written_text"),
+        stream=_stream_from_json(body.get("stream")),
+        continuous=body.get("continuous", ""),
     )
 
 
@@ -113,6 +128,10 @@ def _buckets_to_json(buckets: BucketSpec | None) -> list[object] | None:
     if buckets is None:
         return None
     return [list(buckets.columns), buckets.num_buckets, [list(item) for item in buckets.sort_columns]]
+
+
+def _stream_from_json(body: list[Any] | None) -> StreamSource | None:
+    return None if body is None else StreamSource(body[0], _pairs(body[1]))
 
 
 def _buckets_from_json(body: list[Any] | None) -> BucketSpec | None:

@@ -36,11 +36,13 @@ from sharkpy.catalog.path_gate import PathGate
 from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.resources import Resources
 from sharkpy.catalog.serialize import table_to_json
+from sharkpy.catalog.stream_store import StreamStore
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json, statistics_to_json
 from sharkpy.catalog.table_store import TableStore
 from sharkpy.catalog.trash import Trash
 from sharkpy.catalog.unfinished_writes import UnfinishedWrites
 from sharkpy.catalog.warehouse_place import note_place
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.catalog.table_folders import TableFolders
@@ -98,6 +100,7 @@ class Catalog:
         self.trash = Trash(str(Path(self.state_dir, "trash")))
         self._temporary: dict[tuple[str, str], Table] = {}
         self.functions = FunctionCatalog(self._file)
+        self.streams = StreamStore(self._file)
         self.resources = Resources()
         self.gate = PathGate()
         self._lock = threading.RLock()
@@ -319,6 +322,8 @@ class Catalog:
                     self._file.add_garbage(one.folder(table))
         self._store.remove(current)
         self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
+        if current.is_stream or current.continuous:
+            self.streams.forget(table.table_id, current.continuous)
         if table.owns_data and table.location is not None:
             self._file.add_garbage(table.location)
 
@@ -399,6 +404,14 @@ class Catalog:
             is_there = self._store.current(table) is not None
         if not is_there:
             raise TableNotFoundError(f"Table not found {table.name}")
+
+    def current_table(self, table_id: str) -> Table | None:
+        """Find a permanent table by its id, whatever its name."""
+        return self._store.current(Table(table_id, "", "", TableKind.MANAGED, Schema(())))
+
+    def newest_generation(self, table: Table) -> int | None:
+        """Last generation that counts of a table without Hive partitions; None where all do that are in its folder."""
+        return self.streams.newest(table.table_id) if table.continuous and not table.is_partitioned else None
 
     def note_written(self, table: Table) -> None:
         """Note that a table's files change; called inside the transaction that puts them in place."""
@@ -487,6 +500,8 @@ class Catalog:
 
 def _can_replace(old: Table, new: Table) -> bool:
     """False if the new table's data lies in the old one's folder, which is deleted."""
+    if old.is_stream or old.continuous:
+        return False
     return old.is_view == new.is_view and (old.location is None or old.location != new.location)
 
 

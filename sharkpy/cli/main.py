@@ -81,7 +81,7 @@ def _run_shell(options: argparse.Namespace) -> int:
     from sharkpy.cli.open_session import open_session
 
     text = _script(options)
-    session, names = open_session(options, session_settings(options))
+    session, names = open_session(options, session_settings(options), stays=text is None)
     try:
         if text is not None:
             from sharkpy.cli.run_statements import run_script

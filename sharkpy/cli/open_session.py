@@ -35,13 +35,17 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-ca", type=Path, metavar="PEM", help="certificates that the server's is checked with")
 
 
-def open_session(options: argparse.Namespace, settings: Mapping[str, str]) -> tuple[ShellSession, Names]:
-    """Open the session, and a source of its names for completion."""
+def open_session(
+    options: argparse.Namespace, settings: Mapping[str, str], *, stays: bool = False
+) -> tuple[ShellSession, Names]:
+    """Open the session, and a source of its names for completion. In one that `stays`, continuous tables go on."""
     if options.url is None:
         from sharkpy.cli.shell_session import LocalNames
         from sharkpy.session.shark_context import connect
 
         opened = connect(options.master, options.warehouse, **settings)
+        if stays:
+            opened.start_streams()
         return opened, LocalNames(opened)
     from sharkpy.client import connect_to, parse_url
     from sharkpy.client.channel import LoginError

@@ -123,6 +123,7 @@ def _serve(
         encode_row_set(list(answer.batches()), answer.schema, 0, COLUMNAR_SINCE)
         share_interpreter()
         server.start()
+        session.streams.start()
         sys.stdout.write(
             f"sharkpy server listens on {config.host}:{server.port}, warehouse {session.catalog.warehouse_dir}\n"
         )

@@ -6,12 +6,24 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.execution.commands.run import run_command as run_execution_command
-from sharkpy.plan.commands import Command, Explain, GenerateTable
+from sharkpy.plan.commands import (
+    Command,
+    ControlContinuous,
+    CreateContinuousTable,
+    CreateStream,
+    DropStream,
+    Explain,
+    GenerateTable,
+    ShowContinuousTables,
+    ShowEpochs,
+    ShowStreams,
+)
 
 if TYPE_CHECKING:
     from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.streaming.scheduler import StreamSession
 
 
 def _explain(command: Explain, session: EngineSession) -> CommandResult:
@@ -26,14 +38,63 @@ def _generate(command: GenerateTable, session: EngineSession) -> CommandResult:
     return generate(command, session)
 
 
-_RUNNERS: dict[type[Command], Callable[[Any, EngineSession], CommandResult]] = {
+def _create_stream(command: CreateStream, session: StreamSession) -> CommandResult:
+    from sharkpy.streaming.commands.create_stream import create_stream
+
+    return create_stream(command, session)
+
+
+def _drop_stream(command: DropStream, session: StreamSession) -> CommandResult:
+    from sharkpy.streaming.commands.create_stream import drop_stream
+
+    return drop_stream(command, session)
+
+
+def _create_continuous(command: CreateContinuousTable, session: StreamSession) -> CommandResult:
+    from sharkpy.streaming.commands.create_continuous import create_continuous
+
+    return create_continuous(command, session)
+
+
+def _control(command: ControlContinuous, session: StreamSession) -> CommandResult:
+    from sharkpy.streaming.commands.control_continuous import control_continuous
+
+    return control_continuous(command, session)
+
+
+def _show_streams(command: ShowStreams, session: StreamSession) -> CommandResult:
+    from sharkpy.streaming.commands.show_streams import show_streams
+
+    return show_streams(command, session)
+
+
+def _show_continuous(command: ShowContinuousTables, session: StreamSession) -> CommandResult:
+    from sharkpy.streaming.commands.show_streams import show_continuous_tables
+
+    return show_continuous_tables(command, session)
+
+
+def _show_epochs(command: ShowEpochs, session: StreamSession) -> CommandResult:
+    from sharkpy.streaming.commands.show_streams import show_epochs
+
+    return show_epochs(command, session)
+
+
+_RUNNERS: dict[type[Command], Callable[[Any, StreamSession], CommandResult]] = {
     Explain: _explain,
     GenerateTable: _generate,
+    CreateStream: _create_stream,
+    DropStream: _drop_stream,
+    CreateContinuousTable: _create_continuous,
+    ControlContinuous: _control,
+    ShowStreams: _show_streams,
+    ShowContinuousTables: _show_continuous,
+    ShowEpochs: _show_epochs,
 }
-"""Functions that are imported when first used: most sessions neither explain nor learn."""
+"""Functions that are imported when first used: most sessions neither explain nor learn, nor have streams."""
 
 
-def run_command(command: Command, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
+def run_command(command: Command, session: StreamSession, snapshot: QuerySnapshot) -> CommandResult:
     """Carry out `command`, whose statement has `snapshot`; UnsupportedError for a command without a function."""
     if (runner := _RUNNERS.get(type(command))) is not None:
         return runner(command, session)

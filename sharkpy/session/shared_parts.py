@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base import settings
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.spark.jvm_metastore import JvmMetastore
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables.table_cache import TableCache
+    from sharkpy.streaming.scheduler import OwnSession, StreamScheduler
 
 
 class Member(EngineSession, Protocol):
@@ -57,6 +59,7 @@ class SharedParts:
         self._engine: Engine | None = None
         self._table_cache: TableCache | None = None
         self._admission: Admission | None = None
+        self._streams: StreamScheduler | None = None
 
     def _open_catalog(self, warehouse: str) -> Catalog:
         """Open a catalog over the warehouse's own store, or over a Hive metastore, which is called only when needed."""
@@ -128,6 +131,20 @@ class SharedParts:
 
                 self._admission = Admission(self.conf, lambda: self.engine.parallelism)
             return self._admission
+
+    def streams(self, new_session: Callable[[Mapping[str, str]], OwnSession]) -> StreamScheduler:
+        """Scheduler of the engine's continuous queries, whose epochs run in sessions that `new_session` opens."""
+        with self._lock:
+            if self._streams is None:
+                from sharkpy.streaming.scheduler import StreamScheduler
+
+                self._streams = StreamScheduler(self.catalog, self.conf, new_session)
+            return self._streams
+
+    def stop_streams(self) -> None:
+        """End the epochs that run, before the sessions that they run in."""
+        if self._streams is not None:
+            self._streams.stop()
 
     def close(self) -> None:
         try:

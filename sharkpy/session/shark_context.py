@@ -17,6 +17,7 @@ from sharkpy.base import settings
 from sharkpy.base.cancellation import current_cancellation
 from sharkpy.base.errors import ParseError
 from sharkpy.base.settings import Conf
+from sharkpy.catalog.continuous_query import QueryState
 from sharkpy.execution.engine_session import DEFAULT_STATEMENTS
 from sharkpy.execution.function_loader import FunctionLoader
 from sharkpy.execution.restrictions import UNRESTRICTED, Restrictions, of_owner
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from sharkpy.plan.commands import Command
     from sharkpy.plan.expr import PythonValue
     from sharkpy.session.prepared_statement import PreparedStatement
+    from sharkpy.streaming.scheduler import StreamScheduler
     from sharkpy.udf.user.declare import Returns, TypeLike
 
 
@@ -292,6 +294,11 @@ class SharkContext:
             conf.set(key, value)
         return SharkContext(conf, self._state)
 
+    def start_streams(self) -> None:
+        """Let the continuous tables of the warehouse that were running go on in this process, if no other has them."""
+        if any(query.state is QueryState.RUNNING for query in self.catalog.streams.queries()):
+            self.streams.start()
+
     def history(
         self,
         limit: int | None = DEFAULT_STATEMENTS,
@@ -341,6 +348,7 @@ class SharkContext:
         if not self._state.is_owner:
             self._drop_temporary_tables()
             return
+        self._parts.stop_streams()
         for session in self._parts.members():
             session.stop()
         self._parts.close()
@@ -391,6 +399,12 @@ class SharkContext:
 
         return run_command(command, self, snapshot)
 
+    @property
+    def streams(self) -> StreamScheduler:
+        """Scheduler of the engine's continuous queries."""
+        self._statements.check_open()
+        return self._parts.streams(partial(_stream_session, self._parts))
+
     def forget_plans(self, table: Table) -> None:
         self._parts.plans.drop_table(table)
 
@@ -417,6 +431,14 @@ def _new_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     session.restrictions = of_owner(parts.conf, catalog)
     parts.join(session)
     return session
+
+
+def _stream_session(parts: SharedParts, values: Mapping[str, str]) -> SharkContext:
+    """Open a session for the epochs of a continuous query, under its settings."""
+    conf = parts.initial_conf.copy()
+    for key, value in values.items():
+        conf.set(key, value)
+    return _new_session(conf, parts, parts.catalog.for_session(), is_owner=False)
 
 
 def _model_function(table: Table, method: str) -> ModelFunction:

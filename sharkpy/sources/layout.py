@@ -72,8 +72,9 @@ class Generation:
         return self.last > 0 and not self.is_base
 
 
-def list_data_files(location: str) -> list[DataFile]:
-    """The visible data files, oldest generation first, then by path. A location may also be one file.
+def list_data_files(location: str, newest: int | None = None) -> list[DataFile]:
+    """The visible data files up to the generation `newest`, oldest generation first, then by path. A location may also
+    be one file.
 
     SourceError 58P01 where the location does not exist, 58030 where it cannot be read.
     """
@@ -82,7 +83,7 @@ def list_data_files(location: str) -> list[DataFile]:
         if Path(path).is_file():
             status = Path(path).stat()
             return [DataFile(path, status.st_size, status.st_mtime_ns)]
-        return [file for entry in _visible(path) for file in _files(str(Path(path, entry.name)))]
+        return [file for entry in _visible(path, newest) for file in _files(str(Path(path, entry.name)))]
     except OSError as error:
         raise io_error(error, path) from None
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 from types import ModuleType
 
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import did_you_mean
 from sharkpy.base.settings import Conf
+from sharkpy.catalog.model import Table
 from sharkpy.plan.commands import Command, Statement
 from sharkpy.sql.context import CatalogReader, Context, StatementClock
 from sharkpy.sql.grammar.made_nodes import taken_apart
@@ -21,6 +23,7 @@ from sharkpy.sql.session_time import with_session_time
 from sharkpy.sql.statements import (
     bind_alter,
     bind_analyze,
+    bind_continuous,
     bind_create,
     bind_describe,
     bind_drop,
@@ -64,6 +67,8 @@ _COMMANDS: dict[str, CommandHandler] = {
     "GENERATE": bind_generate.bind_generate,
     "UPDATE": bind_row_changes.bind_update,
     "MERGE": bind_merge.bind_merge,
+    "PAUSE": bind_continuous.bind_control,
+    "RESUME": bind_continuous.bind_control,
     "USE": bind_session.bind_use,
     "RESET": bind_session.bind_reset,
     "CACHE": bind_session.bind_cache,
@@ -90,11 +95,26 @@ def bind(
     if _SET.match(text):
         return bind_session.bind_set(text)
     with taken_apart(text):
-        return _bound(text, catalog, conf, current_database, clock)
+        return _bound(text, catalog, conf, current_database, clock, _bind_tokens)
+
+
+def bind_epoch(text: str, table: Table, catalog: CatalogReader, conf: Conf, database: str) -> Statement:
+    """Bind the query of a continuous table as an INSERT of its rows; the errors are those of `bind`."""
+
+    def insert(context: Context, reader: TokenReader) -> Statement:
+        return bind_continuous.epoch_insert(CommandBinder(context, reader), table)
+
+    with taken_apart(text):
+        return _bound(text, catalog, conf, database, None, insert)
 
 
 def _bound(
-    text: str, catalog: CatalogReader, conf: Conf, current_database: str, clock: StatementClock | None
+    text: str,
+    catalog: CatalogReader,
+    conf: Conf,
+    current_database: str,
+    clock: StatementClock | None,
+    bind_tokens: Callable[[Context, TokenReader], Statement],
 ) -> Statement:
     tokens = tokenize(text)
 
@@ -108,7 +128,7 @@ def _bound(
             bind_query,
             clock=StatementClock() if clock is None else clock,
         )
-        return with_session_time(_bind_tokens(context, TokenReader(text, tokens)), conf)
+        return with_session_time(bind_tokens(context, TokenReader(text, tokens)), conf)
 
     return within_stack(run)
 

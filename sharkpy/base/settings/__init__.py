@@ -14,6 +14,7 @@ from sharkpy.base.settings.queries import *
 from sharkpy.base.settings.scripts import *
 from sharkpy.base.settings.setting import Setting as Setting
 from sharkpy.base.settings.store import *
+from sharkpy.base.settings.streaming import *
 from sharkpy.base.settings.table import SETTINGS as SETTINGS
 from sharkpy.base.settings.table import check_known as check_known
 from sharkpy.base.settings.table import is_guarded as is_guarded

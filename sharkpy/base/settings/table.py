@@ -14,13 +14,14 @@ from sharkpy.base.settings import (
     queries,
     scripts,
     store,
+    streaming,
     writes,
 )
 from sharkpy.base.settings.setting import Setting
 
 SETTINGS: tuple[Setting[int] | Setting[float] | Setting[bool] | Setting[str], ...] = tuple(
     row
-    for subject in (engine, metastore, store, planning, queries, history, language, files, writes, scripts)
+    for subject in (engine, metastore, store, planning, queries, history, language, files, writes, scripts, streaming)
     for row in vars(subject).values()
     if isinstance(row, Setting)
 )

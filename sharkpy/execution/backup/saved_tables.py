@@ -14,7 +14,8 @@ from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.own_tables import OwnTables
 from sharkpy.catalog.store import Catalog
-from sharkpy.sources.layout import list_data_files, list_partition_files
+from sharkpy.execution.tables.data_files import table_files
+from sharkpy.sources.layout import list_partition_files
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ class SavedTables:
                 self.num_tables += 1
                 if table.location is not None:
                     catalog.readers.enter(table.location)
-                    self._add(table, catalog.partitions(table))
+                    self._add(table, catalog)
         for entry in catalog.functions.entries():
             for kind, path in entry.resources:
                 if (place := path_below(path, self.warehouse)) is not None:
@@ -49,16 +50,16 @@ class SavedTables:
                 else:
                     self.left_out.append(f"{kind.lower()} of function {entry.qualified_name}: {path}")
 
-    def _add(self, table: Table, partitions: tuple[HivePartition, ...]) -> None:
+    def _add(self, table: Table, catalog: Catalog) -> None:
         location = local_path(table.location or "")
         place = self.place(table, None)
         if place is None:
             self.left_out.append(f"files of table {table.qualified_name}: {location}")
         elif not table.is_partitioned:
-            self._add_files(location, place, _data_files(table, location))
+            self._add_files(location, place, _data_files(table, catalog))
         elif table.owns_data:
             self.folders.append(place)
-        for one in partitions:
+        for one in catalog.partitions(table):
             folder, place = local_path(one.folder(table)), self.place(table, one)
             if place is not None:
                 files = list_partition_files(folder, one.newest, one.name)
@@ -84,9 +85,9 @@ class SavedTables:
         return top if one is None else f"{top}/{one.name}"
 
 
-def _data_files(table: Table, location: str) -> list[str]:
+def _data_files(table: Table, catalog: Catalog) -> list[str]:
     try:
-        return [file.path for file in list_data_files(location)]
+        return [file.path for file in table_files(table, catalog)]
     except SourceError:
         if table.owns_data:
             raise

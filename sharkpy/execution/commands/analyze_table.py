@@ -12,7 +12,7 @@ from sharkpy.execution.commands.partition_spec import by_values, matching_spec, 
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.execution.tables.analyzed import content_of, mark_of
-from sharkpy.execution.tables.data_files import table_files
+from sharkpy.execution.tables.data_files import partition_files, table_files
 from sharkpy.plan.commands import AnalyzeTable
 from sharkpy.sources.layout import DataFile
 from sharkpy.sql.statements.bind_analyze import FIGURES
@@ -31,7 +31,7 @@ def analyze_table(command: AnalyzeTable, session: EngineSession) -> CommandResul
     if table.is_partitioned:
         found = _of_partitions(command, session)
     else:
-        files = table_files(table, ())
+        files = table_files(table, session.catalog)
         rows = _rows(command, session)
         found = {"": _statistics(command, files, rows[0] if rows else None, "")}
     older = session.catalog.statistics(table)
@@ -46,7 +46,7 @@ def _of_partitions(command: AnalyzeTable, session: EngineSession) -> dict[str, T
     partitions = matching_spec(table, session.catalog.partitions(table), given)
     if given and not partitions:
         raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in given))
-    files = {one.name: table_files(table, [one]) for one in partitions}
+    files = {one.name: partition_files(table, [one]) for one in partitions}
     rows = _rows_by_partition(table, _rows(command, session), partitions)
     empty: Row = (0, *(None for _ in command.columns for _ in FIGURES))
     found: dict[str, TableStatistics] = {}

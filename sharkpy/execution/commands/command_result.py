@@ -36,8 +36,8 @@ def text_rows(names: Sequence[str], rows: Iterable[Sequence[str | None]]) -> Com
     return CommandResult(schema, table_of(schema, rows))
 
 
-def table_of(schema: Schema, rows: Iterable[Sequence[str | int | bool | None]]) -> pa.Table:
-    """Table of `schema` with few rows of texts, integers and booleans."""
+def table_of(schema: Schema, rows: Iterable[Sequence[str | float | bool | None]]) -> pa.Table:
+    """Table of `schema` with few rows of texts, numbers and booleans."""
     target = arrow_schema(schema)
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [_array(values, field.type) for values, field in zip(columns, target, strict=True)]

@@ -53,17 +53,15 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
     A table that is replaced stays whole until the new one, which lies beside it, is there.
     """
     old = _known(command, session)
-    if old is not None and (not command.or_replace or old.is_view):
+    if old is not None and (not command.or_replace or old.is_view or old.is_stream or old.continuous):
         if command.if_not_exists:
             return NOTHING
         raise TableExistsError(f'table "{command.name}" already exists')
     command = with_inferred_columns(command, session)
-    table = _table(command, session, snapshot, old)
+    table = new_table(command, session, snapshot, old)
     try:
         if command.query is None:
-            session.catalog.create_table(
-                table, publish=lambda: _make_folder(table, command), replace=command.or_replace
-            )
+            session.catalog.create_table(table, publish=lambda: make_folder(table, command), replace=command.or_replace)
         elif table.is_partitioned:
             _create_partitioned(table, stored_query(command.query, table.schema), session, snapshot, command.or_replace)
         elif table.location is None:
@@ -87,7 +85,7 @@ def _known(command: CreateTable, session: EngineSession) -> Table | None:
     return found if found.kind in TEMPORARY_KINDS else None
 
 
-def _table(command: CreateTable, session: EngineSession, snapshot: QuerySnapshot, old: Table | None) -> Table:
+def new_table(command: CreateTable, session: EngineSession, snapshot: QuerySnapshot, old: Table | None) -> Table:
     properties = with_cache_property(command.name, command.properties, session.conf)
     check_properties(properties)
     storage = storage_format(command.storage, properties, session, is_from_query=command.query is not None)
@@ -184,7 +182,7 @@ def _rows(query: LogicalPlan, table: Table) -> LogicalPlan:
     return stored_query(bucketed_query(query, table.schema, table.buckets), table.schema)
 
 
-def _make_folder(table: Table, command: CreateTable) -> None:
+def make_folder(table: Table, command: CreateTable) -> None:
     """Make the folder of a table. CREATE EXTERNAL TABLE describes others' data: a missing folder is an error of its
     queries.
     """

@@ -8,7 +8,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_statistics import TableStatistics
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.analyzed import all_partitions_statistics, is_content_of, table_statistics
-from sharkpy.execution.tables.data_files import table_files
+from sharkpy.execution.tables.data_files import partition_files, table_files
 
 
 def current_statistics(table: Table, one: HivePartition | None, session: EngineSession) -> TableStatistics | None:
@@ -19,9 +19,9 @@ def current_statistics(table: Table, one: HivePartition | None, session: EngineS
     try:
         if one is not None:
             found = catalog.statistics(table).get(one.name)
-            return found if found is not None and is_content_of(found.content, table_files(table, [one])) else None
+            return found if found is not None and is_content_of(found.content, partition_files(table, [one])) else None
         if table.is_partitioned:
             return all_partitions_statistics(catalog, table)
-        return table_statistics(catalog, table, table_files(table, ()))
+        return table_statistics(catalog, table, table_files(table, catalog))
     except SourceError:
         return None

@@ -9,6 +9,7 @@ from sharkpy.catalog.hive_partition import DEFAULT_VALUE, HivePartition, partiti
 from sharkpy.catalog.model import BucketSpec, Constraint, StorageFormat, Table
 from sharkpy.catalog.table_statistics import TableStatistics
 from sharkpy.execution.commands.current_statistics import current_statistics
+from sharkpy.execution.commands.stream_facts import stream_facts
 from sharkpy.execution.commands.table_facts import shown_properties, time_text
 from sharkpy.execution.engine_session import EngineSession
 
@@ -33,6 +34,10 @@ def table_details(table: Table, session: EngineSession) -> Iterator[Row]:
     yield from _parameters("Table Parameters:", parameters)
     yield BLANK
     yield from _view_details(table) if table.is_view else _storage_details(table, table.storage)
+    if facts := stream_facts(table, session.catalog):
+        yield BLANK
+        yield "# Stream Information", None, None
+        yield from ((f"{name}:", value, None) for name, value in facts)
     yield from constraint_details(table)
 
 

@@ -52,7 +52,7 @@ def export_table(command: ExportTable, session: EngineSession) -> CommandResult:
         for name, partitions in [(one.name, [one]) for one in chosen] if table.is_partitioned else [(DATA, [])]:
             folder = Path(write.staging, name)
             folder.mkdir(parents=True)
-            _copy([file.path for file in table_files(table, partitions)], folder)
+            _copy([file.path for file in table_files(table, session.catalog, partitions)], folder)
         facts = {"table": json.loads(table_to_json(table)), "name": table.name, "partitions": [p.name for p in chosen]}
         Path(write.staging, METADATA).write_text(json.dumps(facts, indent=1), encoding="utf-8")
         publish([write], session.catalog)

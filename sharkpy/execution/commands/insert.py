@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.base.errors import BindError, BlocksReplacedError, UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
 from sharkpy.execution.commands.bucketed_query import bucketed_query
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -46,7 +46,22 @@ def multi_insert(command: MultiInsert, session: EngineSession, snapshot: QuerySn
     return NOTHING
 
 
-def _insert_all(commands: Sequence[Insert | InsertDirectory], session: EngineSession, snapshot: QuerySnapshot) -> None:
+def insert_with(command: Insert, session: EngineSession, snapshot: QuerySnapshot, also: StagedWrite) -> None:
+    """Insert the rows of a query; `also` is placed with them, in the same transaction of the catalog."""
+    try:
+        _insert_all([command], session, snapshot, [also])
+    except BlocksReplacedError:
+        # The tables that it reads have other blocks now, and nothing that it made is seen yet.
+        snapshot.renew()
+        _insert_all([command], session, snapshot, [also])
+
+
+def _insert_all(
+    commands: Sequence[Insert | InsertDirectory],
+    session: EngineSession,
+    snapshot: QuerySnapshot,
+    also: Sequence[StagedWrite] = (),
+) -> None:
     writes: list[StagedWrite] = []
     with discarding(writes):
         for command in commands:
@@ -55,7 +70,7 @@ def _insert_all(commands: Sequence[Insert | InsertDirectory], session: EngineSes
             else:
                 stage(command, session, snapshot, writes)
         snapshot.release()
-        publish(writes, session.catalog)
+        publish([*writes, *also], session.catalog)
 
 
 def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.hive_formats import (
     LAZY_SIMPLE,
@@ -13,7 +14,7 @@ from sharkpy.catalog.hive_formats import (
     provider_of,
     serde_of,
 )
-from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, Table, TableKind
+from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, StreamSource, Table, TableKind
 from sharkpy.catalog.serialize import type_text
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.engine_session import EngineSession
@@ -31,10 +32,16 @@ _CLAUSES = (
 _SKIPPED = ("skip.header.line.count", "skip.footer.line.count")
 
 
-def show_create_table(command: ShowCreateTable, _: EngineSession) -> CommandResult:
+def show_create_table(command: ShowCreateTable, session: EngineSession) -> CommandResult:
     """Statement that makes the table, one row a line, as in Hive."""
     table = command.table
-    lines = _view(table) if table.is_view else _table(table)
+    query = session.catalog.streams.find(table.continuous) if table.continuous else None
+    if query is not None:
+        lines = _continuous(table, query)
+    elif table.stream is not None:
+        lines = _stream(table, table.stream)
+    else:
+        lines = _view(table) if table.is_view else _table(table)
     return text_rows(("createtab_stmt",), [(line,) for line in lines])
 
 
@@ -62,6 +69,32 @@ def _view(table: Table) -> Iterator[str]:
     properties = f" TBLPROPERTIES ({pairs})" if pairs else ""
     head = f"CREATE {temporary}VIEW `{table.database}`.`{table.name}` ({columns})"
     yield f"{head}{comment}{partitioned}{properties} AS {table.view_text}"
+
+
+def _stream(table: Table, source: StreamSource) -> Iterator[str]:
+    yield f"CREATE STREAM `{table.database}`.`{table.name}`("
+    yield from _listed(list(_columns(table)))
+    yield from _form(table)
+    yield f"FROM {source.kind} {quoted(table.location)}" if table.location is not None else f"FROM {source.kind}"
+    yield from _properties("", source.options)
+
+
+def _continuous(table: Table, query: ContinuousQuery) -> Iterator[str]:
+    """A continuous table; its query is in the current database of then, which `USE` may have to name."""
+    yield f"CREATE CONTINUOUS TABLE `{table.database}`.`{table.name}`"
+    if table.is_partitioned:
+        yield f"PARTITIONED BY ({', '.join(f'`{name}`' for name in table.partition_columns)})"
+    yield from _form(table)
+    yield f"TRIGGER {query.trigger}"
+    yield f"AS {query.text}"
+
+
+def _form(table: Table) -> Iterator[str]:
+    """Clauses for comment, format and properties."""
+    if table.comment is not None:
+        yield f"COMMENT {quoted(table.comment)}"
+    yield from _using(table.storage) if table.storage.name == CSV else _storage(table.storage)
+    yield from _properties("TBLPROPERTIES", sorted(table.properties))
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -172,7 +205,7 @@ def _using(storage: StorageFormat) -> Iterator[str]:
 
 def _properties(clause: str, items: Sequence[tuple[str, str]]) -> Iterator[str]:
     if items:
-        yield f"{clause} ("
+        yield f"{clause} (".lstrip()
         yield from (f"  {quoted(key)}={quoted(value)}," for key, value in items[:-1])
         yield f"  {quoted(items[-1][0])}={quoted(items[-1][1])})"
 

@@ -22,6 +22,7 @@ _TYPES = {
     TableKind.TEMPORARY: "TEMPORARY",
     TableKind.VIEW: "VIEW",
     TableKind.TEMPORARY_VIEW: "VIEW",
+    TableKind.STREAM: "STREAM",
 }
 
 
@@ -72,7 +73,7 @@ def file_statistics(table: Table, session: EngineSession) -> str | None:
     if table.is_view or table.location is None:
         return None
     try:
-        files = table_files(table, session.catalog.partitions(table))
+        files = table_files(table, session.catalog)
     except SourceError:
         return None
     return f"{sum(file.size_bytes for file in files)} bytes"

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.serialize import form_to_text
-from sharkpy.sources.layout import DataFile, list_data_files, list_partition_files
+from sharkpy.sources.layout import DataFile, files_below, list_data_files, list_partition_files
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.store import Catalog
 
 
-def table_files(table: Table, partitions: Iterable[HivePartition]) -> tuple[DataFile, ...]:
-    """Data files of `partitions` for a partitioned table, else all of the table."""
+def table_files(
+    table: Table, catalog: Catalog, partitions: Iterable[HivePartition] | None = None
+) -> tuple[DataFile, ...]:
+    """Data files of `partitions` (None: all as they are now) for a partitioned table, else all of the table."""
+    if table.is_stream:
+        return tuple(files_below(table.location or ""))
     if not table.is_partitioned:
-        return tuple(list_data_files(table.location or ""))
+        return tuple(list_data_files(table.location or "", catalog.newest_generation(table)))
+    return partition_files(table, catalog.partitions(table) if partitions is None else partitions)
+
+
+def partition_files(table: Table, partitions: Iterable[HivePartition]) -> tuple[DataFile, ...]:
+    """Data files of Hive partitions of a table."""
     return tuple(file for one in partitions for file in _partition_files(table, one))
 
 

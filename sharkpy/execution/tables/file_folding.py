@@ -14,6 +14,7 @@ from sharkpy.columnar.version import Origins, TableVersion
 from sharkpy.execution.tables.analyzed import content_of, is_content_of
 from sharkpy.execution.tables.block_loading import loading_splits
 from sharkpy.execution.tables.compaction import MergedBlock
+from sharkpy.execution.tables.data_files import table_files
 from sharkpy.execution.tables.entry import Entry
 from sharkpy.execution.tables.hidden_files import HiddenFiles
 from sharkpy.execution.tables.versions import TableVersions
@@ -98,7 +99,7 @@ class FileFolding:
     def _place_of(self, table: Table, partition: str) -> tuple[str | None, int | None]:
         """Folder of a table or of its Hive partition, and the last generation that counts; no folder if it is gone."""
         if not table.is_partitioned:
-            return local_path(table.location or ""), None
+            return local_path(table.location or ""), self._versions.parts.catalog.newest_generation(table)
         known = {one.name: one for one in self._versions.parts.catalog.partitions(table)}
         one = known.get(partition)
         return (None, None) if one is None or one.newest is None else (local_path(one.folder(table)), one.newest)
@@ -132,13 +133,13 @@ class FileFolding:
     def _statistics(self, table: Table) -> TableStatistics | None:
         """Statistics of a table's files that hold before they are folded, and so afterwards."""
         found = None if table.is_partitioned else self._versions.parts.catalog.statistics(table).get("")
-        if found is None or not is_content_of(found.content, layout.list_data_files(table.location or "")):
+        if found is None or not is_content_of(found.content, table_files(table, self._versions.parts.catalog)):
             return None
         return found
 
     def _keep_statistics(self, table: Table, kept: TableStatistics | None) -> None:
         if kept is not None:
-            content = content_of(layout.list_data_files(table.location or ""))
+            content = content_of(table_files(table, self._versions.parts.catalog))
             self._versions.parts.catalog.put_statistics(table, {"": replace(kept, content=content)})
 
 

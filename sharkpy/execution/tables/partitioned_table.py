@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
-from sharkpy.execution.tables.data_files import table_files
+from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tables.table_cache import TableCache
 from sharkpy.physical.hive_partitions import HivePartitions, PartitionRead
 from sharkpy.sources.file_splits import file_splits
@@ -54,7 +54,7 @@ class PartitionedTable:
         wanted = set(names) - held
         rest = [one for one in self._partitions if one.name in wanted]
         self._check(self._table, rest)
-        files = table_files(self._table, rest)
+        files = partition_files(self._table, rest)
         splits = file_splits(files, self._table.data_schema, self._table.storage, self._conf)
         return PartitionRead(version if held & set(names) else None, tuple(splits))
 

@@ -98,7 +98,7 @@ class TableRepair:
 
     def _content(self, table: Table) -> object:
         if not is_blocks_alone(table):
-            files = table_files(table, self._versions.parts.catalog.partitions(table))
+            files = table_files(table, self._versions.parts.catalog)
             return table.table_id, self._versions.contents.of(files)
         entry = self._versions.find(table)
         blocks = entry.version.blocks if entry is not None and entry.version is not None else ()

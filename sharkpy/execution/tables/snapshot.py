@@ -55,7 +55,8 @@ class QuerySnapshot:
         self._splits: dict[str, list[Split]] = {}
         self._tables: dict[str, Table] = {}
         self._partitioned: dict[str, PartitionedTable] = {}
-        self._files: dict[str, list[DataFile]] = {}
+        self._files: dict[str, Sequence[DataFile]] = {}
+        self._given: dict[str, tuple[DataFile, ...]] = {}
         self._statistics: dict[str, TableStatistics | None] = {}
         self._entered: list[Reading] = []
         self._computed: list[QueryTable] = []
@@ -66,6 +67,10 @@ class QuerySnapshot:
         """End the snapshot, after its rows have been read."""
         _leave(self.catalog.readers, self._entered)
         _forget(self._table_cache, self._computed)
+
+    def give(self, stream: Table, files: Sequence[DataFile]) -> None:
+        """Let the rows of a stream be those of some of its files."""
+        self._given[stream.table_id] = tuple(files)
 
     def renew(self) -> None:
         """Forget all states: tables are read anew."""
@@ -205,11 +210,12 @@ class QuerySnapshot:
     def _list_splits(self, table: Table) -> list[Split]:
         if table.location is None:
             return []
+        from sharkpy.execution.tables.data_files import table_files
         from sharkpy.sources.file_splits import file_splits
-        from sharkpy.sources.layout import list_data_files
 
         self.catalog.check_links(table, ())
-        files = self._files[table.table_id] = list_data_files(table.location)
+        given = self._given.get(table.table_id)
+        files = self._files[table.table_id] = table_files(table, self.catalog, ()) if given is None else given
         return file_splits(files, table.schema, table.storage, self._conf)
 
 

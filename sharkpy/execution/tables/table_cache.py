@@ -60,7 +60,7 @@ class TableCache:
 
     def is_cached(self, table: Table) -> bool:
         """True if queries of `table` read blocks."""
-        if table.is_view:
+        if table.is_view or table.is_stream:
             return False
         is_named = table.cache_mode is not CacheMode.NONE or table.table_id in self._session_cached
         return is_named or is_blocks_alone(table)
@@ -107,7 +107,7 @@ class TableCache:
                 return version_of_blocks(entry)
             entry.held = None
             self._set_table(entry, table)
-            return self._current(entry, table_files(table, self._parts.catalog.partitions(table)))
+            return self._current(entry, table_files(table, self._parts.catalog))
 
     def held_version(
         self, table: Table, partitions: Sequence[HivePartition], needed: Sequence[str]
@@ -122,13 +122,14 @@ class TableCache:
         with held(entry.lock):
             self._set_table(entry, table)
             if entry.version is None:
-                self.versions.restore(entry, table_files(table, partitions))
+                self.versions.restore(entry, table_files(table, self._parts.catalog, partitions))
             known = [one.name for one in sorted(partitions, key=lambda one: one.partition_id)]
             before = _partitions_of(entry.version, known) if entry.held is None else entry.held
             entry.held = held_partitions(table.cache_policy, before, known, entry.seen, needed)
             entry.seen = tuple(known)
             chosen = frozenset(entry.held)
-            version = self._current(entry, table_files(table, [one for one in partitions if one.name in chosen]))
+            held_ones = [one for one in partitions if one.name in chosen]
+            version = self._current(entry, table_files(table, self._parts.catalog, held_ones))
             return version, chosen
 
     def _set_table(self, entry: Entry, table: Table) -> None:

@@ -6,8 +6,10 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sqlglot.tokenizer_core import Token
+
 from sharkpy.base.errors import TableExistsError
-from sharkpy.catalog.model import TableKind
+from sharkpy.catalog.model import Table, TableKind
 from sharkpy.plan.commands import (
     AlterTable,
     Command,
@@ -75,6 +77,8 @@ def bind_alter(binder: CommandBinder) -> Command:
         kind = "view" if table.is_view else "table"
         hint = f"use ALTER {kind.upper()}"
         raise binder.error(f"{table.qualified_name} is a {kind}", token, hint=hint, sqlstate="42809")
+    if table.is_stream or table.continuous:
+        _check_stream_clause(binder, table, token)
     spec = None
     if reader.peek("PARTITION") and not reader.peek("PARTITION", "COLUMN"):
         partitioned_table(binder, table, reader.current)
@@ -91,6 +95,18 @@ def bind_alter(binder: CommandBinder) -> Command:
     error = reader.error(f"a clause of {title} expected")
     error.hint = _INSTEAD.get(reader.word()) or f"there are {known}"
     raise error
+
+
+_OF_STREAMS = (("RENAME", "TO"), ("SET", "TBLPROPERTIES"), ("UNSET", "TBLPROPERTIES"), ("SET", "OWNER"))
+
+
+def _check_stream_clause(binder: CommandBinder, table: Table, token: Token | None) -> None:
+    """Refuse clauses that change the rows of a stream or of a continuous table, or the form of their files."""
+    if not any(binder.reader.peek(*words) for words in _OF_STREAMS):
+        kind = "a stream" if table.is_stream else "a continuous table"
+        known = ", ".join(" ".join(words) for words in _OF_STREAMS)
+        message = f"{table.qualified_name} is {kind}: ALTER TABLE cannot change it so"
+        raise binder.error(message, token, hint=f"there are {known}", sqlstate="42809")
 
 
 _INSTEAD = {

@@ -47,7 +47,7 @@ def exchange_partition(binder: CommandBinder, table: Table) -> Command:
     token = reader.current
     spec = values_spec(binder, table)
     reader.expect("WITH", "TABLE")
-    source = partitioned_table(binder, binder.base_table("EXCHANGE PARTITION"), token)
+    source = partitioned_table(binder, binder.written_table("EXCHANGE PARTITION"), token)
     forms = [[(field.name, field.dtype) for field in one.schema] for one in (table, source)]
     if forms[0] != forms[1] or table.partition_columns != source.partition_columns:
         raise binder.error(f"{table.qualified_name} and {source.qualified_name} differ in their columns", token)

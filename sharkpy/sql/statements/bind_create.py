@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
-from sharkpy.base.settings import CACHE_CHECK_NAME
 from sharkpy.catalog.avro_schema import schema_path
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import Constraint, StorageFormat, TableKind
-from sharkpy.plan.commands import Command, CreateTable, Properties
-from sharkpy.plan.logical import LogicalPlan, Project
+from sharkpy.plan.commands import Command, CreateTable
 from sharkpy.sql.statements.bind_buckets import COPARTITION, bucket_spec
-from sharkpy.sql.statements.bind_columns import check_column, column_fields, output_fields, without_void
+from sharkpy.sql.statements.bind_columns import column_fields, output_fields, without_void
 from sharkpy.sql.statements.bind_constraints import check_names
+from sharkpy.sql.statements.bind_continuous import bind_create_continuous
 from sharkpy.sql.statements.bind_database import bind_create_database
-from sharkpy.sql.statements.bind_partition import check_partition_fields
-from sharkpy.sql.statements.bind_storage import combined, with_options
+from sharkpy.sql.statements.bind_stream import bind_create_stream
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
 from sharkpy.sql.statements.bind_user_functions import bind_create_function, bind_create_macro
 from sharkpy.sql.statements.bind_view import bind_create_view
 from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.sql.statements.table_parts import cached_by_name, partitioned_columns, storage_of_clauses
 from sharkpy.values.types import Field, Schema
 
 
@@ -37,6 +35,10 @@ def bind_create(binder: CommandBinder) -> Command:
         return bind_create_function(binder, or_replace, temporary)
     if reader.peek("MACRO"):
         return bind_create_macro(binder, temporary)
+    if reader.peek("STREAM") or reader.peek("CONTINUOUS"):
+        if or_replace or temporary:
+            raise reader.unsupported("OR REPLACE or TEMPORARY with a stream or a continuous table")
+        return bind_create_stream(binder) if reader.peek("STREAM") else bind_create_continuous(binder)
     if or_replace and reader.word() != "TABLE":
         raise reader.error("VIEW or TABLE expected after OR REPLACE")
     if reader.match_any("DATABASE", "SCHEMA"):
@@ -76,7 +78,7 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
         query = binder.query()
         fields = output_fields(binder, query)
         query = without_void(binder, query)
-    storage = _storage(binder, clauses)
+    storage = storage_of_clauses(binder, clauses)
     if storage is not None and query is None:
         path = schema_path((*(clauses.properties or ()), *storage.properties))
         if path is not None:
@@ -86,7 +88,7 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
         fields = []
     if fields is None:
         raise reader.error("a list of columns or AS and a query expected")
-    fields, query, partitions = _partitioned(binder, kind, fields, query, clauses.partitions or [])
+    fields, query, partitions = partitioned_columns(binder, kind, fields, query, clauses.partitions or [])
     _check_constraints(binder, constraints, partitions)
     properties = cached_by_name(binder, name, clauses.properties or ())
     if partitions and COPARTITION in dict(properties):
@@ -112,15 +114,6 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
     )
 
 
-def _storage(binder: CommandBinder, clauses: TableClauses) -> StorageFormat | None:
-    storage = combined(binder.reader, clauses.row, clauses.file)
-    if not clauses.options:
-        return storage
-    if storage is None:
-        raise binder.reader.error("USING and a format expected, whose OPTIONS these are")
-    return with_options(binder.reader, storage, clauses.options)
-
-
 def _are_columns_in_files(storage: StorageFormat | None, clauses: TableClauses) -> bool:
     """True if the table's columns are those that its files have when it is made."""
     has_files = storage is not None and storage.name == CSV and clauses.location is not None
@@ -134,52 +127,9 @@ def _check_constraints(binder: CommandBinder, constraints: list[Constraint], par
             raise binder.error(f'the partition column "{one.columns[0]}" cannot have a DEFAULT', None)
 
 
-def _partitioned(
-    binder: CommandBinder,
-    kind: TableKind,
-    fields: list[Field],
-    query: LogicalPlan | None,
-    partitions: list[Field] | list[str],
-) -> tuple[list[Field], LogicalPlan | None, tuple[str, ...]]:
-    """All fields and the query's columns, those of Hive partitions last, and the names of these."""
-    reader = binder.reader
-    if not partitions:
-        return fields, query, ()
-    if kind is TableKind.TEMPORARY:
-        raise reader.unsupported("PARTITIONED BY in CREATE TEMPORARY TABLE")
-    given = [one for one in partitions if isinstance(one, Field)]
-    names = tuple(one if isinstance(one, str) else one.name for one in partitions)
-    if query is not None and given:
-        raise reader.error("in CREATE TABLE AS SELECT, PARTITIONED BY takes names of the query's columns alone")
-    stored = {field.name for field in fields}
-    for field in given:
-        check_column(binder, stored, field, None)
-    by_name = {field.name: field for field in [*fields, *given]}
-    if query is None and not given and not by_name.keys() >= set(names):
-        raise reader.error("a type for each column in PARTITIONED BY expected, or names of listed columns")
-    if unknown := next((name for name in names if name not in by_name), None):
-        hint = did_you_mean(unknown, by_name)
-        raise binder.error(f'no column "{unknown}" to be partitioned by', None, ColumnNotFoundError, hint)
-    if len(names) == len(by_name):
-        raise binder.error("a table needs a column beside those in PARTITIONED BY", None)
-    check_partition_fields(binder, [by_name[name] for name in names], None)
-    order = [name for name in by_name if name not in names] + list(names)
-    if query is not None:
-        columns = {column.name: column for column in query.output}
-        query = Project(query, tuple(columns[name] for name in order))
-    return [by_name[name] for name in order], query, names
-
-
 def _is_query_ahead(binder: CommandBinder) -> bool:
     following = binder.reader.tokens[binder.reader.position + 1 :]
     return bool(following) and following[0].text.upper() in ("SELECT", "WITH", "(")
-
-
-def cached_by_name(binder: CommandBinder, name: str, properties: Properties) -> Properties:
-    """Properties of a new table: one named *_cached is cached unless they say otherwise, as in Shark."""
-    if not name.endswith("_cached") or not binder.context.conf.value(CACHE_CHECK_NAME):
-        return properties
-    return properties if "shark.cache" in dict(properties) else (*properties, ("shark.cache", "MEMORY"))
 
 
 def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKind, if_not_exists: bool) -> CreateTable:
@@ -187,7 +137,7 @@ def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKin
     clauses = table_clauses(binder, source.schema.names)
     if binder.reader.current is not None:
         raise binder.reader.error("the statement should end here")
-    storage = _storage(binder, clauses) or (None if source.is_view else source.storage)
+    storage = storage_of_clauses(binder, clauses) or (None if source.is_view else source.storage)
     properties = cached_by_name(binder, name, clauses.properties or ())
     if clauses.partitions is not None:
         raise binder.reader.error("no PARTITIONED BY in CREATE TABLE LIKE expected: the columns are copied")

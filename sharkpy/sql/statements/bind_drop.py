@@ -5,8 +5,10 @@ from __future__ import annotations
 from sharkpy.catalog.model import PURGE_PROPERTY, TableKind
 from sharkpy.plan.commands import Command, DropTable, RepairTable, TruncateTable
 from sharkpy.sql.statements.bind_alter_partitions import ignores_missing
+from sharkpy.sql.statements.bind_continuous import bind_drop_continuous
 from sharkpy.sql.statements.bind_database import bind_drop_database
 from sharkpy.sql.statements.bind_partition import partitioned_table, values_spec
+from sharkpy.sql.statements.bind_stream import bind_drop_stream
 from sharkpy.sql.statements.bind_user_functions import bind_drop_function
 from sharkpy.sql.statements.command_binder import CommandBinder
 
@@ -19,6 +21,10 @@ def bind_drop(binder: CommandBinder) -> Command:
     temporary = bool(reader.match_any("TEMPORARY", "TEMP"))
     if reader.word() in ("FUNCTION", "MACRO"):
         return bind_drop_function(binder, temporary)
+    if reader.peek("STREAM"):
+        return bind_drop_stream(binder)
+    if reader.peek("CONTINUOUS"):
+        return bind_drop_continuous(binder)
     if reader.word() not in ("TABLE", "VIEW") or temporary:
         raise reader.error("TABLE, VIEW or DATABASE expected")
     is_view = reader.expect_any("TABLE", "VIEW") == "VIEW"
@@ -32,6 +38,9 @@ def bind_drop(binder: CommandBinder) -> Command:
         kind, word = ("view", "VIEW") if table.is_view else ("table", "TABLE")
         message = f"{table.qualified_name} is a {kind}"
         raise binder.error(message, token, hint=f"use DROP {word}", sqlstate="42809")
+    if table is not None and (table.is_stream or table.continuous):
+        kind, words = ("a stream", "STREAM") if table.is_stream else ("a continuous table", "CONTINUOUS TABLE")
+        raise binder.error(f"{table.qualified_name} is {kind}", token, hint=f"use DROP {words}", sqlstate="42809")
     reader.match("PURGE")  # files are deleted at once either way: there is no trash
     if reader.match("FOR", "METADATA"):
         raise reader.unsupported("DROP … FOR METADATA REPLICATION")
@@ -43,7 +52,7 @@ def bind_truncate(binder: CommandBinder) -> TruncateTable:
     reader.expect("TRUNCATE")
     reader.match("TABLE")
     token = reader.current
-    table = binder.base_table("TRUNCATE")
+    table = binder.written_table("TRUNCATE")
     if table.kind is TableKind.EXTERNAL and not table.owns_data:
         message = f"{table.qualified_name} is external: its files are not the engine's to delete"
         hint = f"SET TBLPROPERTIES ('{PURGE_PROPERTY}'='true') lets them go"
@@ -62,7 +71,7 @@ def bind_repair(binder: CommandBinder) -> RepairTable:
     is_repair = reader.match("REPAIR")
     reader.match("TABLE")
     token = reader.current
-    table = partitioned_table(binder, binder.base_table("MSCK REPAIR"), token)
+    table = partitioned_table(binder, binder.written_table("MSCK REPAIR"), token)
     mode = reader.match_any("ADD", "DROP", "SYNC")
     if mode is not None:
         reader.expect("PARTITIONS")

@@ -90,7 +90,7 @@ def insert_target(binder: CommandBinder) -> TableTarget | DirectoryTarget:
         return _directory(binder)
     reader.match("TABLE")
     token = reader.current
-    table = binder.base_table("INSERT")
+    table = binder.written_table("INSERT")
     partition = _partition(binder, table)
     if_not_exists = _if_not_exists(binder, overwrite, partition)
     names = _column_list(binder, table, _expected(table, partition))

@@ -19,7 +19,7 @@ def bind_load(binder: CommandBinder) -> LoadData:
     path = reader.string("a path")
     overwrite = reader.match("OVERWRITE")
     reader.expect("INTO", "TABLE")
-    table = binder.base_table("LOAD DATA")
+    table = binder.written_table("LOAD DATA")
     partition = _partition(binder, table)
     return LoadData(table, path, is_local, overwrite, partition, _storage(binder))
 

@@ -64,7 +64,7 @@ def target_table(binder: CommandBinder, action: str, following: Sequence[str]) -
     """Read table [[AS] alias], before one of the words `following`."""
     reader = binder.reader
     token = reader.current
-    table = binder.base_table(action)
+    table = binder.written_table(action)
     if table.kind is TableKind.EXTERNAL:
         hint = "INSERT OVERWRITE writes external tables"
         raise binder.error(f"{action} of {table.qualified_name}, which is external", token, hint=hint, sqlstate="42809")

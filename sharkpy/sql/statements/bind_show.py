@@ -14,6 +14,7 @@ from sharkpy.plan.commands import (
     Command,
     ShowColumns,
     ShowConf,
+    ShowContinuousTables,
     ShowCreateDatabase,
     ShowCreateTable,
     ShowDatabases,
@@ -22,6 +23,7 @@ from sharkpy.plan.commands import (
     ShowPartitions,
     ShowQueries,
     ShowQuery,
+    ShowStreams,
     ShowTableExtended,
     ShowTableProperties,
     ShowTables,
@@ -30,6 +32,7 @@ from sharkpy.plan.expr import ColumnRef
 from sharkpy.plan.logical import Project
 from sharkpy.sql.context import Cte
 from sharkpy.sql.grammar.parser import parse_query, tokenize
+from sharkpy.sql.statements.bind_continuous import bind_show_epochs
 from sharkpy.sql.statements.bind_partition import partitioned_table, values_spec
 from sharkpy.sql.statements.command_binder import CommandBinder
 
@@ -183,6 +186,14 @@ def _query(binder: CommandBinder) -> Command:
     return ShowQuery(binder.reader.string("the id of a statement"))
 
 
+def _streams(binder: CommandBinder) -> Command:
+    return ShowStreams(_database(binder), _pattern(binder))
+
+
+def _continuous(binder: CommandBinder) -> Command:
+    return ShowContinuousTables(_database(binder), _pattern(binder))
+
+
 def _empty(*columns: str) -> Callable[[CommandBinder], Command]:
     """Bind a listing without rows, whatever words follow."""
 
@@ -230,6 +241,9 @@ SHOWN: tuple[tuple[str, Callable[[CommandBinder], Command]], ...] = (
     ("CONF", _conf),
     ("QUERIES", _queries),
     ("QUERY", _query),
+    ("STREAMS", _streams),
+    ("CONTINUOUS TABLES", _continuous),
+    ("EPOCHS", bind_show_epochs),
     ("MATERIALIZED VIEWS", _empty("mv_name", "rewrite_enabled", "mode")),
     ("LOCKS", _empty("tab_name", "mode")),
     ("ROLES", _empty("role")),

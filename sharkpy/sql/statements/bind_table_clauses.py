@@ -35,12 +35,13 @@ class TableClauses:
     """True for Spark's form: with USING, or with OPTIONS."""
 
 
-_ENDS = ("AS", "SELECT", "WITH", "(", "LIKE", "FROM")
+ENDS = ("AS", "SELECT", "WITH", "(", "LIKE", "FROM")
 
 
-def table_clauses(binder: CommandBinder, columns: Sequence[str] = ()) -> TableClauses:
+def table_clauses(binder: CommandBinder, columns: Sequence[str] = (), ends: Sequence[str] = ENDS) -> TableClauses:
+    """Read clauses up to one of the words `ends`."""
     reader, clauses = binder.reader, TableClauses(columns)
-    while reader.current is not None and reader.word() not in _ENDS:
+    while reader.current is not None and reader.word() not in ends:
         for words, name, read in _CLAUSES:
             if not reader.match(*words.split()):
                 continue

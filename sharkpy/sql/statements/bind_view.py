@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sharkpy.base.errors import ColumnCountError, SharkError
+from sharkpy.base.errors import ColumnCountError
 from sharkpy.plan.commands import CreateView
-from sharkpy.plan.logical import LogicalPlan
-from sharkpy.sql.queries.star_texts import with_columns
 from sharkpy.sql.statements.bind_columns import check_column
 from sharkpy.sql.statements.bind_partition import column_names
 from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.sql.statements.query_text import kept_query
 from sharkpy.values.types import NULL, STRING, Field, Schema
 
 
@@ -41,9 +40,8 @@ def view_of(binder: CommandBinder, view: CreateView, names: Sequence[tuple[str, 
     start = reader.current
     if start is None:
         raise reader.error("a query expected")
-    texts: dict[tuple[int, int], str] = {}
-    context = dataclasses.replace(binder.context, star_texts=texts)
-    query = context.bind_query(binder.query_tree(), context, None)
+    kept = kept_query(binder)
+    query = kept.plan
     if names is not None and len(names) != len(query.output):
         message = f"the view has {len(names)} columns, its query {len(query.output)}"
         raise binder.error(message, start, ColumnCountError)
@@ -57,24 +55,7 @@ def view_of(binder: CommandBinder, view: CreateView, names: Sequence[tuple[str, 
     last = tuple(field.name for field in fields[len(fields) - len(view.partition_columns) :])
     if last != view.partition_columns or len(last) == len(fields):
         raise binder.error("the columns of PARTITIONED ON are the last ones of the query, not all", start)
-    written = _trimmed(reader.text[start.start :])
-    text = _trimmed(with_columns(reader.text, start.start, texts))
-    if texts and not _means_same(binder, text, query):
-        text = written
-    return dataclasses.replace(view, schema=Schema(tuple(fields)), text=text, written=written)
-
-
-def _trimmed(text: str) -> str:
-    return text.rstrip().rstrip(";").rstrip()
-
-
-def _means_same(binder: CommandBinder, text: str, query: LogicalPlan) -> bool:
-    """False if `text` does not give the columns of `query`: no text can name one of two columns of one name."""
-    try:
-        output = binder.query_of(text).output
-    except SharkError:
-        return False
-    return [(column.name, column.dtype) for column in output] == [(one.name, one.dtype) for one in query.output]
+    return dataclasses.replace(view, schema=Schema(tuple(fields)), text=kept.text, written=kept.written)
 
 
 def _view_columns(binder: CommandBinder) -> list[tuple[str, str | None]] | None:

@@ -80,6 +80,17 @@ class CommandBinder:
         table = self.table()
         if table.is_view:
             raise self.error(f"{table.qualified_name} is a view: {action} needs a table", token, sqlstate="42809")
+        if table.is_stream:
+            raise self.error(f"{table.qualified_name} is a stream: {action} needs a table", token, sqlstate="42809")
+        return table
+
+    def written_table(self, action: str) -> Table:
+        """Read an existing table whose rows statements may change."""
+        token = self.reader.current
+        table = self.base_table(action)
+        if table.continuous:
+            message = f"the rows of {table.qualified_name}, a continuous table, come from its query: {action} may not"
+            raise self.error(f"{message} change them", token, sqlstate="42809")
         return table
 
     def optional_table(self) -> Table | None:

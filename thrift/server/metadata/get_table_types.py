@@ -13,6 +13,7 @@ SCHEMA = schema(columns(STRING, "TABLE_TYPE"))
 KINDS: dict[str, tuple[TableKind, ...]] = {
     "TABLE": (TableKind.MANAGED, TableKind.EXTERNAL, TableKind.TEMPORARY),
     "VIEW": (TableKind.VIEW, TableKind.TEMPORARY_VIEW),
+    "STREAM": (TableKind.STREAM,),
 }
 """The types that are told to clients that do not ask for Hive's own."""
 

@@ -72,8 +72,21 @@ class TableFiles:
             self.session.catalog.note_written(self.table)
             return
         inode = Path(self.staging).stat().st_ino
-        folder = layout.place(self.staging, self.location, self.overwrite)
+        newest = self.session.catalog.newest_generation(self.table)
+        if newest is None:
+            folder = layout.place(self.staging, self.location, self.overwrite)
+        else:
+            folder = self._place_behind(newest)
         self.placed = None if folder is None else (folder, inode)
+
+    def _place_behind(self, newest: int) -> str | None:
+        """Put the files behind the generations that count: the commit of the catalog lets them count."""
+        if not self.overwrite and not layout.files_below(self.staging):
+            return None
+        folder = layout.place_generation(self.staging, self.location, newest, self.overwrite)
+        layout.sync_folders([self.location])
+        self.session.catalog.streams.set_newest(self.table.table_id, layout.generation_of(folder))
+        return folder
 
     def take_back(self) -> None:
         if self.plain is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sharkpy.base.errors import TableChangedError
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.tables.data_files import table_files
 from sharkpy.sources import layout
 
 
@@ -52,4 +53,4 @@ def _state(table: Table, session: EngineSession) -> object:
     if table.location is None:
         version = session.table_cache.known_version(table)
         return None if version is None else [block.block_id for block in version.blocks]
-    return session.table_cache.versions.contents.of(layout.list_data_files(table.location))
+    return session.table_cache.versions.contents.of(table_files(table, session.catalog))

@@ -1,0 +1,24 @@
+"""Settings of streams and continuous queries."""
+
+from __future__ import annotations
+
+from sharkpy.base.settings.setting import Setting
+
+STREAM_POLL_MS = Setting(
+    "shark.stream.poll.ms",
+    50,
+    "Milliseconds after which the source of a stream is looked at again; up to four times that where nothing comes.",
+    is_guarded=True,
+    least=1,
+    most=3_600_000,
+)
+STREAM_EPOCHS = Setting(
+    "shark.stream.epochs.at.once",
+    2,
+    "Epochs of continuous queries that run at the same time.",
+    is_guarded=True,
+    least=1,
+)
+STREAM_LOG_EPOCHS = Setting(
+    "shark.stream.log.epochs", 10_000, "Epochs that the log of a continuous query keeps.", is_guarded=True, least=100
+)

@@ -1,0 +1,69 @@
+"""Continuous queries, as the catalog knows them: plain immutable data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+Offsets = tuple[tuple[str, int], ...]
+"""Ids of streams, each with the number of the first item of the stream that was not read yet."""
+
+
+class QueryState(Enum):
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+    """An error stopped it: RESUME tries the same epoch again."""
+    FINISHED = "FINISHED"
+    """Its trigger asked for what was there."""
+
+
+class TriggerKind(Enum):
+    EVERY = "EVERY"
+    ONCE = "ONCE"
+    """One epoch with all that is there."""
+    AVAILABLE_NOW = "AVAILABLE NOW"
+    """Epochs until all has been read that was there at the beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """When an epoch begins: `seconds` after the last one began, and not before there are rows."""
+
+    kind: TriggerKind = TriggerKind.EVERY
+    seconds: float = 0.0
+
+    @property
+    def ends(self) -> bool:
+        return self.kind is not TriggerKind.EVERY
+
+    def __str__(self) -> str:
+        return self.kind.value if self.ends else f"EVERY {round(self.seconds * 1000)} MILLISECONDS"
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuousQuery:
+    """Continuous query: its definition, and how far it is.
+
+    `text` is the query, in the `database` and under the `settings` that it was written with. The rows of epochs up to
+    `epoch`, all before `offsets`, are in the table.
+    """
+
+    query_id: str
+    table_id: str
+    text: str
+    database: str
+    streams: tuple[str, ...]
+    """Ids of the streams that it reads."""
+    trigger: Trigger = Trigger()
+    settings: tuple[tuple[str, str], ...] = ()
+    user: str = ""
+    state: QueryState = QueryState.RUNNING
+    epoch: int = 0
+    offsets: Offsets = ()
+    fault: str = ""
+    """Error that stopped it, or that it waits to get over."""
+
+    def offset(self, stream: str) -> int:
+        """Number of the first item of a stream, by id, that was not read yet."""
+        return dict(self.offsets).get(stream, 0)

@@ -1,0 +1,151 @@
+"""Continuous queries, the files of streams, and the generations of tables that count, in the catalog's file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.base.errors import TableChangedError
+from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, QueryState, Trigger, TriggerKind
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.database_file import CatalogFile
+
+_COLUMNS = "query_id, definition, state, epoch, offsets, fault"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFile:
+    """File of a stream. `number` is its place in the stream's order; `name` is its path below the stream's folder."""
+
+    number: int
+    name: str
+    size_bytes: int
+    modified_ns: int
+
+
+class StreamStore:
+    """Rows of the catalog about streams. Changes are called inside a transaction of the catalog.
+
+    1. Each table that a continuous query writes has the number of its last generation that counts: with the query's
+       epoch and offsets it changes in one transaction.
+    2. The files of a stream have numbers, in the order in which they were found. A number is never given twice.
+    """
+
+    def __init__(self, file: CatalogFile) -> None:
+        self._file = file
+
+    # Continuous queries
+
+    def queries(self) -> list[ContinuousQuery]:
+        return [_query(row) for row in self._file.rows(f"SELECT {_COLUMNS} FROM continuous_")]
+
+    def find(self, query_id: str) -> ContinuousQuery | None:
+        row = self._file.row(f"SELECT {_COLUMNS} FROM continuous_ WHERE query_id = ?", query_id)
+        return None if row is None else _query(row)
+
+    def add(self, query: ContinuousQuery) -> None:
+        row = (query.query_id, _definition(query), query.state.value, query.epoch, _offsets(query.offsets), query.fault)
+        self._file.run(f"INSERT INTO continuous_ ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", *row)
+
+    def set_state(self, query_id: str, state: QueryState, fault: str = "") -> None:
+        """Set the state of a query, if it is still there."""
+        self._file.run("UPDATE continuous_ SET state = ?, fault = ? WHERE query_id = ?", state.value, fault, query_id)
+
+    def end_epoch(self, query: ContinuousQuery, offsets: Offsets) -> None:
+        """Note that the epoch after `query.epoch` has been written, up to `offsets`.
+
+        TableChangedError if somebody else has written it, or the query was dropped.
+        """
+        sql = "UPDATE continuous_ SET epoch = ?, offsets = ?, fault = '' WHERE query_id = ? AND epoch = ?"
+        if not self._file.run(sql, query.epoch + 1, _offsets(offsets), query.query_id, query.epoch):
+            message = f"epoch {query.epoch + 1} was written by another process, or its query was dropped"
+            raise TableChangedError(message)
+
+    # Generations that count
+
+    def newest(self, table_id: str) -> int:
+        row = self._file.row("SELECT newest FROM generation_ WHERE table_id = ?", table_id)
+        return 0 if row is None else int(row[0])
+
+    def set_newest(self, table_id: str, newest: int) -> None:
+        self._file.run("INSERT OR REPLACE INTO generation_ (table_id, newest) VALUES (?, ?)", table_id, newest)
+
+    # Files of streams
+
+    def end(self, table_id: str) -> int:
+        """Number after that of a stream's last file."""
+        row = self._file.row("SELECT max(number) FROM stream_file_ WHERE table_id = ?", table_id)
+        return 0 if row is None or row[0] is None else int(row[0]) + 1
+
+    def files(self, table_id: str, start: int, end: int) -> list[StreamFile]:
+        """Files from the number `start` to before `end`."""
+        sql = (
+            "SELECT number, name, size_bytes, modified_ns FROM stream_file_"
+            " WHERE table_id = ? AND number >= ? AND number < ? ORDER BY number"
+        )
+        return [StreamFile(*row) for row in self._file.rows(sql, table_id, start, end)]
+
+    def add_files(self, table_id: str, files: Sequence[StreamFile]) -> None:
+        """Add files behind those that are known; their numbers are given here. Known names are left out."""
+        number = self.end(table_id)
+        sql = (
+            "INSERT OR IGNORE INTO stream_file_ (table_id, number, name, size_bytes, modified_ns)"
+            " VALUES (?, ?, ?, ?, ?)"
+        )
+        for one in files:
+            number += self._file.run(sql, table_id, number, one.name, one.size_bytes, one.modified_ns)
+
+    def forget_files(self, table_id: str, numbers: Iterable[int]) -> None:
+        """Forget files that are gone; that with the last number stays, so that none is given again."""
+        end = self.end(table_id)
+        for number in numbers:
+            if number < end - 1:
+                self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND number = ?", table_id, number)
+
+    def forget(self, table_id: str, query_id: str) -> None:
+        """Forget a table or stream, and its continuous query."""
+        self._file.run("DELETE FROM generation_ WHERE table_id = ?", table_id)
+        self._file.run("DELETE FROM stream_file_ WHERE table_id = ?", table_id)
+        if query_id:
+            self._file.run("DELETE FROM continuous_ WHERE query_id = ?", query_id)
+
+
+def _definition(query: ContinuousQuery) -> str:
+    trigger = [query.trigger.kind.value, query.trigger.seconds]
+    body = {
+        "table_id": query.table_id,
+        "text": query.text,
+        "database": query.database,
+        "streams": list(query.streams),
+        "trigger": trigger,
+        "settings": [list(pair) for pair in query.settings],
+        "user": query.user,
+    }
+    return json.dumps(body)
+
+
+def _query(row: Any) -> ContinuousQuery:
+    query_id, definition, state, epoch, offsets, fault = row
+    body = json.loads(definition)
+    kind, seconds = body["trigger"]
+    return ContinuousQuery(
+        query_id,
+        body["table_id"],
+        body["text"],
+        body["database"],
+        tuple(body["streams"]),
+        Trigger(TriggerKind(kind), seconds),
+        tuple((key, value) for key, value in body["settings"]),
+        body["user"],
+        QueryState(state),
+        epoch,
+        tuple((stream, number) for stream, number in json.loads(offsets)),
+        fault,
+    )
+
+
+def _offsets(offsets: Offsets) -> str:
+    return json.dumps([list(pair) for pair in offsets])

@@ -1,0 +1,36 @@
+"""Facts about streams and continuous tables, for DESCRIBE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sharkpy.catalog.continuous_query import ContinuousQuery
+from sharkpy.catalog.model import Table
+from sharkpy.catalog.store import Catalog
+
+Fact = tuple[str, str]
+
+
+def stream_facts(table: Table, catalog: Catalog) -> list[Fact]:
+    """Facts about a stream, or a continuous table; none about others."""
+    if table.stream is not None:
+        options = ", ".join(f"{key}={value}" for key, value in table.stream.options)
+        return [
+            ("Source", f"{table.stream.kind}{f' ({options})' if options else ''}"),
+            ("Known Items", str(catalog.streams.end(table.table_id))),
+        ]
+    query = catalog.streams.find(table.continuous) if table.continuous else None
+    return [] if query is None else list(_query_facts(query, catalog))
+
+
+def _query_facts(query: ContinuousQuery, catalog: Catalog) -> Iterator[Fact]:
+    yield "Continuous Query", query.text
+    yield "Trigger", str(query.trigger)
+    yield "State", query.state.value
+    if query.fault:
+        yield "Fault", query.fault
+    yield "Epoch", str(query.epoch)
+    for stream in query.streams:
+        table = catalog.current_table(stream)
+        name = stream if table is None else table.qualified_name
+        yield f"Offset of {name}", f"{query.offset(stream)} of {catalog.streams.end(stream)}"

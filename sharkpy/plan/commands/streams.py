@@ -1,0 +1,79 @@
+"""Streams and continuous queries are made, steered and listed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from sharkpy.catalog.continuous_query import Trigger
+from sharkpy.catalog.model import StorageFormat, StreamSource, Table
+from sharkpy.plan.commands.command import Command, Listing, Properties
+from sharkpy.plan.commands.tables import CreateTable
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.values.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class CreateStream(Command):
+    """CREATE STREAM; `place` is that of its source: the path of a folder."""
+
+    database: str
+    name: str
+    schema: Schema
+    source: StreamSource
+    if_not_exists: bool
+    place: str | None = None
+    storage: StorageFormat | None = None
+    properties: Properties = ()
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropStream(Command):
+    """DROP STREAM; `stream` None: it does not exist, and IF EXISTS allows that."""
+
+    stream: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateContinuousTable(Command):
+    """CREATE CONTINUOUS TABLE: `table` has the columns of `query`, whose text is `text`, and no rows yet."""
+
+    table: CreateTable
+    query: LogicalPlan
+    text: str
+    trigger: Trigger
+
+
+class ContinuousAction(Enum):
+    PAUSE = "PAUSE"
+    RESUME = "RESUME"
+    DROP = "DROP"
+
+
+@dataclass(frozen=True, slots=True)
+class ControlContinuous(Command):
+    """PAUSE, RESUME or DROP CONTINUOUS TABLE; `table` None: it does not exist, and IF EXISTS allows that."""
+
+    action: ContinuousAction
+    table: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStreams(Listing):
+    database: str
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowContinuousTables(Listing):
+    database: str
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowEpochs(Listing):
+    """Epochs of a continuous table, newest first."""
+
+    table: Table
+    limit: int | None = None

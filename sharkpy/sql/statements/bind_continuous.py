@@ -1,0 +1,174 @@
+"""CREATE CONTINUOUS TABLE, and what steers and lists such tables; the rows of an epoch as an INSERT."""
+
+from __future__ import annotations
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sharkpy.base.digits import whole_number
+from sharkpy.base.errors import ColumnNotFoundError, SharkError
+from sharkpy.catalog.continuous_query import Trigger, TriggerKind
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.plan.commands import (
+    ContinuousAction,
+    ControlContinuous,
+    CreateContinuousTable,
+    CreateTable,
+    Insert,
+    ShowEpochs,
+)
+from sharkpy.plan.logical import Project
+from sharkpy.sql.statements.bind_columns import output_fields, without_void
+from sharkpy.sql.statements.bind_insert import insertable
+from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
+from sharkpy.sql.statements.check_incremental import check_incremental
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.sql.statements.query_text import kept_query
+from sharkpy.sql.statements.table_parts import cached_by_name, partitioned_columns, storage_of_clauses
+from sharkpy.values.types import Schema
+
+_CLAUSES = ("TRIGGER", "EMIT", "LATE", "ON", "START")
+"""Words that begin the clauses behind those of tables."""
+_UNITS = {
+    **dict.fromkeys(("MS", "MILLISECOND", "MILLISECONDS"), 0.001),
+    **dict.fromkeys(("S", "SECOND", "SECONDS"), 1.0),
+    **dict.fromkeys(("MINUTE", "MINUTES"), 60.0),
+    **dict.fromkeys(("HOUR", "HOURS"), 3600.0),
+}
+_LONGEST = 7 * 24 * 3600.0
+"""Longest time between two epochs, in seconds."""
+
+
+def bind_create_continuous(binder: CommandBinder) -> CreateContinuousTable:
+    """Bind CONTINUOUS TABLE [IF NOT EXISTS] name [clauses of tables] [TRIGGER …] [EMIT APPEND] AS query, behind
+    CREATE.
+    """
+    reader = binder.reader
+    reader.expect("CONTINUOUS")
+    if reader.word() in ("INSERT", "SINK"):
+        raise reader.unsupported(f"CREATE CONTINUOUS {reader.word()}")
+    reader.expect("TABLE")
+    if_not_exists = reader.if_not_exists()
+    database, name = binder.new_name()
+    clauses = table_clauses(binder, (), (*ENDS, *_CLAUSES))
+    if clauses.location is not None or clauses.buckets is not None or clauses.skew is not None:
+        raise reader.unsupported("LOCATION, CLUSTERED BY or SKEWED BY of a continuous table")
+    trigger = _stream_clauses(binder)
+    reader.match("AS")
+    token = reader.current
+    kept = kept_query(binder)
+    try:
+        check_incremental(kept.plan)
+    except SharkError as error:
+        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
+    query = without_void(binder, kept.plan)
+    fields = output_fields(binder, query)
+    fields, _, partitions = partitioned_columns(binder, TableKind.MANAGED, fields, query, clauses.partitions or [])
+    table = CreateTable(
+        database,
+        name,
+        TableKind.MANAGED,
+        Schema(tuple(fields)),
+        if_not_exists,
+        storage_of_clauses(binder, clauses),
+        properties=cached_by_name(binder, name, clauses.properties or ()),
+        comment=clauses.comment,
+        partition_columns=partitions,
+    )
+    return CreateContinuousTable(table, query, kept.text, trigger)
+
+
+def _stream_clauses(binder: CommandBinder) -> Trigger:
+    reader = binder.reader
+    trigger = Trigger()
+    while True:
+        if reader.match("TRIGGER"):
+            trigger = _trigger(binder)
+        elif reader.match("EMIT"):
+            if not reader.match("APPEND"):
+                raise reader.unsupported(f"EMIT {reader.word()}")
+        elif reader.word() in ("LATE", "ON", "START") or reader.peek("WITH", "UNBOUNDED"):
+            words = " ".join(token.text.upper() for token in reader.rest[:2])
+            raise reader.unsupported(f"{words} in CREATE CONTINUOUS TABLE")
+        else:
+            return trigger
+
+
+def _trigger(binder: CommandBinder) -> Trigger:
+    """Read ONCE | AVAILABLE NOW | EVERY n unit."""
+    reader = binder.reader
+    if reader.match("ONCE"):
+        return Trigger(TriggerKind.ONCE)
+    if reader.match("AVAILABLE", "NOW"):
+        return Trigger(TriggerKind.AVAILABLE_NOW)
+    if not reader.match("EVERY"):
+        raise reader.error("EVERY, ONCE or AVAILABLE NOW expected")
+    token = reader.current
+    number = whole_number(token.text) if token is not None and token.token_type == TokenType.NUMBER else None
+    if number is None:
+        raise reader.error("a number expected")
+    reader.take()
+    unit = reader.word()
+    if unit not in _UNITS:
+        raise reader.error("MILLISECONDS, SECONDS, MINUTES or HOURS expected")
+    reader.take()
+    seconds = number * _UNITS[unit] if number <= _LONGEST * 1000 else _LONGEST + 1
+    if seconds > _LONGEST:
+        raise binder.error("a trigger waits for 7 days at most", token, sqlstate="22023")
+    return Trigger(TriggerKind.EVERY, seconds)
+
+
+def bind_control(binder: CommandBinder) -> ControlContinuous:
+    """Bind PAUSE | RESUME CONTINUOUS TABLE name."""
+    action = ContinuousAction(binder.reader.expect_any("PAUSE", "RESUME"))
+    return _controlled(binder, action)
+
+
+def bind_drop_continuous(binder: CommandBinder) -> ControlContinuous:
+    """Bind CONTINUOUS TABLE [IF EXISTS] name, behind DROP."""
+    return _controlled(binder, ContinuousAction.DROP)
+
+
+def _controlled(binder: CommandBinder, action: ContinuousAction) -> ControlContinuous:
+    reader = binder.reader
+    reader.expect("CONTINUOUS", "TABLE")
+    if_exists = action is ContinuousAction.DROP and reader.if_exists()
+    token = reader.current
+    table = binder.optional_table() if if_exists else binder.table()
+    if table is None:
+        return ControlContinuous(action, None)
+    return ControlContinuous(action, _required(binder, table, token))
+
+
+def _required(binder: CommandBinder, table: Table, token: Token | None) -> Table:
+    if not table.continuous:
+        raise binder.error(f"{table.qualified_name} is no continuous table", token, sqlstate="42809")
+    return table
+
+
+def bind_show_epochs(binder: CommandBinder) -> ShowEpochs:
+    """Bind table [LIMIT n], behind SHOW EPOCHS."""
+    reader = binder.reader
+    token = reader.current
+    table = _required(binder, binder.table(), token)
+    if not reader.match("LIMIT"):
+        return ShowEpochs(table)
+    token = reader.current
+    limit = whole_number(token.text) if token is not None and token.token_type == TokenType.NUMBER else None
+    if limit is None:
+        raise reader.error("a number of epochs expected")
+    reader.take()
+    return ShowEpochs(table, limit)
+
+
+def epoch_insert(binder: CommandBinder, table: Table) -> Insert:
+    """Bind the query of a continuous table, the whole text, as an INSERT of its rows, by name; inputs may have changed
+    since it was defined.
+    """
+    query = binder.query()
+    columns = {column.name: column for column in query.output}
+    if missing := next((name for name in table.schema.names if name not in columns), None):
+        message = f'the query of {table.qualified_name} has no column "{missing}" any more'
+        raise binder.error(message, None, ColumnNotFoundError)
+    ordered = Project(query, tuple(columns[name] for name in table.schema.names))
+    rows = insertable(binder, table, ordered, None, None, table.schema)
+    return Insert(table, rows, False, tuple((name, None) for name in table.partition_columns))

@@ -1,0 +1,100 @@
+"""CREATE STREAM and DROP STREAM."""
+
+from __future__ import annotations
+
+from sharkpy.base.errors import SharkError
+from sharkpy.catalog.hive_formats import columns_of_format
+from sharkpy.catalog.model import StreamSource, Table
+from sharkpy.catalog.stream_kinds import KINDS, PLANNED, StreamKind
+from sharkpy.plan.commands import CreateStream, DropStream
+from sharkpy.sql.statements.bind_columns import column_fields
+from sharkpy.sql.statements.bind_storage import combined, with_options
+from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.values.types import Schema
+
+_OTHERS = ("location", "buckets", "skew", "partitions")
+"""Clauses of tables that streams do not have."""
+
+
+def bind_create_stream(binder: CommandBinder) -> CreateStream:
+    """Bind STREAM [IF NOT EXISTS] name (columns) [clauses] FROM kind ['place'] [(options)], behind CREATE."""
+    reader = binder.reader
+    reader.expect("STREAM")
+    if_not_exists = reader.if_not_exists()
+    database, name = binder.new_name()
+    if not reader.peek("("):
+        raise reader.error("a list of columns expected")
+    fields, constraints = column_fields(binder, ())
+    if constraints:
+        raise reader.unsupported("a constraint of a stream")
+    clauses = table_clauses(binder)
+    for other in _OTHERS:
+        if getattr(clauses, other) is not None:
+            raise reader.unsupported(f"the {other} of a stream")
+    reader.expect("FROM")
+    kind = _kind(binder)
+    place = reader.string(kind.place) if kind.place else None
+    source = StreamSource(kind.name, _options(binder, kind))
+    storage = combined(reader, clauses.row, clauses.file)
+    if clauses.options and storage is not None:
+        storage = with_options(reader, storage, clauses.options)
+    if storage is not None:
+        fields = columns_of_format(storage, clauses.properties or (), fields) or fields
+    return CreateStream(
+        database,
+        name,
+        Schema(tuple(fields)),
+        source,
+        if_not_exists,
+        place,
+        storage,
+        _properties(clauses),
+        clauses.comment,
+    )
+
+
+def _kind(binder: CommandBinder) -> StreamKind:
+    reader = binder.reader
+    word = reader.word()
+    if word in PLANNED:
+        raise reader.unsupported(f"a stream FROM {word}")
+    if word not in KINDS:
+        raise reader.error(f"a source ({', '.join(KINDS)}) expected")
+    reader.take()
+    return KINDS[word]
+
+
+def _options(binder: CommandBinder, kind: StreamKind) -> tuple[tuple[str, str], ...]:
+    reader = binder.reader
+    token = reader.current
+    if not reader.peek("("):
+        return ()
+    options = reader.properties()
+    try:
+        kind.check(options)
+    except SharkError as error:
+        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
+    return options
+
+
+def _properties(clauses: TableClauses) -> tuple[tuple[str, str], ...]:
+    return clauses.properties or ()
+
+
+def bind_drop_stream(binder: CommandBinder) -> DropStream:
+    """Bind STREAM [IF EXISTS] name, behind DROP."""
+    reader = binder.reader
+    reader.expect("STREAM")
+    if_exists = reader.if_exists()
+    token = reader.current
+    found = binder.optional_table() if if_exists else binder.table()
+    if found is not None and not found.is_stream:
+        if if_exists:
+            return DropStream(None)
+        raise binder.error(f"{found.qualified_name} is no stream", token, hint=_drop_hint(found), sqlstate="42809")
+    return DropStream(found)
+
+
+def _drop_hint(table: Table) -> str:
+    return "use DROP VIEW" if table.is_view else "use DROP TABLE"

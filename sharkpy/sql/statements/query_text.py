@@ -1,0 +1,49 @@
+"""Query that a statement keeps: its plan and its text, with the columns of now in the place of each `*`."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from sharkpy.base.errors import SharkError
+from sharkpy.plan.logical import LogicalPlan
+from sharkpy.sql.queries.star_texts import with_columns
+from sharkpy.sql.statements.command_binder import CommandBinder
+
+
+@dataclass(frozen=True, slots=True)
+class KeptQuery:
+    """`text` means the same later, when tables may have more columns; `written` is as it was written."""
+
+    plan: LogicalPlan
+    text: str
+    written: str
+
+
+def kept_query(binder: CommandBinder) -> KeptQuery:
+    """Bind the rest of the statement as a query that is kept."""
+    reader = binder.reader
+    start = reader.current
+    if start is None:
+        raise reader.error("a query expected")
+    texts: dict[tuple[int, int], str] = {}
+    context = dataclasses.replace(binder.context, star_texts=texts)
+    plan = context.bind_query(binder.query_tree(), context, None)
+    written = _trimmed(reader.text[start.start :])
+    text = _trimmed(with_columns(reader.text, start.start, texts))
+    if texts and not _means_same(binder, text, plan):
+        text = written
+    return KeptQuery(plan, text, written)
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip().rstrip(";").rstrip()
+
+
+def _means_same(binder: CommandBinder, text: str, query: LogicalPlan) -> bool:
+    """False if `text` does not give the columns of `query`: no text can name one of two columns of one name."""
+    try:
+        output = binder.query_of(text).output
+    except SharkError:
+        return False
+    return [(column.name, column.dtype) for column in output] == [(one.name, one.dtype) for one in query.output]

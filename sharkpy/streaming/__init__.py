@@ -1,0 +1,1 @@
+"""Streams, and continuous queries that keep tables up to date with them, epoch by epoch."""

@@ -1,0 +1,1 @@
+"""Statements about streams and continuous tables."""

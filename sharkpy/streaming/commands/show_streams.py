@@ -1,0 +1,76 @@
+"""SHOW STREAMS, SHOW CONTINUOUS TABLES and SHOW EPOCHS."""
+
+from __future__ import annotations
+
+import json
+
+from sharkpy.catalog.model import Table
+from sharkpy.catalog.pattern import matching
+from sharkpy.execution.commands.command_result import CommandResult, table_of, text_rows
+from sharkpy.plan.commands import ShowContinuousTables, ShowEpochs, ShowStreams
+from sharkpy.streaming.commands.control_continuous import query_of
+from sharkpy.streaming.scheduler import StreamSession
+from sharkpy.values.types import BIGINT, DOUBLE, STRING, Field, Schema
+
+_STREAMS = ("database", "name", "source", "place", "comment")
+_QUERIES = Schema(
+    (
+        *(Field(name, STRING) for name in ("database", "name", "state", "trigger")),
+        *(Field(name, BIGINT) for name in ("epoch", "lag", "rows")),
+        Field("rows_per_second", DOUBLE),
+        Field("fault", STRING),
+    )
+)
+_EPOCHS = Schema(
+    (
+        Field("epoch", BIGINT),
+        Field("state", STRING),
+        Field("began", STRING),
+        Field("rows", BIGINT),
+        Field("seconds", DOUBLE),
+        Field("offsets", STRING),
+    )
+)
+
+
+def show_streams(command: ShowStreams, session: StreamSession) -> CommandResult:
+    rows = [
+        (table.database, table.name, table.stream.kind, table.location, table.comment)
+        for table in _tables(command.database, command.pattern, session)
+        if table.stream is not None
+    ]
+    return text_rows(_STREAMS, rows)
+
+
+def show_continuous_tables(command: ShowContinuousTables, session: StreamSession) -> CommandResult:
+    """State of each continuous table; `lag` is in items of its streams, rows are those of this process."""
+    rows = []
+    for table in _tables(command.database, command.pattern, session):
+        query = session.catalog.streams.find(table.continuous) if table.continuous else None
+        if query is None:
+            continue
+        figures = session.streams.figures(query.query_id)
+        names = (table.database, table.name, query.state.value, str(query.trigger))
+        done = (None, None) if figures is None else (figures.rows, round(figures.rows_per_second, 1))
+        rows.append((*names, query.epoch, session.streams.lag(query), *done, query.fault or None))
+    return CommandResult(_QUERIES, table_of(_QUERIES, rows))
+
+
+def show_epochs(command: ShowEpochs, session: StreamSession) -> CommandResult:
+    query = query_of(command.table, session)
+    rows = []
+    for one in session.streams.log(query.query_id).epochs(command.limit):
+        state = "WRITTEN" if one.number <= query.epoch else "BEGUN"
+        reads = {_name(stream, session): [start, end] for stream, start, end in one.ranges}
+        rows.append((one.number, state, one.began, one.rows, one.seconds, json.dumps(reads)))
+    return CommandResult(_EPOCHS, table_of(_EPOCHS, rows))
+
+
+def _tables(database: str, pattern: str | None, session: StreamSession) -> list[Table]:
+    tables = {table.name: table for table in session.catalog.tables(database)}
+    return [tables[name] for name in matching(set(tables), pattern)]
+
+
+def _name(stream: str, session: StreamSession) -> str:
+    found = session.catalog.current_table(stream)
+    return stream if found is None else found.qualified_name

@@ -1,0 +1,142 @@
+"""Log of a continuous query's epochs: a text that people can read, a JSON object a line.
+
+An epoch has a line before it runs, with the offsets that it reads from and to for each stream, and one when it has been
+written. The catalog says which epochs count: a line about an epoch that it does not know is of one that did not end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sharkpy.sources.failures import io_error
+
+Ranges = tuple[tuple[str, int, int], ...]
+"""Ids of streams, each with the number of the first item of an epoch and that after its last."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEpoch:
+    """Epoch in the log. `rows` and `seconds` are None until it has been written, or where its end was not noted."""
+
+    number: int
+    ranges: Ranges
+    began: str
+    rows: int | None = None
+    seconds: float | None = None
+
+
+class EpochLog:
+    """Log of one continuous query, written by one process at a time."""
+
+    def __init__(self, path: str, most_epochs: int) -> None:
+        """`path` is that of the file, which is made when it is first written; the newest `most_epochs` are kept."""
+        self._path = path
+        self._most_epochs = most_epochs
+        self._lines = -1
+
+    def begin(self, number: int, ranges: Ranges, names: Sequence[str]) -> None:
+        """Note an epoch before it runs, with the names of its streams. It is on the disk when this returns."""
+        began = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._append(_begin_line(number, began, ranges) | {"streams": list(names)}, is_synced=True)
+
+    def end(self, number: int, rows: int, seconds: float) -> None:
+        """Note that an epoch has been written."""
+        self._append({"epoch": number, "rows": rows, "seconds": round(seconds, 6)}, is_synced=False)
+        if self._lines > 4 * self._most_epochs:
+            self._shorten()
+
+    def epochs(self, limit: int | None = None) -> list[LoggedEpoch]:
+        """Epochs, newest first; of one that ran several times the last try."""
+        found: dict[int, LoggedEpoch] = {}
+        for line in self._read():
+            number = line["epoch"]
+            if "offsets" in line:
+                ranges = tuple((stream, start, end) for stream, (start, end) in line["offsets"].items())
+                found.pop(number, None)
+                found[number] = LoggedEpoch(number, ranges, line["began"])
+            elif number in found:
+                known = found[number]
+                found[number] = LoggedEpoch(number, known.ranges, known.began, line["rows"], line["seconds"])
+        newest = sorted(found.values(), key=lambda one: one.number, reverse=True)
+        return newest if limit is None else newest[:limit]
+
+    def begun(self, number: int) -> LoggedEpoch | None:
+        """Epoch that was begun and may not have ended; None if it was not begun."""
+        newest = self.epochs(1)
+        return newest[0] if newest and newest[0].number == number else None
+
+    def remove(self) -> None:
+        Path(self._path).unlink(missing_ok=True)
+
+    def _read(self) -> list[dict[str, Any]]:
+        try:
+            text = Path(self._path).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise io_error(error, self._path) from None
+        lines = text.split("\n")[:-1]
+        self._lines = len(lines)
+        return [known for line in lines if (known := _parsed(line)) is not None]
+
+    def _append(self, line: dict[str, Any], *, is_synced: bool) -> None:
+        try:
+            if self._lines < 0:
+                self._open()
+            with open(self._path, "ab") as file:
+                file.write(f"{json.dumps(line)}\n".encode())
+                file.flush()
+                if is_synced:
+                    os.fsync(file.fileno())
+        except OSError as error:
+            raise io_error(error, self._path) from None
+        self._lines += 1
+
+    def _open(self) -> None:
+        """Make the log's folder, and end a torn line, which would swallow the next."""
+        Path(self._path).parent.mkdir(parents=True, exist_ok=True)
+        self._lines = 0
+        self._read()
+        with open(self._path, "ab+") as file:
+            if file.seek(0, os.SEEK_END):
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+
+    def _shorten(self) -> None:
+        """Keep the newest epochs alone."""
+        kept = reversed(self.epochs(self._most_epochs))
+        lines: list[dict[str, Any]] = []
+        for one in kept:
+            lines.append(_begin_line(one.number, one.began, one.ranges))
+            if one.rows is not None:
+                lines.append({"epoch": one.number, "rows": one.rows, "seconds": one.seconds})
+        unfinished = f"{self._path}.new"
+        try:
+            with open(unfinished, "wb") as file:
+                file.write("".join(f"{json.dumps(line)}\n" for line in lines).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            Path(unfinished).replace(self._path)
+        except OSError as error:
+            raise io_error(error, self._path) from None
+        self._lines = len(lines)
+
+
+def _begin_line(number: int, began: str, ranges: Ranges) -> dict[str, Any]:
+    return {"epoch": number, "began": began, "offsets": {stream: [start, end] for stream, start, end in ranges}}
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    """What a line says; None for one that was torn: what it would have said did not happen."""
+    try:
+        known: dict[str, Any] = json.loads(line)
+    except ValueError:
+        return None
+    return known

@@ -1,0 +1,171 @@
+"""Epochs of one continuous query: what is there to read is cut, noted, computed and published, one epoch at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.errors import BindError, SharkError, TableNotFoundError
+from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
+from sharkpy.execution.commands.insert import insert_with
+from sharkpy.plan.commands import Insert
+from sharkpy.plan.logical import Scan
+from sharkpy.sql.binder import bind_epoch
+from sharkpy.streaming import steps
+from sharkpy.streaming.epoch_end import EpochEnd
+from sharkpy.streaming.epoch_log import EpochLog, Ranges
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+    from sharkpy.execution.engine_session import EngineSession
+    from sharkpy.streaming.sources.source_reader import SourceReader
+
+_CHECK_SECONDS = 0.05
+_RATE_EPOCHS = 20
+"""Epochs whose rows and times make the rate that is shown."""
+
+
+@dataclass(slots=True)
+class EpochFigures:
+    """Figures of the epochs that this process has run."""
+
+    rows: int = 0
+    epochs: int = 0
+    recent: list[tuple[float, int, float]] = field(default_factory=list)
+    """End, rows and seconds of the last epochs."""
+
+    def add(self, rows: int, seconds: float) -> None:
+        self.rows += rows
+        self.epochs += 1
+        self.recent = [*self.recent[1 - _RATE_EPOCHS :], (time.monotonic(), rows, seconds)]
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows of the last epochs, by the time that was spent on them."""
+        seconds = sum(spent for _, _, spent in self.recent)
+        return sum(rows for _, rows, _ in self.recent) / seconds if seconds else 0.0
+
+
+class EpochRunner:
+    """Runner of a continuous query's epochs, in `session`, which has its settings. One thread at a time calls it.
+
+    1. The cuts of an epoch are on the disk before it runs: after a crash it runs again with the same ones.
+    2. Its rows, its number and its offsets count together, by one transaction of the catalog.
+    """
+
+    def __init__(
+        self,
+        session: EngineSession,
+        log: EpochLog,
+        reader: Callable[[Table], SourceReader],
+        figures: EpochFigures,
+    ) -> None:
+        """`reader` gives the reader of a stream that all queries share."""
+        self.session = session
+        self.log = log
+        self.figures = figures
+        self._reader = reader
+        self._begun: Ranges | None = None
+        self._is_restored = False
+
+    def ends(self, query: ContinuousQuery, age: float = 0.0) -> dict[str, int]:
+        """For each stream of the query, by id, the number after the last item that is there, or was `age` seconds
+        ago.
+        """
+        return {stream: self._reader(self._stream(stream)).look(age) for stream in query.streams}
+
+    def wait_until_settled(self, query: ContinuousQuery) -> None:
+        """Wait until what is there now, and may still be written, can be read; what goes on being written is not."""
+        readers = [self._reader(self._stream(stream)) for stream in query.streams]
+        for reader in readers:
+            reader.look()
+        end = time.monotonic() + max(reader.unsettled_seconds() for reader in readers)
+        while (left := end - time.monotonic()) > 0:
+            check_cancelled()
+            time.sleep(min(left, _CHECK_SECONDS))
+
+    def next_ranges(self, query: ContinuousQuery, ends: Mapping[str, int], *, whole: bool = False) -> Ranges:
+        """Ranges of the next epoch of a query, up to `ends`; () where there is nothing to read. `whole`: without a
+        limit on its size.
+        """
+        begun = self._restored(query)
+        # After a loss of power the catalog may know less than the log.
+        if begun is not None and all(end <= ends[stream] for stream, _, end in begun):
+            return begun
+        ranges = []
+        for stream in query.streams:
+            start, end = query.offset(stream), ends[stream]
+            if end > start and not whole:
+                end = self._reader(self._stream(stream)).cut(start, end)
+            ranges.append((stream, start, max(start, end)))
+        return tuple(ranges) if any(end > start for _, start, end in ranges) else ()
+
+    def run(self, query: ContinuousQuery, ranges: Ranges) -> None:
+        """Run the epoch after `query.epoch`, over `ranges`, to its end."""
+        number, began = query.epoch + 1, time.monotonic()
+        if self._begun != ranges:
+            self.log.begin(number, ranges, [self._stream(stream).qualified_name for stream, _, _ in ranges])
+            self._begun = ranges
+        steps.done(steps.BEGUN)
+        with self.session.as_statement() as statement:
+            self._write(query, ranges)
+        self._begun = None
+        seconds = time.monotonic() - began
+        self.figures.add(statement.rows_written, seconds)
+        self.log.end(number, statement.rows_written, seconds)
+        steps.done(steps.ENDED)
+
+    def forget(self) -> None:
+        """Forget the epoch that has begun: another process has written it."""
+        self._begun = None
+
+    def _write(self, query: ContinuousQuery, ranges: Ranges) -> None:
+        session = self.session
+        table = session.catalog.current_table(query.table_id)
+        if table is None:
+            raise TableNotFoundError(f"the table of the continuous query {query.query_id} was dropped")
+        command = bind_epoch(query.text, table, session.catalog, session.conf, query.database)
+        assert isinstance(command, Insert)  # bind_epoch binds nothing else
+        _check_streams(command, query)
+        snapshot = session.snapshot()
+        try:
+            for stream, start, end in ranges:
+                self._reader(self._stream(stream)).give(snapshot, start, end)
+            offsets = tuple((stream, end) for stream, _, end in ranges)
+            insert_with(command, session, snapshot, EpochEnd(query, offsets, session.catalog))
+        finally:
+            snapshot.release()
+
+    def _restored(self, query: ContinuousQuery) -> Ranges | None:
+        """Ranges of an epoch that has begun and not ended, perhaps in another process."""
+        if not self._is_restored:
+            begun = self.log.begun(query.epoch + 1)
+            known = begun is not None and [stream for stream, _, _ in begun.ranges] == list(query.streams)
+            self._begun = begun.ranges if begun is not None and known else None
+            self._is_restored = True
+        return self._begun
+
+    def _stream(self, table_id: str) -> Table:
+        found = self.session.catalog.current_table(table_id)
+        if found is None:
+            raise TableNotFoundError("a stream of the continuous query was dropped")
+        return found
+
+
+def _check_streams(command: Insert, query: ContinuousQuery) -> None:
+    """BindError if the query reads other streams than when it was made: a view of it was changed."""
+    read = {node.table.table_id for node in command.query.walk() if isinstance(node, Scan) and node.table.is_stream}
+    if read != set(query.streams):
+        raise BindError("the query reads other streams than when it was made", hint="drop it and make it again")
+
+
+def is_passing(error: SharkError) -> bool:
+    """True for an error that may pass by itself: no room, an input or output that failed, a process that was lost."""
+    return error.sqlstate[:2] in ("53", "58", "40", "57") or error.sqlstate == "08006"
+
+
+def is_running(query: ContinuousQuery | None) -> bool:
+    return query is not None and query.state is QueryState.RUNNING

@@ -1,0 +1,348 @@
+"""Scheduler of an engine's continuous queries: looks at their sources, and runs their epochs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from sharkpy.base.errors import BindError, CancelledError, ExecutionError, InternalError, SharkError, TableChangedError
+from sharkpy.base.settings import POOL, QUERY_TIMEOUT, STREAM_EPOCHS, STREAM_LOG_EPOCHS, STREAM_POLL_MS, USER
+from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, TriggerKind
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.streaming.epoch_log import EpochLog
+from sharkpy.streaming.epoch_runner import EpochFigures, EpochRunner, is_passing, is_running
+from sharkpy.streaming.lease import Lease
+from sharkpy.streaming.sources import source_reader
+
+if TYPE_CHECKING:
+    from sharkpy.base.settings import Conf
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.streaming.sources.source_reader import SourceReader
+
+FOLDER = "streams"
+"""Folder of the logs of epochs, beside the catalog."""
+STREAM_POOL = "streams"
+"""Pool of all epochs: their share of the engine beside people's queries."""
+_LEASE_SECONDS = 1.0
+"""Time after which a process that has no lease asks for it again."""
+_LIST_SECONDS = 0.5
+"""Time after which the catalog is asked for queries that other processes have made."""
+_SHARED_SECONDS = 0.01
+"""Time for which a look at a source counts for all queries of its stream."""
+_IDLE_FACTOR = 4
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
+"""Seconds until an epoch that failed is tried again, doubled each time."""
+_log = logging.getLogger(__name__)
+
+
+class StreamSession(EngineSession, Protocol):
+    """Session of an engine that can run continuous queries."""
+
+    @property
+    def streams(self) -> StreamScheduler: ...
+
+
+class OwnSession(EngineSession, Protocol):
+    """Session of the scheduler's own."""
+
+    def stop(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Scheduled:
+    """Continuous query that this process runs. `due`: by the monotonic clock."""
+
+    runner: EpochRunner
+    session: OwnSession
+    due: float = 0.0
+    idle: int = 0
+    failures: int = 0
+    is_busy: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held by the thread that runs an epoch."""
+
+
+class StreamScheduler:
+    """Scheduler of the continuous queries of a warehouse, for the engine that it belongs to.
+
+    1. `start` is for processes that stay: a thread looks after all running queries while it has the warehouse's lease.
+       `run_now` takes a query to the end of what is there, in the caller's thread.
+    2. Two processes may come to run the same epoch: the catalog lets one of them count.
+    3. An epoch that fails for a reason that may pass is tried again, with the same cuts; other errors stop its query.
+    """
+
+    def __init__(self, catalog: Catalog, conf: Conf, new_session: Callable[[Mapping[str, str]], OwnSession]) -> None:
+        """`new_session` opens a session of the engine under some settings."""
+        self._catalog = catalog
+        self._conf = conf
+        self._new_session = new_session
+        self._lease = Lease(str(Path(catalog.state_dir, "streams.lock")))
+        self._known: dict[str, _Scheduled] = {}
+        self._figures: dict[str, EpochFigures] = {}
+        self._readers: dict[str, tuple[Table, SourceReader]] = {}
+        self._lock = threading.RLock()
+        self._wake = threading.Condition(threading.Lock())
+        self._is_woken = False
+        """There is something for the thread to look at."""
+        self._is_listed = False
+        """The queries that it knows are those of the catalog, as far as this process knows."""
+        self._is_stopped = False
+        self._thread: threading.Thread | None = None
+        self._pool: ThreadPoolExecutor | None = None
+
+    # What others ask
+
+    def start(self) -> None:
+        """Look after the running queries from now on."""
+        with self._lock:
+            if self._thread is not None or self._is_stopped or self._catalog.is_read_only:
+                return
+            self._pool = ThreadPoolExecutor(self._conf.value(STREAM_EPOCHS), "epoch")
+            self._thread = threading.Thread(target=self._run, name="streams", daemon=True)
+            self._thread.start()
+
+    def wake(self) -> None:
+        """Look at the queries at once: one was made, or its state has changed."""
+        self._is_listed = False
+        self._look_again()
+
+    def run_now(self, query_id: str) -> None:
+        """Run the epochs of a query whose trigger ends, up to what is there now, and note that it has finished.
+
+        Raises the error of an epoch that fails, which also stops the query.
+        """
+        scheduled = self._scheduled(query_id)
+        with scheduled.lock:
+            try:
+                self._run_to_end(query_id, scheduled.runner)
+            except SharkError as error:
+                self._note(query_id, QueryState.STOPPED, str(error))
+                raise
+            self._note(query_id, QueryState.FINISHED)
+        self._end(query_id)
+
+    def _run_to_end(self, query_id: str, runner: EpochRunner) -> None:
+        query = self._query(query_id)
+        runner.wait_until_settled(query)
+        ends = runner.ends(query)
+        while ranges := runner.next_ranges(query, ends, whole=query.trigger.kind is TriggerKind.ONCE):
+            try:
+                runner.run(query, ranges)
+            except TableChangedError:
+                # Another process has written the epoch.
+                runner.forget()
+            query = self._query(query_id)
+
+    def figures(self, query_id: str) -> EpochFigures | None:
+        """Figures of a query that this process runs."""
+        return self._figures.get(query_id)
+
+    def log(self, query_id: str) -> EpochLog:
+        """Log of a query's epochs."""
+        path = str(Path(self._catalog.state_dir, FOLDER, f"{query_id}.jsonl"))
+        return EpochLog(path, self._conf.value(STREAM_LOG_EPOCHS))
+
+    def lag(self, query: ContinuousQuery) -> int:
+        """Items of its streams that a query has not read yet, as far as they were found."""
+        return sum(max(0, self._catalog.streams.end(one) - query.offset(one)) for one in query.streams)
+
+    def forget(self, query_id: str) -> None:
+        """End the work for a query that was dropped, and remove its log."""
+        self._end(query_id)
+        self._figures.pop(query_id, None)
+        self.log(query_id).remove()
+
+    def pause(self, query_id: str) -> None:
+        """Wait for the end of an epoch that runs; none begins after it, since the query is no longer running."""
+        known = self._known.get(query_id)
+        if known is not None:
+            with known.lock:
+                pass
+
+    def stop(self) -> None:
+        """End all epochs and the threads; what was not published will be done again."""
+        with self._lock:
+            self._is_stopped = True
+            thread, pool, known = self._thread, self._pool, list(self._known)
+        self.wake()
+        for query_id in known:
+            self._end(query_id)
+        if pool is not None:
+            pool.shutdown(wait=True, cancel_futures=True)
+        if thread is not None:
+            thread.join()
+        self._lease.release()
+
+    # The thread
+
+    def _run(self) -> None:
+        listed, queries = 0.0, list[ContinuousQuery]()
+        while not self._is_stopped:
+            now = time.monotonic()
+            if not self._lease.take():
+                self._sleep(_LEASE_SECONDS)
+                continue
+            try:
+                if not self._is_listed or now - listed >= _LIST_SECONDS:
+                    self._is_listed = True
+                    queries, listed = self._running(), now
+                due = min((self._begin(query, now) for query in queries), default=now + _LIST_SECONDS)
+            except SharkError as error:
+                _log.warning("continuous queries cannot be looked at: %s", error)
+                due = now + _LEASE_SECONDS
+            self._sleep(min(due, listed + _LIST_SECONDS) - time.monotonic())
+
+    def _sleep(self, seconds: float) -> None:
+        with self._wake:
+            if not self._is_woken and not self._is_stopped and seconds > 0:
+                self._wake.wait(seconds)
+            self._is_woken = False
+
+    def _look_again(self) -> None:
+        with self._wake:
+            self._is_woken = True
+            self._wake.notify_all()
+
+    def _running(self) -> list[ContinuousQuery]:
+        running = [query for query in self._catalog.streams.queries() if is_running(query)]
+        present = {query.query_id for query in running}
+        for query_id, known in list(self._known.items()):
+            if query_id not in present and known.lock.acquire(blocking=False):
+                try:
+                    self._end(query_id)
+                finally:
+                    known.lock.release()
+        return [query for query in running if not query.trigger.ends]
+
+    def _begin(self, query: ContinuousQuery, now: float) -> float:
+        """Let a thread of the pool look after a query that is due; returns when it is due next."""
+        try:
+            scheduled = self._scheduled(query.query_id)
+        except BindError:
+            self._is_listed = False
+            return now + _LIST_SECONDS
+        if scheduled.is_busy:
+            return now + _LIST_SECONDS
+        if scheduled.due <= now:
+            pool = self._pool
+            assert pool is not None  # `start` made it before the thread
+            scheduled.is_busy = True
+            try:
+                pool.submit(self._look_after, query.query_id, scheduled)
+            except RuntimeError:
+                scheduled.is_busy = False
+            return now + _LIST_SECONDS
+        return scheduled.due
+
+    def _look_after(self, query_id: str, scheduled: _Scheduled) -> None:
+        """Run the epochs that are there to be run."""
+        began = time.monotonic()
+        wait = 0.0
+        try:
+            with scheduled.lock:
+                wait = self._step(query_id, scheduled)
+        except CancelledError:
+            wait = _LIST_SECONDS
+        except SharkError as error:
+            wait = self._failed(query_id, scheduled, error)
+        except Exception as error:  # noqa: BLE001  the other queries go on
+            _log.exception("the continuous table %s has failed", self._name(query_id))
+            wait = self._failed(query_id, scheduled, InternalError(f"{type(error).__name__}: {error}"))
+        finally:
+            scheduled.due = began + wait
+            scheduled.is_busy = False
+            self._look_again()
+
+    def _step(self, query_id: str, scheduled: _Scheduled) -> float:
+        """Run one epoch, if there is one; returns the seconds after which the query is due again."""
+        query = self._catalog.streams.find(query_id)
+        if query is None or not is_running(query) or self._is_stopped:
+            return _LIST_SECONDS
+        runner = scheduled.runner
+        ranges = runner.next_ranges(query, runner.ends(query, _SHARED_SECONDS))
+        if not ranges:
+            scheduled.idle += 1
+            if query.fault:
+                self._note(query_id, QueryState.RUNNING)
+            return max(query.trigger.seconds, self._poll_seconds * min(1 + scheduled.idle // 20, _IDLE_FACTOR))
+        scheduled.idle = 0
+        runner.run(query, ranges)
+        scheduled.failures = 0
+        return query.trigger.seconds
+
+    def _failed(self, query_id: str, scheduled: _Scheduled, error: SharkError) -> float:
+        """Note what an epoch has failed with; returns the seconds after which it is tried again."""
+        if isinstance(error, TableChangedError):
+            # Another process was faster, or somebody has dropped something: the catalog says what is true.
+            self._end(query_id)
+            return 0.0
+        if self._is_stopped:
+            return _LIST_SECONDS
+        if not is_passing(error):
+            _log.warning("the continuous table %s was stopped: %s", self._name(query_id), error)
+            self._note(query_id, QueryState.STOPPED, str(error))
+            return _LIST_SECONDS
+        wait = min(_FIRST_WAIT * float(2**scheduled.failures), _LONGEST_WAIT)
+        scheduled.failures = min(scheduled.failures + 1, 10)
+        _log.warning("the continuous table %s waits for %g s: %s", self._name(query_id), wait, error)
+        self._note(query_id, QueryState.RUNNING, str(error))
+        return wait
+
+    @property
+    def _poll_seconds(self) -> float:
+        return self._conf.value(STREAM_POLL_MS) / 1000
+
+    # Parts
+
+    def _name(self, query_id: str) -> str:
+        """Name of a query's table, for people."""
+        query = self._catalog.streams.find(query_id)
+        table = None if query is None else self._catalog.current_table(query.table_id)
+        return query_id if table is None else table.qualified_name
+
+    def _query(self, query_id: str) -> ContinuousQuery:
+        query = self._catalog.streams.find(query_id)
+        if query is None:
+            raise BindError("the continuous query was dropped", sqlstate="42704")
+        return query
+
+    def _note(self, query_id: str, state: QueryState, fault: str = "") -> None:
+        """Note a state, unless somebody has given the query another one meanwhile."""
+        with self._catalog.transaction():
+            query = self._catalog.streams.find(query_id)
+            if is_running(query) and query is not None and (query.state, query.fault) != (state, fault):
+                self._catalog.streams.set_state(query_id, state, fault)
+
+    def _scheduled(self, query_id: str) -> _Scheduled:
+        with self._lock:
+            if self._is_stopped:
+                raise ExecutionError("the engine is stopped", sqlstate="08003")
+            if query_id not in self._known:
+                query = self._query(query_id)
+                own = {POOL.key: STREAM_POOL, USER.key: query.user, QUERY_TIMEOUT.key: "0"}
+                session = self._new_session(dict(query.settings) | own)
+                figures = self._figures.setdefault(query_id, EpochFigures())
+                runner = EpochRunner(session, self.log(query_id), self._reader, figures)
+                self._known[query_id] = _Scheduled(runner, session)
+            return self._known[query_id]
+
+    def _reader(self, stream: Table) -> SourceReader:
+        """Reader of a stream; another one after the stream was altered."""
+        with self._lock:
+            known = self._readers.get(stream.table_id)
+            if known is None or known[0] is not stream:
+                known = self._readers[stream.table_id] = (stream, source_reader(stream, self._catalog))
+            return known[1]
+
+    def _end(self, query_id: str) -> None:
+        with self._lock:
+            known = self._known.pop(query_id, None)
+        if known is not None:
+            known.session.stop()

@@ -1,0 +1,25 @@
+"""Sources of streams, a kind a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.catalog.stream_kinds import FOLDER
+from sharkpy.streaming.sources.folder import FolderReader
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.streaming.sources.source_reader import SourceReader
+
+_READERS: dict[str, Callable[[Table, Catalog], SourceReader]] = {FOLDER.name: FolderReader}
+
+
+def source_reader(stream: Table, catalog: Catalog) -> SourceReader:
+    """Make a reader of a stream's source; UnsupportedError for a kind that this version cannot read."""
+    kind = "" if stream.stream is None else stream.stream.kind
+    if kind not in _READERS:
+        raise UnsupportedError(f"a stream FROM {kind}")
+    return _READERS[kind](stream, catalog)

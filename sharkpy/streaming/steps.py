@@ -1,0 +1,18 @@
+"""Steps of an epoch's commit, for tests that end the process between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+BEGUN, STAGED, PLACED, COMMITTED, ENDED = STEPS = ("begun", "staged", "placed", "committed", "ended")
+"""The epoch is in the log; its rows are staged; they are in place, and the catalog's transaction is about to be
+committed; it was; the log says so.
+"""
+
+hook: Callable[[str], None] | None = None
+"""Called with the name of each step that was done."""
+
+
+def done(step: str) -> None:
+    if hook is not None:
+        hook(step)

@@ -1,0 +1,132 @@
+"""Processes killed while they run epochs: no row is lost, none comes twice, and readers see whole epochs alone."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.streaming import steps
+from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
+
+CHILD = """
+import os, signal, sys, sharkpy, time
+from sharkpy.streaming import steps
+warehouse, step, times = sys.argv[1:]
+left = int(times)
+
+def killed(done):
+    global left
+    left -= done == step
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with sharkpy.connect("local[2]", warehouse) as context:
+    steps.hook = killed if step else None
+    context.streams.start()
+    print("started", flush=True)
+    time.sleep(600)
+"""
+PER_FILE = 5
+KINDS = {
+    "plain": "",
+    "cached": "TBLPROPERTIES ('shark.cache' = 'MEMORY')",
+    "parts": "PARTITIONED BY (s) TBLPROPERTIES ('shark.cache' = 'MEMORY')",
+}
+"""Continuous tables that are written side by side, with their clauses."""
+
+
+def make(root: Path, kinds: list[str]) -> None:
+    """Make continuous tables, none of which runs yet."""
+    with sharkpy.connect("local[2]", root / "w") as context:
+        make_stream(context, root / "in", "('max.files.per.epoch' = '2')")
+        (root / "in").mkdir()
+        for kind in kinds:
+            text = f"CREATE CONTINUOUS TABLE {kind} {KINDS[kind]} AS SELECT n, concat('p', n % 3) AS s FROM numbers"
+            context.sql(text)
+
+
+def put_file(root: Path, number: int) -> None:
+    put_numbers(root / "in", f"{number:05}", range(number * PER_FILE, (number + 1) * PER_FILE))
+
+
+@contextmanager
+def runner(root: Path, step: str = "", times: int = 0) -> Iterator[subprocess.Popen[str]]:
+    """A process that runs the epochs, and kills itself after a step was done so many times."""
+    command = [sys.executable, "-c", CHILD, str(root / "w"), step, str(times)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+def check_prefix(context: sharkpy.SharkContext, kind: str, most: int) -> int:
+    """The table has the rows of the first files, each once; returns how many."""
+    found = numbers(context, kind)
+    assert len(found) % PER_FILE == 0
+    assert found == list(range(len(found)))
+    assert len(found) <= most * PER_FILE
+    return len(found) // PER_FILE
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("step", steps.STEPS)
+def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:
+    make(tmp_path, [kind])
+    for number in range(3):
+        put_file(tmp_path, number)
+    with runner(tmp_path, step, 2) as process:
+        assert process.wait(120) == -signal.SIGKILL
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        epochs = 1 if step in steps.STEPS[: steps.STEPS.index(steps.COMMITTED)] else 2
+        assert check_prefix(context, kind, 3) == min(3, 2 * epochs)
+        assert [(row[0], row[1]) for row in rows(context, f"SHOW EPOCHS {kind}")][-1] == (1, "WRITTEN")
+        assert not list(Path(context.catalog.table("default", kind).location or "").rglob(".staging*"))
+        put_file(tmp_path, 3)
+        context.streams.start()
+        until_numbers(context, range(4 * PER_FILE), kind)
+        logged = rows(context, f"SHOW EPOCHS {kind}")
+        assert [row[0] for row in reversed(logged)] == list(range(1, len(logged) + 1))
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [pytest.param(6, id="some"), pytest.param(500, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
+)
+def test_killed_at_any_moment(tmp_path: Path, kills: int) -> None:
+    """`SHARKPY_SEED` replays a run."""
+    seed = int(os.environ.get("SHARKPY_SEED") or random.randrange(1 << 30))
+    print(f"SHARKPY_SEED={seed}")
+    chance = random.Random(seed)
+    make(tmp_path, list(KINDS))
+    put = 0
+    before = dict.fromkeys(KINDS, 0)
+    with sharkpy.connect("local[2]", tmp_path / "w") as reader:
+        for _ in range(kills):
+            with runner(tmp_path) as process:
+                for _ in range(chance.randrange(4)):
+                    put_file(tmp_path, put)
+                    put += 1
+                    time.sleep(chance.random() * 0.1)
+                time.sleep(chance.random() * 0.4)
+                process.kill()
+            for kind in KINDS:
+                seen = check_prefix(reader, kind, put)
+                assert seen >= before[kind]
+                before[kind] = seen
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        context.streams.start()
+        for kind in KINDS:
+            until_numbers(context, range(put * PER_FILE), kind)

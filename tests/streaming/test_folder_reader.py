@@ -1,0 +1,220 @@
+"""Files of a folder as a stream: each has one number, which stays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sharkpy.base.errors import SourceError
+from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
+from sharkpy.catalog.store import Catalog
+from sharkpy.sources.layout import DataFile
+from sharkpy.streaming.sources.folder import FolderReader
+from sharkpy.streaming.sources.open_writers import has_writer
+from sharkpy.values.types import BIGINT, Field, Schema
+from tests.streaming.folder_input import put_numbers
+from tests.waiting import until
+
+
+class Snapshot:
+    """What a reader gives to an epoch."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+
+    def give(self, _: Table, files: list[DataFile]) -> None:
+        self.files = [Path(file.path).name for file in files]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    with closing(Catalog(tmp_path / "w")) as catalog:
+        yield catalog
+
+
+def reader_of(
+    catalog: Catalog,
+    folder: Path,
+    settle: int | None = None,
+    most: int = 100,
+    properties: tuple[tuple[str, str], ...] = (),
+) -> FolderReader:
+    settles = () if settle is None else (("settle.ms", str(settle)),)
+    options = (*settles, ("max.files.per.epoch", str(most)))
+    schema = Schema((Field("n", BIGINT),))
+    facts = (TableKind.STREAM, schema, StorageFormat("json"), str(folder), properties)
+    stream = Table("stream", "default", "numbers", *facts, stream=StreamSource("FOLDER", options))
+    return FolderReader(stream, catalog)
+
+
+def given(reader: FolderReader, start: int, end: int) -> list[str]:
+    snapshot = Snapshot()
+    reader.give(snapshot, start, end)  # type: ignore[arg-type]  # it has what a reader needs
+    return snapshot.files
+
+
+def test_files_have_numbers_in_the_order_of_their_times(tmp_path: Path, catalog: Catalog) -> None:
+    folder = tmp_path / "in"
+    for place, name in enumerate(("c", "a", "b")):
+        os.utime(put_numbers(folder, name, [1]), ns=(place, place))
+    reader = reader_of(catalog, folder)
+    assert reader.look() == 3
+    assert given(reader, 0, 3) == ["c", "a", "b"]
+    os.utime(put_numbers(folder, "0", [1]), ns=(0, 0))
+    assert reader.look() == 4
+    assert given(reader, 3, 4) == ["0"]
+    again = reader_of(catalog, folder)
+    assert again.look() == 4
+    assert given(again, 0, 4) == ["c", "a", "b", "0"]
+
+
+def test_a_folder_may_come_later(tmp_path: Path, catalog: Catalog) -> None:
+    reader = reader_of(catalog, tmp_path / "in")
+    assert reader.look() == 0
+    put_numbers(tmp_path / "in", "below/deep/a", [1])
+    assert reader.look() == 1
+
+
+def test_what_is_not_whole_or_not_a_file_is_left_alone(tmp_path: Path, catalog: Catalog) -> None:
+    folder = tmp_path / "in"
+    for name in (".hidden", "_marker", "a.tmp", "a.part", "_below/a", "b._COPYING_"):
+        put_numbers(folder, name, [1])
+    secret = put_numbers(tmp_path / "elsewhere", "secret", [1])
+    (folder / "link").symlink_to(secret)
+    (folder / "links").symlink_to(secret.parent)
+    os.mkfifo(folder / "pipe")
+    assert reader_of(catalog, folder).look() == 0
+
+
+def test_a_file_that_is_being_written_is_read_once_it_is_closed(tmp_path: Path, catalog: Catalog) -> None:
+    folder = tmp_path / "in"
+    put_numbers(folder, "0", [0])
+    reader = reader_of(catalog, folder)
+    with (folder / "a").open("w") as file:
+        for _ in range(3):
+            file.write("{}\n")
+            file.flush()
+            assert reader.look() == 1
+            assert reader.unsettled_seconds() > 0
+    assert reader.look() == 2
+    assert reader.unsettled_seconds() == 0.0
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_file_settles(tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, tells: bool) -> None:
+    """Files of programs that open them again and again, and of systems that do not say who writes."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    if not tells:
+        monkeypatch.setattr("sharkpy.streaming.sources.folder.has_writer", lambda _: None)
+        monkeypatch.setattr("sharkpy.streaming.sources.folder._SETTLE_NS", 300_000_000)
+    reader = reader_of(catalog, folder, settle=300 if tells else None)
+    path = folder / "a"
+    for _ in range(3):
+        with path.open("a") as file:
+            file.write("{}\n")
+        assert reader.look() == 0
+        assert 0 < reader.unsettled_seconds() <= 0.3
+    until(lambda: reader.look() == 1)
+    assert reader.unsettled_seconds() == 0.0
+    path.with_name("b").write_text("{}\n")
+    os.utime(path.with_name("b"), ns=(time.time_ns() + 10**15,) * 2)
+    until(lambda: reader.look() == 2)
+
+
+def test_a_lease_is_no_danger_to_who_asks(tmp_path: Path) -> None:
+    """Another process opens the file for writing, again and again, while it is asked about."""
+    path = tmp_path / "a"
+    path.write_text("")
+    text = "import sys\nfor _ in range(3000): open(sys.argv[1], 'a').close()"
+    with subprocess.Popen([sys.executable, "-c", text, str(path)]) as other:
+        found = set()
+        while other.poll() is None:
+            found.add(has_writer(str(path)))
+    assert other.returncode == 0
+    assert found <= {True, False}
+    assert has_writer(str(path)) is False
+    assert has_writer(str(tmp_path / "nowhere")) is None
+
+
+def test_new_files_are_seen_however_soon_they_come(tmp_path: Path, catalog: Catalog) -> None:
+    """The folder's time need not change between two files."""
+    folder = tmp_path / "in"
+    reader = reader_of(catalog, folder)
+    for number in range(50):
+        put_numbers(folder, str(number), [number])
+        assert reader.look() == number + 1
+
+
+def test_a_look_at_an_unchanged_folder_lists_nothing(
+    tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "in"
+    put_numbers(folder, "a", [1])
+    reader = reader_of(catalog, folder)
+    time.sleep(0.2)
+    assert reader.look() == 1
+    listed: list[object] = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
+    for _ in range(5):
+        assert reader.look() == 1
+    assert not listed
+    put_numbers(folder, "b", [2])
+    assert reader.look() == 2
+    assert listed
+
+
+def test_a_file_that_changes_after_it_was_found_is_an_error(tmp_path: Path, catalog: Catalog) -> None:
+    folder = tmp_path / "in"
+    path = put_numbers(folder, "a", [1])
+    reader, careless = (
+        reader_of(catalog, folder, properties=properties) for properties in ((), (("failOnDataLoss", "false"),))
+    )
+    assert reader.look() == careless.look() == 1
+    with path.open("a") as file:
+        file.write("{}\n")
+    with pytest.raises(SourceError, match="was changed after the stream numbers had found it"):
+        given(reader, 0, 1)
+    put_numbers(folder, "b", [2])
+    with pytest.raises(SourceError, match="was changed after the stream numbers had found it"):
+        reader.look()
+    assert careless.look() == 2
+    assert given(careless, 0, 2) == ["a", "b"]
+
+
+def test_a_file_that_is_gone_before_it_was_read_is_an_error(tmp_path: Path, catalog: Catalog) -> None:
+    folder = tmp_path / "in"
+    put_numbers(folder, "b", [2])
+    path = put_numbers(folder, "a", [1])
+    reader, careless = (
+        reader_of(catalog, folder, properties=properties) for properties in ((), (("failOnDataLoss", "false"),))
+    )
+    assert reader.look() == 2
+    path.unlink()
+    with pytest.raises(SourceError, match="does not exist"):
+        given(reader, 0, 2)
+    assert given(careless, 0, 2) == ["b"]
+
+
+def test_two_processes_agree_on_the_numbers(tmp_path: Path, catalog: Catalog) -> None:
+    folder = tmp_path / "in"
+    with closing(Catalog(tmp_path / "w")) as other:
+        readers = [reader_of(catalog, folder), reader_of(other, folder)]
+        for number in range(6):
+            put_numbers(folder, str(number), [number])
+            readers[number % 2].look()
+        assert [one.look() for one in readers] == [6, 6]
+        assert given(readers[0], 0, 6) == given(readers[1], 0, 6) == [str(number) for number in range(6)]
+
+
+def test_epochs_are_cut(tmp_path: Path, catalog: Catalog) -> None:
+    reader = reader_of(catalog, tmp_path, most=10)
+    assert [reader.cut(0, 5), reader.cut(3, 100), reader.cut(3, 13)] == [5, 13, 13]

@@ -18,6 +18,8 @@ _PRINTED = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    # On a busy machine the progress of a query would be printed, too.
+    monkeypatch.setattr("sharkpy.cli.progress_line.SHOW_AFTER_SECONDS", 3600.0)
     registry.register("sharkpy", "sharkpy.sqlalchemy", "SharkDialect")
     config = Config()
     config.HistoryManager.enabled = False

@@ -10,7 +10,8 @@ from sharkpy.base.errors import BindError, did_you_mean
 
 SETTLE_MS = "settle.ms"
 MAX_FILES = "max.files.per.epoch"
-_MOST = 1_000_000_000
+MAX_BYTES = "max.bytes"
+_MOST = 1 << 50
 
 
 def _count(least: int) -> Callable[[str], bool]:
@@ -63,6 +64,14 @@ FOLDER = StreamKind(
         StreamOption(MAX_FILES, "10000", _count(1), "files of an epoch"),
     ),
 )
-KINDS = {kind.name: kind for kind in (FOLDER,)}
-PLANNED = ("KAFKA", "SOCKET", "RATE", "PROGRAM", "TABLE")
+PROGRAM = StreamKind(
+    "PROGRAM",
+    "",
+    (
+        StreamOption(MAX_BYTES, str(1 << 30), _count(1), "bytes that may wait to be read"),
+        StreamOption(MAX_FILES, "10000", _count(1), "pushes of an epoch"),
+    ),
+)
+KINDS = {kind.name: kind for kind in (FOLDER, PROGRAM)}
+PLANNED = ("KAFKA", "SOCKET", "RATE", "TABLE")
 """Kinds that are known and cannot be made yet."""

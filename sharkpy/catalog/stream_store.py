@@ -84,7 +84,7 @@ class StreamStore:
         """Files from the number `start` to before `end`."""
         sql = (
             "SELECT number, name, size_bytes, modified_ns FROM stream_file_"
-            " WHERE table_id = ? AND number >= ? AND number < ? ORDER BY number"
+            " WHERE table_id = ? AND number >= ? AND number < ? AND name <> '' ORDER BY number"
         )
         return [StreamFile(*row) for row in self._file.rows(sql, table_id, start, end)]
 
@@ -97,13 +97,17 @@ class StreamStore:
         )
         for one in files:
             number += self._file.run(sql, table_id, number, one.name, one.size_bytes, one.modified_ns)
+        sql = "DELETE FROM stream_file_ WHERE table_id = ? AND name = '' AND number < ?"
+        self._file.run(sql, table_id, number - 1)
 
     def forget_files(self, table_id: str, numbers: Iterable[int]) -> None:
-        """Forget files that are gone; that with the last number stays, so that none is given again."""
-        end = self.end(table_id)
+        """Forget files. Of that with the last number a row without a name stays, so that no number is given again."""
+        last = self.end(table_id) - 1
         for number in numbers:
-            if number < end - 1:
-                self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND number = ?", table_id, number)
+            self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND number = ?", table_id, number)
+        if last >= 0 and self.end(table_id) != last + 1:
+            self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND name = ''", table_id)
+            self._file.run("INSERT INTO stream_file_ VALUES (?, ?, '', 0, 0)", table_id, last)
 
     def forget(self, table_id: str, query_id: str) -> None:
         """Forget a table or stream, and its continuous query."""

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sharkpy.plan.commands import Command
     from sharkpy.plan.expr import PythonValue
     from sharkpy.session.prepared_statement import PreparedStatement
+    from sharkpy.streaming.push import StreamWriter
     from sharkpy.streaming.scheduler import StreamScheduler
     from sharkpy.udf.user.declare import Returns, TypeLike
 
@@ -293,6 +294,17 @@ class SharkContext:
         for key, value in values.items():
             conf.set(key, value)
         return SharkContext(conf, self._state)
+
+    def push(self, stream: str) -> StreamWriter:
+        """Writer of rows into a stream FROM PROGRAM: `with ctx.push("events") as out: out.write(rows)`.
+
+        TableNotFoundError; BindError for what is no such stream.
+        """
+        from sharkpy.streaming.push import StreamWriter
+
+        self._statements.check_open()
+        database, _, name = stream.lower().rpartition(".")
+        return StreamWriter(self, self.catalog.table(database or self.current_database, name))
 
     def start_streams(self) -> None:
         """Let the continuous tables of the warehouse that were running go on in this process, if no other has them."""

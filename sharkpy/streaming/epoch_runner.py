@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -98,6 +98,8 @@ class EpochRunner:
         ranges = []
         for stream in query.streams:
             start, end = query.offset(stream), ends[stream]
+            if not query.epoch:
+                start = max(start, self._reader(self._stream(stream)).first())
             if end > start and not whole:
                 end = self._reader(self._stream(stream)).cut(start, end)
             ranges.append((stream, start, max(start, end)))
@@ -117,6 +119,13 @@ class EpochRunner:
         self.figures.add(statement.rows_written, seconds)
         self.log.end(number, statement.rows_written, seconds)
         steps.done(steps.ENDED)
+
+    def release(self, queries: Sequence[ContinuousQuery], streams: Iterable[str]) -> None:
+        """Let go of what all of `queries` have read of some streams."""
+        for stream in streams:
+            self._reader(self._stream(stream)).release(
+                min(query.offset(stream) for query in queries if stream in query.streams)
+            )
 
     def forget(self) -> None:
         """Forget the epoch that has begun: another process has written it."""

@@ -61,7 +61,14 @@ class _Scheduled:
 
     runner: EpochRunner
     session: OwnSession
+    streams: tuple[str, ...]
+    seconds: float
+    """Those of its trigger."""
+    began: float = 0.0
+    """When it was looked at last."""
     due: float = 0.0
+    has_news: bool = False
+    """Something has arrived since."""
     idle: int = 0
     failures: int = 0
     is_busy: bool = False
@@ -139,6 +146,16 @@ class StreamScheduler:
                 # Another process has written the epoch.
                 runner.forget()
             query = self._query(query_id)
+        runner.release(self._catalog.streams.queries(), query.streams)
+
+    def arrived(self, stream: str) -> None:
+        """Look at a stream at once: this process has put something there."""
+        with self._lock:
+            for one in self._known.values():
+                if stream in one.streams and not one.failures:
+                    one.has_news = True
+                    one.due = min(one.due, one.began + one.seconds)
+        self._look_again()
 
     def figures(self, query_id: str) -> EpochFigures | None:
         """Figures of a query that this process runs."""
@@ -243,11 +260,14 @@ class StreamScheduler:
 
     def _look_after(self, query_id: str, scheduled: _Scheduled) -> None:
         """Run the epochs that are there to be run."""
-        began = time.monotonic()
+        began = scheduled.began = time.monotonic()
+        scheduled.has_news = False
         wait = 0.0
         try:
             with scheduled.lock:
                 wait = self._step(query_id, scheduled)
+            if scheduled.has_news:
+                wait = min(wait, scheduled.seconds)
         except CancelledError:
             wait = _LIST_SECONDS
         except SharkError as error:
@@ -274,6 +294,7 @@ class StreamScheduler:
             return max(query.trigger.seconds, self._poll_seconds * min(1 + scheduled.idle // 20, _IDLE_FACTOR))
         scheduled.idle = 0
         runner.run(query, ranges)
+        runner.release(self._catalog.streams.queries(), query.streams)
         scheduled.failures = 0
         return query.trigger.seconds
 
@@ -330,7 +351,7 @@ class StreamScheduler:
                 session = self._new_session(dict(query.settings) | own)
                 figures = self._figures.setdefault(query_id, EpochFigures())
                 runner = EpochRunner(session, self.log(query_id), self._reader, figures)
-                self._known[query_id] = _Scheduled(runner, session)
+                self._known[query_id] = _Scheduled(runner, session, query.streams, query.trigger.seconds)
             return self._known[query_id]
 
     def _reader(self, stream: Table) -> SourceReader:

@@ -16,6 +16,7 @@ from sharkpy.catalog.hive_formats import (
 )
 from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, StreamSource, Table, TableKind
 from sharkpy.catalog.serialize import type_text
+from sharkpy.catalog.stream_kinds import KINDS
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import ShowCreateDatabase, ShowCreateTable
@@ -74,8 +75,12 @@ def _view(table: Table) -> Iterator[str]:
 def _stream(table: Table, source: StreamSource) -> Iterator[str]:
     yield f"CREATE STREAM `{table.database}`.`{table.name}`("
     yield from _listed(list(_columns(table)))
-    yield from _form(table)
-    yield f"FROM {source.kind} {quoted(table.location)}" if table.location is not None else f"FROM {source.kind}"
+    has_place = bool(KINDS[source.kind].place)
+    if has_place:
+        yield from _form(table)
+    else:
+        yield from _notes(table)
+    yield f"FROM {source.kind} {quoted(table.location or '')}" if has_place else f"FROM {source.kind}"
     yield from _properties("", source.options)
 
 
@@ -90,10 +95,14 @@ def _continuous(table: Table, query: ContinuousQuery) -> Iterator[str]:
 
 
 def _form(table: Table) -> Iterator[str]:
-    """Clauses for comment, format and properties."""
+    """Clauses for format, comment and properties."""
+    yield from _using(table.storage) if table.storage.name == CSV else _storage(table.storage)
+    yield from _notes(table)
+
+
+def _notes(table: Table) -> Iterator[str]:
     if table.comment is not None:
         yield f"COMMENT {quoted(table.comment)}"
-    yield from _using(table.storage) if table.storage.name == CSV else _storage(table.storage)
     yield from _properties("TBLPROPERTIES", sorted(table.properties))
 
 

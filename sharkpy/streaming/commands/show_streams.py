@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from sharkpy.catalog.model import Table
+from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.pattern import matching
+from sharkpy.catalog.stream_kinds import KINDS
 from sharkpy.execution.commands.command_result import CommandResult, table_of, text_rows
 from sharkpy.plan.commands import ShowContinuousTables, ShowEpochs, ShowStreams
 from sharkpy.streaming.commands.control_continuous import query_of
@@ -35,7 +36,7 @@ _EPOCHS = Schema(
 
 def show_streams(command: ShowStreams, session: StreamSession) -> CommandResult:
     rows = [
-        (table.database, table.name, table.stream.kind, table.location, table.comment)
+        (table.database, table.name, table.stream.kind, _place(table, table.stream), table.comment)
         for table in _tables(command.database, command.pattern, session)
         if table.stream is not None
     ]
@@ -69,6 +70,11 @@ def show_epochs(command: ShowEpochs, session: StreamSession) -> CommandResult:
 def _tables(database: str, pattern: str | None, session: StreamSession) -> list[Table]:
     tables = {table.name: table for table in session.catalog.tables(database)}
     return [tables[name] for name in matching(set(tables), pattern)]
+
+
+def _place(table: Table, source: StreamSource) -> str | None:
+    """Place of a source that has one; where the engine keeps a stream's rows is its own affair."""
+    return table.location if KINDS[source.kind].place else None
 
 
 def _name(stream: str, session: StreamSession) -> str:

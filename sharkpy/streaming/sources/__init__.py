@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.stream_kinds import FOLDER
+from sharkpy.catalog.stream_kinds import FOLDER, PROGRAM
 from sharkpy.streaming.sources.folder import FolderReader
+from sharkpy.streaming.sources.spool import SpoolReader
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
     from sharkpy.streaming.sources.source_reader import SourceReader
 
-_READERS: dict[str, Callable[[Table, Catalog], SourceReader]] = {FOLDER.name: FolderReader}
+_READERS: dict[str, Callable[[Table, Catalog], SourceReader]] = {FOLDER.name: FolderReader, PROGRAM.name: SpoolReader}
 
 
 def source_reader(stream: Table, catalog: Catalog) -> SourceReader:

@@ -94,6 +94,13 @@ class FolderReader:
                 self._looked = now
             return self._end
 
+    def first(self) -> int:
+        with self._lock:
+            return min((one.number for one in (self._known or {}).values()), default=self._end)
+
+    def release(self, end: int) -> None:
+        """Do nothing: the files are others'."""
+
     def unsettled_seconds(self) -> float:
         return self._unsettled
 

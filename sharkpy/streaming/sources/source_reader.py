@@ -20,6 +20,12 @@ class SourceReader(Protocol):
         older than `age` seconds.
         """
 
+    def first(self) -> int:
+        """Number of the first item that is still there; that after the last where none is."""
+
+    def release(self, end: int) -> None:
+        """Items before the number `end` are no longer needed: all queries have read them."""
+
     def unsettled_seconds(self) -> float:
         """Seconds after which items that were seen, and may still change, are expected to be there; 0 for none."""
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
+from sharkpy.base.end_of_use import when_unused
 from sharkpy.base.errors import ExecutionError
 from sharkpy.values.types import INTERVAL_DAY_TIME, Schema, arrow_schema
 
@@ -50,10 +51,13 @@ class Result:
         self._source = iter(batches)
         self._ahead: deque[pa.RecordBatch] = deque()
         self._rows: Iterator[Row] | None = None
+        """Unread rows of the batch that is read row by row."""
         self._profile = profile
         self._on_close = on_close
         self._on_cancel = on_cancel
         self._is_closed = False
+        close = getattr(self._source, "close", None)
+        self._forget_end = when_unused(self, close) if close else None
 
     @property
     def columns(self) -> list[str]:
@@ -87,6 +91,8 @@ class Result:
         if self._is_closed:
             return
         self._is_closed = True
+        if self._forget_end:
+            self._forget_end()
         self._ahead.clear()
         self._rows = None
         close_source = getattr(self._source, "close", None)
@@ -114,21 +120,34 @@ class Result:
             yield batch
 
     def __iter__(self) -> Iterator[Row]:
-        for row in self._unread_rows():
-            yield row
-            self._check_open()
+        rows: Iterator[Row] | None = self._unread_rows()
+        while rows is not None:
+            for row in rows:
+                yield row
+                self._check_open()
+            rows = self._next_rows()
 
     def fetchone(self) -> Row | None:
         """Read the next row; None after the last one."""
-        return next(self._unread_rows(), None)
+        rows: Iterator[Row] | None = self._unread_rows()
+        while rows is not None:
+            for row in rows:
+                return row
+            rows = self._next_rows()
+        return None
 
     def fetchmany(self, size: int = 1000) -> list[Row]:
         """Read at most `size` next rows; an empty list after the last one."""
-        return list(itertools.islice(self._unread_rows(), size))
+        found: list[Row] = []
+        rows: Iterator[Row] | None = self._unread_rows()
+        while rows is not None:
+            found += itertools.islice(rows, size - len(found))
+            rows = self._next_rows() if len(found) < size else None
+        return found
 
     def fetchall(self) -> list[Row]:
         """Read all remaining rows."""
-        return list(self._unread_rows())
+        return self.fetchmany(sys.maxsize)
 
     def to_arrow(self) -> pa.Table:
         """Read all remaining rows as a table with the result's names and logical types."""
@@ -216,22 +235,23 @@ class Result:
         return None
 
     def _unread_rows(self) -> Iterator[Row]:
-        """Stream of single rows, shared by all ways to read them."""
+        """Unread rows of the batch that all ways to read single rows share."""
         self._check_open()
         if self._rows is None:
-            self._rows = itertools.chain.from_iterable(self._rows_by_batch())
+            self._rows = iter(())
         return self._rows
 
-    def _rows_by_batch(self) -> Iterator[Iterable[Row]]:
+    def _next_rows(self) -> Iterator[Row] | None:
+        """Rows of the next batch, from now on the unread ones; None after the last one."""
         from sharkpy.values.python_values import typed_values
 
+        self._check_open()
+        batch = self._ahead.popleft() if self._ahead else self._next_batch()
+        if batch is None:
+            return None
         types = [field.dtype for field in self.schema]
-        while True:
-            self._check_open()
-            batch = self._ahead.popleft() if self._ahead else self._next_batch()
-            if batch is None:
-                return
-            yield zip(*map(typed_values, batch.columns, types), strict=True)
+        self._rows = zip(*map(typed_values, batch.columns, types), strict=True)
+        return self._rows
 
     def _peek(self, num_rows: int) -> tuple[list[pa.RecordBatch], bool]:
         """Batches of at most `num_rows` next rows, and whether there are more; they remain unread."""

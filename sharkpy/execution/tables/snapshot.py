@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from sharkpy.base.end_of_use import when_unused
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.columnar.range_share import prefix_share, range_share
 from sharkpy.execution.tables.partitioned_table import PartitionedTable
@@ -61,7 +62,7 @@ class QuerySnapshot:
         self._entered: list[Reading] = []
         self._computed: list[QueryTable] = []
         weakref.finalize(self, _leave, catalog.readers, self._entered).atexit = False
-        weakref.finalize(self, _forget, table_cache, self._computed).atexit = False
+        when_unused(self, partial(_forget, table_cache, self._computed))
 
     def release(self) -> None:
         """End the snapshot, after its rows have been read."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sharkpy.base.end_of_use import at_end_of_use
 from sharkpy.base.errors import InternalError
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.execution.queries.run_plan import new_runner
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.execution.stages.prepared_stage import PreparedStage
-from sharkpy.ml.rdd.end_of_use import at_end_of_use
 from sharkpy.ml.rdd.key_buckets import plan_in_buckets
 from sharkpy.ml.rdd.key_hash import KeyHash
 from sharkpy.ml.rdd.table_query import TableQuery

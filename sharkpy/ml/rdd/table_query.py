@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sharkpy.ml.rdd.end_of_use import at_end_of_use
+from sharkpy.base.end_of_use import at_end_of_use
 from sharkpy.ml.rdd.kept_rows import keep_rows
 from sharkpy.plan.logical import LogicalPlan
 

@@ -64,6 +64,11 @@ class ContinuousQuery:
     fault: str = ""
     """Error that stopped it, or that it waits to get over."""
 
+    @property
+    def definition(self) -> tuple[object, ...]:
+        """What ALTER may change. An epoch that was computed by another definition does not count."""
+        return self.text, self.database, self.streams, self.trigger, self.settings, self.user
+
     def offset(self, stream: str) -> int:
         """Number of the first item of a stream, by id, that was not read yet."""
         return dict(self.offsets).get(stream, 0)

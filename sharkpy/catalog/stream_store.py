@@ -57,12 +57,21 @@ class StreamStore:
     def end_epoch(self, query: ContinuousQuery, offsets: Offsets) -> None:
         """Note that the epoch after `query.epoch` has been written, up to `offsets`.
 
-        TableChangedError if somebody else has written it, or the query was dropped.
+        TableChangedError if somebody else has written it, or the query was altered or dropped.
         """
-        sql = "UPDATE continuous_ SET epoch = ?, offsets = ?, fault = '' WHERE query_id = ? AND epoch = ?"
-        if not self._file.run(sql, query.epoch + 1, _offsets(offsets), query.query_id, query.epoch):
-            message = f"epoch {query.epoch + 1} was written by another process, or its query was dropped"
+        sql = (
+            "UPDATE continuous_ SET epoch = ?, offsets = ?, fault = ''"
+            " WHERE query_id = ? AND epoch = ? AND definition = ?"
+        )
+        known = (query.query_id, query.epoch, _definition(query))
+        if not self._file.run(sql, query.epoch + 1, _offsets(offsets), *known):
+            message = f"epoch {query.epoch + 1} was written by another process, or its query was altered or dropped"
             raise TableChangedError(message)
+
+    def redefine(self, query: ContinuousQuery) -> None:
+        """Give a query another definition, from the next epoch on."""
+        sql = "UPDATE continuous_ SET definition = ? WHERE query_id = ?"
+        self._file.run(sql, _definition(query), query.query_id)
 
     # Generations that count
 

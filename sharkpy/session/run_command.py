@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.execution.commands.run import run_command as run_execution_command
 from sharkpy.plan.commands import (
+    AlterContinuous,
     Command,
     ControlContinuous,
     CreateContinuousTable,
@@ -62,6 +63,12 @@ def _control(command: ControlContinuous, session: StreamSession) -> CommandResul
     return control_continuous(command, session)
 
 
+def _alter_continuous(command: AlterContinuous, session: StreamSession) -> CommandResult:
+    from sharkpy.streaming.commands.control_continuous import alter_continuous
+
+    return alter_continuous(command, session)
+
+
 def _show_streams(command: ShowStreams, session: StreamSession) -> CommandResult:
     from sharkpy.streaming.commands.show_streams import show_streams
 
@@ -87,6 +94,7 @@ _RUNNERS: dict[type[Command], Callable[[Any, StreamSession], CommandResult]] = {
     DropStream: _drop_stream,
     CreateContinuousTable: _create_continuous,
     ControlContinuous: _control,
+    AlterContinuous: _alter_continuous,
     ShowStreams: _show_streams,
     ShowContinuousTables: _show_continuous,
     ShowEpochs: _show_epochs,

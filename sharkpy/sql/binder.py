@@ -69,6 +69,7 @@ _COMMANDS: dict[str, CommandHandler] = {
     "MERGE": bind_merge.bind_merge,
     "PAUSE": bind_continuous.bind_control,
     "RESUME": bind_continuous.bind_control,
+    "REFRESH": bind_continuous.bind_control,
     "USE": bind_session.bind_use,
     "RESET": bind_session.bind_reset,
     "CACHE": bind_session.bind_cache,

@@ -11,6 +11,7 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, SharkError, TableNotFoundError
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.execution.commands.insert import insert_with
+from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.plan.commands import Insert
 from sharkpy.plan.logical import Scan
 from sharkpy.sql.binder import bind_epoch
@@ -68,7 +69,7 @@ class EpochRunner:
         self.log = log
         self.figures = figures
         self._reader = reader
-        self._begun: Ranges | None = None
+        self._begun: tuple[int, Ranges] | None = None
         self._is_restored = False
 
     def ends(self, query: ContinuousQuery, age: float = 0.0) -> dict[str, int]:
@@ -98,7 +99,7 @@ class EpochRunner:
         ranges = []
         for stream in query.streams:
             start, end = query.offset(stream), ends[stream]
-            if not query.epoch:
+            if stream not in dict(query.offsets):
                 start = max(start, self._reader(self._stream(stream)).first())
             if end > start and not whole:
                 end = self._reader(self._stream(stream)).cut(start, end)
@@ -108,9 +109,9 @@ class EpochRunner:
     def run(self, query: ContinuousQuery, ranges: Ranges) -> None:
         """Run the epoch after `query.epoch`, over `ranges`, to its end."""
         number, began = query.epoch + 1, time.monotonic()
-        if self._begun != ranges:
-            self.log.begin(number, ranges, [self._stream(stream).qualified_name for stream, _, _ in ranges])
-            self._begun = ranges
+        if self._begun != (number, ranges):
+            self.log.begin(number, ranges, self._names(query))
+            self._begun = number, ranges
         steps.done(steps.BEGUN)
         with self.session.as_statement() as statement:
             self._write(query, ranges)
@@ -120,16 +121,29 @@ class EpochRunner:
         self.log.end(number, statement.rows_written, seconds)
         steps.done(steps.ENDED)
 
+    def restart(self, query: ContinuousQuery, emptied: Callable[[], StagedWrite]) -> None:
+        """Run an epoch that empties the table: the next one reads the first items of the streams.
+
+        BindError 55000 where some of them are gone.
+        """
+        for stream in query.streams:
+            reader = self._reader(self._stream(stream))
+            reader.look()
+            if gone := reader.first():
+                message = f"the first {gone} items of {self._stream(stream).qualified_name} are gone"
+                hint = "pushed rows are kept until all continuous tables have read them"
+                raise BindError(message, hint=hint, sqlstate="55000")
+        number, began = query.epoch + 1, time.monotonic()
+        publish([emptied(), EpochEnd(query, (), self.session.catalog)], self.session.catalog)
+        self.log.begin(number, tuple((stream, 0, 0) for stream in query.streams), self._names(query))
+        self.log.end(number, 0, time.monotonic() - began)
+
     def release(self, queries: Sequence[ContinuousQuery], streams: Iterable[str]) -> None:
         """Let go of what all of `queries` have read of some streams."""
         for stream in streams:
             self._reader(self._stream(stream)).release(
                 min(query.offset(stream) for query in queries if stream in query.streams)
             )
-
-    def forget(self) -> None:
-        """Forget the epoch that has begun: another process has written it."""
-        self._begun = None
 
     def _write(self, query: ContinuousQuery, ranges: Ranges) -> None:
         session = self.session
@@ -149,13 +163,17 @@ class EpochRunner:
             snapshot.release()
 
     def _restored(self, query: ContinuousQuery) -> Ranges | None:
-        """Ranges of an epoch that has begun and not ended, perhaps in another process."""
+        """Ranges of the query's next epoch, if it has begun and not ended, perhaps in another process."""
+        number = query.epoch + 1
         if not self._is_restored:
-            begun = self.log.begun(query.epoch + 1)
+            begun = self.log.begun(number)
             known = begun is not None and [stream for stream, _, _ in begun.ranges] == list(query.streams)
-            self._begun = begun.ranges if begun is not None and known else None
+            self._begun = (number, begun.ranges) if begun is not None and known else None
             self._is_restored = True
-        return self._begun
+        return self._begun[1] if self._begun is not None and self._begun[0] == number else None
+
+    def _names(self, query: ContinuousQuery) -> list[str]:
+        return [self._stream(stream).qualified_name for stream in query.streams]
 
     def _stream(self, table_id: str) -> Table:
         found = self.session.catalog.current_table(table_id)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, CancelledError, ExecutionError, InternalError, SharkError, TableChangedError
 from sharkpy.base.settings import POOL, QUERY_TIMEOUT, STREAM_EPOCHS, STREAM_LOG_EPOCHS, STREAM_POLL_MS, USER
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, TriggerKind
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
+    from sharkpy.execution.commands.writes.publish import StagedWrite
     from sharkpy.streaming.sources.source_reader import SourceReader
 
 FOLDER = "streams"
@@ -39,6 +43,8 @@ _SHARED_SECONDS = 0.01
 _IDLE_FACTOR = 4
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 """Seconds until an epoch that failed is tried again, doubled each time."""
+_CHECK_SECONDS = 0.05
+_TRIES = 10
 _log = logging.getLogger(__name__)
 
 
@@ -61,9 +67,8 @@ class _Scheduled:
 
     runner: EpochRunner
     session: OwnSession
-    streams: tuple[str, ...]
-    seconds: float
-    """Those of its trigger."""
+    query: ContinuousQuery
+    """As it was when the runner was made; its definition is that of now."""
     began: float = 0.0
     """When it was looked at last."""
     due: float = 0.0
@@ -74,6 +79,17 @@ class _Scheduled:
     is_busy: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held by the thread that runs an epoch."""
+
+
+@contextmanager
+def _between_epochs(scheduled: _Scheduled) -> Iterator[None]:
+    """Wait for the end of an epoch, and let none begin in the body; CancelledError where that is cancelled."""
+    while not scheduled.lock.acquire(timeout=_CHECK_SECONDS):
+        check_cancelled()
+    try:
+        yield
+    finally:
+        scheduled.lock.release()
 
 
 class StreamScheduler:
@@ -126,7 +142,10 @@ class StreamScheduler:
         Raises the error of an epoch that fails, which also stops the query.
         """
         scheduled = self._scheduled(query_id)
-        with scheduled.lock:
+        if scheduled.query.definition != self._query(query_id).definition:
+            self._end(query_id)
+            scheduled = self._scheduled(query_id)
+        with _between_epochs(scheduled):
             try:
                 self._run_to_end(query_id, scheduled.runner)
             except SharkError as error:
@@ -143,8 +162,7 @@ class StreamScheduler:
             try:
                 runner.run(query, ranges)
             except TableChangedError:
-                # Another process has written the epoch.
-                runner.forget()
+                _log.info("epoch %d of %s was written by another process", query.epoch + 1, self._name(query_id))
             query = self._query(query_id)
         runner.release(self._catalog.streams.queries(), query.streams)
 
@@ -152,9 +170,9 @@ class StreamScheduler:
         """Look at a stream at once: this process has put something there."""
         with self._lock:
             for one in self._known.values():
-                if stream in one.streams and not one.failures:
+                if stream in one.query.streams and not one.failures:
                     one.has_news = True
-                    one.due = min(one.due, one.began + one.seconds)
+                    one.due = min(one.due, one.began + one.query.trigger.seconds)
         self._look_again()
 
     def figures(self, query_id: str) -> EpochFigures | None:
@@ -180,8 +198,23 @@ class StreamScheduler:
         """Wait for the end of an epoch that runs; none begins after it, since the query is no longer running."""
         known = self._known.get(query_id)
         if known is not None:
-            with known.lock:
+            with _between_epochs(known):
                 pass
+
+    def restart(self, query_id: str, emptied: Callable[[], StagedWrite]) -> None:
+        """Let a query begin with the first items of its streams again; `emptied` makes the write that leaves its table
+        without rows. BindError 55000 where items are gone.
+        """
+        scheduled = self._scheduled(query_id)
+        with _between_epochs(scheduled):
+            for tries in itertools.count(1):
+                try:
+                    scheduled.runner.restart(self._query(query_id), emptied)
+                    return
+                except TableChangedError:
+                    # Another process has written an epoch.
+                    if tries == _TRIES:
+                        raise
 
     def stop(self) -> None:
         """End all epochs and the threads; what was not published will be done again."""
@@ -267,7 +300,7 @@ class StreamScheduler:
             with scheduled.lock:
                 wait = self._step(query_id, scheduled)
             if scheduled.has_news:
-                wait = min(wait, scheduled.seconds)
+                wait = min(wait, scheduled.query.trigger.seconds)
         except CancelledError:
             wait = _LIST_SECONDS
         except SharkError as error:
@@ -285,6 +318,9 @@ class StreamScheduler:
         query = self._catalog.streams.find(query_id)
         if query is None or not is_running(query) or self._is_stopped:
             return _LIST_SECONDS
+        if query.definition != scheduled.query.definition:
+            self._end(query_id)
+            return 0.0
         runner = scheduled.runner
         ranges = runner.next_ranges(query, runner.ends(query, _SHARED_SECONDS))
         if not ranges:
@@ -351,7 +387,7 @@ class StreamScheduler:
                 session = self._new_session(dict(query.settings) | own)
                 figures = self._figures.setdefault(query_id, EpochFigures())
                 runner = EpochRunner(session, self.log(query_id), self._reader, figures)
-                self._known[query_id] = _Scheduled(runner, session, query.streams, query.trigger.seconds)
+                self._known[query_id] = _Scheduled(runner, session, query)
             return self._known[query_id]
 
     def _reader(self, stream: Table) -> SourceReader:

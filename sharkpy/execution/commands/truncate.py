@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sharkpy.base.errors import BindError
-from sharkpy.catalog.model import TableKind
+from sharkpy.catalog.model import Table, TableKind
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.partition_spec import matching_spec, no_such_partition
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
@@ -12,7 +12,7 @@ from sharkpy.execution.commands.writes.table_blocks import TableBlocks
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.plan.commands import TruncateTable
+from sharkpy.plan.commands import PartitionSpec, TruncateTable
 from sharkpy.sources import layout
 
 
@@ -20,25 +20,26 @@ def truncate_table(command: TruncateTable, session: EngineSession) -> CommandRes
     table = command.table
     if table.is_view or not (table.owns_data or table.kind is TableKind.TEMPORARY):
         raise BindError(f'TRUNCATE of "{table.name}", which is not a managed table', sqlstate="42809")
-    write: StagedWrite
-    if table.is_partitioned:
-        write = _no_rows(command, session)
-    elif table.location is None:
-        write = TableBlocks(table, True, session, ())
-    else:
-        write = TableFiles.begin(table, True, session)
-    publish([write], session.catalog)
+    publish([without_rows(table, session, command.partition)], session.catalog)
     return NOTHING
 
 
-def _no_rows(command: TruncateTable, session: EngineSession) -> TablePartitions:
-    """Write without rows for all Hive partitions, or those of the statement; they stay registered."""
-    table = command.table
+def without_rows(table: Table, session: EngineSession, partition: PartitionSpec | None = None) -> StagedWrite:
+    """Write that leaves a table, or some of its Hive partitions, without rows."""
+    if table.is_partitioned:
+        return _empty_partitions(table, session, partition)
+    if table.location is None:
+        return TableBlocks(table, True, session, ())
+    return TableFiles.begin(table, True, session)
+
+
+def _empty_partitions(table: Table, session: EngineSession, partition: PartitionSpec | None) -> TablePartitions:
+    """Write without rows for all Hive partitions, or those of a statement; they stay registered."""
     chosen = list(session.catalog.partitions(table))
-    if command.partition is not None:
-        chosen = matching_spec(table, chosen, command.partition)
+    if partition is not None:
+        chosen = matching_spec(table, chosen, partition)
         if not chosen:
-            raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in command.partition))
+            raise no_such_partition(table, ", ".join(f"{name}='{value}'" for name, value in partition))
     staging = table_staging(table, table.location or "", session)
     for one in chosen:
         layout.staged_subfolder(staging, one.name)

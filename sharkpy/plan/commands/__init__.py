@@ -34,6 +34,7 @@ from sharkpy.plan.commands.show import (
 from sharkpy.plan.commands.statement import Statement, queries_of
 from sharkpy.plan.commands.statistics import AnalyzeTable, UpdateStatistics
 from sharkpy.plan.commands.streams import (
+    AlterContinuous,
     ContinuousAction,
     ControlContinuous,
     CreateContinuousTable,
@@ -76,6 +77,7 @@ from sharkpy.plan.commands.writes import (
 __all__ = [
     "AddPartitions",
     "AddResources",
+    "AlterContinuous",
     "AlterDatabase",
     "AlterPartition",
     "AlterTable",

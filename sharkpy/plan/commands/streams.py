@@ -49,14 +49,25 @@ class ContinuousAction(Enum):
     PAUSE = "PAUSE"
     RESUME = "RESUME"
     DROP = "DROP"
+    REFRESH = "REFRESH"
 
 
 @dataclass(frozen=True, slots=True)
 class ControlContinuous(Command):
-    """PAUSE, RESUME or DROP CONTINUOUS TABLE; `table` None: it does not exist, and IF EXISTS allows that."""
+    """PAUSE, RESUME, REFRESH or DROP CONTINUOUS TABLE; `table` None: it does not exist, and IF EXISTS allows that."""
 
     action: ContinuousAction
     table: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterContinuous(Command):
+    """ALTER CONTINUOUS TABLE: another `query`, whose text is `text`, or another trigger; None: as it was."""
+
+    table: Table
+    query: LogicalPlan | None = None
+    text: str | None = None
+    trigger: Trigger | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ from sharkpy.sql.statements.bind_alter_storage import (
 )
 from sharkpy.sql.statements.bind_analyze import update_statistics
 from sharkpy.sql.statements.bind_constraints import check_names, table_constraint
+from sharkpy.sql.statements.bind_continuous import bind_alter_continuous
 from sharkpy.sql.statements.bind_database import bind_alter_database
 from sharkpy.sql.statements.bind_partition import full_spec, partitioned_table, values_spec
 from sharkpy.sql.statements.bind_view import view_of
@@ -70,6 +71,8 @@ def bind_alter(binder: CommandBinder) -> Command:
     reader.expect("ALTER")
     if reader.match_any("DATABASE", "SCHEMA"):
         return bind_alter_database(binder)
+    if reader.peek("CONTINUOUS"):
+        return bind_alter_continuous(binder)
     is_view = reader.expect_any("TABLE", "VIEW") == "VIEW"
     token = reader.current
     table = binder.table()

@@ -9,6 +9,7 @@ from sharkpy.base.errors import ColumnNotFoundError, SharkError
 from sharkpy.catalog.continuous_query import Trigger, TriggerKind
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.plan.commands import (
+    AlterContinuous,
     ContinuousAction,
     ControlContinuous,
     CreateContinuousTable,
@@ -22,7 +23,7 @@ from sharkpy.sql.statements.bind_insert import insertable
 from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
 from sharkpy.sql.statements.check_incremental import check_incremental
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.sql.statements.query_text import kept_query
+from sharkpy.sql.statements.query_text import KeptQuery, kept_query
 from sharkpy.sql.statements.table_parts import cached_by_name, partitioned_columns, storage_of_clauses
 from sharkpy.values.types import Schema
 
@@ -54,12 +55,7 @@ def bind_create_continuous(binder: CommandBinder) -> CreateContinuousTable:
         raise reader.unsupported("LOCATION, CLUSTERED BY or SKEWED BY of a continuous table")
     trigger = _stream_clauses(binder)
     reader.match("AS")
-    token = reader.current
-    kept = kept_query(binder)
-    try:
-        check_incremental(kept.plan)
-    except SharkError as error:
-        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
+    kept = _continuous_query(binder)
     query = without_void(binder, kept.plan)
     fields = output_fields(binder, query)
     fields, _, partitions = partitioned_columns(binder, TableKind.MANAGED, fields, query, clauses.partitions or [])
@@ -75,6 +71,17 @@ def bind_create_continuous(binder: CommandBinder) -> CreateContinuousTable:
         partition_columns=partitions,
     )
     return CreateContinuousTable(table, query, kept.text, trigger)
+
+
+def _continuous_query(binder: CommandBinder) -> KeptQuery:
+    """Bind the rest of the statement as a query that can be kept up to date."""
+    token = binder.reader.current
+    kept = kept_query(binder)
+    try:
+        check_incremental(kept.plan)
+    except SharkError as error:
+        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
+    return kept
 
 
 def _stream_clauses(binder: CommandBinder) -> Trigger:
@@ -118,8 +125,8 @@ def _trigger(binder: CommandBinder) -> Trigger:
 
 
 def bind_control(binder: CommandBinder) -> ControlContinuous:
-    """Bind PAUSE | RESUME CONTINUOUS TABLE name."""
-    action = ContinuousAction(binder.reader.expect_any("PAUSE", "RESUME"))
+    """Bind PAUSE | RESUME | REFRESH CONTINUOUS TABLE name."""
+    action = ContinuousAction(binder.reader.expect_any("PAUSE", "RESUME", "REFRESH"))
     return _controlled(binder, action)
 
 
@@ -143,6 +150,34 @@ def _required(binder: CommandBinder, table: Table, token: Token | None) -> Table
     if not table.continuous:
         raise binder.error(f"{table.qualified_name} is no continuous table", token, sqlstate="42809")
     return table
+
+
+def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
+    """Bind CONTINUOUS TABLE name [TRIGGER …] [AS query], behind ALTER."""
+    reader = binder.reader
+    reader.expect("CONTINUOUS", "TABLE")
+    token = reader.current
+    table = _required(binder, binder.table(), token)
+    trigger = _trigger(binder) if reader.match("TRIGGER") else None
+    if not reader.peek("AS"):
+        if trigger is None:
+            raise reader.error("TRIGGER or AS query expected")
+        return AlterContinuous(table, trigger=trigger)
+    reader.expect("AS")
+    token = reader.current
+    kept = _continuous_query(binder)
+    _check_columns(binder, table, kept, token)
+    return AlterContinuous(table, kept.plan, kept.text, trigger)
+
+
+def _check_columns(binder: CommandBinder, table: Table, kept: KeptQuery, token: Token | None) -> None:
+    """Columns stay what they are: the rows of earlier epochs have no others."""
+    given = [column.name for column in kept.plan.output]
+    if sorted(given) != sorted(table.schema.names):
+        known = ", ".join(table.schema.names)
+        message = f"the query has the columns {', '.join(given)}"
+        hint = "a table with other columns is a new one: CREATE CONTINUOUS TABLE"
+        raise binder.error(f"{message}, and {table.qualified_name} has {known}", token, hint=hint, sqlstate="42809")
 
 
 def bind_show_epochs(binder: CommandBinder) -> ShowEpochs:

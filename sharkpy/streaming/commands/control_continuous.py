@@ -1,13 +1,18 @@
-"""PAUSE, RESUME and DROP CONTINUOUS TABLE."""
+"""PAUSE, RESUME, REFRESH, ALTER and DROP CONTINUOUS TABLE."""
 
 from __future__ import annotations
 
+import dataclasses
+
 from sharkpy.base.errors import TableNotFoundError
-from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
+from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, Trigger
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.tables import release_dropped
-from sharkpy.plan.commands import ContinuousAction, ControlContinuous
+from sharkpy.execution.commands.truncate import without_rows
+from sharkpy.plan.commands import AlterContinuous, ContinuousAction, ControlContinuous
+from sharkpy.sql.binder import bind_epoch
+from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
 from sharkpy.streaming.scheduler import StreamSession
 
 
@@ -17,8 +22,46 @@ def control_continuous(command: ControlContinuous, session: StreamSession) -> Co
             ContinuousAction.PAUSE: _pause,
             ContinuousAction.RESUME: _resume,
             ContinuousAction.DROP: _drop,
+            ContinuousAction.REFRESH: _refresh,
         }[command.action](command.table, session)
     return NOTHING
+
+
+def alter_continuous(command: AlterContinuous, session: StreamSession) -> CommandResult:
+    """Let the next epoch be computed by another query, or begin at other times; the rows of earlier ones stay."""
+    table, catalog = command.table, session.catalog
+    if command.query is not None:
+        check_definition(command.query, session)
+    with catalog.transaction():
+        query = query_of(table, session)
+        if command.trigger is not None:
+            query = dataclasses.replace(query, trigger=command.trigger)
+        if command.query is not None and command.text is not None:
+            query = dataclasses.replace(
+                query,
+                text=command.text,
+                database=session.current_database,
+                streams=streams_of(command.query),
+                settings=settings_of(session),
+                user=definer(session),
+            )
+            bind_epoch(query.text, table, catalog.for_session(), session.conf, query.database)
+        catalog.streams.redefine(query)
+        state = _state_under(query.trigger, query.state)
+        if state is not query.state:
+            catalog.streams.set_state(query.query_id, state)
+            query = dataclasses.replace(query, state=state)
+    if query.state is QueryState.RUNNING:
+        session.streams.start()
+        session.streams.wake()
+    return NOTHING
+
+
+def _state_under(trigger: Trigger, state: QueryState) -> QueryState:
+    """State of a query with another trigger: one that ends waits for RESUME, one that does not goes on."""
+    if trigger.ends:
+        return QueryState.FINISHED if state is QueryState.RUNNING else state
+    return QueryState.RUNNING if state is QueryState.FINISHED else state
 
 
 def query_of(table: Table, session: StreamSession) -> ContinuousQuery:
@@ -49,6 +92,13 @@ def _resume(table: Table, session: StreamSession) -> None:
     else:
         session.streams.start()
         session.streams.wake()
+
+
+def _refresh(table: Table, session: StreamSession) -> None:
+    """Begin with the first items of the streams again; the table is empty until they have been read."""
+    query = query_of(table, session)
+    session.streams.restart(query.query_id, lambda: without_rows(table, session))
+    _resume(table, session)
 
 
 def _drop(table: Table, session: StreamSession) -> None:

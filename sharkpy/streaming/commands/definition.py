@@ -1,0 +1,41 @@
+"""Definition of a continuous query, from a statement and its session."""
+
+from __future__ import annotations
+
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.settings import USER, is_guarded
+from sharkpy.base.users import user_name
+from sharkpy.catalog.store import TEMPORARY_KINDS
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.restrictions import SCRIPT
+from sharkpy.plan.logical import LogicalPlan, Scan, Step
+from sharkpy.plan.steps.script import Script
+
+_OF_STATEMENTS = ("shark.query.timeout", "shark.pool")
+"""Settings of a session that say nothing about what a query means."""
+
+
+def check_definition(query: LogicalPlan, session: EngineSession) -> None:
+    """UnsupportedError for a query over a temporary table; an error for a script where the session may run none."""
+    if any(isinstance(node, Step) and isinstance(node.step, Script) for node in query.walk()):
+        session.restrictions.check_code(SCRIPT)
+    for node in query.walk():
+        if isinstance(node, Scan) and node.table.kind in TEMPORARY_KINDS:
+            raise UnsupportedError(f"the temporary table {node.table.name} in a continuous table")
+
+
+def streams_of(query: LogicalPlan) -> tuple[str, ...]:
+    """Ids of the streams that a query reads."""
+    found = (node.table for node in query.walk() if isinstance(node, Scan))
+    return tuple(dict.fromkeys(table.table_id for table in found if table.is_stream))
+
+
+def settings_of(session: EngineSession) -> tuple[tuple[str, str], ...]:
+    """Settings that the session has changed and that may change what a query means."""
+    changes = session.conf.changes()
+    return tuple((key, value) for key, value in changes if not is_guarded(key) and key not in _OF_STATEMENTS)
+
+
+def definer(session: EngineSession) -> str:
+    """User in whose name the epochs run."""
+    return session.conf.value(USER) or user_name(session.conf)

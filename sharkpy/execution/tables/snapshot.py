@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -61,13 +60,12 @@ class QuerySnapshot:
         self._statistics: dict[str, TableStatistics | None] = {}
         self._entered: list[Reading] = []
         self._computed: list[QueryTable] = []
-        weakref.finalize(self, _leave, catalog.readers, self._entered).atexit = False
-        when_unused(self, partial(_forget, table_cache, self._computed))
+        self._let_go = partial(_let_go, catalog.readers, self._entered, table_cache, self._computed)
+        when_unused(self, self._let_go)
 
     def release(self) -> None:
         """End the snapshot, after its rows have been read."""
-        _leave(self.catalog.readers, self._entered)
-        _forget(self._table_cache, self._computed)
+        self._let_go()
 
     def give(self, stream: Table, files: Sequence[DataFile]) -> None:
         """Let the rows of a stream be those of some of its files."""
@@ -231,12 +229,11 @@ def reading(new: Callable[[], QuerySnapshot], snapshot: QuerySnapshot | None) ->
             seen.release()
 
 
-def _leave(readers: FolderReaders, entered: list[Reading]) -> None:
+def _let_go(
+    readers: FolderReaders, entered: list[Reading], table_cache: TableCache, computed: list[QueryTable]
+) -> None:
     while entered:
         readers.leave(entered.pop())
-
-
-def _forget(table_cache: TableCache, computed: list[QueryTable]) -> None:
     while computed:
         table_cache.forget(computed.pop())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ParseError, UnsupportedError
 from sharkpy.sql.grammar.syntax_error import place, syntax_error
 from sharkpy.values.type_parser import parse_type
@@ -125,6 +126,14 @@ class TokenReader:
             raise self.error(f"{what} in quotes expected")
         self.position += 1
         return str(token.text)
+
+    def whole_number(self, what: str = "a number") -> int:
+        token = self.current
+        number = whole_number(token.text) if token is not None and token.token_type == TokenType.NUMBER else None
+        if number is None:
+            raise self.error(f"{what} expected")
+        self.position += 1
+        return number
 
     def optional_string(self, *phrase: str) -> str | None:
         """Take the string after `phrase`, if that comes next."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
-from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import ColumnNotFoundError, SharkError
 from sharkpy.catalog.continuous_query import Trigger, TriggerKind
 from sharkpy.catalog.model import Table, TableKind
@@ -110,10 +109,7 @@ def _trigger(binder: CommandBinder) -> Trigger:
     if not reader.match("EVERY"):
         raise reader.error("EVERY, ONCE or AVAILABLE NOW expected")
     token = reader.current
-    number = whole_number(token.text) if token is not None and token.token_type == TokenType.NUMBER else None
-    if number is None:
-        raise reader.error("a number expected")
-    reader.take()
+    number = reader.whole_number()
     unit = reader.word()
     if unit not in _UNITS:
         raise reader.error("MILLISECONDS, SECONDS, MINUTES or HOURS expected")
@@ -185,14 +181,7 @@ def bind_show_epochs(binder: CommandBinder) -> ShowEpochs:
     reader = binder.reader
     token = reader.current
     table = _required(binder, binder.table(), token)
-    if not reader.match("LIMIT"):
-        return ShowEpochs(table)
-    token = reader.current
-    limit = whole_number(token.text) if token is not None and token.token_type == TokenType.NUMBER else None
-    if limit is None:
-        raise reader.error("a number of epochs expected")
-    reader.take()
-    return ShowEpochs(table, limit)
+    return ShowEpochs(table, reader.whole_number("a number of epochs") if reader.match("LIMIT") else None)
 
 
 def epoch_insert(binder: CommandBinder, table: Table) -> Insert:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from sqlglot.tokenizer_core import TokenType
 
-from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import BindError, did_you_mean
 from sharkpy.base.settings import SETTINGS
 from sharkpy.plan.commands import (
@@ -174,11 +173,7 @@ def _queries(binder: CommandBinder) -> Command:
     pattern = reader.optional_string("LIKE")
     if not reader.match("LIMIT"):
         return ShowQueries(pattern)
-    token = reader.current
-    count = whole_number(token.text) if token is not None and token.token_type == TokenType.NUMBER else None
-    if count is None:
-        raise reader.error("a number of statements expected")
-    reader.take()
+    count = reader.whole_number("a number of statements")
     return ShowQueries(pattern, min(count, _MOST_LISTED))
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-Offsets = tuple[tuple[str, int], ...]
-"""Ids of streams, each with the number of the first item of the stream that was not read yet."""
+from sharkpy.catalog.position import Position
+
+Offsets = tuple[tuple[str, Position], ...]
+"""Ids of streams, each with the position up to which it was read."""
 
 
 class QueryState(Enum):
@@ -69,6 +71,6 @@ class ContinuousQuery:
         """What ALTER may change. An epoch that was computed by another definition does not count."""
         return self.text, self.database, self.streams, self.trigger, self.settings, self.user
 
-    def offset(self, stream: str) -> int:
-        """Number of the first item of a stream, by id, that was not read yet."""
-        return dict(self.offsets).get(stream, 0)
+    def offset(self, stream: str) -> Position:
+        """Position up to which a stream, by id, was read; without partitions where nothing was."""
+        return dict(self.offsets).get(stream, ())

@@ -105,6 +105,8 @@ class StreamSource:
 
     kind: str
     options: tuple[tuple[str, str], ...] = ()
+    place: str = ""
+    """Place that the statement has named, where it is not the folder of the stream's files."""
 
 
 @dataclass(frozen=True, slots=True)

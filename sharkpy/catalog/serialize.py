@@ -55,7 +55,7 @@ def table_to_json(table: Table) -> str:
         "written_text": table.written_text,
     }
     if table.stream is not None:
-        body["stream"] = [table.stream.kind, [list(item) for item in table.stream.options]]
+        body["stream"] = [table.stream.kind, [list(item) for item in table.stream.options], table.stream.place]
     if table.continuous:
         body["continuous"] = table.continuous
     return json.dumps(body)
@@ -131,7 +131,7 @@ def _buckets_to_json(buckets: BucketSpec | None) -> list[object] | None:
 
 
 def _stream_from_json(body: list[Any] | None) -> StreamSource | None:
-    return None if body is None else StreamSource(body[0], _pairs(body[1]))
+    return None if body is None else StreamSource(body[0], _pairs(body[1]), *body[2:])
 
 
 def _buckets_from_json(body: list[Any] | None) -> BucketSpec | None:

@@ -7,17 +7,23 @@ from dataclasses import dataclass
 
 from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import BindError, did_you_mean
+from sharkpy.values.types import BIGINT, TIMESTAMP, Field, Schema
 
 SETTLE_MS = "settle.ms"
 MAX_FILES = "max.files.per.epoch"
 MAX_BYTES = "max.bytes"
+FRAMES = "frames"
+MAX_ROWS = "max.rows.per.epoch"
+ROWS_PER_SECOND = "rowsPerSecond"
+START_MS = "start.ms"
 _MOST = 1 << 50
+ANY_COLUMNS = Schema(())
 
 
-def _count(least: int) -> Callable[[str], bool]:
+def _count(least: int, most: int = _MOST) -> Callable[[str], bool]:
     def check(text: str) -> bool:
         number = whole_number(text)
-        return number is not None and least <= number <= _MOST
+        return number is not None and least <= number <= most
 
     return check
 
@@ -34,11 +40,21 @@ class StreamOption:
 
 @dataclass(frozen=True, slots=True)
 class StreamKind:
-    """Kind of streams. `place`: what its text in quotes is; empty if it takes none."""
+    """Kind of streams.
+
+    1. `place`: what its text in quotes is; empty if it takes none.
+    2. `columns`: those of a stream that is made without columns; their types are all that it can have. Without them
+       columns of any type have to be given.
+    3. `takes_format`: its rows come in a format that the statement may name. `is_spooled`: they wait in a folder of the
+       engine's own until they were read.
+    """
 
     name: str
     place: str
     options: tuple[StreamOption, ...] = ()
+    columns: Schema = ANY_COLUMNS
+    takes_format: bool = True
+    is_spooled: bool = False
 
     def check(self, options: Iterable[tuple[str, str]]) -> None:
         """BindError for an unknown option, or a value that cannot be obeyed."""
@@ -71,7 +87,30 @@ PROGRAM = StreamKind(
         StreamOption(MAX_BYTES, str(1 << 30), _count(1), "bytes that may wait to be read"),
         StreamOption(MAX_FILES, "10000", _count(1), "pushes of an epoch"),
     ),
+    takes_format=False,
+    is_spooled=True,
 )
-KINDS = {kind.name: kind for kind in (FOLDER, PROGRAM)}
-PLANNED = ("KAFKA", "SOCKET", "RATE", "TABLE")
+RATE = StreamKind(
+    "RATE",
+    "",
+    (
+        StreamOption(ROWS_PER_SECOND, "1", _count(1, 10**9), "rows that come in a second"),
+        StreamOption(START_MS, "0", _count(0), "time of the first row, in milliseconds since 1970; now by default"),
+        StreamOption(MAX_ROWS, "1000000", _count(1), "rows of an epoch"),
+    ),
+    Schema((Field("timestamp", TIMESTAMP), Field("value", BIGINT))),
+    takes_format=False,
+)
+SOCKET = StreamKind(
+    "SOCKET",
+    "the address of a host and a port",
+    (
+        StreamOption(FRAMES, "lines", ("lines", "arrow").__contains__, "what comes: lines, or Arrow data with lengths"),
+        StreamOption(MAX_BYTES, str(1 << 30), _count(1), "bytes that may wait to be read"),
+        StreamOption(MAX_FILES, "10000", _count(1), "files of an epoch"),
+    ),
+    is_spooled=True,
+)
+KINDS = {kind.name: kind for kind in (FOLDER, PROGRAM, RATE, SOCKET)}
+PLANNED = ("KAFKA", "TABLE")
 """Kinds that are known and cannot be made yet."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import TableChangedError
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, QueryState, Trigger, TriggerKind
+from sharkpy.catalog.position import as_numbers, of_numbers
 
 if TYPE_CHECKING:
     from sharkpy.catalog.database_file import CatalogFile
@@ -155,10 +156,10 @@ def _query(row: Any) -> ContinuousQuery:
         body["user"],
         QueryState(state),
         epoch,
-        tuple((stream, number) for stream, number in json.loads(offsets)),
+        tuple((stream, of_numbers(numbers)) for stream, numbers in json.loads(offsets)),
         fault,
     )
 
 
 def _offsets(offsets: Offsets) -> str:
-    return json.dumps([list(pair) for pair in offsets])
+    return json.dumps([[stream, as_numbers(position)] for stream, position in offsets])

@@ -50,6 +50,12 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
         help="sessions may bring functions, JARs and scripts, which do what you may do",
     )
     parser.add_argument(
+        "--allow-connections",
+        dest="allows_connections",
+        action="store_true",
+        help="sessions may make streams that connect to addresses which this machine reaches",
+    )
+    parser.add_argument(
         "--location-folder",
         dest="location_folders",
         type=Path,

@@ -24,13 +24,15 @@ class Restrictions:
     2. `closed`: folders of the engine itself, which no path enters (see `PathGate`).
     3. `guards_settings`: settings for the engine's owner alone, by the table of settings, keep their values.
     4. `refuses_code`: no code of the session's runs in the engine, as functions, JARs and scripts would.
-    5. `sees_own_statements`: of the history of statements it sees those of its own user alone.
+    5. `refuses_connections`: no statement of the session's lets the engine connect to an address.
+    6. `sees_own_statements`: of the history of statements it sees those of its own user alone.
     """
 
     folders: tuple[Path, ...] | None = None
     closed: tuple[Path, ...] = ()
     guards_settings: bool = False
     refuses_code: bool = False
+    refuses_connections: bool = False
     sees_own_statements: bool = False
 
     @property
@@ -51,6 +53,12 @@ class Restrictions:
         """Raise NotAllowedError if the session may not bring code."""
         if self.refuses_code:
             hint = "the engine's owner defines functions, or starts the server with --allow-code"
+            raise NotAllowedError(f"{action} is not allowed in this session", hint=hint)
+
+    def check_connection(self, action: str) -> None:
+        """Raise NotAllowedError if the session may not let the engine connect to an address that it names."""
+        if self.refuses_connections:
+            hint = "the engine's owner makes the stream, or starts the server with --allow-connections"
             raise NotAllowedError(f"{action} is not allowed in this session", hint=hint)
 
     def keeps(self, key: str) -> bool:

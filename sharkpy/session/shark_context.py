@@ -404,7 +404,11 @@ class SharkContext:
         from sharkpy.execution.queries.write_plan import write_query_table
         from sharkpy.execution.tables.snapshot import QuerySnapshot
 
-        return QuerySnapshot(self.catalog, self.table_cache, self.conf, partial(write_query_table, self))
+        compute = partial(write_query_table, self)
+        return QuerySnapshot(self.catalog, self.table_cache, self.conf, compute, self._give_stream_rows)
+
+    def _give_stream_rows(self, stream: Table, snapshot: QuerySnapshot) -> None:
+        self.streams.readers.give_now(stream, snapshot)
 
     def run_command(self, command: Command, snapshot: QuerySnapshot) -> CommandResult:
         from sharkpy.session.run_command import run_command

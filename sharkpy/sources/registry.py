@@ -7,6 +7,7 @@ from sharkpy.catalog.format_options import CSV
 from sharkpy.sources.avro import AvroSource
 from sharkpy.sources.csv_files.options import csv_options
 from sharkpy.sources.csv_files.source import CsvSource
+from sharkpy.sources.generated_rows import GeneratedRows
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, HadoopCodec, codec_of_class
 from sharkpy.sources.line_source import LineSource
 from sharkpy.sources.orc import OrcSource
@@ -34,6 +35,9 @@ SOURCES: dict[str, Source] = {
     "orc": OrcSource(),
 }
 
+_OF_STREAMS: dict[str, Source] = {GeneratedRows.name: GeneratedRows()}
+"""Formats of the splits of streams that have no files."""
+
 _SUFFIXES = {
     "text": ".txt",
     "parquet": ".parquet",
@@ -47,7 +51,8 @@ _SUFFIXES = {
 
 def source(format_name: str) -> Source:
     """UnsupportedError where the engine has no such format."""
-    found = SOURCES.get(format_name.lower())
+    name = format_name.lower()
+    found = SOURCES.get(name) or _OF_STREAMS.get(name)
     if found is None:
         raise UnsupportedError(f'file format "{format_name}" (known: {", ".join(SOURCES)})')
     return found

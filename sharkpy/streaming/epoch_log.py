@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from sharkpy.catalog.position import Position, as_numbers, of_numbers
 from sharkpy.sources.failures import io_error
 
-Ranges = tuple[tuple[str, int, int], ...]
-"""Ids of streams, each with the number of the first item of an epoch and that after its last."""
+Ranges = tuple[tuple[str, Position, Position], ...]
+"""Ids of streams, each with the positions at which an epoch begins and ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,9 @@ class EpochLog:
         for line in self._read():
             number = line["epoch"]
             if "offsets" in line:
-                ranges = tuple((stream, start, end) for stream, (start, end) in line["offsets"].items())
+                ranges = tuple(
+                    (stream, of_numbers(start), of_numbers(end)) for stream, (start, end) in line["offsets"].items()
+                )
                 found.pop(number, None)
                 found[number] = LoggedEpoch(number, ranges, line["began"])
             elif number in found:
@@ -130,7 +133,8 @@ class EpochLog:
 
 
 def _begin_line(number: int, began: str, ranges: Ranges) -> dict[str, Any]:
-    return {"epoch": number, "began": began, "offsets": {stream: [start, end] for stream, start, end in ranges}}
+    offsets = {stream: [as_numbers(start), as_numbers(end)] for stream, start, end in ranges}
+    return {"epoch": number, "began": began, "offsets": offsets}
 
 
 def _parsed(line: str) -> dict[str, Any] | None:

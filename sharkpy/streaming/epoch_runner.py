@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, SharkError, TableNotFoundError
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
+from sharkpy.catalog.position import Position, furthest, is_within, least
 from sharkpy.execution.commands.insert import insert_with
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.plan.commands import Insert
@@ -72,8 +73,8 @@ class EpochRunner:
         self._begun: tuple[int, Ranges] | None = None
         self._is_restored = False
 
-    def ends(self, query: ContinuousQuery, age: float = 0.0) -> dict[str, int]:
-        """For each stream of the query, by id, the number after the last item that is there, or was `age` seconds
+    def ends(self, query: ContinuousQuery, age: float = 0.0) -> dict[str, Position]:
+        """For each stream of the query, by id, the position behind the last item that is there, or was `age` seconds
         ago.
         """
         return {stream: self._reader(self._stream(stream)).look(age) for stream in query.streams}
@@ -88,23 +89,23 @@ class EpochRunner:
             check_cancelled()
             time.sleep(min(left, _CHECK_SECONDS))
 
-    def next_ranges(self, query: ContinuousQuery, ends: Mapping[str, int], *, whole: bool = False) -> Ranges:
+    def next_ranges(self, query: ContinuousQuery, ends: Mapping[str, Position], *, whole: bool = False) -> Ranges:
         """Ranges of the next epoch of a query, up to `ends`; () where there is nothing to read. `whole`: without a
         limit on its size.
         """
         begun = self._restored(query)
         # After a loss of power the catalog may know less than the log.
-        if begun is not None and all(end <= ends[stream] for stream, _, end in begun):
+        if begun is not None and all(is_within(end, ends[stream]) for stream, _, end in begun):
             return begun
         ranges = []
         for stream in query.streams:
-            start, end = query.offset(stream), ends[stream]
-            if stream not in dict(query.offsets):
-                start = max(start, self._reader(self._stream(stream)).first())
-            if end > start and not whole:
-                end = self._reader(self._stream(stream)).cut(start, end)
-            ranges.append((stream, start, max(start, end)))
-        return tuple(ranges) if any(end > start for _, start, end in ranges) else ()
+            reader = self._reader(self._stream(stream))
+            start = self._start(query, stream, reader)
+            end = furthest(start, ends[stream])
+            if end != start and not whole:
+                end = reader.cut(start, end)
+            ranges.append((stream, start, end))
+        return tuple(ranges) if any(start != end for _, start, end in ranges) else ()
 
     def run(self, query: ContinuousQuery, ranges: Ranges) -> None:
         """Run the epoch after `query.epoch`, over `ranges`, to its end."""
@@ -129,20 +130,20 @@ class EpochRunner:
         for stream in query.streams:
             reader = self._reader(self._stream(stream))
             reader.look()
-            if gone := reader.first():
+            if gone := sum(reader.first()):
                 message = f"the first {gone} items of {self._stream(stream).qualified_name} are gone"
                 hint = "pushed rows are kept until all continuous tables have read them"
                 raise BindError(message, hint=hint, sqlstate="55000")
         number, began = query.epoch + 1, time.monotonic()
         publish([emptied(), EpochEnd(query, (), self.session.catalog)], self.session.catalog)
-        self.log.begin(number, tuple((stream, 0, 0) for stream in query.streams), self._names(query))
+        self.log.begin(number, tuple((stream, (0,), (0,)) for stream in query.streams), self._names(query))
         self.log.end(number, 0, time.monotonic() - began)
 
     def release(self, queries: Sequence[ContinuousQuery], streams: Iterable[str]) -> None:
         """Let go of what all of `queries` have read of some streams."""
         for stream in streams:
             self._reader(self._stream(stream)).release(
-                min(query.offset(stream) for query in queries if stream in query.streams)
+                least(query.offset(stream) for query in queries if stream in query.streams)
             )
 
     def _write(self, query: ContinuousQuery, ranges: Ranges) -> None:
@@ -161,6 +162,11 @@ class EpochRunner:
             insert_with(command, session, snapshot, EpochEnd(query, offsets, session.catalog))
         finally:
             snapshot.release()
+
+    def _start(self, query: ContinuousQuery, stream: str, reader: SourceReader) -> Position:
+        """Position at which the next epoch begins: of partitions that were not read yet the first item."""
+        known = query.offset(stream)
+        return known + (() if known and len(known) == len(reader.end) else reader.first()[len(known) :])
 
     def _restored(self, query: ContinuousQuery) -> Ranges | None:
         """Ranges of the query's next epoch, if it has begun and not ended, perhaps in another process."""

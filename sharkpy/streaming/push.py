@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,9 +12,8 @@ from sharkpy.catalog.stream_kinds import MAX_BYTES, PROGRAM
 from sharkpy.columnar.store_folder import used_bytes
 from sharkpy.ml.tables.declared_columns import DeclaredColumns
 from sharkpy.ml.tables.given_data import given_rows
-from sharkpy.sources.failures import io_error
-from sharkpy.sources.layout import sync_folders, sync_staged
 from sharkpy.sources.registry import source
+from sharkpy.streaming.sources.spool import spool_file
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
 _ROOM_SECONDS = 0.05
 _CHECKS = 16
 """Checks of the room while as much is written as may wait."""
-_numbers = itertools.count()
 
 
 class StreamWriter:
@@ -62,19 +58,9 @@ class StreamWriter:
         if not rows.is_here:
             raise ParameterError("an RDD cannot be pushed", hint="save_as_table saves it as a table")
         self._await_room()
-        name = f"{time.time_ns():020d}-{os.getpid()}-{next(_numbers):09d}.parquet"
-        hidden = self._folder / f".{name}"
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            written = source("parquet").write(rows.read(rows.here, 0), rows.schema, (), str(hidden))
-            sync_staged(str(hidden))
-            self._unchecked += hidden.stat().st_size
-            hidden.rename(self._folder / name)
-        except OSError as error:
-            raise io_error(error, str(hidden)) from None
-        finally:
-            hidden.unlink(missing_ok=True)
-        sync_folders([str(self._folder)])
+        with spool_file(self._folder, ".parquet") as path:
+            written = source("parquet").write(rows.read(rows.here, 0), rows.schema, (), str(path))
+            self._unchecked += path.stat().st_size
         self._session.streams.arrived(self._stream.table_id)
         return written
 

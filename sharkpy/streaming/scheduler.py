@@ -17,18 +17,17 @@ from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, CancelledError, ExecutionError, InternalError, SharkError, TableChangedError
 from sharkpy.base.settings import POOL, QUERY_TIMEOUT, STREAM_EPOCHS, STREAM_LOG_EPOCHS, STREAM_POLL_MS, USER
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, TriggerKind
+from sharkpy.catalog.position import items_between
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.streaming.epoch_log import EpochLog
 from sharkpy.streaming.epoch_runner import EpochFigures, EpochRunner, is_passing, is_running
 from sharkpy.streaming.lease import Lease
-from sharkpy.streaming.sources import source_reader
+from sharkpy.streaming.readers import StreamReaders
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
-    from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.commands.writes.publish import StagedWrite
-    from sharkpy.streaming.sources.source_reader import SourceReader
 
 FOLDER = "streams"
 """Folder of the logs of epochs, beside the catalog."""
@@ -106,10 +105,10 @@ class StreamScheduler:
         self._catalog = catalog
         self._conf = conf
         self._new_session = new_session
+        self.readers = StreamReaders(catalog)
         self._lease = Lease(str(Path(catalog.state_dir, "streams.lock")))
         self._known: dict[str, _Scheduled] = {}
         self._figures: dict[str, EpochFigures] = {}
-        self._readers: dict[str, tuple[Table, SourceReader]] = {}
         self._lock = threading.RLock()
         self._wake = threading.Condition(threading.Lock())
         self._is_woken = False
@@ -186,7 +185,7 @@ class StreamScheduler:
 
     def lag(self, query: ContinuousQuery) -> int:
         """Items of its streams that a query has not read yet, as far as they were found."""
-        return sum(max(0, self._catalog.streams.end(one) - query.offset(one)) for one in query.streams)
+        return sum(items_between(query.offset(one), self.readers.seen(one)) for one in query.streams)
 
     def forget(self, query_id: str) -> None:
         """End the work for a query that was dropped, and remove its log."""
@@ -228,6 +227,7 @@ class StreamScheduler:
             pool.shutdown(wait=True, cancel_futures=True)
         if thread is not None:
             thread.join()
+        self.readers.close()
         self._lease.release()
 
     # The thread
@@ -386,17 +386,9 @@ class StreamScheduler:
                 own = {POOL.key: STREAM_POOL, USER.key: query.user, QUERY_TIMEOUT.key: "0"}
                 session = self._new_session(dict(query.settings) | own)
                 figures = self._figures.setdefault(query_id, EpochFigures())
-                runner = EpochRunner(session, self.log(query_id), self._reader, figures)
+                runner = EpochRunner(session, self.log(query_id), self.readers.of, figures)
                 self._known[query_id] = _Scheduled(runner, session, query)
             return self._known[query_id]
-
-    def _reader(self, stream: Table) -> SourceReader:
-        """Reader of a stream; another one after the stream was altered."""
-        with self._lock:
-            known = self._readers.get(stream.table_id)
-            if known is None or known[0] is not stream:
-                known = self._readers[stream.table_id] = (stream, source_reader(stream, self._catalog))
-            return known[1]
 
     def _end(self, query_id: str) -> None:
         with self._lock:

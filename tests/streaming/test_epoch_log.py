@@ -12,7 +12,7 @@ NAMES = ("default.a",)
 
 def fill(log: EpochLog, first: int, last: int) -> None:
     for number in range(first, last + 1):
-        log.begin(number, (("a", number - 1, number),), NAMES)
+        log.begin(number, (("a", (number - 1,), (number,)),), NAMES)
         log.end(number, 10 * number, 0.5)
 
 
@@ -21,7 +21,7 @@ def test_epochs_are_read_back_newest_first(tmp_path: Path) -> None:
     fill(EpochLog(str(path), 100), 1, 3)
     log = EpochLog(str(path), 100)
     assert [(one.number, one.ranges, one.rows, one.seconds) for one in log.epochs()] == [
-        (number, (("a", number - 1, number),), 10 * number, 0.5) for number in (3, 2, 1)
+        (number, (("a", (number - 1,), (number,)),), 10 * number, 0.5) for number in (3, 2, 1)
     ]
     assert [one.number for one in log.epochs(2)] == [3, 2]
     first = json.loads(path.read_text().splitlines()[0])
@@ -33,29 +33,29 @@ def test_epochs_are_read_back_newest_first(tmp_path: Path) -> None:
 def test_an_epoch_that_has_begun_is_known(tmp_path: Path) -> None:
     path = str(tmp_path / "q.jsonl")
     fill(EpochLog(path, 100), 1, 2)
-    EpochLog(path, 100).begin(3, (("a", 2, 9),), NAMES)
+    EpochLog(path, 100).begin(3, (("a", (2,), (9,)),), NAMES)
     log = EpochLog(path, 100)
     begun = log.begun(3)
     assert begun is not None
-    assert (begun.ranges, begun.rows) == ((("a", 2, 9),), None)
+    assert (begun.ranges, begun.rows) == ((("a", (2,), (9,)),), None)
     assert log.begun(4) is None
     assert log.begun(2) is None
 
 
 def test_the_last_try_of_an_epoch_counts(tmp_path: Path) -> None:
     log = EpochLog(str(tmp_path / "q.jsonl"), 100)
-    log.begin(1, (("a", 0, 5),), NAMES)
-    log.begin(1, (("a", 0, 3),), NAMES)
+    log.begin(1, (("a", (0,), (5,)),), NAMES)
+    log.begin(1, (("a", (0,), (3,)),), NAMES)
     log.end(1, 7, 0.25)
     (only,) = log.epochs()
-    assert only == LoggedEpoch(1, (("a", 0, 3),), only.began, 7, 0.25)
+    assert only == LoggedEpoch(1, (("a", (0,), (3,)),), only.began, 7, 0.25)
 
 
 def test_a_torn_line_says_nothing_and_swallows_nothing(tmp_path: Path) -> None:
     path = tmp_path / "q.jsonl"
     fill(EpochLog(str(path), 100), 1, 2)
     whole = path.read_bytes()
-    EpochLog(str(path), 100).begin(3, (("a", 2, 4),), NAMES)
+    EpochLog(str(path), 100).begin(3, (("a", (2,), (4,)),), NAMES)
     added = path.read_bytes()[len(whole) :]
     for length in range(1, len(added)):
         path.write_bytes(whole + added[:length])
@@ -76,3 +76,12 @@ def test_the_newest_epochs_are_kept(tmp_path: Path) -> None:
     assert [one.number for one in known[:100]] == list(range(2_000, 1_900, -1))
     assert all(one.rows == 10 * one.number for one in known)
     assert [one.name for one in tmp_path.iterdir()] == ["q.jsonl"]
+
+
+def test_positions_of_several_partitions(tmp_path: Path) -> None:
+    log = EpochLog(str(tmp_path / "log"), 100)
+    ranges = (("a", (0, 3), (4, 3, 1)), ("b", (7,), (8,)))
+    log.begin(1, ranges, ["default.a", "default.b"])
+    assert json.loads((tmp_path / "log").read_text())["offsets"] == {"a": [[0, 3], [4, 3, 1]], "b": [7, 8]}
+    (only,) = EpochLog(str(tmp_path / "log"), 100).epochs()
+    assert only.ranges == ranges

@@ -56,7 +56,7 @@ def reader_of(
 
 def given(reader: FolderReader, start: int, end: int) -> list[str]:
     snapshot = Snapshot()
-    reader.give(snapshot, start, end)  # type: ignore[arg-type]  # it has what a reader needs
+    reader.give(snapshot, (start,), (end,))  # type: ignore[arg-type]  # it has what a reader needs
     return snapshot.files
 
 
@@ -65,21 +65,21 @@ def test_files_have_numbers_in_the_order_of_their_times(tmp_path: Path, catalog:
     for place, name in enumerate(("c", "a", "b")):
         os.utime(put_numbers(folder, name, [1]), ns=(place, place))
     reader = reader_of(catalog, folder)
-    assert reader.look() == 3
+    assert reader.look() == (3,)
     assert given(reader, 0, 3) == ["c", "a", "b"]
     os.utime(put_numbers(folder, "0", [1]), ns=(0, 0))
-    assert reader.look() == 4
+    assert reader.look() == (4,)
     assert given(reader, 3, 4) == ["0"]
     again = reader_of(catalog, folder)
-    assert again.look() == 4
+    assert again.look() == (4,)
     assert given(again, 0, 4) == ["c", "a", "b", "0"]
 
 
 def test_a_folder_may_come_later(tmp_path: Path, catalog: Catalog) -> None:
     reader = reader_of(catalog, tmp_path / "in")
-    assert reader.look() == 0
+    assert reader.look() == (0,)
     put_numbers(tmp_path / "in", "below/deep/a", [1])
-    assert reader.look() == 1
+    assert reader.look() == (1,)
 
 
 def test_what_is_not_whole_or_not_a_file_is_left_alone(tmp_path: Path, catalog: Catalog) -> None:
@@ -90,7 +90,7 @@ def test_what_is_not_whole_or_not_a_file_is_left_alone(tmp_path: Path, catalog: 
     (folder / "link").symlink_to(secret)
     (folder / "links").symlink_to(secret.parent)
     os.mkfifo(folder / "pipe")
-    assert reader_of(catalog, folder).look() == 0
+    assert reader_of(catalog, folder).look() == (0,)
 
 
 def test_a_file_that_is_being_written_is_read_once_it_is_closed(tmp_path: Path, catalog: Catalog) -> None:
@@ -101,9 +101,9 @@ def test_a_file_that_is_being_written_is_read_once_it_is_closed(tmp_path: Path, 
         for _ in range(3):
             file.write("{}\n")
             file.flush()
-            assert reader.look() == 1
+            assert reader.look() == (1,)
             assert reader.unsettled_seconds() > 0
-    assert reader.look() == 2
+    assert reader.look() == (2,)
     assert reader.unsettled_seconds() == 0.0
 
 
@@ -120,13 +120,13 @@ def test_a_file_settles(tmp_path: Path, catalog: Catalog, monkeypatch: pytest.Mo
     for _ in range(3):
         with path.open("a") as file:
             file.write("{}\n")
-        assert reader.look() == 0
+        assert reader.look() == (0,)
         assert 0 < reader.unsettled_seconds() <= 0.3
-    until(lambda: reader.look() == 1)
+    until(lambda: reader.look() == (1,))
     assert reader.unsettled_seconds() == 0.0
     path.with_name("b").write_text("{}\n")
     os.utime(path.with_name("b"), ns=(time.time_ns() + 10**15,) * 2)
-    until(lambda: reader.look() == 2)
+    until(lambda: reader.look() == (2,))
 
 
 def test_a_lease_is_no_danger_to_who_asks(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_new_files_are_seen_however_soon_they_come(tmp_path: Path, catalog: Cata
     reader = reader_of(catalog, folder)
     for number in range(50):
         put_numbers(folder, str(number), [number])
-        assert reader.look() == number + 1
+        assert reader.look() == (number + 1,)
 
 
 def test_a_look_at_an_unchanged_folder_lists_nothing(
@@ -160,15 +160,15 @@ def test_a_look_at_an_unchanged_folder_lists_nothing(
     put_numbers(folder, "a", [1])
     reader = reader_of(catalog, folder)
     time.sleep(0.2)
-    assert reader.look() == 1
+    assert reader.look() == (1,)
     listed: list[object] = []
     scandir = os.scandir
     monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
     for _ in range(5):
-        assert reader.look() == 1
+        assert reader.look() == (1,)
     assert not listed
     put_numbers(folder, "b", [2])
-    assert reader.look() == 2
+    assert reader.look() == (2,)
     assert listed
 
 
@@ -178,7 +178,7 @@ def test_a_file_that_changes_after_it_was_found_is_an_error(tmp_path: Path, cata
     reader, careless = (
         reader_of(catalog, folder, properties=properties) for properties in ((), (("failOnDataLoss", "false"),))
     )
-    assert reader.look() == careless.look() == 1
+    assert reader.look() == careless.look() == (1,)
     with path.open("a") as file:
         file.write("{}\n")
     with pytest.raises(SourceError, match="was changed after the stream numbers had found it"):
@@ -186,7 +186,7 @@ def test_a_file_that_changes_after_it_was_found_is_an_error(tmp_path: Path, cata
     put_numbers(folder, "b", [2])
     with pytest.raises(SourceError, match="was changed after the stream numbers had found it"):
         reader.look()
-    assert careless.look() == 2
+    assert careless.look() == (2,)
     assert given(careless, 0, 2) == ["a", "b"]
 
 
@@ -197,7 +197,7 @@ def test_a_file_that_is_gone_before_it_was_read_is_an_error(tmp_path: Path, cata
     reader, careless = (
         reader_of(catalog, folder, properties=properties) for properties in ((), (("failOnDataLoss", "false"),))
     )
-    assert reader.look() == 2
+    assert reader.look() == (2,)
     path.unlink()
     with pytest.raises(SourceError, match="does not exist"):
         given(reader, 0, 2)
@@ -211,10 +211,10 @@ def test_two_processes_agree_on_the_numbers(tmp_path: Path, catalog: Catalog) ->
         for number in range(6):
             put_numbers(folder, str(number), [number])
             readers[number % 2].look()
-        assert [one.look() for one in readers] == [6, 6]
+        assert [one.look() for one in readers] == [(6,), (6,)]
         assert given(readers[0], 0, 6) == given(readers[1], 0, 6) == [str(number) for number in range(6)]
 
 
 def test_epochs_are_cut(tmp_path: Path, catalog: Catalog) -> None:
     reader = reader_of(catalog, tmp_path, most=10)
-    assert [reader.cut(0, 5), reader.cut(3, 100), reader.cut(3, 13)] == [5, 13, 13]
+    assert [reader.cut((3,), (end,)) for end in (5, 100, 13)] == [(5,), (13,), (13,)]

@@ -75,6 +75,8 @@ class ServerConfig:
     """Folders beside the warehouse where LOCATION and LOAD DATA of sessions may point; "/" for everywhere."""
     allows_code: bool = False
     """Permission for sessions to bring code: functions, JARs and scripts, which do what the engine's owner may do."""
+    allows_connections: bool = False
+    """Permission for sessions to make streams that connect to addresses which the engine's machine reaches."""
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:

@@ -71,5 +71,6 @@ def _restrictions(engine_session: SharkContext, config: ServerConfig) -> Restric
         engine_session.restrictions.closed,
         guards_settings=True,
         refuses_code=not config.allows_code,
+        refuses_connections=not config.allows_connections,
         sees_own_statements=True,
     )

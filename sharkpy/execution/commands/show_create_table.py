@@ -75,12 +75,13 @@ def _view(table: Table) -> Iterator[str]:
 def _stream(table: Table, source: StreamSource) -> Iterator[str]:
     yield f"CREATE STREAM `{table.database}`.`{table.name}`("
     yield from _listed(list(_columns(table)))
-    has_place = bool(KINDS[source.kind].place)
-    if has_place:
+    kind = KINDS[source.kind]
+    if kind.takes_format:
         yield from _form(table)
     else:
         yield from _notes(table)
-    yield f"FROM {source.kind} {quoted(table.location or '')}" if has_place else f"FROM {source.kind}"
+    place = f" {quoted(source.place or table.location or '')}" if kind.place else ""
+    yield f"FROM {source.kind}{place}"
     yield from _properties("", source.options)
 
 

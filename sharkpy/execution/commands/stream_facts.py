@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.position import Position
 from sharkpy.catalog.store import Catalog
 
 Fact = tuple[str, str]
@@ -17,7 +18,7 @@ def stream_facts(table: Table, catalog: Catalog) -> list[Fact]:
         options = ", ".join(f"{key}={value}" for key, value in table.stream.options)
         return [
             ("Source", f"{table.stream.kind}{f' ({options})' if options else ''}"),
-            ("Known Items", str(catalog.streams.end(table.table_id))),
+            *([("Known Items", str(catalog.streams.end(table.table_id)))] if table.location else []),
         ]
     query = catalog.streams.find(table.continuous) if table.continuous else None
     return [] if query is None else list(_query_facts(query, catalog))
@@ -33,4 +34,9 @@ def _query_facts(query: ContinuousQuery, catalog: Catalog) -> Iterator[Fact]:
     for stream in query.streams:
         table = catalog.current_table(stream)
         name = stream if table is None else table.qualified_name
-        yield f"Offset of {name}", f"{query.offset(stream)} of {catalog.streams.end(stream)}"
+        known = catalog.streams.end(stream)
+        yield f"Offset of {name}", f"{_text(query.offset(stream))}{f' of {known}' if known else ''}"
+
+
+def _text(position: Position) -> str:
+    return ", ".join(map(str, position)) or "0"

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     TableState: TypeAlias = TableVersion | tuple[Split, ...] | PartitionedTable
     """State of a table: its cached version, else its files' splits, or the reads of its Hive partitions."""
 
+    GiveStream: TypeAlias = Callable[[Table, "QuerySnapshot"], None]
+    """Lets the rows of a stream in a snapshot be those that are there now."""
+
     ComputeTable: TypeAlias = Callable[["QueryTable", "QuerySnapshot"], Sequence[tuple[BlockHandle, BlockStatistics]]]
     """Makes the blocks of a query that is computed once for its statement."""
 
@@ -43,20 +46,24 @@ class QuerySnapshot:
     Files that were seen stay on disk until `release`, or until nobody has the snapshot any more.
     """
 
-    def __init__(self, catalog: Catalog, table_cache: TableCache, conf: Conf, compute: ComputeTable) -> None:
+    def __init__(
+        self, catalog: Catalog, table_cache: TableCache, conf: Conf, compute: ComputeTable, give_now: GiveStream
+    ) -> None:
         """Make a snapshot; `catalog` is a session's, with its temporary tables; `compute` makes the rows of query
-        tables.
+        tables; `give_now` is asked for the rows of streams that have no files, unless others were given.
         """
         self.catalog = catalog
         self._table_cache = table_cache
         self._conf = conf
         self._compute_table = compute
+        self._give_now = give_now
         self._versions: dict[str, TableVersion | None] = {}
         self._splits: dict[str, list[Split]] = {}
         self._tables: dict[str, Table] = {}
         self._partitioned: dict[str, PartitionedTable] = {}
         self._files: dict[str, Sequence[DataFile]] = {}
         self._given: dict[str, tuple[DataFile, ...]] = {}
+        self._given_splits: dict[str, list[Split]] = {}
         self._statistics: dict[str, TableStatistics | None] = {}
         self._entered: list[Reading] = []
         self._computed: list[QueryTable] = []
@@ -70,6 +77,10 @@ class QuerySnapshot:
     def give(self, stream: Table, files: Sequence[DataFile]) -> None:
         """Let the rows of a stream be those of some of its files."""
         self._given[stream.table_id] = tuple(files)
+
+    def give_splits(self, stream: Table, splits: Sequence[Split]) -> None:
+        """Let the rows of a stream that has no files be those of some splits."""
+        self._given_splits[stream.table_id] = list(splits)
 
     def renew(self) -> None:
         """Forget all states: tables are read anew."""
@@ -99,7 +110,7 @@ class QuerySnapshot:
 
     def file_source(self, table: Table) -> Sequence[Split] | HivePartitions:
         """Files of a table; for a cached version those it was made of."""
-        if table.location is None:
+        if table.location is None and not table.is_stream:
             raise UnsupportedError(f"virtual columns of {table.qualified_name}, which is in memory only")
         self._version(table)
         if not table.is_partitioned:
@@ -207,6 +218,10 @@ class QuerySnapshot:
         return self._splits[table.table_id]
 
     def _list_splits(self, table: Table) -> list[Split]:
+        if table.is_stream and table.location is None:
+            if table.table_id not in self._given_splits:
+                self._give_now(table, self)
+            return self._given_splits[table.table_id]
         if table.location is None:
             return []
         from sharkpy.execution.tables.data_files import table_files

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sharkpy.base.errors import SharkError
+from sqlglot.tokenizer_core import Token
+
+from sharkpy.base.errors import ParseError, SharkError
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.stream_kinds import KINDS, PLANNED, StreamKind
@@ -11,21 +13,20 @@ from sharkpy.sql.statements.bind_columns import column_fields
 from sharkpy.sql.statements.bind_storage import combined, with_options
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.values.types import Schema
+from sharkpy.values.types import Field, Schema
 
 _OTHERS = ("location", "buckets", "skew", "partitions")
 """Clauses of tables that streams do not have."""
 
 
 def bind_create_stream(binder: CommandBinder) -> CreateStream:
-    """Bind STREAM [IF NOT EXISTS] name (columns) [clauses] FROM kind ['place'] [(options)], behind CREATE."""
+    """Bind STREAM [IF NOT EXISTS] name [(columns)] [clauses] FROM kind ['place'] [(options)], behind CREATE."""
     reader = binder.reader
     reader.expect("STREAM")
     if_not_exists = reader.if_not_exists()
     database, name = binder.new_name()
-    if not reader.peek("("):
-        raise reader.error("a list of columns expected")
-    fields, constraints = column_fields(binder, ())
+    begin = reader.current
+    fields, constraints = column_fields(binder, ()) if reader.peek("(") else ([], ())
     if constraints:
         raise reader.unsupported("a constraint of a stream")
     clauses = table_clauses(binder)
@@ -34,6 +35,7 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
             raise reader.unsupported(f"the {other} of a stream")
     reader.expect("FROM")
     kind = _kind(binder)
+    fields = _checked_columns(binder, kind, fields, begin)
     place = reader.string(kind.place) if kind.place else None
     source = StreamSource(kind.name, _options(binder, kind))
     storage = combined(reader, clauses.row, clauses.file)
@@ -52,6 +54,19 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
         _properties(clauses),
         clauses.comment,
     )
+
+
+def _checked_columns(binder: CommandBinder, kind: StreamKind, fields: list[Field], begin: Token | None) -> list[Field]:
+    """Columns of a stream, which its kind may decide."""
+    types = {field.dtype for field in kind.columns}
+    if not types and not fields:
+        raise binder.error("a list of columns expected", begin, ParseError)
+    for field in fields:
+        if types and field.dtype not in types:
+            names = " or ".join(sorted(map(str, types)))
+            message = f'the column "{field.name}" of a stream FROM {kind.name} cannot be {field.dtype}'
+            raise binder.error(message, begin, hint=f"its columns are {names}", sqlstate="42804")
+    return fields or list(kind.columns)
 
 
 def _kind(binder: CommandBinder) -> StreamKind:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from pathlib import Path
 
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
-from sharkpy.catalog.model import StorageFormat, Table, TableKind
+from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
 from sharkpy.catalog.store import new_table_id
-from sharkpy.catalog.stream_kinds import PROGRAM
+from sharkpy.catalog.stream_kinds import KINDS, PROGRAM, RATE, SOCKET, START_MS
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import check_properties, check_storage, storage_format, stored_schema
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateStream, DropStream
+from sharkpy.streaming.address import host_and_port
+from sharkpy.streaming.scheduler import StreamSession
+from sharkpy.streaming.sources.rate import rate_format
 
 _SPOOL = "spool"
-"""Folder of the rows that programs push, beside the catalog."""
+"""Folder of the rows that wait to be read, beside the catalog."""
 
 
 def create_stream(command: CreateStream, session: EngineSession) -> CommandResult:
@@ -25,35 +30,11 @@ def create_stream(command: CreateStream, session: EngineSession) -> CommandResul
     if command.if_not_exists and session.catalog.find_table(command.database, command.name) is not None:
         return NOTHING
     check_properties(command.properties)
-    table_id = new_table_id()
-    storage = command.storage
-    if command.source.kind == PROGRAM.name:
-        if storage is not None:
-            raise UnsupportedError("a format of a stream FROM PROGRAM")
-        location = str(Path(session.catalog.state_dir, _SPOOL, table_id))
-        storage = StorageFormat("parquet")
-    else:
-        location = session.restrictions.check_path(command.place or "")
-    storage = storage_format(storage, command.properties, session)
-    schema = stored_schema(command.schema)
-    check_storage(storage, schema, session)
-    stream = Table(
-        table_id,
-        command.database,
-        command.name,
-        TableKind.STREAM,
-        schema,
-        storage,
-        location,
-        command.properties,
-        command.comment,
-        owner=user_name(session.conf),
-        stream=command.source,
-    )
+    stream = _stream(command, session)
 
     def publish() -> None:
-        if command.source.kind == PROGRAM.name:
-            Path(location).mkdir(parents=True, exist_ok=True)
+        if KINDS[command.source.kind].is_spooled:
+            Path(stream.location or "").mkdir(parents=True, exist_ok=True)
 
     try:
         session.catalog.create_table(stream, publish=publish)
@@ -63,7 +44,58 @@ def create_stream(command: CreateStream, session: EngineSession) -> CommandResul
     return NOTHING
 
 
-def drop_stream(command: DropStream, session: EngineSession) -> CommandResult:
+def _stream(command: CreateStream, session: EngineSession) -> Table:
+    """Stream as the catalog will have it; an error for what its source cannot be or the session may not name."""
+    table_id, schema = new_table_id(), stored_schema(command.schema)
+    source = _source(command, session)
+    return Table(
+        table_id,
+        command.database,
+        command.name,
+        TableKind.STREAM,
+        schema,
+        _format(command, source, session),
+        _location(command, session, table_id),
+        command.properties,
+        command.comment,
+        owner=user_name(session.conf),
+        stream=source,
+    )
+
+
+def _source(command: CreateStream, session: EngineSession) -> StreamSource:
+    source = command.source
+    if source.kind == SOCKET.name:
+        session.restrictions.check_connection(f"a stream FROM {source.kind}")
+        host_and_port(command.place or "")
+        return replace(source, place=command.place or "")
+    if source.kind == RATE.name:
+        options = dict(source.options)
+        options.setdefault(START_MS, str(time.time_ns() // 1_000_000))
+        return replace(source, options=tuple(options.items()))
+    return source
+
+
+def _format(command: CreateStream, source: StreamSource, session: EngineSession) -> StorageFormat:
+    kind, given = KINDS[source.kind], command.storage
+    if given is not None and not kind.takes_format:
+        raise UnsupportedError(f"a format of a stream FROM {kind.name}")
+    if kind is RATE:
+        return rate_format(source, session.conf)
+    storage = storage_format(StorageFormat("parquet") if kind is PROGRAM else given, command.properties, session)
+    check_storage(storage, stored_schema(command.schema), session)
+    return storage
+
+
+def _location(command: CreateStream, session: EngineSession, table_id: str) -> str | None:
+    """Folder of a stream's files; None for a stream that has none."""
+    kind = KINDS[command.source.kind]
+    if kind.is_spooled:
+        return str(Path(session.catalog.state_dir, _SPOOL, table_id))
+    return None if kind is RATE else session.restrictions.check_path(command.place or "")
+
+
+def drop_stream(command: DropStream, session: StreamSession) -> CommandResult:
     """Forget a stream, whose data stays if it is others'. BindError 2BP01 if a continuous query reads it."""
     stream, catalog = command.stream, session.catalog
     if stream is None:
@@ -76,6 +108,7 @@ def drop_stream(command: DropStream, session: EngineSession) -> CommandResult:
                 message = f"the continuous table {name} reads the stream {stream.qualified_name}"
                 raise BindError(message, hint="DROP CONTINUOUS TABLE first", sqlstate="2BP01")
         catalog.drop_table(stream)
-    if stream.stream is not None and stream.stream.kind == PROGRAM.name:
+    session.streams.readers.leave(stream.table_id)
+    if stream.stream is not None and KINDS[stream.stream.kind].is_spooled:
         catalog.trash.discard(stream.location or "")
     return NOTHING

@@ -6,6 +6,7 @@ import json
 
 from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.pattern import matching
+from sharkpy.catalog.position import as_numbers
 from sharkpy.catalog.stream_kinds import KINDS
 from sharkpy.execution.commands.command_result import CommandResult, table_of, text_rows
 from sharkpy.plan.commands import ShowContinuousTables, ShowEpochs, ShowStreams
@@ -62,7 +63,7 @@ def show_epochs(command: ShowEpochs, session: StreamSession) -> CommandResult:
     rows = []
     for one in session.streams.log(query.query_id).epochs(command.limit):
         state = "WRITTEN" if one.number <= query.epoch else "BEGUN"
-        reads = {_name(stream, session): [start, end] for stream, start, end in one.ranges}
+        reads = {_name(stream, session): [as_numbers(start), as_numbers(end)] for stream, start, end in one.ranges}
         rows.append((one.number, state, one.began, one.rows, one.seconds, json.dumps(reads)))
     return CommandResult(_EPOCHS, table_of(_EPOCHS, rows))
 
@@ -74,7 +75,7 @@ def _tables(database: str, pattern: str | None, session: StreamSession) -> list[
 
 def _place(table: Table, source: StreamSource) -> str | None:
     """Place of a source that has one; where the engine keeps a stream's rows is its own affair."""
-    return table.location if KINDS[source.kind].place else None
+    return source.place or table.location if KINDS[source.kind].place else None
 
 
 def _name(stream: str, session: StreamSession) -> str:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.stream_kinds import FOLDER, PROGRAM
+from sharkpy.catalog.stream_kinds import FOLDER, PROGRAM, RATE, SOCKET
 from sharkpy.streaming.sources.folder import FolderReader
+from sharkpy.streaming.sources.rate import RateReader
+from sharkpy.streaming.sources.socket_reader import SocketReader
 from sharkpy.streaming.sources.spool import SpoolReader
 
 if TYPE_CHECKING:
@@ -15,7 +17,12 @@ if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.streaming.sources.source_reader import SourceReader
 
-_READERS: dict[str, Callable[[Table, Catalog], SourceReader]] = {FOLDER.name: FolderReader, PROGRAM.name: SpoolReader}
+_READERS: dict[str, Callable[[Table, Catalog], SourceReader]] = {
+    FOLDER.name: FolderReader,
+    PROGRAM.name: SpoolReader,
+    RATE.name: lambda stream, _: RateReader(stream),
+    SOCKET.name: SocketReader,
+}
 
 
 def source_reader(stream: Table, catalog: Catalog) -> SourceReader:

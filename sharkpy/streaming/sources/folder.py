@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SourceError
 from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.position import Position
 from sharkpy.catalog.stream_kinds import FOLDER, MAX_FILES, SETTLE_MS
 from sharkpy.catalog.stream_store import StreamFile
 from sharkpy.sources.failures import io_error
@@ -86,30 +87,37 @@ class FolderReader:
         self._can_tell = False
         """The system has told of a file in the folder that nobody writes it: so it can tell the opposite, too."""
 
-    def look(self, age: float = 0.0) -> int:
+    @property
+    def end(self) -> Position:
+        return (self._end,)
+
+    def look(self, age: float = 0.0) -> Position:
         with self._lock:
             now = time.monotonic()
             if self._known is None or now - self._looked >= age:
                 self._look(now)
                 self._looked = now
-            return self._end
+            return self.end
 
-    def first(self) -> int:
+    def first(self) -> Position:
         with self._lock:
-            return min((one.number for one in (self._known or {}).values()), default=self._end)
+            return (min((one.number for one in (self._known or {}).values()), default=self._end),)
 
-    def release(self, end: int) -> None:
+    def release(self, end: Position) -> None:
         """Do nothing: the files are others'."""
+
+    def close(self) -> None:
+        """Do nothing: no file is kept open."""
 
     def unsettled_seconds(self) -> float:
         return self._unsettled
 
-    def cut(self, start: int, end: int) -> int:
-        return min(end, start + self._max_files)
+    def cut(self, start: Position, end: Position) -> Position:
+        return (min(end[0], start[0] + self._max_files),)
 
-    def give(self, snapshot: QuerySnapshot, start: int, end: int) -> None:
-        files = self._catalog.streams.files(self._stream.table_id, start, end)
-        if len(files) != end - start:
+    def give(self, snapshot: QuerySnapshot, start: Position, end: Position) -> None:
+        files = self._catalog.streams.files(self._stream.table_id, start[0], end[0])
+        if len(files) != end[0] - start[0]:
             raise SourceError(f"files of {self._stream.qualified_name} were forgotten before they were read")
         snapshot.give(self._stream, [found for one in files if (found := self._data_file(one)) is not None])
 

@@ -1,25 +1,56 @@
-"""Files in which rows wait that programs have pushed: they go once all continuous tables of the stream have them."""
+"""Files in which rows wait until all continuous tables of their stream have them: those that programs have pushed, and
+that came from sockets.
+"""
 
 from __future__ import annotations
 
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from sharkpy.catalog.position import Position
+from sharkpy.sources.failures import io_error
+from sharkpy.sources.layout import sync_folders, sync_staged
 from sharkpy.streaming.sources.folder import FolderReader
+
+_numbers = itertools.count()
+
+
+@contextmanager
+def spool_file(folder: Path, suffix: str) -> Iterator[Path]:
+    """Make a file of a spool: the body writes it at the path, and it is on the disk, behind those of before, when the
+    context ends without an error. ResourceError or SourceError where the disk fails.
+    """
+    name = f"{time.time_ns():020d}-{os.getpid()}-{next(_numbers):09d}{suffix}"
+    hidden = folder / f".{name}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield hidden
+        sync_staged(str(hidden))
+        hidden.rename(folder / name)
+    except OSError as error:
+        raise io_error(error, str(hidden)) from None
+    finally:
+        hidden.unlink(missing_ok=True)
+    sync_folders([str(folder)])
 
 
 class SpoolReader(FolderReader):
     """Reader of a folder of the engine's own."""
 
-    def release(self, end: int) -> None:
-        if self._catalog.readers.is_read(self._stream.location or ""):
+    def release(self, end: Position) -> None:
+        if not end or self._catalog.readers.is_read(self._stream.location or ""):
             return
         with self._lock:
             known = self._known or {}
-            gone = [one for one in known.values() if one.number < end]
+            gone = [one for one in known.values() if one.number < end[0]]
             if not gone:
                 return
             for one in gone:
                 Path(self._folder, one.name).unlink(missing_ok=True)
             with self._catalog.transaction():
                 self._catalog.streams.forget_files(self._stream.table_id, [one.number for one in gone])
-            self._known = {name: one for name, one in known.items() if one.number >= end}
+            self._known = {name: one for name, one in known.items() if one.number >= end[0]}

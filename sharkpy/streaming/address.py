@@ -1,0 +1,17 @@
+"""Addresses of hosts and ports."""
+
+from __future__ import annotations
+
+from sharkpy.base.digits import whole_number
+from sharkpy.base.errors import BindError
+
+_MOST_PORT = 65535
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """Take apart `host:port`, where the host of an IPv6 address may be in brackets; BindError 22023 for others."""
+    host, _, digits = text.rpartition(":")
+    port = whole_number(digits)
+    if not host or port is None or not 0 < port <= _MOST_PORT:
+        raise BindError(f'"{text}" is no address', hint="write 'host:port'", sqlstate="22023")
+    return host.removeprefix("[").removesuffix("]"), port

@@ -1,0 +1,59 @@
+"""Readers of streams: one for each stream, which all continuous queries of an engine share."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from sharkpy.catalog.position import Position, furthest
+from sharkpy.streaming.sources import source_reader
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.streaming.sources.source_reader import SourceReader
+
+
+class StreamReaders:
+    """Readers of an engine's streams. Any thread may call them."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._readers: dict[str, tuple[Table, SourceReader]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, stream: Table) -> SourceReader:
+        """Reader of a stream; another one after the stream was altered."""
+        with self._lock:
+            known = self._readers.get(stream.table_id)
+            if known is None or known[0] is not stream:
+                if known is not None:
+                    known[1].close()
+                known = self._readers[stream.table_id] = (stream, source_reader(stream, self._catalog))
+            return known[1]
+
+    def seen(self, stream: str) -> Position:
+        """Position behind the last item of a stream, by id, that is known."""
+        with self._lock:
+            known = self._readers.get(stream)
+        noted = (self._catalog.streams.end(stream),)
+        return noted if known is None else furthest(noted, known[1].end)
+
+    def give_now(self, stream: Table, snapshot: QuerySnapshot) -> None:
+        """Let the rows of a stream in a snapshot be all that are there now."""
+        reader = self.of(stream)
+        end = reader.look()
+        reader.give(snapshot, reader.first(), end)
+
+    def leave(self, stream: str) -> None:
+        """End the reading of a stream, by id, that was dropped."""
+        with self._lock:
+            known = self._readers.pop(stream, None)
+        if known is not None:
+            known[1].close()
+
+    def close(self) -> None:
+        """End the reading of all streams."""
+        for stream in list(self._readers):
+            self.leave(stream)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sharkpy.plan.commands import Command
     from sharkpy.plan.expr import PythonValue
     from sharkpy.session.prepared_statement import PreparedStatement
+    from sharkpy.streaming.handles import ContinuousTable, Stream
     from sharkpy.streaming.push import StreamWriter
     from sharkpy.streaming.scheduler import StreamScheduler
     from sharkpy.udf.user.declare import Returns, TypeLike
@@ -302,9 +303,21 @@ class SharkContext:
         """
         from sharkpy.streaming.push import StreamWriter
 
+        return StreamWriter(self, self._table_named(stream))
+
+    def stream(self, name: str) -> Stream | ContinuousTable:
+        """Stream or continuous table of a name: its status, and what a program waits for or steers.
+
+        TableNotFoundError; BindError 42809 for another table.
+        """
+        from sharkpy.streaming.handles import handle_of
+
+        return handle_of(self._table_named(name), self)
+
+    def _table_named(self, text: str) -> Table:
         self._statements.check_open()
-        database, _, name = stream.lower().rpartition(".")
-        return StreamWriter(self, self.catalog.table(database or self.current_database, name))
+        database, _, name = text.lower().rpartition(".")
+        return self.catalog.table(database or self.current_database, name)
 
     def start_streams(self) -> None:
         """Let the continuous tables of the warehouse that were running go on in this process, if no other has them."""

@@ -36,12 +36,15 @@ class EpochFigures:
 
     rows: int = 0
     epochs: int = 0
+    failures: int = 0
+    seconds: float = 0.0
     recent: list[tuple[float, int, float]] = field(default_factory=list)
     """End, rows and seconds of the last epochs."""
 
     def add(self, rows: int, seconds: float) -> None:
         self.rows += rows
         self.epochs += 1
+        self.seconds += seconds
         self.recent = [*self.recent[1 - _RATE_EPOCHS :], (time.monotonic(), rows, seconds)]
 
     @property

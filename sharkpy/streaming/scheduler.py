@@ -342,6 +342,7 @@ class StreamScheduler:
             return 0.0
         if self._is_stopped:
             return _LIST_SECONDS
+        scheduled.runner.figures.failures += 1
         if not is_passing(error):
             _log.warning("the continuous table %s was stopped: %s", self._name(query_id), error)
             self._note(query_id, QueryState.STOPPED, str(error))

@@ -97,7 +97,7 @@ def test_columns_and_formats_that_it_cannot_have(context: sharkpy.SharkContext) 
         context.sql("CREATE STREAM r (s STRING) FROM RATE")
     with pytest.raises(UnsupportedError, match="a format of a stream FROM RATE"):
         context.sql("CREATE STREAM r STORED AS ORC FROM RATE")
-    with pytest.raises(ParseError, match="a file format .* expected"):
+    with pytest.raises(ParseError, match=r"a file format \(.*\) expected"):
         context.sql("CREATE TABLE r (n BIGINT) USING rate")
     with pytest.raises(BindError, match="is not a value of the option rowsPerSecond"):
         context.sql("CREATE STREAM r FROM RATE ('rowsPerSecond' = '0')")

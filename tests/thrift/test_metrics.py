@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -15,6 +18,7 @@ from sharkpy.thrift.transport.service import Refusal
 from tests.thrift.caller import Caller
 from tests.thrift.conftest import Serve
 from tests.thrift.figures import figure
+from tests.waiting import until
 
 
 def page(server: HiveServer, path: str = "/metrics") -> str:
@@ -105,3 +109,33 @@ def test_health(serve: Serve) -> None:
     server.parts.guard.is_draining = True
     with pytest.raises(urllib.error.HTTPError, match="503"):
         page(server, "/healthz")
+
+
+def test_continuous_tables_have_figures(serve: Serve, tmp_path: Path) -> None:
+    server = serve(location_folders=(tmp_path,))
+    table = (("table", "default.t"),)
+    with Caller(server.port) as caller:
+        caller.execute(f"CREATE STREAM s (n BIGINT) STORED AS JSONFILE FROM FOLDER '{tmp_path}'")
+        caller.execute("CREATE CONTINUOUS TABLE t AS SELECT n FROM s")
+        (tmp_path / "a.json").write_text('{"n": 1}\n{"n": 2}\n')
+        until(lambda: samples(server).get(("sharkpy_stream_rows_total", table)) == 2)
+        now = samples(server)
+        assert now["sharkpy_stream_epochs_total", table] == now["sharkpy_stream_epoch", table] == 1
+        assert now["sharkpy_stream_failures_total", table] == now["sharkpy_stream_has_fault", table] == 0
+        assert now["sharkpy_stream_lag", table] == 0
+        assert now["sharkpy_stream_is_running", table] == 1
+        assert now["sharkpy_stream_busy_seconds_total", table] > 0
+        caller.execute("PAUSE CONTINUOUS TABLE t")
+        assert samples(server)["sharkpy_stream_is_running", table] == 0
+        caller.execute("DROP CONTINUOUS TABLE t")
+        assert ("sharkpy_stream_epoch", table) not in samples(server)
+
+
+def test_the_dashboard_shows_figures_that_there_are(serve: Serve) -> None:
+    dashboard = json.loads(Path("docs/grafana-streams.json").read_text())
+    panels = [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+    asked = {name for panel in panels for one in panel["targets"] for name in re.findall(r"sharkpy_\w+", one["expr"])}
+    families = list(text_string_to_metric_families(page(serve())))
+    there = {f"{one.name}_total" if one.type == "counter" else one.name for one in families}
+    assert len(panels) >= 6
+    assert asked <= there

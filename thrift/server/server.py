@@ -24,6 +24,7 @@ from sharkpy.thrift.pulse import Pulse
 from sharkpy.thrift.server_parts import ServerParts
 from sharkpy.thrift.session_opener import SessionOpener
 from sharkpy.thrift.state_metrics import StateCollector
+from sharkpy.thrift.stream_metrics import StreamCollector
 from sharkpy.thrift.transport import Listener
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def _parts(
     opener = SessionOpener(session, config, metrics, guard, sessions)
     runner = OperationRunner(config.limits, metrics, guard, sessions, board)
     metrics.register(StateCollector(session, sessions, memory, pulse))
+    metrics.register(StreamCollector(session))
     return ServerParts(session, config, metrics, guard, sessions, opener, runner)
 
 

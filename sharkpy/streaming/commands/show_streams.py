@@ -12,6 +12,7 @@ from sharkpy.execution.commands.command_result import CommandResult, table_of, t
 from sharkpy.plan.commands import ShowContinuousTables, ShowEpochs, ShowStreams
 from sharkpy.streaming.commands.control_continuous import query_of
 from sharkpy.streaming.scheduler import StreamSession
+from sharkpy.streaming.status import status_of
 from sharkpy.values.types import BIGINT, DOUBLE, STRING, Field, Schema
 
 _STREAMS = ("database", "name", "source", "place", "comment")
@@ -51,10 +52,10 @@ def show_continuous_tables(command: ShowContinuousTables, session: StreamSession
         query = session.catalog.streams.find(table.continuous) if table.continuous else None
         if query is None:
             continue
-        figures = session.streams.figures(query.query_id)
-        names = (table.database, table.name, query.state.value, str(query.trigger))
-        done = (None, None) if figures is None else (figures.rows, round(figures.rows_per_second, 1))
-        rows.append((*names, query.epoch, session.streams.lag(query), *done, query.fault or None))
+        status = status_of(query, session.streams, session.catalog)
+        rate = None if status.rows_per_second is None else round(status.rows_per_second, 1)
+        how_far = (status.epoch, status.lag, status.rows, rate)
+        rows.append((table.database, table.name, status.state, status.trigger, *how_far, status.fault))
     return CommandResult(_QUERIES, table_of(_QUERIES, rows))
 
 

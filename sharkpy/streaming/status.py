@@ -1,0 +1,74 @@
+"""Status of continuous tables and streams, for people and programs that watch them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sharkpy.catalog.continuous_query import ContinuousQuery
+from sharkpy.catalog.position import Position
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.streaming.scheduler import StreamScheduler
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuousStatus:
+    """Status of a continuous table at one moment.
+
+    `rows`, `epochs`, `failures` and `seconds` (spent on epochs) are those of this process, and None where it has run no
+    epoch of the table. `lag` counts items of the streams: files, pushes, rows of a rate.
+    """
+
+    name: str
+    state: str
+    trigger: str
+    epoch: int
+    lag: int
+    offsets: dict[str, Position]
+    """Positions in the streams, by their names."""
+    rows: int | None = None
+    epochs: int | None = None
+    failures: int | None = None
+    seconds: float | None = None
+    rows_per_second: float | None = None
+    """Rate of the last epochs, by the time that was spent on them."""
+    fault: str | None = None
+    """Error that stopped it, or that it waits to get over."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """Status of a stream at one moment: its source, the position behind the last item that was seen, and the continuous
+    tables that read it.
+    """
+
+    name: str
+    source: str
+    end: Position
+    readers: tuple[ContinuousStatus, ...] = ()
+
+
+def continuous_statuses(streams: StreamScheduler, catalog: Catalog) -> Iterator[ContinuousStatus]:
+    """Statuses of all continuous tables of the warehouse, by name."""
+    named = ((_name(query.table_id, catalog), query) for query in catalog.streams.queries())
+    for _, query in sorted(named, key=lambda pair: pair[0]):
+        yield status_of(query, streams, catalog)
+
+
+def status_of(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog) -> ContinuousStatus:
+    figures = streams.figures(query.query_id)
+    offsets = {_name(stream, catalog): query.offset(stream) for stream in query.streams}
+    name = _name(query.table_id, catalog)
+    known = (name, query.state.value, str(query.trigger), query.epoch, streams.lag(query), offsets)
+    if figures is None:
+        return ContinuousStatus(*known, fault=query.fault or None)
+    done = (figures.rows, figures.epochs, figures.failures, figures.seconds, figures.rows_per_second)
+    return ContinuousStatus(*known, *done, query.fault or None)
+
+
+def _name(table_id: str, catalog: Catalog) -> str:
+    found = catalog.current_table(table_id)
+    return table_id if found is None else found.qualified_name

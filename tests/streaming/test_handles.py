@@ -1,0 +1,80 @@
+"""Streams and continuous tables in the hands of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.base.errors import BindError, ExecutionError, StatementTimeoutError
+from sharkpy.streaming.handles import ContinuousTable, Stream
+from tests.streaming.folder_input import numbers
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        context.sql("CREATE STREAM events (n BIGINT) FROM PROGRAM")
+        context.sql("CREATE CONTINUOUS TABLE t AS SELECT n FROM events")
+        yield context
+
+
+def table(context: sharkpy.SharkContext) -> ContinuousTable:
+    found = context.stream("t")
+    assert isinstance(found, ContinuousTable)
+    return found
+
+
+def stream(context: sharkpy.SharkContext) -> Stream:
+    found = context.stream("default.events")
+    assert isinstance(found, Stream)
+    return found
+
+
+def test_status_tells_how_far_a_table_is(context: sharkpy.SharkContext) -> None:
+    before = table(context).status()
+    assert (before.name, before.state, before.epoch, before.lag) == ("default.t", "RUNNING", 0, 0)
+    stream(context).push().write([(1,), (2,), (3,)])
+    status = table(context).await_epoch(1, timeout=60)
+    assert numbers(context) == [1, 2, 3]
+    assert (status.epoch, status.lag, status.fault) == (1, 0, None)
+    assert status.offsets == {"default.events": (1,)}
+    assert (status.rows, status.epochs, status.failures) == (3, 1, 0)
+    assert status.seconds
+    assert status.rows_per_second
+
+
+def test_lag_grows_while_a_table_is_paused(context: sharkpy.SharkContext) -> None:
+    table(context).pause()
+    for number in range(4):
+        stream(context).push().write([(number,)])
+    context.sql("CREATE CONTINUOUS TABLE other AS SELECT n FROM events")
+    other = context.stream("other")
+    assert isinstance(other, ContinuousTable)
+    other.await_epoch(1, timeout=60)
+    status = stream(context).status()
+    assert (status.source, status.end) == ("PROGRAM", (4,))
+    assert {one.name: one.lag for one in status.readers} == {"default.t": 4, "default.other": 0}
+    table(context).resume()
+    table(context).await_epoch(1, timeout=60)
+    assert numbers(context) == [0, 1, 2, 3]
+
+
+def test_an_epoch_that_does_not_come(context: sharkpy.SharkContext) -> None:
+    with pytest.raises(StatementTimeoutError, match="is at epoch 0 after"):
+        table(context).await_epoch(1, timeout=0.05)
+    table(context).pause()
+    with pytest.raises(ExecutionError, match=r"default\.t is PAUSED at epoch 0"):
+        table(context).await_epoch(1)
+    held = table(context)
+    context.sql("DROP CONTINUOUS TABLE t")
+    with pytest.raises(BindError, match=r"default\.t was dropped"):
+        held.status()
+
+
+def test_other_tables_have_no_handle(context: sharkpy.SharkContext) -> None:
+    context.sql("CREATE TABLE plain (n INT)")
+    with pytest.raises(BindError, match="neither a stream nor a continuous table"):
+        context.stream("plain")

@@ -8,6 +8,7 @@ every later format has too.
    and `definition` what was `body`: an engine of format 1, which checks no version, stops instead of taking them for
    relative to its working folder.
 3: generations of tables that continuous queries write, these queries with their epochs, and the files of streams.
+4: epochs that continuous queries can be rolled back to.
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ from sharkpy.base.locations import Locations
 from sharkpy.base.version import __version__
 from sharkpy.catalog.format_1 import upgrade_format_1
 from sharkpy.catalog.format_2 import upgrade_format_2
+from sharkpy.catalog.format_3 import upgrade_format_3
 from sharkpy.columnar.store_folder import locked_file
 
-FORMAT = 3
-_UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {1: upgrade_format_1, 2: upgrade_format_2}
+FORMAT = 4
+_UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
+    1: upgrade_format_1,
+    2: upgrade_format_2,
+    3: upgrade_format_3,
+}
 """Upgrades to the next format, by the format before."""
 _EXCLUSIVE_SECONDS = 2.0
 _RESTORE = "restore the warehouse from a backup: sharkpy restore"
@@ -49,6 +55,8 @@ _SCHEMA = (
     " epoch INTEGER NOT NULL, offsets TEXT NOT NULL, fault TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE stream_file_ (table_id TEXT, number INTEGER, name TEXT NOT NULL, size_bytes INTEGER NOT NULL,"
     " modified_ns INTEGER NOT NULL, PRIMARY KEY (table_id, number), UNIQUE (table_id, name)) WITHOUT ROWID",
+    "CREATE TABLE epoch_ (query_id TEXT, epoch INTEGER, table_id TEXT NOT NULL, generation INTEGER NOT NULL,"
+    " offsets TEXT NOT NULL, written_ms INTEGER NOT NULL, PRIMARY KEY (query_id, epoch)) WITHOUT ROWID",
 )
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import TableChangedError
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, QueryState, Trigger, TriggerKind
-from sharkpy.catalog.position import as_numbers, of_numbers
+from sharkpy.catalog.epoch_store import EpochStore
+from sharkpy.catalog.stream_texts import offsets_from_text, offsets_to_text
 
 if TYPE_CHECKING:
     from sharkpy.catalog.database_file import CatalogFile
@@ -37,6 +38,7 @@ class StreamStore:
 
     def __init__(self, file: CatalogFile) -> None:
         self._file = file
+        self.epochs = EpochStore(file)
 
     # Continuous queries
 
@@ -48,7 +50,14 @@ class StreamStore:
         return None if row is None else _query(row)
 
     def add(self, query: ContinuousQuery) -> None:
-        row = (query.query_id, _definition(query), query.state.value, query.epoch, _offsets(query.offsets), query.fault)
+        row = (
+            query.query_id,
+            _definition(query),
+            query.state.value,
+            query.epoch,
+            offsets_to_text(query.offsets),
+            query.fault,
+        )
         self._file.run(f"INSERT INTO continuous_ ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", *row)
 
     def set_state(self, query_id: str, state: QueryState, fault: str = "") -> None:
@@ -65,7 +74,7 @@ class StreamStore:
             " WHERE query_id = ? AND epoch = ? AND definition = ?"
         )
         known = (query.query_id, query.epoch, _definition(query))
-        if not self._file.run(sql, query.epoch + 1, _offsets(offsets), *known):
+        if not self._file.run(sql, query.epoch + 1, offsets_to_text(offsets), *known):
             message = f"epoch {query.epoch + 1} was written by another process, or its query was altered or dropped"
             raise TableChangedError(message)
 
@@ -125,6 +134,7 @@ class StreamStore:
         self._file.run("DELETE FROM stream_file_ WHERE table_id = ?", table_id)
         if query_id:
             self._file.run("DELETE FROM continuous_ WHERE query_id = ?", query_id)
+            self.epochs.forget(query_id)
 
 
 def _definition(query: ContinuousQuery) -> str:
@@ -156,10 +166,6 @@ def _query(row: Any) -> ContinuousQuery:
         body["user"],
         QueryState(state),
         epoch,
-        tuple((stream, of_numbers(numbers)) for stream, numbers in json.loads(offsets)),
+        offsets_from_text(offsets),
         fault,
     )
-
-
-def _offsets(offsets: Offsets) -> str:
-    return json.dumps([[stream, as_numbers(position)] for stream, position in offsets])

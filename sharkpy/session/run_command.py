@@ -15,6 +15,7 @@ from sharkpy.plan.commands import (
     DropStream,
     Explain,
     GenerateTable,
+    RollbackContinuous,
     ShowContinuousTables,
     ShowEpochs,
     ShowStreams,
@@ -63,6 +64,12 @@ def _control(command: ControlContinuous, session: StreamSession) -> CommandResul
     return control_continuous(command, session)
 
 
+def _rollback(command: RollbackContinuous, session: StreamSession) -> CommandResult:
+    from sharkpy.streaming.commands.rollback import rollback_continuous
+
+    return rollback_continuous(command, session)
+
+
 def _alter_continuous(command: AlterContinuous, session: StreamSession) -> CommandResult:
     from sharkpy.streaming.commands.control_continuous import alter_continuous
 
@@ -94,6 +101,7 @@ _RUNNERS: dict[type[Command], Callable[[Any, StreamSession], CommandResult]] = {
     DropStream: _drop_stream,
     CreateContinuousTable: _create_continuous,
     ControlContinuous: _control,
+    RollbackContinuous: _rollback,
     AlterContinuous: _alter_continuous,
     ShowStreams: _show_streams,
     ShowContinuousTables: _show_continuous,

@@ -166,6 +166,19 @@ def visible_generations(location: str, newest: int | None = None) -> list[tuple[
         raise io_error(error, path) from None
 
 
+def link_files(location: str, newest: int | None, staging_dir: str) -> None:
+    """Give the visible files up to the generation `newest` second names in a staging folder, in the order of their
+    rows. Call it while the folder's readers keep them.
+    """
+    path = local_path(location)
+    try:
+        files = [file for _, files in visible_generations(location, newest) for file in files]
+        for number, file in enumerate(files):
+            Path(staging_dir, f"{number:07d}-{Path(file.path).name}").hardlink_to(file.path)
+    except OSError as error:
+        raise io_error(error, path) from None
+
+
 def files_below(folder: str) -> list[DataFile]:
     """Data files at or below a folder, by name."""
     try:

@@ -70,6 +70,7 @@ _COMMANDS: dict[str, CommandHandler] = {
     "PAUSE": bind_continuous.bind_control,
     "RESUME": bind_continuous.bind_control,
     "REFRESH": bind_continuous.bind_control,
+    "ROLLBACK": bind_continuous.bind_rollback,
     "USE": bind_session.bind_use,
     "RESET": bind_session.bind_reset,
     "CACHE": bind_session.bind_cache,

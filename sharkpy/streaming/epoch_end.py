@@ -11,18 +11,33 @@ from sharkpy.streaming import steps
 
 @dataclass(slots=True)
 class EpochEnd:
-    """Last of an epoch's writes: the query's number of epochs and its offsets change with the rows, or not at all."""
+    """Last of an epoch's writes: the query's number of epochs and its offsets change with the rows, or not at all.
+
+    The newest `kept` epochs can be had again, unless the table `is_emptied` by this one.
+    """
 
     query: ContinuousQuery
     offsets: Offsets
     catalog: Catalog
+    kept: int
+    is_emptied: bool = False
 
     def prepare(self) -> None:
         steps.done(steps.STAGED)
 
     def place(self) -> None:
-        self.catalog.streams.end_epoch(self.query, self.offsets)
+        streams, query = self.catalog.streams, self.query
+        streams.end_epoch(query, self.offsets)
+        if self.is_emptied:
+            streams.epochs.forget(query.query_id)
+        elif (generation := self._generation()) is not None:
+            streams.epochs.keep(query, query.epoch + 1, self.offsets, generation, self.kept)
         steps.done(steps.PLACED)
+
+    def _generation(self) -> int | None:
+        """Last generation of the table that counts with this epoch; None for one that is partitioned."""
+        table = self.catalog.current_table(self.query.table_id)
+        return None if table is None else self.catalog.newest_generation(table)
 
     def take_back(self) -> None:
         pass

@@ -52,12 +52,19 @@ class EpochLog:
         if self._lines > 4 * self._most_epochs:
             self._shorten()
 
+    def roll_back(self, number: int) -> None:
+        """Note that the epochs after `number` do not count any more."""
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._append({"epoch": number, "rolled_back": at}, is_synced=True)
+
     def epochs(self, limit: int | None = None) -> list[LoggedEpoch]:
         """Epochs, newest first; of one that ran several times the last try."""
         found: dict[int, LoggedEpoch] = {}
         for line in self._read():
             number = line["epoch"]
-            if "offsets" in line:
+            if "rolled_back" in line:
+                found = {one: known for one, known in found.items() if one <= number}
+            elif "offsets" in line:
                 ranges = tuple(
                     (stream, of_numbers(start), of_numbers(end)) for stream, (start, end) in line["offsets"].items()
                 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, SharkError, TableNotFoundError
+from sharkpy.base.settings import STREAM_KEPT_EPOCHS
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.position import Position, furthest, is_within, least
 from sharkpy.execution.commands.insert import insert_with
@@ -19,8 +20,10 @@ from sharkpy.sql.binder import bind_epoch
 from sharkpy.streaming import steps
 from sharkpy.streaming.epoch_end import EpochEnd
 from sharkpy.streaming.epoch_log import EpochLog, Ranges
+from sharkpy.streaming.epoch_rollback import EpochRollback
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.epoch_store import KeptEpoch
     from sharkpy.catalog.model import Table
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.streaming.sources.source_reader import SourceReader
@@ -138,9 +141,25 @@ class EpochRunner:
                 hint = "pushed rows are kept until all continuous tables have read them"
                 raise BindError(message, hint=hint, sqlstate="55000")
         number, began = query.epoch + 1, time.monotonic()
-        publish([emptied(), EpochEnd(query, (), self.session.catalog)], self.session.catalog)
+        end = EpochEnd(query, (), self.session.catalog, 0, is_emptied=True)
+        publish([emptied(), end], self.session.catalog)
         self.log.begin(number, tuple((stream, (0,), (0,)) for stream in query.streams), self._names(query))
         self.log.end(number, 0, time.monotonic() - began)
+
+    def roll_back(self, query: ContinuousQuery, to: KeptEpoch, written: StagedWrite) -> None:
+        """Let the epoch `to` be the query's last one; `written` gives its table the rows of then.
+
+        BindError 55000 where items that would be read again are gone.
+        """
+        for stream, position in to.offsets:
+            reader = self._reader(self._stream(stream))
+            reader.look()
+            if not is_within(reader.first(), position) and position != query.offset(stream):
+                name = self._stream(stream).qualified_name
+                raise BindError(f"items of {name} behind epoch {to.number} are gone", sqlstate="55000")
+        publish([written, EpochRollback(query, to, self.session.catalog)], self.session.catalog)
+        self._begun = None
+        self.log.roll_back(to.number)
 
     def release(self, queries: Sequence[ContinuousQuery], streams: Iterable[str]) -> None:
         """Let go of what all of `queries` have read of some streams."""
@@ -162,7 +181,8 @@ class EpochRunner:
             for stream, start, end in ranges:
                 self._reader(self._stream(stream)).give(snapshot, start, end)
             offsets = tuple((stream, end) for stream, _, end in ranges)
-            insert_with(command, session, snapshot, EpochEnd(query, offsets, session.catalog))
+            kept = session.conf.value(STREAM_KEPT_EPOCHS)
+            insert_with(command, session, snapshot, EpochEnd(query, offsets, session.catalog, kept))
         finally:
             snapshot.release()
 

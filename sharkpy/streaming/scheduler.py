@@ -26,6 +26,7 @@ from sharkpy.streaming.readers import StreamReaders
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
+    from sharkpy.catalog.epoch_store import KeptEpoch
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.commands.writes.publish import StagedWrite
 
@@ -204,11 +205,21 @@ class StreamScheduler:
         """Let a query begin with the first items of its streams again; `emptied` makes the write that leaves its table
         without rows. BindError 55000 where items are gone.
         """
+        self._between(query_id, lambda runner, query: runner.restart(query, emptied))
+
+    def roll_back(self, query_id: str, to: KeptEpoch, written: Callable[[], StagedWrite]) -> None:
+        """Let an epoch be the query's last one again; `written` makes the write that gives its table the rows of then.
+        BindError 55000 where items that would be read again are gone.
+        """
+        self._between(query_id, lambda runner, query: runner.roll_back(query, to, written()))
+
+    def _between(self, query_id: str, change: Callable[[EpochRunner, ContinuousQuery], None]) -> None:
+        """Change a query between two epochs, here and in other processes."""
         scheduled = self._scheduled(query_id)
         with _between_epochs(scheduled):
             for tries in itertools.count(1):
                 try:
-                    scheduled.runner.restart(self._query(query_id), emptied)
+                    change(scheduled.runner, self._query(query_id))
                     return
                 except TableChangedError:
                     # Another process has written an epoch.

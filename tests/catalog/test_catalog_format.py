@@ -199,7 +199,9 @@ def test_a_newer_format_is_refused(tmp_path: Path, writer: str | None) -> None:
     run(tmp_path, f"UPDATE format_ SET written_by = '{writer}'" if writer else "DROP TABLE format_")
     run(tmp_path, "PRAGMA user_version = 999")
     known = writer or "of an unknown version"
-    message = f"has format 999, written by sharkpy {known}: sharkpy {__version__} reads formats up to 3"
+    message = (
+        f"has format 999, written by sharkpy {known}: sharkpy {__version__} reads formats up to {catalog_format.FORMAT}"
+    )
     with pytest.raises(ConfigurationError, match=message):
         Catalog(tmp_path)
 

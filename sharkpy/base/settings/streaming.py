@@ -19,6 +19,14 @@ STREAM_EPOCHS = Setting(
     is_guarded=True,
     least=1,
 )
+STREAM_KEPT_EPOCHS = Setting(
+    "shark.stream.kept.epochs",
+    20,
+    "Last epochs that a continuous table can be rolled back to, or read at. Their files are not put together.",
+    is_guarded=True,
+    least=0,
+    most=10_000,
+)
 STREAM_LOG_EPOCHS = Setting(
     "shark.stream.log.epochs", 10_000, "Epochs that the log of a continuous query keeps.", is_guarded=True, least=100
 )

@@ -54,8 +54,19 @@ class Compactor:
             store.release([block.handle.block_id for block in merged if block not in used], durable=True)
         store.enforce_limit()
         for block in used:
-            self._folding.fold(entry, block)
+            self._folding.fold(entry, block.handle, block.origins)
+        self._fold_left(entry)
         return entry.version
+
+    def _fold_left(self, entry: Entry) -> None:
+        """Fold what the last block of many files was made from: epochs that were kept have held it back."""
+        version, least = entry.version, self._versions.parts.conf.value(COMPACTION_BLOCKS)
+        if version is None or not entry.table.continuous:
+            return
+        places = range(len(version.blocks) - 1, -1, -1)
+        place = next((place for place in places if len(version.origins[place]) >= least), None)
+        if place is not None:
+            self._folding.fold(entry, version.blocks[place], version.origins[place])
 
     def compact_later(self, entry: Entry) -> None:
         """Compact the table in the background, if that is worth while. Called under the entry's lock."""

@@ -10,10 +10,10 @@ from sharkpy.base.settings import COMPACTION_BLOCKS, FOLD_BYTES
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.table_statistics import TableStatistics
+from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import Origins, TableVersion
 from sharkpy.execution.tables.analyzed import content_of, is_content_of
 from sharkpy.execution.tables.block_loading import loading_splits
-from sharkpy.execution.tables.compaction import MergedBlock
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.execution.tables.entry import Entry
 from sharkpy.execution.tables.hidden_files import HiddenFiles
@@ -54,14 +54,14 @@ class FileFolding:
         self._versions = versions
         self._hidden = hidden
 
-    def fold(self, entry: Entry, merged: MergedBlock) -> None:
-        """Fold what `merged`, a block of the entry's version, was made from, if that is worth while."""
+    def fold(self, entry: Entry, block: BlockHandle, origins: Origins) -> None:
+        """Fold what a block of the entry's version was made from, if that is worth while."""
         table = entry.table
-        if not _may_fold(table) or any(origin.form for origin in merged.origins):
+        if not _may_fold(table) or any(origin.form for origin in origins):
             return
         catalog = self._versions.parts.catalog
         with catalog.readers.reading(table.location or ""):
-            run = self._run(table, merged.origins)
+            run = self._run(table, origins)
             if run is None:
                 return
             with self._staging(run.folder) as staging:
@@ -69,7 +69,7 @@ class FileFolding:
                 if not fold_files([file.path for file in run.files], schema, table.storage, staging):
                     return
                 layout.sync_staged(staging)
-                is_placed = self._place(entry, merged, run, staging)
+                is_placed = self._place(entry, block, origins, run, staging)
         if is_placed:
             self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
 
@@ -90,11 +90,20 @@ class FileFolding:
         if folder is None:
             return None
         wanted = list(dict.fromkeys(map(file_of, origins)))
-        found = longest_run(layout.visible_generations(folder, newest), wanted)
+        found = longest_run(self._unkept(table, layout.visible_generations(folder, newest)), wanted)
         size = sum(file.size_bytes for _, files in found for file in files)
         if len(found) < conf.value(COMPACTION_BLOCKS) or size > conf.value(FOLD_BYTES):
             return None
         return FoldedRun(folder, partition, newest, found)
+
+    def _unkept(
+        self, table: Table, generations: Sequence[tuple[Generation, list[DataFile]]]
+    ) -> Sequence[tuple[Generation, Sequence[DataFile]]]:
+        """Generations that all kept epochs of a continuous table have: none asks for a part of them."""
+        kept = (
+            self._versions.parts.catalog.streams.epochs.oldest_generation(table.table_id) if table.continuous else None
+        )
+        return [pair for pair in generations if kept is None or pair[0].last <= kept]
 
     def _place_of(self, table: Table, partition: str) -> tuple[str | None, int | None]:
         """Folder of a table or of its Hive partition, and the last generation that counts; no folder if it is gone."""
@@ -104,13 +113,13 @@ class FileFolding:
         one = known.get(partition)
         return (None, None) if one is None or one.newest is None else (local_path(one.folder(table)), one.newest)
 
-    def _place(self, entry: Entry, merged: MergedBlock, run: FoldedRun, staging: str) -> bool:
+    def _place(self, entry: Entry, block: BlockHandle, origins: Origins, run: FoldedRun, staging: str) -> bool:
         """Put the staged file and the block's new origins in place; False if table or version have changed too much."""
         catalog, table = self._versions.parts.catalog, entry.table
         files = run.files
         with entry.lock:
             version, known = entry.version, entry.files
-            place = None if version is None else _only_place(version, merged, files)
+            place = None if version is None else _only_place(version, block, origins, files)
             if version is None or place is None or known is None or not set(files) <= set(known):
                 return False
             with catalog.transaction():
@@ -126,8 +135,8 @@ class FileFolding:
             self._versions.contents.note_fold(folded, files)
             entry.files = _with_fold(known, files, folded)
             splits = loading_splits([folded], table.schema, table.storage, self._versions.parts.conf)
-            origins = _with_fold_origins(version.origins[place], files, tuple(map(origin_of, splits)))
-            self._versions.publish(entry, version.with_origins(place, origins))
+            left = _with_fold_origins(version.origins[place], files, tuple(map(origin_of, splits)))
+            self._versions.publish(entry, version.with_origins(place, left))
         return True
 
     def _statistics(self, table: Table) -> TableStatistics | None:
@@ -174,12 +183,12 @@ def _is_same(listed: DataFile, known: DataFile) -> bool:
     return (listed.size_bytes, listed.modified_ns) == (known.size_bytes, known.modified_ns)
 
 
-def _only_place(version: TableVersion, merged: MergedBlock, files: Sequence[DataFile]) -> int | None:
+def _only_place(version: TableVersion, merged: BlockHandle, known: Origins, files: Sequence[DataFile]) -> int | None:
     """Place of the merged block, if no other block has rows of the files."""
     folded, place = set(files), None
     for index, (block, origins) in enumerate(zip(version.blocks, version.origins, strict=True)):
-        if block.block_id == merged.handle.block_id:
-            place = index if origins == merged.origins else None
+        if block.block_id == merged.block_id:
+            place = index if origins == known else None
         elif any(file_of(origin) in folded for origin in origins):
             return None
     return place

@@ -61,6 +61,17 @@ class ControlContinuous(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class RollbackContinuous(Command):
+    """ROLLBACK CONTINUOUS TABLE to an epoch, or to the last one that was written by a moment, in milliseconds since
+    1970; one of both is None.
+    """
+
+    table: Table
+    epoch: int | None
+    moment_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class AlterContinuous(Command):
     """ALTER CONTINUOUS TABLE: another `query`, whose text is `text`, or another trigger; None: as it was."""
 

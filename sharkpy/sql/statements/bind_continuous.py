@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
+
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ColumnNotFoundError, SharkError
+from sharkpy.base.settings import TIME_ZONE
+from sharkpy.base.time_zone import time_zone, zone_name
 from sharkpy.catalog.continuous_query import Trigger, TriggerKind
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.plan.commands import (
@@ -14,6 +18,7 @@ from sharkpy.plan.commands import (
     CreateContinuousTable,
     CreateTable,
     Insert,
+    RollbackContinuous,
     ShowEpochs,
 )
 from sharkpy.plan.logical import Project
@@ -124,6 +129,32 @@ def bind_control(binder: CommandBinder) -> ControlContinuous:
     """Bind PAUSE | RESUME | REFRESH CONTINUOUS TABLE name."""
     action = ContinuousAction(binder.reader.expect_any("PAUSE", "RESUME", "REFRESH"))
     return _controlled(binder, action)
+
+
+def bind_rollback(binder: CommandBinder) -> RollbackContinuous:
+    """Bind ROLLBACK CONTINUOUS TABLE name TO EPOCH n | TO TIMESTAMP 'moment'."""
+    reader = binder.reader
+    reader.expect("ROLLBACK", "CONTINUOUS", "TABLE")
+    token = reader.current
+    table = _required(binder, binder.table(), token)
+    reader.expect("TO")
+    if reader.expect_any("EPOCH", "TIMESTAMP") == "EPOCH":
+        return RollbackContinuous(table, reader.whole_number("the number of an epoch"), None)
+    token = reader.current
+    text = reader.string("a moment")
+    return RollbackContinuous(table, None, _milliseconds(binder, text, token))
+
+
+def _milliseconds(binder: CommandBinder, text: str, token: Token | None) -> int:
+    """Milliseconds since 1970 of a moment in the session's zone."""
+    try:
+        clock = datetime.datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise binder.error(
+            f'"{text}" is no moment', token, hint="write 'yyyy-mm-dd hh:mm:ss'", sqlstate="22007"
+        ) from None
+    zone = time_zone(zone_name(binder.context.conf.value(TIME_ZONE)))
+    return int((clock if clock.tzinfo else clock.replace(tzinfo=zone)).timestamp() * 1000)
 
 
 def bind_drop_continuous(binder: CommandBinder) -> ControlContinuous:

@@ -55,7 +55,7 @@ REFUSED: tuple[tuple[str, str | None], ...] = (
 
 def refused_statement(reader: TokenReader) -> UnsupportedError | None:
     """Error for a known statement that is not carried out; None for other words."""
-    if reader.peek("REFRESH", "CONTINUOUS"):
+    if reader.peek("REFRESH", "CONTINUOUS") or reader.peek("ROLLBACK", "CONTINUOUS"):
         return None
     for words, hint in REFUSED:
         if reader.peek(*words.split()):

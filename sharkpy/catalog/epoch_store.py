@@ -1,0 +1,78 @@
+"""Last epochs of continuous queries, in the catalog's file: what they can be rolled back to, and read at."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.base.errors import BindError, TableChangedError
+from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
+from sharkpy.catalog.stream_texts import offsets_from_text, offsets_to_text
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.database_file import CatalogFile
+
+_COLUMNS = "epoch, generation, offsets, written_ms"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEpoch:
+    """Epoch whose table can be had again: the rows of generations up to `generation` are its rows.
+
+    `written_ms`: when it counted, in milliseconds since 1970.
+    """
+
+    number: int
+    generation: int
+    offsets: Offsets
+    written_ms: int
+
+
+class EpochStore:
+    """Rows of the catalog about kept epochs. Changes are called inside a transaction of the catalog."""
+
+    def __init__(self, file: CatalogFile) -> None:
+        self._file = file
+
+    def keep(self, query: ContinuousQuery, number: int, offsets: Offsets, generation: int, most: int) -> None:
+        """Note an epoch that counts from now on, and forget those before the newest `most`."""
+        now = time.time_ns() // 1_000_000
+        row = (query.query_id, number, query.table_id, generation, offsets_to_text(offsets), now)
+        self._file.run("INSERT OR REPLACE INTO epoch_ VALUES (?, ?, ?, ?, ?, ?)", *row)
+        self._file.run("DELETE FROM epoch_ WHERE query_id = ? AND epoch <= ?", query.query_id, number - most)
+
+    def kept(self, query_id: str) -> list[KeptEpoch]:
+        """Kept epochs of a query, oldest first."""
+        sql = f"SELECT {_COLUMNS} FROM epoch_ WHERE query_id = ? ORDER BY epoch"
+        return [_kept(row) for row in self._file.rows(sql, query_id)]
+
+    def oldest_generation(self, table_id: str) -> int | None:
+        """Generation of a table up to which its kept epochs have all rows alike; None where none is kept."""
+        row = self._file.row("SELECT min(generation) FROM epoch_ WHERE table_id = ?", table_id)
+        return None if row is None or row[0] is None else int(row[0])
+
+    def roll_back(self, query: ContinuousQuery, to: KeptEpoch, generation: int) -> None:
+        """Let `to` be the query's last epoch, with the rows that the table has in `generation`; others are forgotten.
+
+        BindError 22023 if it is not kept any more; TableChangedError if the query has written another epoch than
+        `query` knows of, or was dropped.
+        """
+        if to not in self.kept(query.query_id):
+            raise BindError(f"epoch {to.number} is not kept any more", sqlstate="22023")
+        sql = "UPDATE continuous_ SET epoch = ?, offsets = ?, fault = '' WHERE query_id = ? AND epoch = ?"
+        offsets = offsets_to_text(to.offsets)
+        if not self._file.run(sql, to.number, offsets, query.query_id, query.epoch):
+            raise TableChangedError(f"epoch {query.epoch + 1} was written meanwhile, or the query was dropped")
+        self.forget(query.query_id)
+        row = (query.query_id, to.number, query.table_id, generation, offsets, to.written_ms)
+        self._file.run("INSERT INTO epoch_ VALUES (?, ?, ?, ?, ?, ?)", *row)
+
+    def forget(self, query_id: str) -> None:
+        """Forget all epochs of a query: its table begins anew, or is dropped."""
+        self._file.run("DELETE FROM epoch_ WHERE query_id = ?", query_id)
+
+
+def _kept(row: Any) -> KeptEpoch:
+    number, generation, offsets, written_ms = row
+    return KeptEpoch(number, generation, offsets_from_text(offsets), written_ms)

@@ -1,0 +1,55 @@
+"""ROLLBACK CONTINUOUS TABLE."""
+
+from __future__ import annotations
+
+from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.catalog.epoch_store import KeptEpoch
+from sharkpy.catalog.model import Table
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
+from sharkpy.execution.commands.writes.table_files import TableFiles
+from sharkpy.plan.commands import RollbackContinuous
+from sharkpy.sources import layout
+from sharkpy.streaming.commands.control_continuous import query_of
+from sharkpy.streaming.scheduler import StreamSession
+
+
+def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> CommandResult:
+    """Give a table the rows that it had at one of its last epochs; the epochs behind it are computed again, by the
+    query of now. A table that is paused or stopped stays so.
+
+    BindError 22023 for an epoch that is not kept.
+    """
+    table, streams = command.table, session.streams
+    if table.is_partitioned:
+        raise UnsupportedError(f"ROLLBACK of {table.qualified_name}, which is partitioned")
+    query = query_of(table, session)
+    to = _wanted(command, session.catalog.streams.epochs.kept(query.query_id))
+    streams.roll_back(query.query_id, to, lambda: _rows_of(table, to, session))
+    streams.wake()
+    return NOTHING
+
+
+def _wanted(command: RollbackContinuous, kept: list[KeptEpoch]) -> KeptEpoch:
+    if command.epoch is not None:
+        found = [one for one in kept if one.number == command.epoch]
+        what = f"epoch {command.epoch}"
+    else:
+        found = [one for one in kept if command.moment_ms is not None and one.written_ms <= command.moment_ms]
+        what = "the epoch of that moment"
+    if not found:
+        hint = f"there are the epochs {kept[0].number} to {kept[-1].number}" if kept else "no epoch is"
+        message = f"{what} of {command.table.qualified_name} is not kept"
+        raise BindError(message, hint=f"{hint}; shark.stream.kept.epochs", sqlstate="22023")
+    return found[-1]
+
+
+def _rows_of(table: Table, to: KeptEpoch, session: StreamSession) -> TableFiles:
+    """Write that replaces a table's files by those of an epoch, under second names."""
+    write = TableFiles.begin(table, True, session)
+    try:
+        with session.catalog.readers.reading(table.location or ""):
+            layout.link_files(table.location or "", to.generation, write.staging)
+    except BaseException:
+        write.discard()
+        raise
+    return write

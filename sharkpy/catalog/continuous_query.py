@@ -44,6 +44,19 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True)
+class EpochPoint:
+    """Epoch that a statement names: its number, or the last one that was written by a moment, in milliseconds since
+    1970; one of both is None.
+    """
+
+    epoch: int | None = None
+    moment_ms: int | None = None
+
+    def __str__(self) -> str:
+        return f"epoch {self.epoch}" if self.epoch is not None else "the epoch of that moment"
+
+
+@dataclass(frozen=True, slots=True)
 class ContinuousQuery:
     """Continuous query: its definition, and how far it is.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sharkpy.base.errors import BindError, TableChangedError
-from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
+from sharkpy.catalog.continuous_query import ContinuousQuery, EpochPoint, Offsets
 from sharkpy.catalog.stream_texts import offsets_from_text, offsets_to_text
 
 if TYPE_CHECKING:
@@ -46,6 +46,22 @@ class EpochStore:
         """Kept epochs of a query, oldest first."""
         sql = f"SELECT {_COLUMNS} FROM epoch_ WHERE query_id = ? ORDER BY epoch"
         return [_kept(row) for row in self._file.rows(sql, query_id)]
+
+    def wanted(self, query_id: str, name: str, point: EpochPoint) -> KeptEpoch:
+        """Kept epoch of a query that a statement names; BindError 22023, which calls the table by `name`, where it is
+        not kept.
+        """
+        kept = self.kept(query_id)
+        if point.epoch is not None:
+            found = [one for one in kept if one.number == point.epoch]
+        else:
+            found = [one for one in kept if point.moment_ms is not None and one.written_ms <= point.moment_ms]
+        if not found:
+            hint = f"there are the epochs {kept[0].number} to {kept[-1].number}" if kept else "no epoch is"
+            raise BindError(
+                f"{point} of {name} is not kept", hint=f"{hint}; shark.stream.kept.epochs", sqlstate="22023"
+            )
+        return found[-1]
 
     def oldest_generation(self, table_id: str) -> int | None:
         """Generation of a table up to which its kept epochs have all rows alike; None where none is kept."""

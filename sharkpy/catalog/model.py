@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sharkpy.catalog.cache_policy import POLICY_KEY, POLICY_SIZE_KEY, CachePolicy
+from sharkpy.catalog.continuous_query import EpochPoint
 from sharkpy.values.types import Schema
 
 PURGE_PROPERTY = "external.table.purge"
@@ -135,6 +136,8 @@ class Table:
     written_text: str | None = field(compare=False, default=None)
     """Query of a view as it was written; `view_text` has the columns that each `*` stood for. None: they are equal."""
     stream: StreamSource | None = field(compare=False, default=None)
+    as_of: EpochPoint | None = field(compare=False, default=None)
+    """Epoch at which a query reads a continuous table; the catalog holds no such table."""
     """Source of a stream."""
     continuous: str = field(compare=False, default="")
     """Id of the continuous query that makes the table's rows, and nobody else does. The catalog knows which of the

@@ -410,7 +410,12 @@ class Catalog:
         return self._store.current(Table(table_id, "", "", TableKind.MANAGED, Schema(())))
 
     def newest_generation(self, table: Table) -> int | None:
-        """Last generation that counts of a table without Hive partitions; None where all do that are in its folder."""
+        """Last generation that counts of a table without Hive partitions; None where all do that are in its folder.
+
+        BindError 22023 where the table is read at an epoch that is not kept.
+        """
+        if table.as_of is not None:
+            return self.streams.epochs.wanted(table.continuous, table.qualified_name, table.as_of).generation
         return self.streams.newest(table.table_id) if table.continuous and not table.is_partitioned else None
 
     def note_written(self, table: Table) -> None:

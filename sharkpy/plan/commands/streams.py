@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from sharkpy.catalog.continuous_query import Trigger
+from sharkpy.catalog.continuous_query import EpochPoint, Trigger
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table
 from sharkpy.plan.commands.command import Command, Listing, Properties
 from sharkpy.plan.commands.tables import CreateTable
@@ -62,13 +62,10 @@ class ControlContinuous(Command):
 
 @dataclass(frozen=True, slots=True)
 class RollbackContinuous(Command):
-    """ROLLBACK CONTINUOUS TABLE to an epoch, or to the last one that was written by a moment, in milliseconds since
-    1970; one of both is None.
-    """
+    """ROLLBACK CONTINUOUS TABLE … TO EPOCH or TO TIMESTAMP."""
 
     table: Table
-    epoch: int | None
-    moment_ms: int | None
+    to: EpochPoint
 
 
 @dataclass(frozen=True, slots=True)

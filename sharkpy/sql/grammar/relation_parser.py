@@ -29,6 +29,10 @@ _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 class RelationParser(StrictParser):
     ADD_JOIN_ON_TRUE: ClassVar[bool] = False
+    VERSION_PHRASES: ClassVar[dict[tuple[str, ...], str]] = {
+        **StrictParser.VERSION_PHRASES,
+        ("FOR", "SYSTEM_VERSION"): "VERSION",
+    }
 
     def _parse_joins(self, alias_tokens: Any = None) -> Iterator[Any]:
         """Parse joins and lateral views in the order written; both end up in the `joins` of the query."""

@@ -25,6 +25,7 @@ from sharkpy.sql.grammar.parser import parse
 from sharkpy.sql.queries.bind_cte import bind_cte
 from sharkpy.sql.queries.bind_pivot import pivoted
 from sharkpy.sql.queries.bind_sample import sampled
+from sharkpy.sql.queries.bind_version import at_version
 from sharkpy.sql.queries.generators import generated
 from sharkpy.sql.queries.view_output import view_output
 from sharkpy.sql.scope import Scope, relation_scope
@@ -71,7 +72,7 @@ def _bind_item(context: Context, node: exp.Expr, parent: Scope | None) -> Relati
 
 
 def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:
-    context.only(node, "this", "db", "alias", "joins", "sample", "pivots")
+    context.only(node, "this", "db", "alias", "joins", "sample", "pivots", "version")
     if not isinstance(node.this, exp.Identifier):
         return _bind_table_function(context, node, parent)
     if not context.budget.take_table():
@@ -80,7 +81,7 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
     database = node.args["db"].name.lower() if node.args.get("db") else None
     if database is None and name in context.ctes:
         return _aliased(context, sampled(context, _bind_cte(context, name, node), node, None), node, parent, name)
-    table = find_table(context, database or context.database, name, node)
+    table = at_version(context, find_table(context, database or context.database, name, node), node.args.get("version"))
     if table.is_view:
         plan = sampled(context, bind_view(context, table, node), node, table)
         return _aliased(context, plan, node, parent, name, table.database)

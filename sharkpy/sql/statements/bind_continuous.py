@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
-
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ColumnNotFoundError, SharkError
-from sharkpy.base.settings import TIME_ZONE
-from sharkpy.base.time_zone import time_zone, zone_name
-from sharkpy.catalog.continuous_query import Trigger, TriggerKind
+from sharkpy.catalog.continuous_query import EpochPoint, Trigger, TriggerKind
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.plan.commands import (
     AlterContinuous,
@@ -22,6 +18,7 @@ from sharkpy.plan.commands import (
     ShowEpochs,
 )
 from sharkpy.plan.logical import Project
+from sharkpy.sql.moment import MOMENT_HINT, milliseconds
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_insert import insertable
 from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
@@ -139,22 +136,13 @@ def bind_rollback(binder: CommandBinder) -> RollbackContinuous:
     table = _required(binder, binder.table(), token)
     reader.expect("TO")
     if reader.expect_any("EPOCH", "TIMESTAMP") == "EPOCH":
-        return RollbackContinuous(table, reader.whole_number("the number of an epoch"), None)
+        return RollbackContinuous(table, EpochPoint(reader.whole_number("the number of an epoch")))
     token = reader.current
     text = reader.string("a moment")
-    return RollbackContinuous(table, None, _milliseconds(binder, text, token))
-
-
-def _milliseconds(binder: CommandBinder, text: str, token: Token | None) -> int:
-    """Milliseconds since 1970 of a moment in the session's zone."""
-    try:
-        clock = datetime.datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise binder.error(
-            f'"{text}" is no moment', token, hint="write 'yyyy-mm-dd hh:mm:ss'", sqlstate="22007"
-        ) from None
-    zone = time_zone(zone_name(binder.context.conf.value(TIME_ZONE)))
-    return int((clock if clock.tzinfo else clock.replace(tzinfo=zone)).timestamp() * 1000)
+    moment = milliseconds(text, binder.context.conf)
+    if moment is None:
+        raise binder.error(f'"{text}" is no moment', token, hint=MOMENT_HINT, sqlstate="22007")
+    return RollbackContinuous(table, EpochPoint(moment_ms=moment))
 
 
 def bind_drop_continuous(binder: CommandBinder) -> ControlContinuous:

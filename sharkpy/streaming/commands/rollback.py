@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.epoch_store import KeptEpoch
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -23,24 +23,10 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
     if table.is_partitioned:
         raise UnsupportedError(f"ROLLBACK of {table.qualified_name}, which is partitioned")
     query = query_of(table, session)
-    to = _wanted(command, session.catalog.streams.epochs.kept(query.query_id))
+    to = session.catalog.streams.epochs.wanted(query.query_id, table.qualified_name, command.to)
     streams.roll_back(query.query_id, to, lambda: _rows_of(table, to, session))
     streams.wake()
     return NOTHING
-
-
-def _wanted(command: RollbackContinuous, kept: list[KeptEpoch]) -> KeptEpoch:
-    if command.epoch is not None:
-        found = [one for one in kept if one.number == command.epoch]
-        what = f"epoch {command.epoch}"
-    else:
-        found = [one for one in kept if command.moment_ms is not None and one.written_ms <= command.moment_ms]
-        what = "the epoch of that moment"
-    if not found:
-        hint = f"there are the epochs {kept[0].number} to {kept[-1].number}" if kept else "no epoch is"
-        message = f"{what} of {command.table.qualified_name} is not kept"
-        raise BindError(message, hint=f"{hint}; shark.stream.kept.epochs", sqlstate="22023")
-    return found[-1]
 
 
 def _rows_of(table: Table, to: KeptEpoch, session: StreamSession) -> TableFiles:

@@ -1,0 +1,20 @@
+"""Moments that statements name."""
+
+from __future__ import annotations
+
+import datetime
+
+from sharkpy.base.settings import TIME_ZONE, Conf
+from sharkpy.base.time_zone import time_zone, zone_name
+
+MOMENT_HINT = "write 'yyyy-mm-dd hh:mm:ss'"
+
+
+def milliseconds(text: str, conf: Conf) -> int | None:
+    """Milliseconds since 1970 of a moment, in the session's zone unless it names one; None for another text."""
+    try:
+        clock = datetime.datetime.fromisoformat(text.strip())
+        zoned = clock if clock.tzinfo else clock.replace(tzinfo=time_zone(zone_name(conf.value(TIME_ZONE))))
+        return int(zoned.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from sharkpy.base.cancellation import Cancellation
 from sharkpy.dbapi.exceptions import InterfaceError, ProgrammingError, translated
 from sharkpy.dbapi.insert_rows import InsertRows, find_insert, num_inserted
 from sharkpy.dbapi.placeholders import BoundText, Parameters, bind_parameters
@@ -43,6 +44,8 @@ class Cursor:
         self.rowcount = -1
         self._result: Result | None = None
         self._prepared: PreparedStatement | None = None
+        self._planning = Cancellation()
+        """End from outside of what comes before statements are prepared."""
         self._text = BoundText("", "")
         self._is_closed = False
 
@@ -62,11 +65,7 @@ class Cursor:
         `listener` is called with the progress, from any thread; it must not wait.
         """
         self._begin()
-        with translated():
-            text = bind_parameters(operation, parameters)
-        self._run(text, listener)
-        if self.description is None:
-            self.rowcount = num_inserted(text.text)
+        self._execute(operation, parameters, listener)
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Iterable[Parameters]) -> Self:
@@ -80,7 +79,8 @@ class Cursor:
             return self
         counts = []
         for parameters in sets:
-            self.execute(operation, parameters)
+            self._clear()
+            self._execute(operation, parameters)
             if self.description is not None:
                 self._begin()
                 raise ProgrammingError("executemany of a statement that yields rows")
@@ -92,6 +92,7 @@ class Cursor:
         """End the cursor's statement, from any thread; a thread that waits for it gets OperationalError, SQLSTATE
         57014.
         """
+        self._planning.cancel()
         prepared = self._prepared
         if prepared is not None:
             prepared.cancel()
@@ -183,18 +184,34 @@ class Cursor:
 
     def _begin(self) -> None:
         self._check_open()
+        self._clear()
+        self._planning = Cancellation()
+
+    def _clear(self) -> None:
         self._end_result()
         self.rowcount = -1
 
+    def _execute(
+        self, operation: str, parameters: Parameters | None = None, listener: ProgressListener | None = None
+    ) -> None:
+        with translated(), self._planning.active():
+            text = bind_parameters(operation, parameters)
+        self._run(text, listener)
+        if self.description is None:
+            self.rowcount = num_inserted(text.text)
+
     def _run(self, text: BoundText, listener: ProgressListener | None = None) -> None:
-        session = self.connection.session
+        session, planning = self.connection.session, self._planning
         self._text = text
         with translated(text.place):
-            self._prepared = session.prepare(text.text, listener=listener)
-            self._result = self._prepared.run()
+            with planning.active():
+                prepared = self._prepared = session.prepare(text.text, listener=listener)
+            if planning.is_cancelled:
+                prepared.cancel()
+            self._result = prepared.run()
 
     def _insert(self, insert: InsertRows, sets: Sequence[Parameters]) -> None:
-        with translated(), staged_rows(self.connection.session, insert, sets) as staged:
+        with translated(), self._planning.active(), staged_rows(self.connection.session, insert, sets) as staged:
             self._run(staged or insert.text(sets))
         self.rowcount = len(sets)
 

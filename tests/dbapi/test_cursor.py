@@ -6,6 +6,7 @@ import datetime
 import time
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,6 +15,7 @@ from sharkpy import dbapi
 from sharkpy.dbapi import staged_rows
 from sharkpy.dbapi.insert_rows import find_insert
 from sharkpy.execution.stages.progress import Progress
+from sharkpy.session.prepared_statement import PreparedStatement
 from tests.waiting import allowed, when
 
 SLOW = "SELECT count(*) FROM t a, t b, t c, t d WHERE hash(a.k, b.k, c.k, d.k) % 7 = 3"
@@ -56,6 +58,45 @@ def test_cancel_from_another_thread(numbers: dbapi.Cursor, statement: str) -> No
     assert caught.value.sqlstate == "57014"
     assert time.monotonic() - start < allowed(5)
     assert numbers.execute("SELECT count(*) FROM t").fetchall() == [(1000,)]
+
+
+@pytest.mark.parametrize("statement", [SLOW, "SELECT k FROM t", "INSERT INTO t VALUES (1)"])
+def test_cancel_of_a_statement_that_is_being_prepared(
+    numbers: dbapi.Cursor, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = numbers.connection.session
+    prepare = session.prepare
+
+    def cancelled(text: str, **options: Any) -> PreparedStatement:
+        numbers.cancel()
+        return prepare(text, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "prepare", cancelled)
+        with pytest.raises(dbapi.OperationalError, match="cancelled") as caught:
+            numbers.execute(statement).fetchall()
+    assert caught.value.sqlstate == "57014"
+    assert numbers.execute("SELECT count(*) FROM t").fetchall() == [(1000,)]
+
+
+def test_cancel_between_the_statements_of_many(numbers: dbapi.Cursor, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = numbers.connection.session
+    prepare = session.prepare
+    texts: list[str] = []
+
+    def counted(text: str, **options: Any) -> PreparedStatement:
+        texts.append(text)
+        prepared = prepare(text, **options)
+        if len(texts) == 2:
+            numbers.cancel()
+        return prepared
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "prepare", counted)
+        with pytest.raises(dbapi.OperationalError, match="cancelled"):
+            numbers.executemany("INSERT INTO t SELECT ?", [(1,), (2,), (3,)])
+    assert len(texts) == 2
+    assert numbers.execute("SELECT count(*) FROM t").fetchall() == [(1001,)]
 
 
 def test_cancel_ends_this_cursors_statement_alone(numbers: dbapi.Cursor) -> None:

@@ -42,12 +42,19 @@ def _on_first_use(
     return call
 
 
-def machine_code(function: Callable[_P, _R], fastmath: Collection[str] = ()) -> Callable[_P, _R]:
-    """`function` as numba's dispatcher, which other compiled functions can call."""
+def machine_code(
+    function: Callable[_P, _R], fastmath: Collection[str] = (), *, is_inlined: bool = False
+) -> Callable[_P, _R]:
+    """`function` as numba's dispatcher, which other compiled functions can call, or take in where it `is_inlined`."""
     import numba
 
     compile_with = functools.partial(
-        numba.njit, nogil=True, boundscheck=False, error_model="numpy", fastmath=set(fastmath)
+        numba.njit,
+        nogil=True,
+        boundscheck=False,
+        error_model="numpy",
+        fastmath=set(fastmath),
+        inline="always" if is_inlined else "never",
     )
     result: Callable[_P, _R]
     try:

@@ -34,6 +34,11 @@ def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return machine_code(function)
 
 
+def inlined(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """`function` as a part of each kernel that calls it."""
+    return machine_code(function, is_inlined=True)
+
+
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, place: Any, target: Any) -> Any:
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [place]), target.as_pointer())

@@ -32,10 +32,15 @@ from sharkpy.values.types import (
 _QUICK_TYPES: tuple[DataType, ...] = (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING)
 
 
+_SMALL_BYTES = 1 << 15
+"""Bytes for which it does not pay to load the compiled loops."""
+
+
 class JsonRows:
     """Keys are matched without case; a row that is no object is one of NULLs and is counted.
 
-    Arrow's reader takes chunks it reads the same way; the rest goes row by row.
+    Compiled loops read plain objects, Arrow's reader small chunks and arrays if it reads them the same way; the rest
+    goes row by row.
     """
 
     def check(self, schema: Schema, properties: Properties) -> None:  # noqa: ARG002 - any columns
@@ -63,15 +68,32 @@ class JsonRowReader:
         self.metrics = metrics
 
     def read_lines(self, data: bytes) -> Iterator[pa.RecordBatch]:
-        table = _by_arrow(data, self.schema) if len(self.schema) else None
-        if table is None:
-            lines = data.decode("utf-8", "replace").removesuffix("\n").split("\n")
-            table = JsonReader(self.schema, self.metrics).read(lines)
-        yield from self._batches(table)
+        yield from self._batches(self._table(data))
 
     def read_rows(self, rows: Array) -> Iterator[pa.RecordBatch]:
-        texts = [row.decode("utf-8", "replace") for row in rows.to_pylist()]
+        if rows.null_count == 0 and rows.nbytes >= _SMALL_BYTES and self._is_cut():
+            from sharkpy.sources.cut_json import cut_rows_of
+
+            yield from self._batches(cut_rows_of(rows, self.schema, self.metrics))
+            return
+        texts = [(row or b"").decode("utf-8", "replace") for row in rows.to_pylist()]
         yield from self._batches(JsonReader(self.schema, self.metrics).read(texts))
+
+    def _table(self, data: bytes) -> pa.Table:
+        if len(data) >= _SMALL_BYTES and self._is_cut():
+            from sharkpy.sources.cut_json import cut_lines_of
+
+            return cut_lines_of(data, self.schema, self.metrics)
+        table = _by_arrow(data, self.schema) if len(self.schema) else None
+        if table is not None:
+            return table
+        lines = data.decode("utf-8", "replace").removesuffix("\n").split("\n")
+        return JsonReader(self.schema, self.metrics).read(lines)
+
+    def _is_cut(self) -> bool:
+        from sharkpy.sources.cut_json import is_cut
+
+        return is_cut(self.schema)
 
     def _batches(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         self.metrics.rows += table.num_rows

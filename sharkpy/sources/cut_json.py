@@ -1,0 +1,109 @@
+"""JSON objects to columns by compiled loops: these find values and read plain ones, `JsonReader` reads other rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.sources.arrow import Array
+from sharkpy.sources.columns import row_count_batch
+from sharkpy.sources.cut_fields import ColumnReader, CutLines
+from sharkpy.sources.escapes import Hidden
+from sharkpy.sources.json_values import JsonReader
+from sharkpy.sources.kernels.cut_json import BOOLEAN as BOOLEANS
+from sharkpy.sources.kernels.cut_json import MOST_COLUMNS, NUMBER, TEXT, cut_json
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.text_fields import FieldReader
+from sharkpy.sources.text_format import TextFormat
+from sharkpy.values.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER_TYPES,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    DecimalType,
+    Schema,
+    arrow_schema,
+)
+
+_KINDS: dict[DataType, int] = {
+    BOOLEAN: BOOLEANS,
+    **dict.fromkeys((*INTEGER_TYPES, FLOAT, DOUBLE), NUMBER),
+    **dict.fromkeys((STRING, DATE, TIMESTAMP), TEXT),
+}
+_NEVER = b'"'
+"""No plain value has a quote within: a text of NULL that is never met."""
+_Numbers = np.ndarray[Any, np.dtype[Any]]
+
+
+def is_cut(schema: Schema) -> bool:
+    """True if all columns are of types whose values the loops find."""
+    return len(schema) <= MOST_COLUMNS and all(_kind(field.dtype) is not None for field in schema)
+
+
+def _kind(dtype: DataType) -> int | None:
+    return NUMBER if isinstance(dtype, DecimalType) else _KINDS.get(dtype)
+
+
+def cut_lines_of(data: bytes, schema: Schema, metrics: ReadMetrics) -> pa.Table:
+    """Columns of objects, one a line. What JsonReader says of a row is what it holds."""
+    array = np.frombuffer(data, np.uint8)
+    breaks = np.flatnonzero(array == ord("\n")).astype(np.int32)
+    is_ended = data.endswith(b"\n")
+    ends = breaks if is_ended else np.append(breaks, np.int32(len(data)))
+    starts = np.append(np.int32(0), breaks[:-1] + 1 if is_ended else breaks + 1).astype(np.int32)
+    return _cut(array, starts, ends, schema, metrics)
+
+
+def cut_rows_of(rows: Array, schema: Schema, metrics: ReadMetrics) -> pa.Table:
+    """Columns of objects, each a binary value; NULL is no object."""
+    offsets = np.frombuffer(rows.buffers()[1], np.int32)[rows.offset : rows.offset + len(rows) + 1]
+    data = rows.buffers()[2]
+    array = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return _cut(array, offsets[:-1], offsets[1:], schema, metrics)
+
+
+def _cut(data: _Numbers, row_starts: _Numbers, row_ends: _Numbers, schema: Schema, metrics: ReadMetrics) -> pa.Table:
+    num_rows = len(row_starts)
+    names = "".join(schema.names).encode()
+    name_ends = np.cumsum([len(name.encode()) for name in schema.names], dtype=np.int64)
+    kinds = np.array([_kind(field.dtype) for field in schema], np.int64)
+    starts, ends = (np.empty((len(schema), num_rows), np.int32) for _ in range(2))
+    odd = np.empty(num_rows, np.int32)
+    found = (np.frombuffer(names, np.uint8), name_ends, kinds, starts, ends, odd)
+    num_odd = cut_json(data, row_starts, row_ends, *found)
+    lines = CutLines(data, np.frombuffer(_NEVER, np.uint8), num_rows, 0, starts, ends)
+    if not len(schema):
+        plain = pa.Table.from_batches([row_count_batch(num_rows)])
+    else:
+        reader = ColumnReader(lines, FieldReader(TextFormat(), Hidden(None, (), _NEVER), metrics))
+        columns = [reader.column(index, field.dtype) for index, field in enumerate(schema)]
+        plain = pa.Table.from_arrays(columns, schema=arrow_schema(schema))
+    return plain if not num_odd else _with_odd(plain, odd[:num_odd], data, (row_starts, row_ends), schema, metrics)
+
+
+def _with_odd(
+    plain: pa.Table,
+    odd: _Numbers,
+    data: _Numbers,
+    rows: tuple[_Numbers, _Numbers],
+    schema: Schema,
+    metrics: ReadMetrics,
+) -> pa.Table:
+    """The plain rows, with those that are not read one by one in their places."""
+    texts = [
+        data[start:end].tobytes().decode("utf-8", "replace")
+        for start, end in zip(*(one[odd] for one in rows), strict=True)
+    ]
+    others = JsonReader(schema, metrics).read(texts)
+    if not len(schema):
+        return plain
+    places = np.arange(plain.num_rows)
+    places[odd] = np.arange(plain.num_rows, plain.num_rows + len(odd))
+    order: Array = pa.array(places)
+    return pa.concat_tables([plain, others]).take(order).combine_chunks()

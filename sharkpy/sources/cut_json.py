@@ -13,7 +13,7 @@ from sharkpy.sources.cut_fields import ColumnReader, CutLines
 from sharkpy.sources.escapes import Hidden
 from sharkpy.sources.json_values import JsonReader
 from sharkpy.sources.kernels.cut_json import BOOLEAN as BOOLEANS
-from sharkpy.sources.kernels.cut_json import MOST_COLUMNS, NUMBER, TEXT, cut_json
+from sharkpy.sources.kernels.cut_json import MOST_COLUMNS, NUMBER, REAL, TEXT, cut_json
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.text_fields import FieldReader
 from sharkpy.sources.text_format import TextFormat
@@ -33,7 +33,8 @@ from sharkpy.values.types import (
 
 _KINDS: dict[DataType, int] = {
     BOOLEAN: BOOLEANS,
-    **dict.fromkeys((*INTEGER_TYPES, FLOAT, DOUBLE), NUMBER),
+    **dict.fromkeys(INTEGER_TYPES, NUMBER),
+    **dict.fromkeys((FLOAT, DOUBLE), REAL),
     **dict.fromkeys((STRING, DATE, TIMESTAMP), TEXT),
 }
 _NEVER = b'"'

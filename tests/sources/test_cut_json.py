@@ -125,6 +125,7 @@ def alike(found: pa.Table, expected: pa.Table) -> bool:
 @example(['{"other": "\\x", "a": 5}', '{"other": "\\u12g4", "a": 5}', '{"other": "\\ud800", "a": 5}'], True)
 @example(['{"f": -0, "g": -0, "m": -0, "a": -0}', '{"f": -0.0}', '{"f": 123456789012345678}'], False)
 @example(['{"ab": "a\\tb"}', '{"ab": "a\tb"}', '{"ab": "é"}', '{"ab": ""}', '{"t": ""}'], False)
+@example(['{"a":1E-3}', '{"f": 1E-3}', '{"m": 15e-1}', '{"i": 1e1}', '{"g": 1e-1}'], False)
 @example(["{}", "{ }", "{,}", '{"a":1,}', '{"a":1}}', '{"a":1} x', "[]", "7", "null", "{"], False)
 def test_rows_are_those_of_the_reader_of_single_rows(lines: list[str], is_ended: bool) -> None:
     lines = [line.replace("\n", " ") for line in lines]

@@ -9,12 +9,12 @@ import numpy as np
 
 from sharkpy.sources.kernels.vector_bytes import Bytes, Numbers, Word, inlined, kernel, load_8, lowest_one
 
-NUMBER, TEXT, BOOLEAN = 0, 1, 2
-"""Kinds of values that a column takes."""
+NUMBER, TEXT, BOOLEAN, REAL = 0, 1, 2, 3
+"""Kinds of values that a column takes; a number with an exponent is one of a REAL alone."""
 MOST_KEYS = 256
 """Keys of an object whose order is remembered."""
 MOST_COLUMNS = 63
-_NULL = 3
+_NULL = 4
 _UNKNOWN, _UNCERTAIN = -1, -2
 _MOST_DEPTH = 60
 _SPACE, _QUOTE, _COMMA, _MINUS, _POINT, _ZERO, _NINE = 32, 34, 44, 45, 46, 48, 57
@@ -119,14 +119,15 @@ def _scalar(data: Bytes, place: Word, end: Word) -> tuple[Word, Word]:
         place = _behind_digits(data, start, end)
         if place == start:
             return -1, 0
-    if place < end and data[place] | 32 == 101:
+    has_exponent = place < end and data[place] | 32 == 101
+    if has_exponent:
         place += 1
         place += place < end and (data[place] == 43 or data[place] == _MINUS)
         start = place
         place = _behind_digits(data, start, end)
         if place == start:
             return -1, 0
-    return place, NUMBER
+    return place, REAL if has_exponent else NUMBER
 
 
 @kernel
@@ -334,7 +335,8 @@ def cut_json(  # noqa: C901, PLR0912, PLR0915 - a call that is not inlined takes
                 if column >= 0 and kind != _NULL:
                     # The integer -0 is 0, also where the column is of reals.
                     is_zero = close - place == 2 and data[place] == _MINUS and data[place + 1] == _ZERO
-                    if kinds[column] != kind or is_zero:
+                    is_wanted = kinds[column] == kind or (kinds[column] == REAL and kind == NUMBER)
+                    if not is_wanted or is_zero:
                         break
                     starts[column, row] = place
                     ends[column, row] = close

@@ -14,9 +14,10 @@ from sharkpy.sources.escapes import Hidden
 from sharkpy.sources.json_values import JsonReader
 from sharkpy.sources.kernels.cut_json import BOOLEAN as BOOLEANS
 from sharkpy.sources.kernels.cut_json import MOST_COLUMNS, NUMBER, REAL, TEXT, cut_json
+from sharkpy.sources.kernels.cut_lines import count_byte, line_ends
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.text_fields import FieldReader
-from sharkpy.sources.text_format import TextFormat
+from sharkpy.sources.text_format import NEWLINE, TextFormat
 from sharkpy.values.types import (
     BOOLEAN,
     DATE,
@@ -54,11 +55,15 @@ def _kind(dtype: DataType) -> int | None:
 def cut_lines_of(data: bytes, schema: Schema, metrics: ReadMetrics) -> pa.Table:
     """Columns of objects, one a line. What JsonReader says of a row is what it holds."""
     array = np.frombuffer(data, np.uint8)
-    breaks = np.flatnonzero(array == ord("\n")).astype(np.int32)
-    is_ended = data.endswith(b"\n")
-    ends = breaks if is_ended else np.append(breaks, np.int32(len(data)))
-    starts = np.append(np.int32(0), breaks[:-1] + 1 if is_ended else breaks + 1).astype(np.int32)
-    return _cut(array, starts, ends, schema, metrics)
+    newline = np.uint8(NEWLINE)
+    places = np.empty(count_byte(array, newline) + 2, np.int32)
+    # A line begins behind the end of the one before; the last may lack its newline.
+    places[0] = -1
+    num_lines = line_ends(array, newline, places[1:])
+    if not data.endswith(b"\n"):
+        num_lines += 1
+        places[num_lines] = len(data)
+    return _cut(array, places[:num_lines] + 1, places[1 : num_lines + 1], schema, metrics)
 
 
 def cut_rows_of(rows: Array, schema: Schema, metrics: ReadMetrics) -> pa.Table:

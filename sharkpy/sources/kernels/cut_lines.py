@@ -22,6 +22,24 @@ def count_byte(data: Bytes, byte: np.uint8) -> Word:
 
 
 @kernel
+def line_ends(data: Bytes, newline: np.uint8, ends: Numbers) -> Word:
+    """Place of each newline; their number. `ends` has room for all of them."""
+    found = 0
+    whole = len(data) & ~63
+    for base in range(0, whole, 64):
+        newlines = match_64(data, base, newline)
+        while newlines != 0:
+            ends[found] = base + lowest_one(newlines)
+            found += 1
+            newlines &= newlines - _ONE
+    for place in range(whole, len(data)):
+        if data[place] == newline:
+            ends[found] = place
+            found += 1
+    return found
+
+
+@kernel
 def cut_lines(
     data: Bytes,
     separator: np.uint8,

@@ -98,7 +98,7 @@ PLACES: dict[str, dict[str, str]] = {
     "sources/csv_files/quick.py": {"read_csv": NONE},
     "sources/fold_files.py": {"ParquetFile": LISTED, "open": LISTED, "read_schema": LISTED},
     "sources/hadoop_codecs.py": {"input_stream": LISTED, "open": LISTED},
-    "sources/layout.py": {"open": MADE},
+    "sources/layout.py": {"hardlink_to": MADE, "open": MADE},
     "sources/line_chunks.py": {"open": LISTED},
     "sources/orc_reader.py": {"ORCFile": LISTED, "open": LISTED},
     "sources/orc_stripe.py": {"ORCFile": NONE},

@@ -40,7 +40,9 @@ _LIST_SECONDS = 0.5
 """Time after which the catalog is asked for queries that other processes have made."""
 _SHARED_SECONDS = 0.01
 """Time for which a look at a source counts for all queries of its stream."""
-_IDLE_FACTOR = 4
+_EAGER_LOOKS, _EAGER_SHARE = 200, 0.1
+"""Looks behind the last rows, for which less time is waited: where something came more may follow."""
+_IDLE_LOOKS, _IDLE_FACTOR = 20, 4
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 """Seconds until an epoch that failed is tried again, doubled each time."""
 _CHECK_SECONDS = 0.05
@@ -90,6 +92,13 @@ def _between_epochs(scheduled: _Scheduled) -> Iterator[None]:
         yield
     finally:
         scheduled.lock.release()
+
+
+def _patience(idle: int) -> float:
+    """Share of the usual time between two looks, after so many that have found nothing."""
+    if idle <= _EAGER_LOOKS:
+        return _EAGER_SHARE
+    return min(1 + (idle - _EAGER_LOOKS) // _IDLE_LOOKS, _IDLE_FACTOR)
 
 
 class StreamScheduler:
@@ -338,7 +347,7 @@ class StreamScheduler:
             scheduled.idle += 1
             if query.fault:
                 self._note(query_id, QueryState.RUNNING)
-            return max(query.trigger.seconds, self._poll_seconds * min(1 + scheduled.idle // 20, _IDLE_FACTOR))
+            return max(query.trigger.seconds, self._poll_seconds * _patience(scheduled.idle))
         scheduled.idle = 0
         runner.run(query, ranges)
         runner.release(self._catalog.streams.queries(), query.streams)

@@ -7,7 +7,8 @@ from sharkpy.base.settings.setting import Setting
 STREAM_POLL_MS = Setting(
     "shark.stream.poll.ms",
     50,
-    "Milliseconds after which the source of a stream is looked at again; up to four times that where nothing comes.",
+    "Milliseconds after which the source of a stream is looked at again; a tenth of that for a while after rows came,"
+    " up to four times as many where nothing comes.",
     is_guarded=True,
     least=1,
     most=3_600_000,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sharkpy.base import settings
 from sharkpy.base.errors import ConfigurationError
 from sharkpy.demo.flights_data import write_files
+from sharkpy.demo.live import show_stream
 from sharkpy.demo.tables import create_tables, memory_figures
 from sharkpy.demo.tour import RDD_STEPS, STEPS, Step
 from sharkpy.execution.queries.bind_text import bind_text
@@ -44,6 +45,7 @@ def run_demo(warehouse: str | None, master: str) -> int:
         _show_memory(session, files)
         for step in STEPS:
             _show(session, step)
+        show_stream(session, folder.absolute() / "departures", _say)
         code = _show_rdd(session)
     _say(f"\nThe whole tour took {time.perf_counter() - started:.1f} s. Go on yourself:")
     _say(f"  sharkpy --warehouse {folder / 'warehouse'}")

@@ -1,0 +1,45 @@
+"""A backlog of files is worked off: rows a second of a continuous table, beside peers over the same files."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import json
+import subprocess
+import sys
+
+from bench.pde import Figure
+from bench.streaming.engines import ENGINES
+from bench.streaming.events import EVENTS, events
+
+_WANTED = {"DuckDB, one batch": 0.8, "ClickHouse's view (chDB)": 1.0, "Spark Structured Streaming": 3.0}
+"""Least ratio of sharkpy's rate to that of each peer."""
+
+
+def append_figures(form: str, runs: int) -> list[Figure]:
+    """Best of `runs` runs of each engine, in turn, each in a process of its own."""
+    source = events(form)
+    names = [name for name in ENGINES if "chDB" not in name or importlib.util.find_spec("chdb") is not None]
+    best: dict[str, float] = {}
+    answers: dict[str, list[str]] = {}
+    for _ in range(runs):
+        for name in names:
+            command = [sys.executable, "-m", "bench.streaming.engines", name, form, str(source)]
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            found = json.loads(done.stdout.splitlines()[-1])
+            best[name] = min(found["seconds"], best.get(name, found["seconds"]))
+            answers[name] = [_alike(text) for text in found["check"]]
+    figures = [Figure(f"{name}, {EVENTS:,} events", f"{EVENTS / best[name] / 1e6:.2f} M rows/s") for name in names]
+    for name, least in _WANTED.items():
+        if name in best:
+            ratio = best[name] / best["sharkpy"]
+            figures.append(Figure(f"ratio to {name}", f"{ratio:.2f}", f"{least} at least", ratio >= least))
+        else:
+            figures.append(Figure(f"ratio to {name}", "not installed", f"{least} at least"))
+    different = [name for name in names if answers[name] != answers["sharkpy"]]
+    return [*figures, Figure("answers that differ", str(different or "none"), "none", not different)]
+
+
+def _alike(text: str) -> str:
+    """Text without what engines write differently: the zeros behind a fraction of a second."""
+    return str(datetime.datetime.fromisoformat(text)) if ":" in text else text

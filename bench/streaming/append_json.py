@@ -1,0 +1,10 @@
+"""A backlog of JSON lines into a continuous table."""
+
+from __future__ import annotations
+
+from bench.pde import Figure
+from bench.streaming.append import append_figures
+
+
+def measure(runs: int) -> list[Figure]:
+    return append_figures("json", runs)

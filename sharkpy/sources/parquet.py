@@ -19,6 +19,7 @@ from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import PlainFile, Split
+from sharkpy.sources.write_behind import written_behind
 from sharkpy.values.types import (
     STRING,
     CharType,
@@ -120,10 +121,13 @@ class ParquetSource:
             output_file(path) as file,
             pq.ParquetWriter(file, target, compression=codec, write_page_checksum=True) as writer,
         ):
-            for table in _groups(batches, target):
-                writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+            for table in written_behind(_groups(batches, target), functools.partial(_write_group, writer)):
                 num_rows += table.num_rows
         return num_rows
+
+
+def _write_group(writer: pq.ParquetWriter, table: pa.Table) -> None:
+    writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
 
 
 def _codec(properties: Properties) -> Any:

@@ -1,0 +1,37 @@
+"""Writing beside the making of what is to be written next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+_Item = TypeVar("_Item")
+
+
+def written_behind(items: Iterable[_Item], write: Callable[[_Item], object]) -> Iterator[_Item]:
+    """Write `items` in order, and give each that was handed to `write`: all but the last are written by another thread,
+    while the next is made. At the end all have been written; an error of `write` ends it.
+    """
+    source = iter(items)
+    item = next(source, None)
+    if item is None:
+        return
+    pool: ThreadPoolExecutor | None = None
+    try:
+        while (following := next(source, None)) is not None:
+            if pool is None:
+                pool = ThreadPoolExecutor(1, "sharkpy-write")
+                written: Future[object] = pool.submit(write, item)
+            else:
+                written.result()
+                written = pool.submit(write, item)
+            yield item
+            item = following
+        if pool is not None:
+            written.result()
+        write(item)
+        yield item
+    finally:
+        if pool is not None:
+            pool.shutdown(wait=True)

@@ -61,7 +61,7 @@ class ContinuousQuery:
     """Continuous query: its definition, and how far it is.
 
     `text` is the query, in the `database` and under the `settings` that it was written with. The rows of epochs up to
-    `epoch`, all before `offsets`, are in the table.
+    `epoch`, all before `offsets`, are in its table or its targets.
     """
 
     query_id: str
@@ -78,11 +78,13 @@ class ContinuousQuery:
     offsets: Offsets = ()
     fault: str = ""
     """Error that stopped it, or that it waits to get over."""
+    targets: tuple[str, ...] = ()
+    """Ids of the tables that a continuous insert writes."""
 
     @property
     def definition(self) -> tuple[object, ...]:
         """What ALTER may change. An epoch that was computed by another definition does not count."""
-        return self.text, self.database, self.streams, self.trigger, self.settings, self.user
+        return self.text, self.database, self.streams, self.targets, self.trigger, self.settings, self.user
 
     def offset(self, stream: str) -> Position:
         """Position up to which a stream, by id, was read; without partitions where nothing was."""

@@ -118,6 +118,20 @@ class CatalogFile:
         with self._lock, self._errors():
             return self._connection.execute(sql, parameters).rowcount
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let all reads of the body, which changes nothing, see the file as it was committed at one moment."""
+        with self._lock:
+            if self._depth or self.is_read_only:
+                yield
+                return
+            with self._errors():
+                self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("ROLLBACK")
+
     def copy_to(self, path: str) -> None:
         """Copy the file as it was committed last to a new one."""
         with self._errors(), closing(_connect(self.path)) as source, closing(sqlite3.connect(path)) as target:

@@ -21,6 +21,8 @@ class TableKind(Enum):
     TEMPORARY_VIEW = "TEMPORARY_VIEW"
     STREAM = "STREAM"
     """Ordered input that grows: a query reads what is there now, a continuous query what comes."""
+    CONTINUOUS_INSERT = "CONTINUOUS_INSERT"
+    """Name of a continuous query that writes ordinary tables; it has no columns and no rows."""
 
 
 class CacheMode(Enum):
@@ -140,8 +142,8 @@ class Table:
     """Epoch at which a query reads a continuous table; the catalog holds no such table."""
     """Source of a stream."""
     continuous: str = field(compare=False, default="")
-    """Id of the continuous query that makes the table's rows, and nobody else does. The catalog knows which of the
-    generations in its folder count.
+    """Id of the continuous query that makes the table's rows, and nobody else does; or of that which has the name. The
+    catalog knows which of the generations in its folder count.
     """
 
     @property
@@ -168,6 +170,24 @@ class Table:
     @property
     def is_stream(self) -> bool:
         return self.kind is TableKind.STREAM
+
+    @property
+    def is_continuous_insert(self) -> bool:
+        return self.kind is TableKind.CONTINUOUS_INSERT
+
+    @property
+    def streaming_kind(self) -> str:
+        """Kind of what statements about streams define and drop, and no others do; empty for tables and views."""
+        if self.is_stream:
+            return "stream"
+        if self.is_continuous_insert:
+            return "continuous insert"
+        return "continuous table" if self.continuous else ""
+
+    @property
+    def is_stored(self) -> bool:
+        """True if it has rows of its own, in files or in memory."""
+        return not (self.is_view or self.is_stream or self.is_continuous_insert)
 
     @property
     def view_database(self) -> str:

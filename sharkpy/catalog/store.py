@@ -34,6 +34,7 @@ from sharkpy.catalog.own_tables import OwnTables
 from sharkpy.catalog.partition_changes import PartitionChanges
 from sharkpy.catalog.path_gate import PathGate
 from sharkpy.catalog.pattern import matching
+from sharkpy.catalog.published import Published
 from sharkpy.catalog.resources import Resources
 from sharkpy.catalog.serialize import table_to_json
 from sharkpy.catalog.stream_store import StreamStore
@@ -322,8 +323,7 @@ class Catalog:
                     self._file.add_garbage(one.folder(table))
         self._store.remove(current)
         self._file.run("DELETE FROM statistics_ WHERE table_id = ?", table.table_id)
-        if current.is_stream or current.continuous:
-            self.streams.forget(table.table_id, current.continuous)
+        self.streams.forget(table.table_id, current.continuous)
         if table.owns_data and table.location is not None:
             self._file.add_garbage(table.location)
 
@@ -412,11 +412,30 @@ class Catalog:
     def newest_generation(self, table: Table) -> int | None:
         """Last generation that counts of a table without Hive partitions; None where all do that are in its folder.
 
+        Inside a transaction it is asked anew: an ordinary table may have become the target of a continuous query.
         BindError 22023 where the table is read at an epoch that is not kept.
         """
         if table.as_of is not None:
             return self.streams.epochs.wanted(table.continuous, table.qualified_name, table.as_of).generation
-        return self.streams.newest(table.table_id) if table.continuous and not table.is_partitioned else None
+        if table.location is None or table.is_partitioned or self.is_shared or table.kind in TEMPORARY_KINDS:
+            return None
+        newest = self.streams.newest(table.table_id)
+        return 0 if newest is None and table.continuous else newest
+
+    def published(self, tables: Iterable[Table]) -> dict[str, Published]:
+        """State of some tables by their ids, all at one moment; those whose writes the catalog does not know are left
+        out.
+        """
+        found: dict[str, Published] = {}
+        if self.is_shared:
+            return found
+        with self._file.reading():
+            for table in tables:
+                if table.is_partitioned:
+                    found[table.table_id] = Published(partitions=self.partitions(table))
+                elif (newest := self.newest_generation(table)) is not None:
+                    found[table.table_id] = Published(newest)
+        return found
 
     def note_written(self, table: Table) -> None:
         """Note that a table's files change; called inside the transaction that puts them in place."""
@@ -505,7 +524,7 @@ class Catalog:
 
 def _can_replace(old: Table, new: Table) -> bool:
     """False if the new table's data lies in the old one's folder, which is deleted."""
-    if old.is_stream or old.continuous:
+    if old.streaming_kind:
         return False
     return old.is_view == new.is_view and (old.location is None or old.location != new.location)
 

@@ -85,9 +85,10 @@ class StreamStore:
 
     # Generations that count
 
-    def newest(self, table_id: str) -> int:
+    def newest(self, table_id: str) -> int | None:
+        """Last generation that counts; None for a table that no continuous query has written."""
         row = self._file.row("SELECT newest FROM generation_ WHERE table_id = ?", table_id)
-        return 0 if row is None else int(row[0])
+        return None if row is None else int(row[0])
 
     def set_newest(self, table_id: str, newest: int) -> None:
         self._file.run("INSERT OR REPLACE INTO generation_ (table_id, newest) VALUES (?, ?)", table_id, newest)
@@ -148,6 +149,8 @@ def _definition(query: ContinuousQuery) -> str:
         "settings": [list(pair) for pair in query.settings],
         "user": query.user,
     }
+    if query.targets:
+        body["targets"] = list(query.targets)
     return json.dumps(body)
 
 
@@ -168,4 +171,5 @@ def _query(row: Any) -> ContinuousQuery:
         epoch,
         offsets_from_text(offsets),
         fault,
+        tuple(body.get("targets", ())),
     )

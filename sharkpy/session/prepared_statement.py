@@ -27,6 +27,7 @@ from sharkpy.physical.lowering.lower_stage import only_stage
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.plan.commands import Command, CreateTable, Explain, GenerateTable, Insert
 from sharkpy.plan.logical import LogicalPlan, Step
+from sharkpy.plan.read_tables import read_tables
 from sharkpy.plan.steps.script import Script
 from sharkpy.session.result import Result
 from sharkpy.sql.binder import bind
@@ -189,7 +190,7 @@ class PreparedStatement:
     def _planned(self, plan: LogicalPlan, lookups: CatalogLookups, snapshot: QuerySnapshot) -> PlannedQuery:
         physical = plan_query(self._session, plan, snapshot)
         stage = only_stage(physical, self._session.engine.parallelism)
-        return PlannedQuery(_schema(plan), plan.label, physical, stage, lookups, snapshot.states())
+        return PlannedQuery(_schema(plan), plan.label, physical, stage, lookups, snapshot.states(), read_tables(plan))
 
     def _planned_again(self) -> PlannedQuery:
         """Plan of the query over its tables as they are now."""

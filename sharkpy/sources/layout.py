@@ -17,7 +17,7 @@ import shutil
 import socket
 import stat
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -72,9 +72,11 @@ class Generation:
         return self.last > 0 and not self.is_base
 
 
-def list_data_files(location: str, newest: int | None = None) -> list[DataFile]:
-    """The visible data files up to the generation `newest`, oldest generation first, then by path. A location may also
-    be one file.
+def list_data_files(location: str, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
+    """The visible data files, oldest generation first, then by path. A location may also be one file.
+
+    `newest` gives the last generation that counts. It is asked after the folder was listed: what lies beyond it by then
+    was not published when that was done.
 
     SourceError 58P01 where the location does not exist, 58030 where it cannot be read.
     """
@@ -83,7 +85,9 @@ def list_data_files(location: str, newest: int | None = None) -> list[DataFile]:
         if Path(path).is_file():
             status = Path(path).stat()
             return [DataFile(path, status.st_size, status.st_mtime_ns)]
-        return [file for entry in _visible(path, newest) for file in _files(str(Path(path, entry.name)))]
+        names = _names(path)
+        visible = _visible_of(names, None if newest is None else newest())
+        return [file for entry in visible for file in _files(str(Path(path, entry.name)))]
     except OSError as error:
         raise io_error(error, path) from None
 

@@ -25,7 +25,7 @@ from sharkpy.execution.commands.writes.staging import new_staging, table_staging
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
 from sharkpy.execution.engine_session import EngineSession
-from sharkpy.execution.tables.data_files import table_files
+from sharkpy.execution.tables.data_files import partition_files, table_files
 from sharkpy.plan.commands import ExportTable, ImportTable
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
@@ -49,10 +49,11 @@ def export_table(command: ExportTable, session: EngineSession) -> CommandResult:
     write = Directory.begin(command.path, session)
     with discarding([write]), session.catalog.readers.reading(table.location or ""), _errors(str(target)):
         session.catalog.check_links(table, chosen)
-        for name, partitions in [(one.name, [one]) for one in chosen] if table.is_partitioned else [(DATA, [])]:
+        parts = [(one.name, partition_files(table, [one])) for one in chosen]
+        for name, files in parts if table.is_partitioned else [(DATA, table_files(table, session.catalog))]:
             folder = Path(write.staging, name)
             folder.mkdir(parents=True)
-            _copy([file.path for file in table_files(table, session.catalog, partitions)], folder)
+            _copy([file.path for file in files], folder)
         facts = {"table": json.loads(table_to_json(table)), "name": table.name, "partitions": [p.name for p in chosen]}
         Path(write.staging, METADATA).write_text(json.dumps(facts, indent=1), encoding="utf-8")
         publish([write], session.catalog)
@@ -99,7 +100,7 @@ def import_table(command: ImportTable, session: EngineSession) -> CommandResult:
         _import_new(export, _new_table(export, command, session), command, session)
         return NOTHING
     _check_same(old, export, command)
-    if not old.is_partitioned and layout.list_data_files(old.location or ""):
+    if not old.is_partitioned and table_files(old, session.catalog):
         raise BindError(f"{old.qualified_name} has rows already", sqlstate=_EXISTS)
     known = {one.name for one in session.catalog.partitions(old)}
     if there := known.intersection(export.partitions):

@@ -24,6 +24,7 @@ from sharkpy.execution.tasks.row_buckets import bucketing
 from sharkpy.physical.sinks import BlockSink, FileSink
 from sharkpy.plan.commands import Insert, InsertDirectory, MultiInsert
 from sharkpy.plan.logical import LogicalPlan
+from sharkpy.plan.read_tables import read_tables
 from sharkpy.values.types import Field, Schema
 
 if TYPE_CHECKING:
@@ -40,20 +41,33 @@ def insert(command: Insert | InsertDirectory, session: EngineSession, snapshot: 
 
 def multi_insert(command: MultiInsert, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     """Insert into several targets, put in place together or not at all; all queries read one snapshot."""
-    queries = [one.query for one in command.inserts]
-    with shared_source(command.source, queries, session, snapshot) as resolved:
-        _insert_all([replace(one, query=resolved(one.query)) for one in command.inserts], session, snapshot)
+    _insert_shared(command, session, snapshot)
     return NOTHING
 
 
-def insert_with(command: Insert, session: EngineSession, snapshot: QuerySnapshot, also: StagedWrite) -> None:
-    """Insert the rows of a query; `also` is placed with them, in the same transaction of the catalog."""
+def insert_with(
+    command: Insert | MultiInsert, session: EngineSession, snapshot: QuerySnapshot, also: StagedWrite
+) -> None:
+    """Insert the rows of a query, or of several; `also` is placed with them, in the same transaction of the catalog."""
     try:
-        _insert_all([command], session, snapshot, [also])
+        _insert_shared(command, session, snapshot, [also])
     except BlocksReplacedError:
         # The tables that it reads have other blocks now, and nothing that it made is seen yet.
         snapshot.renew()
-        _insert_all([command], session, snapshot, [also])
+        _insert_shared(command, session, snapshot, [also])
+
+
+def _insert_shared(
+    command: Insert | MultiInsert, session: EngineSession, snapshot: QuerySnapshot, also: Sequence[StagedWrite] = ()
+) -> None:
+    """Insert into several targets whose queries share their source, or into one."""
+    if isinstance(command, Insert):
+        _insert_all([command], session, snapshot, also)
+        return
+    queries = [one.query for one in command.inserts]
+    snapshot.see(read_tables(command.source, *queries))
+    with shared_source(command.source, queries, session, snapshot) as resolved:
+        _insert_all([replace(one, query=resolved(one.query)) for one in command.inserts], session, snapshot, also)
 
 
 def _insert_all(
@@ -64,11 +78,16 @@ def _insert_all(
 ) -> None:
     writes: list[StagedWrite] = []
     with discarding(writes):
-        for command in commands:
-            if isinstance(command, InsertDirectory):
-                _stage_directory(command, session, snapshot, writes)
-            else:
-                stage(command, session, snapshot, writes)
+        with session.as_statement() as statement:
+            num_rows = 0
+            for command in commands:
+                statement.rows_written = 0
+                if isinstance(command, InsertDirectory):
+                    _stage_directory(command, session, snapshot, writes)
+                else:
+                    stage(command, session, snapshot, writes)
+                num_rows += statement.rows_written
+            statement.rows_written = num_rows
         snapshot.release()
         publish([*writes, *also], session.catalog)
 

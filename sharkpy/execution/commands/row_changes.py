@@ -21,6 +21,7 @@ from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.plan.commands import ChangeRows, Insert
 from sharkpy.plan.expr import Call, Cast, ColumnRef, Expr, conjunction, disjunction, string_literal
 from sharkpy.plan.logical import Filter, LogicalPlan
+from sharkpy.plan.read_tables import read_tables
 from sharkpy.sources import layout
 from sharkpy.values.types import BOOLEAN
 
@@ -53,6 +54,7 @@ def _change(command: ChangeRows, session: EngineSession, snapshot: QuerySnapshot
     table = command.table
     writes: list[StagedWrite] = [Unchanged.now(table, session)]
     queries = [query for query in (command.rows, command.changed, command.added) if query is not None]
+    snapshot.see(read_tables(*queries, *([] if command.source is None else [command.source])))
     with shared_source(command.source, queries, session, snapshot) as resolved, discarding(writes):
         if command.rows is not None and command.changed is not None:
             _stage_partitions(command.rows, command.changed, resolved, table, session, snapshot, writes)

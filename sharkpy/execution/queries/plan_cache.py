@@ -84,7 +84,8 @@ class CatalogLookups:
 class PlannedQuery:
     """Query ready to run. `stage` is its only stage, lowered, if it has no exchange.
 
-    It depends on `lookups` and `tables`: names in the catalog, and the versions or files of the tables.
+    It depends on `lookups` and `tables`: names in the catalog, and the versions or files of the tables that planning
+    has looked at, some of those that the query `reads`.
     """
 
     schema: Schema
@@ -93,11 +94,13 @@ class PlannedQuery:
     stage: Stage | None
     lookups: CatalogLookups = field(repr=False)
     tables: tuple[tuple[Table, TableState], ...] = field(repr=False)
+    reads: tuple[Table, ...] = field(repr=False)
 
     def is_current(self, snapshot: QuerySnapshot) -> bool:
         """True if planning now, over `snapshot`, would see the same tables and names."""
         if not self.lookups.is_current(snapshot.catalog):
             return False
+        snapshot.see(self.reads)
         return all(snapshot.is_state(table, state) for table, state in self.tables)
 
 

@@ -12,6 +12,7 @@ from sharkpy.physical.placement import PlacedPlan
 from sharkpy.physical.planner import plan_physical
 from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.plan.query_table import QueryTable
+from sharkpy.plan.read_tables import read_tables
 from sharkpy.sql.nesting import within_stack
 
 
@@ -28,6 +29,7 @@ def plan_steps(
     """Optimised logical plan of a query, and its physical plan."""
     seen = session.snapshot() if snapshot is None else snapshot
     _load_tables(session, logical)
+    seen.see(read_tables(logical))
     context = PlanContext(
         session.conf,
         seen.scan_source,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.published import Published
 from sharkpy.catalog.serialize import form_to_text
 from sharkpy.sources.layout import DataFile, files_below, list_data_files, list_partition_files
 
@@ -15,15 +16,15 @@ if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
 
 
-def table_files(
-    table: Table, catalog: Catalog, partitions: Iterable[HivePartition] | None = None
-) -> tuple[DataFile, ...]:
-    """Data files of `partitions` (None: all as they are now) for a partitioned table, else all of the table."""
+def table_files(table: Table, catalog: Catalog, published: Published | None = None) -> tuple[DataFile, ...]:
+    """Data files of a table as it is now, or as `published` says."""
     if table.is_stream:
         return tuple(files_below(table.location or ""))
-    if not table.is_partitioned:
-        return tuple(list_data_files(table.location or "", catalog.newest_generation(table)))
-    return partition_files(table, catalog.partitions(table) if partitions is None else partitions)
+    if table.is_partitioned:
+        return partition_files(table, catalog.partitions(table) if published is None else published.partitions)
+    if published is None:
+        return tuple(list_data_files(table.location or "", lambda: catalog.newest_generation(table)))
+    return tuple(list_data_files(table.location or "", lambda: published.newest))
 
 
 def partition_files(table: Table, partitions: Iterable[HivePartition]) -> tuple[DataFile, ...]:

@@ -54,7 +54,7 @@ class Entry:
 
 def is_blocks_alone(table: Table) -> bool:
     """True if the table has no files."""
-    return table.location is None and not (table.is_view or table.is_stream)
+    return table.location is None and table.is_stored
 
 
 def version_of_blocks(entry: Entry) -> TableVersion:

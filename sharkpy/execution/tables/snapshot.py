@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,7 +17,9 @@ from sharkpy.plan.query_table import QueryTable
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
     from sharkpy.catalog.folder_readers import FolderReaders, Reading
+    from sharkpy.catalog.hive_partition import HivePartition
     from sharkpy.catalog.model import Table
+    from sharkpy.catalog.published import Published
     from sharkpy.catalog.store import Catalog
     from sharkpy.catalog.table_statistics import TableStatistics
     from sharkpy.columnar.handle import BlockHandle
@@ -39,11 +41,15 @@ if TYPE_CHECKING:
     ComputeTable: TypeAlias = Callable[["QueryTable", "QuerySnapshot"], Sequence[tuple[BlockHandle, BlockStatistics]]]
     """Makes the blocks of a query that is computed once for its statement."""
 
+_SEVERAL = 2
+
 
 class QuerySnapshot:
     """Snapshot of tables: the planner's ScanSource and the optimizer's StatisticsProvider.
 
-    Files that were seen stay on disk until `release`, or until nobody has the snapshot any more.
+    1. Files that were seen stay on disk until `release`, or until nobody has the snapshot any more.
+    2. Tables that are given to `see` before any of them is looked at are seen at one moment: of the targets of one
+       epoch, all have its rows, or none.
     """
 
     def __init__(
@@ -65,6 +71,8 @@ class QuerySnapshot:
         self._given: dict[str, tuple[DataFile, ...]] = {}
         self._given_splits: dict[str, list[Split]] = {}
         self._statistics: dict[str, TableStatistics | None] = {}
+        self._published: dict[str, Published] = {}
+        self._together: dict[str, Table] = {}
         self._entered: list[Reading] = []
         self._computed: list[QueryTable] = []
         self._let_go = partial(_let_go, catalog.readers, self._entered, table_cache, self._computed)
@@ -87,6 +95,28 @@ class QuerySnapshot:
         self.release()
         for seen in (self._versions, self._splits, self._tables, self._partitioned, self._files, self._statistics):
             seen.clear()
+        self._published.clear()
+        self._together.clear()
+
+    def see(self, tables: Iterable[Table]) -> None:
+        """Look at some tables, all that a statement reads, at one moment.
+
+        Files need not be listed for that: the catalog tells which of them count. Versions in memory are brought to that
+        moment, and not beyond.
+        """
+        unseen = {table.table_id: table for table in tables if table.table_id not in self._together}
+        self._together |= unseen
+        if len(unseen) < _SEVERAL:
+            return
+        for table in unseen.values():
+            self._enter(table)
+        cached = [table for table in unseen.values() if self._table_cache.is_cached(table)]
+        self._table_cache.load_all(cached)
+        with self._table_cache.unchanging(cached):
+            self._published |= self.catalog.published(unseen.values())
+            for table in cached:
+                if table.table_id in self._published:
+                    self._version(table)
 
     @property
     def has_computed(self) -> bool:
@@ -115,7 +145,7 @@ class QuerySnapshot:
         self._version(table)
         if not table.is_partitioned:
             return self._file_splits(table)
-        partitions, check = self.catalog.partitions(table), self.catalog.check_links
+        partitions, check = self._partitions_of(table), self.catalog.check_links
         return PartitionedTable(table, partitions, None, self._conf, check).for_planning()
 
     def num_rows(self, table: Table) -> int | None:
@@ -186,10 +216,14 @@ class QuerySnapshot:
 
     def _partitions(self, table: Table) -> PartitionedTable:
         if table.table_id not in self._partitioned:
-            partitions = self.catalog.partitions(table)
-            made = PartitionedTable(table, partitions, self._table_cache, self._conf, self.catalog.check_links)
+            partitions, check = self._partitions_of(table), self.catalog.check_links
+            made = PartitionedTable(table, partitions, self._table_cache, self._conf, check)
             self._partitioned[table.table_id] = made
         return self._partitioned[table.table_id]
+
+    def _partitions_of(self, table: Table) -> tuple[HivePartition, ...]:
+        published = self._published.get(table.table_id)
+        return self.catalog.partitions(table) if published is None else published.partitions
 
     def _enter(self, table: Table) -> None:
         """Enter the table's folder as reader, before anything of it is listed."""
@@ -203,8 +237,9 @@ class QuerySnapshot:
             self._tables[table.table_id] = table
             self._enter(table)
             if self._table_cache.is_cached(table):
-                self.catalog.check_links(table, self.catalog.partitions(table))
-            self._versions[table.table_id] = self._table_cache.version(table)
+                self.catalog.check_links(table, self._partitions_of(table))
+            published = self._published.get(table.table_id)
+            self._versions[table.table_id] = self._table_cache.version(table, published)
         return self._versions[table.table_id]
 
     def _compute(self, table: QueryTable) -> TableVersion:
@@ -229,7 +264,9 @@ class QuerySnapshot:
 
         self.catalog.check_links(table, ())
         given = self._given.get(table.table_id)
-        files = self._files[table.table_id] = table_files(table, self.catalog, ()) if given is None else given
+        if given is None:
+            given = table_files(table, self.catalog, self._published.get(table.table_id))
+        files = self._files[table.table_id] = given
         return file_splits(files, table.schema, table.storage, self._conf)
 
 

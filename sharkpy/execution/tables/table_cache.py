@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 
 from sharkpy.base.cancellation import held, submit
 from sharkpy.catalog.cache_policy import PolicyKind
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import CacheMode, Table
+from sharkpy.catalog.published import Published
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import BlockStatistics
 from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tables.block_lineage import BlockLineage, Contents
 from sharkpy.execution.tables.block_loading import BlockLoader
 from sharkpy.execution.tables.compactor import Compactor
-from sharkpy.execution.tables.data_files import table_files
+from sharkpy.execution.tables.data_files import partition_files, table_files
 from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins, is_blocks_alone, version_of_blocks
 from sharkpy.execution.tables.file_folding import FileFolding
 from sharkpy.execution.tables.held_partitions import held_partitions
@@ -60,7 +62,7 @@ class TableCache:
 
     def is_cached(self, table: Table) -> bool:
         """True if queries of `table` read blocks."""
-        if table.is_view or table.is_stream:
+        if not table.is_stored:
             return False
         is_named = table.cache_mode is not CacheMode.NONE or table.table_id in self._session_cached
         return is_named or is_blocks_alone(table)
@@ -91,15 +93,16 @@ class TableCache:
 
     # Versions
 
-    def version(self, table: Table) -> TableVersion | None:
-        """Version that holds exactly the rows of the table's files now.
+    def version(self, table: Table, published: Published | None = None) -> TableVersion | None:
+        """Version that holds exactly the rows of the table's files now, or of those that `published` says.
 
         None if it is not cached, or under a policy that holds only some Hive partitions (see `held_version`).
         """
         if not self.is_cached(table):
             return None
         if table.cache_policy.kind is not PolicyKind.ALL:
-            self.held_version(table, self._parts.catalog.partitions(table), ())
+            known = self._parts.catalog.partitions(table) if published is None else published.partitions
+            self.held_version(table, known, ())
             return None
         entry = self.versions.entry(table)
         with held(entry.lock):
@@ -107,7 +110,16 @@ class TableCache:
                 return version_of_blocks(entry)
             entry.held = None
             self._set_table(entry, table)
-            return self._current(entry, table_files(table, self._parts.catalog))
+            return self._current(entry, table_files(table, self._parts.catalog, published))
+
+    @contextmanager
+    def unchanging(self, tables: Iterable[Table]) -> Iterator[None]:
+        """Let nobody else bring the versions of some tables up to date in the body."""
+        entries = {table.table_id: self.versions.entry(table) for table in tables}
+        with ExitStack() as locks:
+            for _, entry in sorted(entries.items()):
+                locks.enter_context(held(entry.lock))
+            yield
 
     def held_version(
         self, table: Table, partitions: Sequence[HivePartition], needed: Sequence[str]
@@ -122,14 +134,14 @@ class TableCache:
         with held(entry.lock):
             self._set_table(entry, table)
             if entry.version is None:
-                self.versions.restore(entry, table_files(table, self._parts.catalog, partitions))
+                self.versions.restore(entry, partition_files(table, partitions))
             known = [one.name for one in sorted(partitions, key=lambda one: one.partition_id)]
             before = _partitions_of(entry.version, known) if entry.held is None else entry.held
             entry.held = held_partitions(table.cache_policy, before, known, entry.seen, needed)
             entry.seen = tuple(known)
             chosen = frozenset(entry.held)
             held_ones = [one for one in partitions if one.name in chosen]
-            version = self._current(entry, table_files(table, self._parts.catalog, held_ones))
+            version = self._current(entry, partition_files(table, held_ones))
             return version, chosen
 
     def _set_table(self, entry: Entry, table: Table) -> None:

@@ -138,9 +138,9 @@ class Table:
     written_text: str | None = field(compare=False, default=None)
     """Query of a view as it was written; `view_text` has the columns that each `*` stood for. None: they are equal."""
     stream: StreamSource | None = field(compare=False, default=None)
+    """Source of a stream."""
     as_of: EpochPoint | None = field(compare=False, default=None)
     """Epoch at which a query reads a continuous table; the catalog holds no such table."""
-    """Source of a stream."""
     continuous: str = field(compare=False, default="")
     """Id of the continuous query that makes the table's rows, and nobody else does; or of that which has the name. The
     catalog knows which of the generations in its folder count.

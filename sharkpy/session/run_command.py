@@ -10,6 +10,7 @@ from sharkpy.plan.commands import (
     AlterContinuous,
     Command,
     ControlContinuous,
+    CreateContinuousInsert,
     CreateContinuousTable,
     CreateStream,
     DropStream,
@@ -58,6 +59,12 @@ def _create_continuous(command: CreateContinuousTable, session: StreamSession) -
     return create_continuous(command, session)
 
 
+def _create_continuous_insert(command: CreateContinuousInsert, session: StreamSession) -> CommandResult:
+    from sharkpy.streaming.commands.create_continuous_insert import create_continuous_insert
+
+    return create_continuous_insert(command, session)
+
+
 def _control(command: ControlContinuous, session: StreamSession) -> CommandResult:
     from sharkpy.streaming.commands.control_continuous import control_continuous
 
@@ -100,6 +107,7 @@ _RUNNERS: dict[type[Command], Callable[[Any, StreamSession], CommandResult]] = {
     CreateStream: _create_stream,
     DropStream: _drop_stream,
     CreateContinuousTable: _create_continuous,
+    CreateContinuousInsert: _create_continuous_insert,
     ControlContinuous: _control,
     RollbackContinuous: _rollback,
     AlterContinuous: _alter_continuous,

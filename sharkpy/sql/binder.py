@@ -7,12 +7,10 @@ import re
 from collections.abc import Callable
 from types import ModuleType
 
-from sqlglot.tokenizer_core import Token
-
 from sharkpy.base.errors import did_you_mean
 from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import Table
-from sharkpy.plan.commands import Command, Statement
+from sharkpy.plan.commands import Statement
 from sharkpy.sql.context import CatalogReader, Context, StatementClock
 from sharkpy.sql.grammar.made_nodes import taken_apart
 from sharkpy.sql.grammar.parser import parse_query, tokenize
@@ -29,7 +27,6 @@ from sharkpy.sql.statements import (
     bind_drop,
     bind_export,
     bind_generate,
-    bind_insert,
     bind_load,
     bind_merge,
     bind_resources,
@@ -38,15 +35,14 @@ from sharkpy.sql.statements import (
     bind_show,
     bind_user_functions,
 )
+from sharkpy.sql.statements.bind_continuous_insert import epoch_inserts
 from sharkpy.sql.statements.bind_explain import bind_explain
-from sharkpy.sql.statements.bind_multi_insert import bind_multi_insert
+from sharkpy.sql.statements.bind_inserts import bind_inserts
 from sharkpy.sql.statements.bind_summarize import bind_summarize
 from sharkpy.sql.statements.command_binder import (
     QUERY_WORDS,
     CommandBinder,
     CommandHandler,
-    find_insert,
-    has_source,
 )
 from sharkpy.sql.statements.refused_statements import refused_statement
 
@@ -60,7 +56,6 @@ _COMMANDS: dict[str, CommandHandler] = {
     "ANALYZE": bind_analyze.bind_analyze,
     "MSCK": bind_drop.bind_repair,
     "TRUNCATE": bind_drop.bind_truncate,
-    "INSERT": bind_insert.bind_insert,
     "LOAD": bind_load.bind_load,
     "EXPORT": bind_export.bind_export,
     "IMPORT": bind_export.bind_import,
@@ -101,10 +96,13 @@ def bind(
 
 
 def bind_epoch(text: str, table: Table, catalog: CatalogReader, conf: Conf, database: str) -> Statement:
-    """Bind the query of a continuous table as an INSERT of its rows; the errors are those of `bind`."""
+    """Bind the query of a continuous table as an INSERT of its rows, or the INSERTs of a continuous insert; the errors
+    are those of `bind`.
+    """
 
     def insert(context: Context, reader: TokenReader) -> Statement:
-        return bind_continuous.epoch_insert(CommandBinder(context, reader), table)
+        binder = CommandBinder(context, reader)
+        return epoch_inserts(binder) if table.is_continuous_insert else bind_continuous.epoch_insert(binder, table)
 
     with taken_apart(text):
         return _bound(text, catalog, conf, database, None, insert)
@@ -141,15 +139,12 @@ def _bind_tokens(context: Context, reader: TokenReader) -> Statement:
     word = reader.word()
     if word == "EXPLAIN":
         return bind_explain(context, reader, _bind_tokens)
-    rest = reader.rest
-    if word in ("WITH", "FROM") and (index := find_insert(rest)) is not None:
-        if has_source(rest[:index]):
-            return bind_multi_insert(context, reader.text, rest, index)
-        return _bind_insert_with_ctes(context, reader.text, rest, index)
+    if (inserts := bind_inserts(context, reader)) is not None:
+        return inserts
     if unsupported := refused_statement(reader):
         raise unsupported
     if word in QUERY_WORDS:
-        tree = parse_query(context.text, rest)
+        tree = parse_query(context.text, reader.rest)
         return bind_query(tree, context, None)
     if word == "SUMMARIZE":
         summarizer = CommandBinder(context, reader)
@@ -160,7 +155,7 @@ def _bind_tokens(context: Context, reader: TokenReader) -> Statement:
         command = handler(CommandBinder(context, reader))
         reader.expect_end()
         return command
-    hint = did_you_mean(word, [*_COMMANDS, *QUERY_WORDS[:4], "SET", "EXPLAIN", "SUMMARIZE"]) if word else None
+    hint = did_you_mean(word, [*_COMMANDS, *QUERY_WORDS[:4], "INSERT", "SET", "EXPLAIN", "SUMMARIZE"]) if word else None
     error = reader.error("a statement expected")
     error.hint = hint
     raise error
@@ -169,9 +164,3 @@ def _bind_tokens(context: Context, reader: TokenReader) -> Statement:
 def _deleted(binder: CommandBinder) -> ModuleType:
     """Module that binds a DELETE: of rows of a table, or of files that were added to the session."""
     return bind_row_changes if binder.reader.peek("DELETE", "FROM") else bind_resources
-
-
-def _bind_insert_with_ctes(context: Context, text: str, tokens: list[Token], index: int) -> Command:
-    reader = TokenReader(text, tokens)
-    reader.position = index
-    return bind_insert.bind_insert(CommandBinder(context, reader), tokens[:index])

@@ -22,7 +22,7 @@ class EpochRollback:
 
     def place(self) -> None:
         streams = self.catalog.streams
-        streams.epochs.roll_back(self.query, self.to, streams.newest(self.query.table_id))
+        streams.epochs.roll_back(self.query, self.to, streams.newest(self.query.table_id) or 0)
 
     def take_back(self) -> None:
         pass

@@ -14,13 +14,14 @@ from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.position import Position, furthest, is_within, least
 from sharkpy.execution.commands.insert import insert_with
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
-from sharkpy.plan.commands import Insert
+from sharkpy.plan.commands import Insert, MultiInsert, queries_of
 from sharkpy.plan.logical import Scan
 from sharkpy.sql.binder import bind_epoch
 from sharkpy.streaming import steps
 from sharkpy.streaming.epoch_end import EpochEnd
 from sharkpy.streaming.epoch_log import EpochLog, Ranges
 from sharkpy.streaming.epoch_rollback import EpochRollback
+from sharkpy.streaming.targets import check_targets
 
 if TYPE_CHECKING:
     from sharkpy.catalog.epoch_store import KeptEpoch
@@ -174,8 +175,10 @@ class EpochRunner:
         if table is None:
             raise TableNotFoundError(f"the table of the continuous query {query.query_id} was dropped")
         command = bind_epoch(query.text, table, session.catalog, session.conf, query.database)
-        assert isinstance(command, Insert)  # bind_epoch binds nothing else
+        assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
         _check_streams(command, query)
+        if table.is_continuous_insert:
+            check_targets(command, query.targets)
         snapshot = session.snapshot()
         try:
             for stream, start, end in ranges:
@@ -211,9 +214,10 @@ class EpochRunner:
         return found
 
 
-def _check_streams(command: Insert, query: ContinuousQuery) -> None:
+def _check_streams(command: Insert | MultiInsert, query: ContinuousQuery) -> None:
     """BindError if the query reads other streams than when it was made: a view of it was changed."""
-    read = {node.table.table_id for node in command.query.walk() if isinstance(node, Scan) and node.table.is_stream}
+    nodes = (node for one in queries_of(command) for node in one.walk())
+    read = {node.table.table_id for node in nodes if isinstance(node, Scan) and node.table.is_stream}
     if read != set(query.streams):
         raise BindError("the query reads other streams than when it was made", hint="drop it and make it again")
 

@@ -326,7 +326,7 @@ class StreamScheduler:
         except SharkError as error:
             wait = self._failed(query_id, scheduled, error)
         except Exception as error:  # noqa: BLE001  the other queries go on
-            _log.exception("the continuous table %s has failed", self._name(query_id))
+            _log.exception("%s has failed", self._name(query_id))
             wait = self._failed(query_id, scheduled, InternalError(f"{type(error).__name__}: {error}"))
         finally:
             scheduled.due = began + wait
@@ -364,12 +364,12 @@ class StreamScheduler:
             return _LIST_SECONDS
         scheduled.runner.figures.failures += 1
         if not is_passing(error):
-            _log.warning("the continuous table %s was stopped: %s", self._name(query_id), error)
+            _log.warning("%s was stopped: %s", self._name(query_id), error)
             self._note(query_id, QueryState.STOPPED, str(error))
             return _LIST_SECONDS
         wait = min(_FIRST_WAIT * float(2**scheduled.failures), _LONGEST_WAIT)
         scheduled.failures = min(scheduled.failures + 1, 10)
-        _log.warning("the continuous table %s waits for %g s: %s", self._name(query_id), wait, error)
+        _log.warning("%s waits for %g s: %s", self._name(query_id), wait, error)
         self._note(query_id, QueryState.RUNNING, str(error))
         return wait
 
@@ -380,10 +380,10 @@ class StreamScheduler:
     # Parts
 
     def _name(self, query_id: str) -> str:
-        """Name of a query's table, for people."""
+        """A query's kind and name, for people."""
         query = self._catalog.streams.find(query_id)
         table = None if query is None else self._catalog.current_table(query.table_id)
-        return query_id if table is None else table.qualified_name
+        return query_id if table is None else f"the {table.streaming_kind} {table.qualified_name}"
 
     def _query(self, query_id: str) -> ContinuousQuery:
         query = self._catalog.streams.find(query_id)

@@ -22,6 +22,7 @@ from sharkpy.execution.commands.storage import (
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import AlterPartition, AlterTable, TouchTable
+from sharkpy.sources import layout
 
 
 def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
@@ -38,7 +39,12 @@ def alter_table(command: AlterTable, session: EngineSession) -> CommandResult:
                 changes.alter(one, dataclasses.replace(one, location=one.folder(old)))
             session.catalog.alter_table(altered, was=old, cascade=command.is_cascading)
     else:
-        session.catalog.alter_table(altered, was=old, cascade=command.is_cascading)
+        with session.catalog.transaction():
+            session.catalog.alter_table(altered, was=old, cascade=command.is_cascading)
+            if altered.location != old.location and session.catalog.newest_generation(altered) is not None:
+                # The number of the last generation that counts is that of a folder.
+                newest = layout.newest_generation(altered.location or "")
+                session.catalog.streams.set_newest(altered.table_id, newest)
     session.table_cache.properties_changed(old, altered)
     return NOTHING
 

@@ -53,7 +53,7 @@ def create_table(command: CreateTable, session: EngineSession, snapshot: QuerySn
     A table that is replaced stays whole until the new one, which lies beside it, is there.
     """
     old = _known(command, session)
-    if old is not None and (not command.or_replace or old.is_view or old.is_stream or old.continuous):
+    if old is not None and (not command.or_replace or old.is_view or old.streaming_kind):
         if command.if_not_exists:
             return NOTHING
         raise TableExistsError(f'table "{command.name}" already exists')

@@ -32,8 +32,9 @@ def table_details(table: Table, session: EngineSession) -> Iterator[Row]:
     if table.comment is not None:
         parameters["comment"] = table.comment
     yield from _parameters("Table Parameters:", parameters)
-    yield BLANK
-    yield from _view_details(table) if table.is_view else _storage_details(table, table.storage)
+    if not table.is_continuous_insert:
+        yield BLANK
+        yield from _view_details(table) if table.is_view else _storage_details(table, table.storage)
     if facts := stream_facts(table, session.catalog):
         yield BLANK
         yield "# Stream Information", None, None

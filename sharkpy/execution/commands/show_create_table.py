@@ -86,11 +86,12 @@ def _stream(table: Table, source: StreamSource) -> Iterator[str]:
 
 
 def _continuous(table: Table, query: ContinuousQuery) -> Iterator[str]:
-    """A continuous table; its query is in the current database of then, which `USE` may have to name."""
-    yield f"CREATE CONTINUOUS TABLE `{table.database}`.`{table.name}`"
+    """A continuous query; its text is in the current database of then, which `USE` may have to name."""
+    yield f"CREATE {table.streaming_kind.upper()} `{table.database}`.`{table.name}`"
     if table.is_partitioned:
         yield f"PARTITIONED BY ({', '.join(f'`{name}`' for name in table.partition_columns)})"
-    yield from _form(table)
+    if table.is_stored:
+        yield from _form(table)
     yield f"TRIGGER {query.trigger}"
     yield f"AS {query.text}"
 

@@ -1,4 +1,4 @@
-"""Facts about streams and continuous tables, for DESCRIBE."""
+"""Facts about streams and continuous queries, for DESCRIBE."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Fact = tuple[str, str]
 
 
 def stream_facts(table: Table, catalog: Catalog) -> list[Fact]:
-    """Facts about a stream, or a continuous table; none about others."""
+    """Facts about a stream, a continuous table or a continuous insert; none about others."""
     if table.stream is not None:
         options = ", ".join(f"{key}={value}" for key, value in table.stream.options)
         return [
@@ -31,6 +31,9 @@ def _query_facts(query: ContinuousQuery, catalog: Catalog) -> Iterator[Fact]:
     if query.fault:
         yield "Fault", query.fault
     yield "Epoch", str(query.epoch)
+    for target in query.targets:
+        table = catalog.current_table(target)
+        yield "Target", "a table that was dropped" if table is None else table.qualified_name
     for stream in query.streams:
         table = catalog.current_table(stream)
         name = stream if table is None else table.qualified_name

@@ -23,6 +23,7 @@ _TYPES = {
     TableKind.VIEW: "VIEW",
     TableKind.TEMPORARY_VIEW: "VIEW",
     TableKind.STREAM: "STREAM",
+    TableKind.CONTINUOUS_INSERT: "CONTINUOUS INSERT",
 }
 
 
@@ -49,7 +50,7 @@ def table_facts(table: Table, statistics: str | None) -> Iterator[tuple[str, str
     if table.is_view:
         yield "View Text", table.view_text or ""
         yield "View Original Text", table.written_text or table.view_text or ""
-    else:
+    elif not table.is_continuous_insert:
         yield "Provider", provider_of(table.storage)
     if table.properties:
         yield "Table Properties", f"[{', '.join(f'{key}={value}' for key, value in shown_properties(table))}]"

@@ -9,6 +9,7 @@ from sharkpy.catalog.continuous_query import EpochPoint, Trigger
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table
 from sharkpy.plan.commands.command import Command, Listing, Properties
 from sharkpy.plan.commands.tables import CreateTable
+from sharkpy.plan.commands.writes import Insert, MultiInsert
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.values.types import Schema
 
@@ -45,6 +46,18 @@ class CreateContinuousTable(Command):
     trigger: Trigger
 
 
+@dataclass(frozen=True, slots=True)
+class CreateContinuousInsert(Command):
+    """CREATE CONTINUOUS INSERT: `inserts`, whose text is `text`, go on epoch by epoch under a name."""
+
+    database: str
+    name: str
+    if_not_exists: bool
+    inserts: Insert | MultiInsert
+    text: str
+    trigger: Trigger
+
+
 class ContinuousAction(Enum):
     PAUSE = "PAUSE"
     RESUME = "RESUME"
@@ -54,7 +67,9 @@ class ContinuousAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ControlContinuous(Command):
-    """PAUSE, RESUME, REFRESH or DROP CONTINUOUS TABLE; `table` None: it does not exist, and IF EXISTS allows that."""
+    """PAUSE, RESUME, REFRESH or DROP CONTINUOUS TABLE or INSERT; `table` None: it does not exist, and IF EXISTS allows
+    that.
+    """
 
     action: ContinuousAction
     table: Table | None
@@ -70,10 +85,10 @@ class RollbackContinuous(Command):
 
 @dataclass(frozen=True, slots=True)
 class AlterContinuous(Command):
-    """ALTER CONTINUOUS TABLE: another `query`, whose text is `text`, or another trigger; None: as it was."""
+    """ALTER CONTINUOUS TABLE or INSERT: another `query`, whose text is `text`, or another trigger; None: as it was."""
 
     table: Table
-    query: LogicalPlan | None = None
+    query: LogicalPlan | Insert | MultiInsert | None = None
     text: str | None = None
     trigger: Trigger | None = None
 

@@ -102,13 +102,17 @@ def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None)
 def find_table(context: Context, database: str, name: str, node: exp.Expr | None) -> Table:
     """Find a table or view; its error carries the place of `node`. CTE names count for the hint."""
     try:
-        return context.catalog.table(database, name)
+        found = context.catalog.table(database, name)
     except SharkError as error:
         hint = error.hint or did_you_mean(name, context.ctes)
         message = error.message
         if isinstance(error, TableNotFoundError) and isinstance(node, exp.Table):
             message = f"Table not found {'.'.join(part.name for part in node.parts)}"
         raise context.error(message, node, type(error), hint) from None
+    if found.is_continuous_insert:
+        message = f"{found.qualified_name} is a continuous insert, which has no rows"
+        raise context.error(message, node, hint="its targets have them", sqlstate="42809")
+    return found
 
 
 def scan(context: Context, table: Table) -> Scan:

@@ -80,7 +80,7 @@ def bind_alter(binder: CommandBinder) -> Command:
         kind = "view" if table.is_view else "table"
         hint = f"use ALTER {kind.upper()}"
         raise binder.error(f"{table.qualified_name} is a {kind}", token, hint=hint, sqlstate="42809")
-    if table.is_stream or table.continuous:
+    if table.streaming_kind:
         _check_stream_clause(binder, table, token)
     spec = None
     if reader.peek("PARTITION") and not reader.peek("PARTITION", "COLUMN"):
@@ -104,11 +104,10 @@ _OF_STREAMS = (("RENAME", "TO"), ("SET", "TBLPROPERTIES"), ("UNSET", "TBLPROPERT
 
 
 def _check_stream_clause(binder: CommandBinder, table: Table, token: Token | None) -> None:
-    """Refuse clauses that change the rows of a stream or of a continuous table, or the form of their files."""
+    """Refuse clauses that change the rows of a stream or of a continuous query, or the form of their files."""
     if not any(binder.reader.peek(*words) for words in _OF_STREAMS):
-        kind = "a stream" if table.is_stream else "a continuous table"
         known = ", ".join(" ".join(words) for words in _OF_STREAMS)
-        message = f"{table.qualified_name} is {kind}: ALTER TABLE cannot change it so"
+        message = f"{table.qualified_name} is a {table.streaming_kind}: ALTER TABLE cannot change it so"
         raise binder.error(message, token, hint=f"there are {known}", sqlstate="42809")
 
 

@@ -1,16 +1,17 @@
-"""CREATE CONTINUOUS TABLE, and what steers and lists such tables; the rows of an epoch as an INSERT."""
+"""CREATE CONTINUOUS TABLE, and what steers and lists continuous queries; the rows of an epoch as an INSERT."""
 
 from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.base.errors import ColumnNotFoundError, SharkError
+from sharkpy.base.errors import ColumnNotFoundError, SharkError, UnsupportedError
 from sharkpy.catalog.continuous_query import EpochPoint, Trigger, TriggerKind
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.plan.commands import (
     AlterContinuous,
     ContinuousAction,
     ControlContinuous,
+    CreateContinuousInsert,
     CreateContinuousTable,
     CreateTable,
     Insert,
@@ -20,6 +21,7 @@ from sharkpy.plan.commands import (
 from sharkpy.plan.logical import Project
 from sharkpy.sql.moment import MOMENT_HINT, milliseconds
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
+from sharkpy.sql.statements.bind_continuous_insert import create_continuous_insert, kept_inserts
 from sharkpy.sql.statements.bind_insert import insertable
 from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
 from sharkpy.sql.statements.check_incremental import check_incremental
@@ -40,17 +42,21 @@ _LONGEST = 7 * 24 * 3600.0
 """Longest time between two epochs, in seconds."""
 
 
-def bind_create_continuous(binder: CommandBinder) -> CreateContinuousTable:
-    """Bind CONTINUOUS TABLE [IF NOT EXISTS] name [clauses of tables] [TRIGGER …] [EMIT APPEND] AS query, behind
-    CREATE.
+def bind_create_continuous(binder: CommandBinder) -> CreateContinuousTable | CreateContinuousInsert:
+    """Bind CONTINUOUS TABLE [IF NOT EXISTS] name [clauses of tables] [TRIGGER …] [EMIT APPEND] AS query, or CONTINUOUS
+    INSERT [IF NOT EXISTS] name [TRIGGER …] AS INSERTs, behind CREATE.
     """
     reader = binder.reader
     reader.expect("CONTINUOUS")
-    if reader.word() in ("INSERT", "SINK"):
-        raise reader.unsupported(f"CREATE CONTINUOUS {reader.word()}")
-    reader.expect("TABLE")
+    if reader.peek("SINK"):
+        raise reader.unsupported("CREATE CONTINUOUS SINK")
+    is_insert = reader.expect_any("TABLE", "INSERT") == "INSERT"
     if_not_exists = reader.if_not_exists()
     database, name = binder.new_name()
+    if is_insert:
+        trigger = _stream_clauses(binder)
+        reader.expect("AS")
+        return create_continuous_insert(binder, (database, name), if_not_exists, trigger)
     clauses = table_clauses(binder, (), (*ENDS, *_CLAUSES))
     if clauses.location is not None or clauses.buckets is not None or clauses.skew is not None:
         raise reader.unsupported("LOCATION, CLUSTERED BY or SKEWED BY of a continuous table")
@@ -96,7 +102,7 @@ def _stream_clauses(binder: CommandBinder) -> Trigger:
                 raise reader.unsupported(f"EMIT {reader.word()}")
         elif reader.word() in ("LATE", "ON", "START") or reader.peek("WITH", "UNBOUNDED"):
             words = " ".join(token.text.upper() for token in reader.rest[:2])
-            raise reader.unsupported(f"{words} in CREATE CONTINUOUS TABLE")
+            raise reader.unsupported(f"{words} in a continuous query")
         else:
             return trigger
 
@@ -123,7 +129,7 @@ def _trigger(binder: CommandBinder) -> Trigger:
 
 
 def bind_control(binder: CommandBinder) -> ControlContinuous:
-    """Bind PAUSE | RESUME | REFRESH CONTINUOUS TABLE name."""
+    """Bind PAUSE | RESUME | REFRESH CONTINUOUS TABLE | INSERT name."""
     action = ContinuousAction(binder.reader.expect_any("PAUSE", "RESUME", "REFRESH"))
     return _controlled(binder, action)
 
@@ -131,9 +137,10 @@ def bind_control(binder: CommandBinder) -> ControlContinuous:
 def bind_rollback(binder: CommandBinder) -> RollbackContinuous:
     """Bind ROLLBACK CONTINUOUS TABLE name TO EPOCH n | TO TIMESTAMP 'moment'."""
     reader = binder.reader
-    reader.expect("ROLLBACK", "CONTINUOUS", "TABLE")
+    reader.expect("ROLLBACK")
+    kind = _kind(binder)
     token = reader.current
-    table = _required(binder, binder.table(), token)
+    table = _with_own_rows(binder, _required(binder, binder.table(), token, kind), token, "ROLLBACK")
     reader.expect("TO")
     if reader.expect_any("EPOCH", "TIMESTAMP") == "EPOCH":
         return RollbackContinuous(table, EpochPoint(reader.whole_number("the number of an epoch")))
@@ -146,39 +153,66 @@ def bind_rollback(binder: CommandBinder) -> RollbackContinuous:
 
 
 def bind_drop_continuous(binder: CommandBinder) -> ControlContinuous:
-    """Bind CONTINUOUS TABLE [IF EXISTS] name, behind DROP."""
+    """Bind CONTINUOUS TABLE | INSERT [IF EXISTS] name, behind DROP."""
     return _controlled(binder, ContinuousAction.DROP)
 
 
 def _controlled(binder: CommandBinder, action: ContinuousAction) -> ControlContinuous:
     reader = binder.reader
-    reader.expect("CONTINUOUS", "TABLE")
+    kind = _kind(binder)
     if_exists = action is ContinuousAction.DROP and reader.if_exists()
     token = reader.current
     table = binder.optional_table() if if_exists else binder.table()
     if table is None:
         return ControlContinuous(action, None)
-    return ControlContinuous(action, _required(binder, table, token))
+    table = _required(binder, table, token, kind)
+    if action is ContinuousAction.REFRESH:
+        _with_own_rows(binder, table, token, action.value)
+    return ControlContinuous(action, table)
 
 
-def _required(binder: CommandBinder, table: Table, token: Token | None) -> Table:
-    if not table.continuous:
-        raise binder.error(f"{table.qualified_name} is no continuous table", token, sqlstate="42809")
+def _with_own_rows(binder: CommandBinder, table: Table, token: Token | None, action: str) -> Table:
+    """The table, if its rows are those of its query alone."""
+    if table.is_continuous_insert:
+        hint = "the rows of a continuous table come from its query alone"
+        message = f"{action} of {table.qualified_name}: the targets of a continuous insert have other rows too"
+        raise binder.error(message, token, UnsupportedError, hint)
+    return table
+
+
+def _kind(binder: CommandBinder) -> str:
+    """Read CONTINUOUS TABLE | INSERT."""
+    binder.reader.expect("CONTINUOUS")
+    return f"continuous {binder.reader.expect_any('TABLE', 'INSERT').lower()}"
+
+
+def _required(binder: CommandBinder, table: Table, token: Token | None, kind: str = "") -> Table:
+    """The table, if it is of the `kind`, or has any continuous query."""
+    if not table.continuous or (kind and table.streaming_kind != kind):
+        is_other = bool(kind and table.continuous)
+        hint = f"it is a {table.streaming_kind}" if is_other else None
+        message = f"{table.qualified_name} is no {kind or 'continuous table'}"
+        raise binder.error(message, token, hint=hint, sqlstate="42809")
     return table
 
 
 def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
-    """Bind CONTINUOUS TABLE name [TRIGGER …] [AS query], behind ALTER."""
+    """Bind CONTINUOUS TABLE name [TRIGGER …] [AS query], or CONTINUOUS INSERT name [TRIGGER …] [AS INSERTs], behind
+    ALTER.
+    """
     reader = binder.reader
-    reader.expect("CONTINUOUS", "TABLE")
+    kind = _kind(binder)
     token = reader.current
-    table = _required(binder, binder.table(), token)
+    table = _required(binder, binder.table(), token, kind)
     trigger = _trigger(binder) if reader.match("TRIGGER") else None
     if not reader.peek("AS"):
         if trigger is None:
             raise reader.error("TRIGGER or AS query expected")
         return AlterContinuous(table, trigger=trigger)
     reader.expect("AS")
+    if table.is_continuous_insert:
+        inserts = kept_inserts(binder)
+        return AlterContinuous(table, inserts.command, inserts.text, trigger)
     token = reader.current
     kept = _continuous_query(binder)
     _check_columns(binder, table, kept, token)

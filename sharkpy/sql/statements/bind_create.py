@@ -37,7 +37,7 @@ def bind_create(binder: CommandBinder) -> Command:
         return bind_create_macro(binder, temporary)
     if reader.peek("STREAM") or reader.peek("CONTINUOUS"):
         if or_replace or temporary:
-            raise reader.unsupported("OR REPLACE or TEMPORARY with a stream or a continuous table")
+            raise reader.unsupported("OR REPLACE or TEMPORARY with a stream or a continuous query")
         return bind_create_stream(binder) if reader.peek("STREAM") else bind_create_continuous(binder)
     if or_replace and reader.word() != "TABLE":
         raise reader.error("VIEW or TABLE expected after OR REPLACE")
@@ -133,7 +133,12 @@ def _is_query_ahead(binder: CommandBinder) -> bool:
 
 
 def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKind, if_not_exists: bool) -> CreateTable:
+    token = binder.reader.current
     source = binder.table()
+    if source.is_continuous_insert:
+        raise binder.error(
+            f"{source.qualified_name} is a continuous insert: it has no columns", token, sqlstate="42809"
+        )
     clauses = table_clauses(binder, source.schema.names)
     if binder.reader.current is not None:
         raise binder.reader.error("the statement should end here")

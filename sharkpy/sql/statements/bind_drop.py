@@ -38,9 +38,9 @@ def bind_drop(binder: CommandBinder) -> Command:
         kind, word = ("view", "VIEW") if table.is_view else ("table", "TABLE")
         message = f"{table.qualified_name} is a {kind}"
         raise binder.error(message, token, hint=f"use DROP {word}", sqlstate="42809")
-    if table is not None and (table.is_stream or table.continuous):
-        kind, words = ("a stream", "STREAM") if table.is_stream else ("a continuous table", "CONTINUOUS TABLE")
-        raise binder.error(f"{table.qualified_name} is {kind}", token, hint=f"use DROP {words}", sqlstate="42809")
+    if table is not None and (kind := table.streaming_kind):
+        hint = f"use DROP {kind.upper()}"
+        raise binder.error(f"{table.qualified_name} is a {kind}", token, hint=hint, sqlstate="42809")
     reader.match("PURGE")  # files are deleted at once either way: there is no trash
     if reader.match("FOR", "METADATA"):
         raise reader.unsupported("DROP … FOR METADATA REPLICATION")

@@ -48,8 +48,8 @@ def check_incremental(query: LogicalPlan) -> None:
     """
     streams = _Streams()
     if not streams.below(query):
-        message = "the query of a continuous table reads no stream"
-        raise BindError(message, hint="CREATE TABLE … AS SELECT", sqlstate="42809")
+        hint = "CREATE TABLE … AS SELECT, or INSERT"
+        raise BindError("the continuous query reads no stream", hint=hint, sqlstate="42809")
     waiting = [query]
     while waiting:
         node = waiting.pop()
@@ -108,4 +108,4 @@ def _plans_in_expressions(node: LogicalPlan) -> Iterator[LogicalPlan]:
 
 
 def _refused(what: str) -> SharkError:
-    return UnsupportedError(f"{what} in a continuous table is not supported")
+    return UnsupportedError(f"{what} in a continuous query is not supported")

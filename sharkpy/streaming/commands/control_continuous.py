@@ -1,8 +1,9 @@
-"""PAUSE, RESUME, REFRESH, ALTER and DROP CONTINUOUS TABLE."""
+"""PAUSE, RESUME, REFRESH, ALTER and DROP of continuous tables and inserts."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from sharkpy.base.errors import TableNotFoundError
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, Trigger
@@ -10,10 +11,19 @@ from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.tables import release_dropped
 from sharkpy.execution.commands.truncate import without_rows
-from sharkpy.plan.commands import AlterContinuous, ContinuousAction, ControlContinuous
+from sharkpy.plan.commands import (
+    AlterContinuous,
+    ContinuousAction,
+    ControlContinuous,
+    Insert,
+    MultiInsert,
+    queries_of,
+)
+from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind_epoch
 from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
 from sharkpy.streaming.scheduler import StreamSession
+from sharkpy.streaming.targets import become_targets, target_ids, targets_of
 
 
 def control_continuous(command: ControlContinuous, session: StreamSession) -> CommandResult:
@@ -30,8 +40,8 @@ def control_continuous(command: ControlContinuous, session: StreamSession) -> Co
 def alter_continuous(command: AlterContinuous, session: StreamSession) -> CommandResult:
     """Let the next epoch be computed by another query, or begin at other times; the rows of earlier ones stay."""
     table, catalog = command.table, session.catalog
-    if command.query is not None:
-        check_definition(command.query, session)
+    queries = _queries(command.query)
+    check_definition(queries, session)
     with catalog.transaction():
         query = query_of(table, session)
         if command.trigger is not None:
@@ -41,10 +51,13 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
                 query,
                 text=command.text,
                 database=session.current_database,
-                streams=streams_of(command.query),
+                streams=streams_of(queries),
                 settings=settings_of(session),
                 user=definer(session),
             )
+            if isinstance(command.query, (Insert, MultiInsert)):
+                become_targets(targets_of(command.query), catalog)
+                query = dataclasses.replace(query, targets=target_ids(command.query))
             bind_epoch(query.text, table, catalog.for_session(), session.conf, query.database)
         catalog.streams.redefine(query)
         state = _state_under(query.trigger, query.state)
@@ -55,6 +68,12 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
         session.streams.start()
         session.streams.wake()
     return NOTHING
+
+
+def _queries(given: LogicalPlan | Insert | MultiInsert | None) -> Sequence[LogicalPlan]:
+    if given is None:
+        return ()
+    return (given,) if isinstance(given, LogicalPlan) else queries_of(given)
 
 
 def _state_under(trigger: Trigger, state: QueryState) -> QueryState:
@@ -102,7 +121,7 @@ def _refresh(table: Table, session: StreamSession) -> None:
 
 
 def _drop(table: Table, session: StreamSession) -> None:
-    """Drop the table with its query; the streams stay."""
+    """Drop the table, or the name, with its query; streams and targets stay."""
     session.catalog.drop_table(table)
     session.streams.forget(table.continuous)
     release_dropped(table, session.catalog, session.table_cache)

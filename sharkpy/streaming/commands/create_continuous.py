@@ -32,7 +32,7 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
     mode = dict(create.properties).get(CACHE_PROPERTY, "").upper()
     if mode == CacheMode.MEMORY_ONLY.value:
         raise UnsupportedError("a continuous table with shark.cache MEMORY_ONLY")
-    check_definition(command.query, session)
+    check_definition([command.query], session)
     storage = storage_format(create.storage, create.properties, session, is_from_query=True)
     create = dataclasses.replace(create, storage=storage)
     query_id = uuid.uuid4().hex
@@ -42,7 +42,7 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
         table.table_id,
         command.text,
         session.current_database,
-        streams_of(command.query),
+        streams_of([command.query]),
         command.trigger,
         settings_of(session),
         definer(session),

@@ -105,8 +105,9 @@ def drop_stream(command: DropStream, session: StreamSession) -> CommandResult:
             if stream.table_id in query.streams:
                 table = catalog.current_table(query.table_id)
                 name = query.query_id if table is None else table.qualified_name
-                message = f"the continuous table {name} reads the stream {stream.qualified_name}"
-                raise BindError(message, hint="DROP CONTINUOUS TABLE first", sqlstate="2BP01")
+                kind = "continuous table" if table is None else table.streaming_kind
+                message = f"the {kind} {name} reads the stream {stream.qualified_name}"
+                raise BindError(message, hint=f"DROP {kind.upper()} first", sqlstate="2BP01")
         catalog.drop_table(stream)
     session.streams.readers.leave(stream.table_id)
     if stream.stream is not None and KINDS[stream.stream.kind].is_spooled:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import USER, is_guarded
 from sharkpy.base.users import user_name
@@ -15,18 +17,19 @@ _OF_STATEMENTS = ("shark.query.timeout", "shark.pool")
 """Settings of a session that say nothing about what a query means."""
 
 
-def check_definition(query: LogicalPlan, session: EngineSession) -> None:
+def check_definition(queries: Sequence[LogicalPlan], session: EngineSession) -> None:
     """UnsupportedError for a query over a temporary table; an error for a script where the session may run none."""
-    if any(isinstance(node, Step) and isinstance(node.step, Script) for node in query.walk()):
+    nodes = [node for query in queries for node in query.walk()]
+    if any(isinstance(node, Step) and isinstance(node.step, Script) for node in nodes):
         session.restrictions.check_code(SCRIPT)
-    for node in query.walk():
+    for node in nodes:
         if isinstance(node, Scan) and node.table.kind in TEMPORARY_KINDS:
-            raise UnsupportedError(f"the temporary table {node.table.name} in a continuous table")
+            raise UnsupportedError(f"the temporary table {node.table.name} in a continuous query")
 
 
-def streams_of(query: LogicalPlan) -> tuple[str, ...]:
-    """Ids of the streams that a query reads."""
-    found = (node.table for node in query.walk() if isinstance(node, Scan))
+def streams_of(queries: Sequence[LogicalPlan]) -> tuple[str, ...]:
+    """Ids of the streams that the queries of one epoch read."""
+    found = (node.table for query in queries for node in query.walk() if isinstance(node, Scan))
     return tuple(dict.fromkeys(table.table_id for table in found if table.is_stream))
 
 

@@ -46,7 +46,7 @@ def show_streams(command: ShowStreams, session: StreamSession) -> CommandResult:
 
 
 def show_continuous_tables(command: ShowContinuousTables, session: StreamSession) -> CommandResult:
-    """State of each continuous table; `lag` is in items of its streams, rows are those of this process."""
+    """State of each continuous table and insert; `lag` is in items of its streams, rows are those of this process."""
     rows = []
     for table in _tables(command.database, command.pattern, session):
         query = session.catalog.streams.find(table.continuous) if table.continuous else None

@@ -1,0 +1,68 @@
+"""CREATE CONTINUOUS INSERT."""
+
+from __future__ import annotations
+
+import uuid
+
+from sharkpy.base.errors import TableExistsError, UnsupportedError
+from sharkpy.base.users import user_name
+from sharkpy.catalog.continuous_query import ContinuousQuery
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.store import new_table_id
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
+from sharkpy.plan.commands import CreateContinuousInsert, queries_of
+from sharkpy.sql.binder import bind_epoch
+from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
+from sharkpy.streaming.scheduler import StreamSession
+from sharkpy.streaming.targets import become_targets, target_ids, targets_of
+from sharkpy.values.types import Schema
+
+
+def create_continuous_insert(command: CreateContinuousInsert, session: StreamSession) -> CommandResult:
+    """Let INSERTs run from now on, epoch by epoch; with TRIGGER ONCE or AVAILABLE NOW the statement ends when all has
+    been read that is there.
+    """
+    catalog = session.catalog
+    if catalog.is_shared:
+        raise UnsupportedError("a continuous insert in a Hive metastore")
+    if catalog.find_table(command.database, command.name) is not None:
+        if command.if_not_exists:
+            return NOTHING
+        raise TableExistsError(f'table "{command.name}" already exists')
+    queries = queries_of(command.inserts)
+    check_definition(queries, session)
+    query_id = uuid.uuid4().hex
+    table = Table(
+        new_table_id(),
+        command.database,
+        command.name,
+        TableKind.CONTINUOUS_INSERT,
+        Schema(()),
+        owner=user_name(session.conf),
+        continuous=query_id,
+    )
+    query = ContinuousQuery(
+        query_id,
+        table.table_id,
+        command.text,
+        session.current_database,
+        streams_of(queries),
+        command.trigger,
+        settings_of(session),
+        definer(session),
+        targets=target_ids(command.inserts),
+    )
+
+    def publish() -> None:
+        become_targets(targets_of(command.inserts), catalog)
+        catalog.streams.add(query)
+        # Names that only this session knows are an error now, and not of every epoch.
+        bind_epoch(query.text, table, catalog.for_session(), session.conf, query.database)
+
+    catalog.create_table(table, publish=publish)
+    if query.trigger.ends:
+        session.streams.run_now(query_id)
+    else:
+        session.streams.start()
+        session.streams.wake()
+    return NOTHING

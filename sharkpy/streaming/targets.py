@@ -1,0 +1,55 @@
+"""Targets of continuous inserts: ordinary tables, of which the catalog knows from then on what counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.model import CacheMode, Table, TableKind
+from sharkpy.catalog.store import Catalog
+from sharkpy.plan.commands import Insert, MultiInsert
+from sharkpy.sources import layout
+
+
+def targets_of(inserts: Insert | MultiInsert) -> tuple[Table, ...]:
+    """Tables that INSERTs write, each once."""
+    branches = inserts.inserts if isinstance(inserts, MultiInsert) else (inserts,)
+    return tuple(dict.fromkeys(one.table for one in branches if isinstance(one, Insert)))
+
+
+def target_ids(inserts: Insert | MultiInsert) -> tuple[str, ...]:
+    return tuple(sorted(table.table_id for table in targets_of(inserts)))
+
+
+def check_target(table: Table) -> None:
+    """UnsupportedError for a table whose rows could not come exactly once."""
+    if table.cache_mode is CacheMode.MEMORY_ONLY:
+        raise UnsupportedError(f"{table.qualified_name}, which is MEMORY_ONLY, as target of a continuous insert")
+    if table.kind is not TableKind.MANAGED:
+        hint = "a target is a table of the warehouse whose files are the engine's"
+        message = f"{table.qualified_name}, which is not managed, as target of a continuous insert"
+        raise UnsupportedError(message, hint=hint)
+
+
+def check_targets(inserts: Insert | MultiInsert, known: tuple[str, ...]) -> None:
+    """BindError if INSERTs write other tables than those with the ids `known`: one was dropped and made again."""
+    if target_ids(inserts) != known:
+        message = "the continuous insert writes other tables than when it was made"
+        raise BindError(message, hint="ALTER CONTINUOUS INSERT name AS … gives it the tables of now")
+    for table in targets_of(inserts):
+        check_target(table)
+
+
+def become_targets(tables: Iterable[Table], catalog: Catalog) -> None:
+    """Let the catalog tell from now on which generations of some tables count; inside a transaction of it, in which
+    nobody else writes them.
+
+    Each write raises that number, people's own too. It stays when the continuous insert goes: it does no harm.
+    """
+    for table in tables:
+        check_target(table)
+        catalog.require(table)
+        if not table.is_partitioned and catalog.newest_generation(table) is None:
+            newest = layout.newest_generation(local_path(table.location or ""))
+            catalog.streams.set_newest(table.table_id, newest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sharkpy.plan.commands.command import Command
 from sharkpy.plan.commands.generate import GenerateTable
+from sharkpy.plan.commands.streams import CreateContinuousInsert
 from sharkpy.plan.commands.writes import ChangeRows, MultiInsert
 from sharkpy.plan.logical import LogicalPlan, with_source
 
@@ -18,6 +19,8 @@ def queries_of(command: Command) -> tuple[LogicalPlan, ...]:
             found = tuple(one.query for one in inserts)
         case ChangeRows():
             found = (command.changed, command.rows, command.added)
+        case CreateContinuousInsert():
+            return queries_of(command.inserts)
         case GenerateTable():
             found = command.queries
         case _:

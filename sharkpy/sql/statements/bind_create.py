@@ -136,9 +136,8 @@ def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKin
     token = binder.reader.current
     source = binder.table()
     if source.is_continuous_insert:
-        raise binder.error(
-            f"{source.qualified_name} is a continuous insert: it has no columns", token, sqlstate="42809"
-        )
+        message = f"{source.qualified_name} is a continuous insert, which has no columns"
+        raise binder.error(message, token, sqlstate="42809")
     clauses = table_clauses(binder, source.schema.names)
     if binder.reader.current is not None:
         raise binder.reader.error("the statement should end here")

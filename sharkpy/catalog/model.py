@@ -23,6 +23,8 @@ class TableKind(Enum):
     """Ordered input that grows: a query reads what is there now, a continuous query what comes."""
     CONTINUOUS_INSERT = "CONTINUOUS_INSERT"
     """Name of a continuous query that writes ordinary tables; it has no columns and no rows."""
+    CONTINUOUS_SINK = "CONTINUOUS_SINK"
+    """Continuous query that writes files into a folder, its `location`, for others; it has columns and no rows."""
 
 
 class CacheMode(Enum):
@@ -176,18 +178,25 @@ class Table:
         return self.kind is TableKind.CONTINUOUS_INSERT
 
     @property
+    def is_continuous_sink(self) -> bool:
+        return self.kind is TableKind.CONTINUOUS_SINK
+
+    @property
+    def has_no_rows(self) -> bool:
+        """True for a continuous query that writes elsewhere, and merely has its name here."""
+        return self.is_continuous_insert or self.is_continuous_sink
+
+    @property
     def streaming_kind(self) -> str:
         """Kind of what statements about streams define and drop, and no others do; empty for tables and views."""
-        if self.is_stream:
-            return "stream"
-        if self.is_continuous_insert:
-            return "continuous insert"
-        return "continuous table" if self.continuous else ""
+        known = {TableKind.STREAM: "stream", TableKind.CONTINUOUS_INSERT: "continuous insert"}
+        known[TableKind.CONTINUOUS_SINK] = "continuous sink"
+        return known.get(self.kind, "continuous table" if self.continuous else "")
 
     @property
     def is_stored(self) -> bool:
         """True if it has rows of its own, in files or in memory."""
-        return not (self.is_view or self.is_stream or self.is_continuous_insert)
+        return not (self.is_view or self.is_stream or self.has_no_rows)
 
     @property
     def view_database(self) -> str:

@@ -419,6 +419,8 @@ class Catalog:
             return self.streams.epochs.wanted(table.continuous, table.qualified_name, table.as_of).generation
         if table.location is None or table.is_partitioned or self.is_shared or table.kind in TEMPORARY_KINDS:
             return None
+        if table.has_no_rows:
+            return None
         newest = self.streams.newest(table.table_id)
         return 0 if newest is None and table.continuous else newest
 

@@ -79,8 +79,8 @@ def _table(session: EngineSession, name: str) -> Table:
     table = session.catalog.table(database or session.current_database, short)
     if table.is_view:
         raise UnsupportedError(f'"{name}" is a view: lookup', hint="look its rows up by a query")
-    if table.is_continuous_insert:
-        raise UnsupportedError(f'"{name}" is a continuous insert, which has no rows: lookup')
+    if table.has_no_rows:
+        raise UnsupportedError(f'"{name}" is a {table.streaming_kind}, which has no rows: lookup')
     return table
 
 

@@ -11,6 +11,7 @@ from sharkpy.plan.commands import (
     Command,
     ControlContinuous,
     CreateContinuousInsert,
+    CreateContinuousSink,
     CreateContinuousTable,
     CreateStream,
     DropStream,
@@ -65,6 +66,12 @@ def _create_continuous_insert(command: CreateContinuousInsert, session: StreamSe
     return create_continuous_insert(command, session)
 
 
+def _create_continuous_sink(command: CreateContinuousSink, session: StreamSession) -> CommandResult:
+    from sharkpy.streaming.commands.create_continuous_sink import create_continuous_sink
+
+    return create_continuous_sink(command, session)
+
+
 def _control(command: ControlContinuous, session: StreamSession) -> CommandResult:
     from sharkpy.streaming.commands.control_continuous import control_continuous
 
@@ -108,6 +115,7 @@ _RUNNERS: dict[type[Command], Callable[[Any, StreamSession], CommandResult]] = {
     DropStream: _drop_stream,
     CreateContinuousTable: _create_continuous,
     CreateContinuousInsert: _create_continuous_insert,
+    CreateContinuousSink: _create_continuous_sink,
     ControlContinuous: _control,
     RollbackContinuous: _rollback,
     AlterContinuous: _alter_continuous,

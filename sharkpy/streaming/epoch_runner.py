@@ -21,6 +21,7 @@ from sharkpy.streaming import steps
 from sharkpy.streaming.epoch_end import EpochEnd
 from sharkpy.streaming.epoch_log import EpochLog, Ranges
 from sharkpy.streaming.epoch_rollback import EpochRollback
+from sharkpy.streaming.sinks.folder_sink import show_epochs, write_epoch
 from sharkpy.streaming.targets import check_targets
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class EpochRunner:
         self._reader = reader
         self._begun: tuple[int, Ranges] | None = None
         self._is_restored = False
+        self._table: Table | None = None
 
     def ends(self, query: ContinuousQuery, age: float = 0.0) -> dict[str, Position]:
         """For each stream of the query, by id, the position behind the last item that is there, or was `age` seconds
@@ -100,6 +102,11 @@ class EpochRunner:
         """Ranges of the next epoch of a query, up to `ends`; () where there is nothing to read. `whole`: without a
         limit on its size.
         """
+        if self._table is None:
+            self._table = self.session.catalog.current_table(query.table_id)
+        if self._table is not None and self._table.is_continuous_sink:
+            # A process that was killed behind its commit may have left some.
+            show_epochs(self._table, query.epoch)
         begun = self._restored(query)
         # After a loss of power the catalog may know less than the log.
         if begun is not None and all(is_within(end, ends[stream]) for stream, _, end in begun):
@@ -185,7 +192,11 @@ class EpochRunner:
                 self._reader(self._stream(stream)).give(snapshot, start, end)
             offsets = tuple((stream, end) for stream, _, end in ranges)
             kept = session.conf.value(STREAM_KEPT_EPOCHS)
-            insert_with(command, session, snapshot, EpochEnd(query, offsets, session.catalog, kept))
+            last = EpochEnd(query, offsets, session.catalog, kept)
+            if table.is_continuous_sink and isinstance(command, Insert):
+                write_epoch(table, command, query, session, snapshot, last)
+            else:
+                insert_with(command, session, snapshot, last)
         finally:
             snapshot.release()
 

@@ -110,6 +110,7 @@ OPENED = [
     "IMPORT TABLE x FROM '{}'",
     "EXPORT TABLE t TO '{}'",
     "INSERT OVERWRITE DIRECTORY '{}' SELECT 1",
+    "CREATE CONTINUOUS SINK x TO FOLDER '{}' AS SELECT a FROM s",
     "CREATE EXTERNAL TABLE x (a INT) LOCATION '{}'",
     "CREATE FUNCTION f AS 'm.f' USING FILE '{}'",
 ]
@@ -120,6 +121,7 @@ def test_a_refusal_tells_nothing(guest: sharkpy.SharkContext, tmp_path: Path, st
     """The error of a file out of bounds is the same whether there is one, and whatever it is."""
     guest.sql("CREATE TABLE t (a INT) STORED AS AVRO; CREATE TABLE p (a INT) PARTITIONED BY (ds STRING) STORED AS AVRO")
     guest.sql("ALTER TABLE p ADD PARTITION (ds='one')")
+    guest.sql(f"CREATE STREAM s (a INT) FROM FOLDER '{tmp_path}/open'")
     outside = tmp_path / "closed"
     outside.mkdir()
     (outside / "here").write_text(SCHEMA)

@@ -90,7 +90,9 @@ def _continuous(table: Table, query: ContinuousQuery) -> Iterator[str]:
     yield f"CREATE {table.streaming_kind.upper()} `{table.database}`.`{table.name}`"
     if table.is_partitioned:
         yield f"PARTITIONED BY ({', '.join(f'`{name}`' for name in table.partition_columns)})"
-    if table.is_stored:
+    if table.is_continuous_sink:
+        yield f"TO FOLDER {quoted(table.location or '')}"
+    if not table.is_continuous_insert:
         yield from _form(table)
     yield f"TRIGGER {query.trigger}"
     yield f"AS {query.text}"

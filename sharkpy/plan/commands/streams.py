@@ -58,6 +58,24 @@ class CreateContinuousInsert(Command):
     trigger: Trigger
 
 
+@dataclass(frozen=True, slots=True)
+class CreateContinuousSink(Command):
+    """CREATE CONTINUOUS SINK TO FOLDER: files with the `columns` of `query`, whose text is `text`, in the folder
+    `path`.
+    """
+
+    database: str
+    name: str
+    if_not_exists: bool
+    path: str
+    storage: StorageFormat | None
+    comment: str | None
+    columns: Schema
+    query: LogicalPlan
+    text: str
+    trigger: Trigger
+
+
 class ContinuousAction(Enum):
     PAUSE = "PAUSE"
     RESUME = "RESUME"
@@ -67,8 +85,8 @@ class ContinuousAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ControlContinuous(Command):
-    """PAUSE, RESUME, REFRESH or DROP CONTINUOUS TABLE or INSERT; `table` None: it does not exist, and IF EXISTS allows
-    that.
+    """PAUSE, RESUME, REFRESH or DROP CONTINUOUS TABLE, INSERT or SINK; `table` None: it does not exist, and IF EXISTS
+    allows that.
     """
 
     action: ContinuousAction
@@ -85,7 +103,10 @@ class RollbackContinuous(Command):
 
 @dataclass(frozen=True, slots=True)
 class AlterContinuous(Command):
-    """ALTER CONTINUOUS TABLE or INSERT: another `query`, whose text is `text`, or another trigger; None: as it was."""
+    """ALTER CONTINUOUS TABLE, INSERT or SINK: another `query`, whose text is `text`, or another trigger.
+
+    None: as it was.
+    """
 
     table: Table
     query: LogicalPlan | Insert | MultiInsert | None = None

@@ -109,9 +109,10 @@ def find_table(context: Context, database: str, name: str, node: exp.Expr | None
         if isinstance(error, TableNotFoundError) and isinstance(node, exp.Table):
             message = f"Table not found {'.'.join(part.name for part in node.parts)}"
         raise context.error(message, node, type(error), hint) from None
-    if found.is_continuous_insert:
-        message = f"{found.qualified_name} is a continuous insert, which has no rows"
-        raise context.error(message, node, hint="its targets have them", sqlstate="42809")
+    if found.has_no_rows:
+        message = f"{found.qualified_name} is a {found.streaming_kind}, which has no rows"
+        place = "its targets have them" if found.location is None else f"files in {found.location} have them"
+        raise context.error(message, node, hint=place, sqlstate="42809")
     return found
 
 

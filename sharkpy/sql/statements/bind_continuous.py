@@ -12,6 +12,7 @@ from sharkpy.plan.commands import (
     ContinuousAction,
     ControlContinuous,
     CreateContinuousInsert,
+    CreateContinuousSink,
     CreateContinuousTable,
     CreateTable,
     Insert,
@@ -38,22 +39,27 @@ _UNITS = {
     **dict.fromkeys(("MINUTE", "MINUTES"), 60.0),
     **dict.fromkeys(("HOUR", "HOURS"), 3600.0),
 }
+_SINK_SECONDS = 60.0
+"""Time between the epochs of a sink without TRIGGER: its files are not folded, and so must not be tiny."""
 _LONGEST = 7 * 24 * 3600.0
 """Longest time between two epochs, in seconds."""
 
 
-def bind_create_continuous(binder: CommandBinder) -> CreateContinuousTable | CreateContinuousInsert:
-    """Bind CONTINUOUS TABLE [IF NOT EXISTS] name [clauses of tables] [TRIGGER …] [EMIT APPEND] AS query, or CONTINUOUS
-    INSERT [IF NOT EXISTS] name [TRIGGER …] AS INSERTs, behind CREATE.
+def bind_create_continuous(
+    binder: CommandBinder,
+) -> CreateContinuousTable | CreateContinuousInsert | CreateContinuousSink:
+    """Bind what stands behind CREATE: CONTINUOUS TABLE name [clauses of tables] [TRIGGER …] [EMIT APPEND] AS query,
+    CONTINUOUS INSERT name [TRIGGER …] AS INSERTs, or CONTINUOUS SINK name TO FOLDER 'path' [format] [TRIGGER …] AS
+    query; each with IF NOT EXISTS.
     """
     reader = binder.reader
     reader.expect("CONTINUOUS")
-    if reader.peek("SINK"):
-        raise reader.unsupported("CREATE CONTINUOUS SINK")
-    is_insert = reader.expect_any("TABLE", "INSERT") == "INSERT"
+    word = reader.expect_any("TABLE", "INSERT", "SINK")
     if_not_exists = reader.if_not_exists()
     database, name = binder.new_name()
-    if is_insert:
+    if word == "SINK":
+        return _sink(binder, (database, name), if_not_exists)
+    if word == "INSERT":
         trigger = _stream_clauses(binder)
         reader.expect("AS")
         return create_continuous_insert(binder, (database, name), if_not_exists, trigger)
@@ -80,6 +86,29 @@ def bind_create_continuous(binder: CommandBinder) -> CreateContinuousTable | Cre
     return CreateContinuousTable(table, query, kept.text, trigger)
 
 
+def _sink(binder: CommandBinder, place: tuple[str, str], if_not_exists: bool) -> CreateContinuousSink:
+    """Bind TO FOLDER 'path' [clauses for format and comment] [TRIGGER …] AS query."""
+    reader = binder.reader
+    reader.expect("TO")
+    if reader.word() in ("KAFKA", "PROGRAM"):
+        raise reader.unsupported(f"a continuous sink TO {reader.word()}")
+    reader.expect("FOLDER")
+    path = reader.string("a path")
+    clauses = table_clauses(binder, (), (*ENDS, *_CLAUSES))
+    for other in ("location", "buckets", "skew", "partitions", "properties"):
+        if getattr(clauses, other) is not None:
+            raise reader.unsupported(f"the {other} of a continuous sink")
+    trigger = _stream_clauses(binder, _SINK_SECONDS)
+    reader.match("AS")
+    kept = _continuous_query(binder)
+    query = without_void(binder, kept.plan)
+    columns = Schema(tuple(output_fields(binder, query)))
+    storage = storage_of_clauses(binder, clauses)
+    return CreateContinuousSink(
+        *place, if_not_exists, path, storage, clauses.comment, columns, query, kept.text, trigger
+    )
+
+
 def _continuous_query(binder: CommandBinder) -> KeptQuery:
     """Bind the rest of the statement as a query that can be kept up to date."""
     token = binder.reader.current
@@ -91,9 +120,10 @@ def _continuous_query(binder: CommandBinder) -> KeptQuery:
     return kept
 
 
-def _stream_clauses(binder: CommandBinder) -> Trigger:
+def _stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> Trigger:
+    """Read the clauses of a continuous query: its trigger, by default one with `seconds` between two epochs."""
     reader = binder.reader
-    trigger = Trigger()
+    trigger = Trigger(seconds=seconds)
     while True:
         if reader.match("TRIGGER"):
             trigger = _trigger(binder)
@@ -129,7 +159,7 @@ def _trigger(binder: CommandBinder) -> Trigger:
 
 
 def bind_control(binder: CommandBinder) -> ControlContinuous:
-    """Bind PAUSE | RESUME | REFRESH CONTINUOUS TABLE | INSERT name."""
+    """Bind PAUSE | RESUME | REFRESH CONTINUOUS TABLE | INSERT | SINK name."""
     action = ContinuousAction(binder.reader.expect_any("PAUSE", "RESUME", "REFRESH"))
     return _controlled(binder, action)
 
@@ -153,7 +183,7 @@ def bind_rollback(binder: CommandBinder) -> RollbackContinuous:
 
 
 def bind_drop_continuous(binder: CommandBinder) -> ControlContinuous:
-    """Bind CONTINUOUS TABLE | INSERT [IF EXISTS] name, behind DROP."""
+    """Bind CONTINUOUS TABLE | INSERT | SINK [IF EXISTS] name, behind DROP."""
     return _controlled(binder, ContinuousAction.DROP)
 
 
@@ -173,17 +203,18 @@ def _controlled(binder: CommandBinder, action: ContinuousAction) -> ControlConti
 
 def _with_own_rows(binder: CommandBinder, table: Table, token: Token | None, action: str) -> Table:
     """The table, if its rows are those of its query alone."""
-    if table.is_continuous_insert:
+    if table.has_no_rows:
         hint = "the rows of a continuous table come from its query alone"
-        message = f"{action} of {table.qualified_name}: the targets of a continuous insert have other rows too"
+        why = "others may have read its files" if table.is_continuous_sink else "its targets have other rows too"
+        message = f"{action} of {table.qualified_name}, a {table.streaming_kind}: {why}"
         raise binder.error(message, token, UnsupportedError, hint)
     return table
 
 
 def _kind(binder: CommandBinder) -> str:
-    """Read CONTINUOUS TABLE | INSERT."""
+    """Read CONTINUOUS TABLE | INSERT | SINK."""
     binder.reader.expect("CONTINUOUS")
-    return f"continuous {binder.reader.expect_any('TABLE', 'INSERT').lower()}"
+    return f"continuous {binder.reader.expect_any('TABLE', 'INSERT', 'SINK').lower()}"
 
 
 def _required(binder: CommandBinder, table: Table, token: Token | None, kind: str = "") -> Table:
@@ -197,8 +228,8 @@ def _required(binder: CommandBinder, table: Table, token: Token | None, kind: st
 
 
 def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
-    """Bind CONTINUOUS TABLE name [TRIGGER …] [AS query], or CONTINUOUS INSERT name [TRIGGER …] [AS INSERTs], behind
-    ALTER.
+    """Bind CONTINUOUS TABLE | SINK name [TRIGGER …] [AS query], or CONTINUOUS INSERT name [TRIGGER …] [AS INSERTs],
+    behind ALTER.
     """
     reader = binder.reader
     kind = _kind(binder)
@@ -225,7 +256,7 @@ def _check_columns(binder: CommandBinder, table: Table, kept: KeptQuery, token: 
     if sorted(given) != sorted(table.schema.names):
         known = ", ".join(table.schema.names)
         message = f"the query has the columns {', '.join(given)}"
-        hint = "a table with other columns is a new one: CREATE CONTINUOUS TABLE"
+        hint = f"with other columns it is a new one: CREATE {table.streaming_kind.upper()}"
         raise binder.error(f"{message}, and {table.qualified_name} has {known}", token, hint=hint, sqlstate="42809")
 
 
@@ -238,8 +269,8 @@ def bind_show_epochs(binder: CommandBinder) -> ShowEpochs:
 
 
 def epoch_insert(binder: CommandBinder, table: Table) -> Insert:
-    """Bind the query of a continuous table, the whole text, as an INSERT of its rows, by name; inputs may have changed
-    since it was defined.
+    """Bind the query of a continuous table or sink, the whole text, as an INSERT of its rows, by name; inputs may have
+    changed since it was defined.
     """
     query = binder.query()
     columns = {column.name: column for column in query.output}

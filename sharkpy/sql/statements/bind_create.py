@@ -135,8 +135,8 @@ def _is_query_ahead(binder: CommandBinder) -> bool:
 def _create_like(binder: CommandBinder, database: str, name: str, kind: TableKind, if_not_exists: bool) -> CreateTable:
     token = binder.reader.current
     source = binder.table()
-    if source.is_continuous_insert:
-        message = f"{source.qualified_name} is a continuous insert, which has no columns"
+    if source.has_no_rows:
+        message = f"{source.qualified_name} is a {source.streaming_kind}, and no table"
         raise binder.error(message, token, sqlstate="42809")
     clauses = table_clauses(binder, source.schema.names)
     if binder.reader.current is not None:

@@ -75,12 +75,12 @@ class CommandBinder:
                 raise TableNotFoundError(f"Table not found {written}", hint=error.hint) from None
 
     def base_table(self, action: str) -> Table:
-        """Read an existing table that is no view, stream or continuous insert."""
+        """Read an existing table that is no view or stream and has rows."""
         token = self.reader.current
         table = self.table()
         if table.is_view:
             raise self.error(f"{table.qualified_name} is a view: {action} needs a table", token, sqlstate="42809")
-        if table.is_stream or table.is_continuous_insert:
+        if table.is_stream or table.has_no_rows:
             message = f"{table.qualified_name} is a {table.streaming_kind}: {action} needs a table"
             raise self.error(message, token, sqlstate="42809")
         return table

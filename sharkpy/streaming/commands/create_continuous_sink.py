@@ -1,0 +1,93 @@
+"""CREATE CONTINUOUS SINK."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
+from sharkpy.base.users import user_name
+from sharkpy.catalog.continuous_query import ContinuousQuery
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.store import new_table_id
+from sharkpy.catalog.table_folders import TableFolders
+from sharkpy.execution.commands.command_result import NOTHING, CommandResult
+from sharkpy.execution.commands.storage import check_storage, storage_format, stored_schema
+from sharkpy.plan.commands import CreateContinuousSink
+from sharkpy.sources.failures import io_error
+from sharkpy.sql.binder import bind_epoch
+from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
+from sharkpy.streaming.scheduler import StreamSession
+
+
+def create_continuous_sink(command: CreateContinuousSink, session: StreamSession) -> CommandResult:
+    """Let files come into a folder from now on; with TRIGGER ONCE or AVAILABLE NOW the statement ends when all has
+    been read that is there.
+    """
+    catalog = session.catalog
+    if catalog.is_shared:
+        raise UnsupportedError("a continuous sink in a Hive metastore")
+    if catalog.find_table(command.database, command.name) is not None:
+        if command.if_not_exists:
+            return NOTHING
+        raise TableExistsError(f'table "{command.name}" already exists')
+    check_definition([command.query], session)
+    streams = streams_of([command.query])
+    query_id = uuid.uuid4().hex
+    schema, storage = stored_schema(command.columns), storage_format(command.storage, (), session, is_from_query=True)
+    check_storage(storage, schema, session)
+    table = Table(
+        new_table_id(),
+        command.database,
+        command.name,
+        TableKind.CONTINUOUS_SINK,
+        schema,
+        storage,
+        _folder(command.path, streams, session),
+        comment=command.comment,
+        owner=user_name(session.conf),
+        continuous=query_id,
+    )
+    query = ContinuousQuery(
+        query_id,
+        table.table_id,
+        command.text,
+        session.current_database,
+        streams,
+        command.trigger,
+        settings_of(session),
+        definer(session),
+    )
+
+    def publish() -> None:
+        catalog.streams.add(query)
+        # Names that only this session knows are an error now, and not of every epoch.
+        bind_epoch(query.text, table, catalog.for_session(), session.conf, query.database)
+
+    catalog.create_table(table, publish=publish)
+    if query.trigger.ends:
+        session.streams.run_now(query_id)
+    else:
+        session.streams.start()
+        session.streams.wake()
+    return NOTHING
+
+
+def _folder(path: str, streams: tuple[str, ...], session: StreamSession) -> str:
+    """Folder of a sink, which is made; BindError for one of a table, or of a stream that the sink reads."""
+    folder = session.restrictions.check_path(path)
+    session.restrictions.gate.require_below(path)
+    folders = TableFolders(session.catalog)
+    if (owner := folders.lies_in(folder) or folders.held_by(folder)) is not None:
+        raise BindError(f'the folder "{folder}" of a continuous sink is that of {owner.owner}', sqlstate="42809")
+    folder = os.path.realpath(folder)
+    for stream in filter(None, map(session.catalog.current_table, streams)):
+        if stream.location is not None and Path(folder).is_relative_to(os.path.realpath(stream.location)):
+            message = f'the folder "{folder}" of a continuous sink is read by its stream {stream.qualified_name}'
+            raise BindError(message, sqlstate="42809")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise io_error(error, folder) from None
+    return folder

@@ -1,0 +1,1 @@
+"""Sinks of continuous queries that are no tables, one kind a file."""

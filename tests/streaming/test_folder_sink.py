@@ -1,0 +1,204 @@
+"""Continuous sinks into folders: who takes each file once has each row once."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import sharkpy
+from sharkpy.base.errors import BindError, ResourceError, SharkError, SourceError
+from sharkpy.catalog.model import Table
+from sharkpy.streaming import steps
+from sharkpy.streaming.sinks import folder_sink
+from tests.streaming.folder_input import make_stream, put_numbers, rows, state_of
+from tests.waiting import until
+
+NOW = "TRIGGER AVAILABLE NOW"
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        yield context
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "in"
+
+
+class Taker:
+    """Program that takes whole files of a folder, each once, by its name."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._taken: set[str] = set()
+        self.numbers: list[int] = []
+
+    def take(self) -> int:
+        """Take what is new; returns how many numbers there are now."""
+        names = sorted(set(os.listdir(self._folder)) - self._taken)
+        for name in names:
+            if not name.startswith("."):
+                self._taken.add(name)
+                self.numbers += pq.read_table(self._folder / name).column("n").to_pylist()
+        return len(self.numbers)
+
+
+def hidden(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob(".*/*") if path.is_file()]
+
+
+def test_each_row_is_in_one_file(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
+    make_stream(context, folder, "('max.files.per.epoch' = '1')")
+    out, taker = tmp_path / "out", Taker(tmp_path / "out")
+    context.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{out}' TRIGGER EVERY 1 MILLISECONDS AS SELECT n, s FROM numbers")
+    for number in range(5):
+        put_numbers(folder, str(number), range(10 * number, 10 * number + 10))
+        until(lambda wanted=10 * number + 10: taker.take() >= wanted)
+    assert taker.numbers == list(range(50))
+    assert state_of(context, "s") == ("RUNNING", None)
+    assert not hidden(out)
+    context.sql(f"CREATE EXTERNAL TABLE seen (n BIGINT, s STRING) STORED AS PARQUET LOCATION '{out}'")
+    assert rows(context, "SELECT count(*), count(DISTINCT n), max(s) FROM seen") == [(50, 50, "s9")]
+    context.sql("DROP CONTINUOUS SINK s")
+    assert taker.take() == 50
+    assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
+    context.sql("DROP STREAM numbers")
+
+
+def test_formats_and_steering(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
+    make_stream(context, folder)
+    out = tmp_path / "out"
+    put_numbers(folder, "a", [1, 2])
+    context.sql(
+        f"CREATE CONTINUOUS SINK s TO FOLDER '{out}' STORED AS JSONFILE {NOW} AS SELECT n, n * 2 AS m FROM numbers"
+    )
+    put_numbers(folder, "b", [3])
+    context.sql("ALTER CONTINUOUS SINK s AS SELECT n, n * 3 AS m FROM numbers")
+    context.sql("RESUME CONTINUOUS SINK s")
+    found = [json.loads(line) for path in sorted(out.glob("*.json")) for line in path.read_text().splitlines()]
+    assert found == [{"n": 1, "m": 2}, {"n": 2, "m": 4}, {"n": 3, "m": 9}]
+    assert [(row[0], row[3]) for row in rows(context, "SHOW EPOCHS s")] == [(2, 1), (1, 2)]
+    made_again = "\n".join(str(row[0]) for row in rows(context, "SHOW CREATE TABLE s"))
+    assert made_again.startswith(f"CREATE CONTINUOUS SINK `default`.`s`\nTO FOLDER '{out}'\n")
+    assert made_again.endswith("\nTRIGGER AVAILABLE NOW\nAS SELECT n, n * 3 AS m FROM numbers")
+    context.sql("DROP CONTINUOUS SINK s")
+    context.sql(made_again)
+    assert sum(len(path.read_text().splitlines()) for path in out.glob("*.json")) == 6
+
+
+def test_an_epoch_comes_once_a_minute(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
+    """Without TRIGGER files are not tiny."""
+    make_stream(context, folder)
+    context.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{tmp_path}/out' AS SELECT n FROM numbers")
+    assert rows(context, "SHOW CONTINUOUS TABLES")[0][3] == "EVERY 60000 MILLISECONDS"
+
+
+def test_a_failure_between_commit_and_files(
+    context: sharkpy.SharkContext, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What counts is shown later, with no further epoch."""
+    make_stream(context, folder)
+    out, taker = tmp_path / "out", Taker(tmp_path / "out")
+    failures: list[int] = []
+
+    def failing(table: Table, last: int) -> None:
+        if last and len(failures) < 3:
+            failures.append(last)
+            raise SourceError("the disk is gone", sqlstate="58030")
+        folder_sink.show_epochs(table, last)
+
+    put_numbers(folder, "a", [1])
+    with monkeypatch.context() as patch:
+        patch.setattr("sharkpy.streaming.epoch_runner.show_epochs", failing)
+        patch.setattr(folder_sink.FolderSink, "clean", lambda self: failing(self.table, self.query.epoch + 1))
+        context.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{out}' TRIGGER EVERY 1 MILLISECONDS AS SELECT n FROM numbers")
+        until(lambda: taker.take() == 1)
+    assert failures == [1, 1, 1]
+    put_numbers(folder, "b", [2])
+    until(lambda: taker.take() == 2)
+    assert taker.numbers == [1, 2]
+    assert rows(context, "SHOW CONTINUOUS TABLES")[0][4] == 2
+
+
+def test_a_try_that_was_not_committed_is_not_shown(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
+    make_stream(context, folder)
+    out, taker = tmp_path / "out", Taker(tmp_path / "out")
+    put_numbers(folder, "a", [1])
+    failed: list[str] = []
+
+    def fail_once(step: str) -> None:
+        if step == steps.PLACED and not failed:
+            failed.append(step)
+            raise ResourceError("no room", sqlstate="53100")
+
+    steps.hook = fail_once
+    try:
+        context.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{out}' TRIGGER EVERY 1 MILLISECONDS AS SELECT n FROM numbers")
+        until(lambda: taker.take() == 1)
+    finally:
+        steps.hook = None
+    assert (failed, taker.numbers, hidden(out)) == ([steps.PLACED], [1], [])
+
+
+def test_the_folder_is_not_changed_for_a_link(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
+    make_stream(context, folder)
+    put_numbers(folder, "a", [1])
+    (tmp_path / "way").symlink_to(tmp_path)
+    context.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{tmp_path}/way/out' {NOW} AS SELECT n FROM numbers")
+    assert len(list((tmp_path / "out").glob("*.parquet"))) == 1
+    (tmp_path / "out").rename(tmp_path / "before")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "elsewhere")
+    put_numbers(folder, "b", [2])
+    with pytest.raises(BindError, match="is behind a link now"):
+        context.sql("RESUME CONTINUOUS SINK s")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    (tmp_path / "out").unlink()
+    context.sql("RESUME CONTINUOUS SINK s")
+    assert len(list((tmp_path / "out").glob("*.parquet"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("TO FOLDER '{root}/in/out' AS SELECT n FROM numbers", "is read by its stream default.numbers"),
+        ("TO FOLDER '{root}/w/t/x' AS SELECT n FROM numbers", 'is that of the table "default.t"'),
+        ("TO FOLDER '{root}/w' AS SELECT n FROM numbers", "is that of the"),
+        ("TO FOLDER '{root}/out' AS SELECT count(*) AS c FROM numbers", "an aggregate over a stream"),
+        ("TO FOLDER '{root}/out' AS SELECT n FROM t", "reads no stream"),
+        ("TO FOLDER '{root}/out' PARTITIONED BY (n) AS SELECT n FROM numbers", "the partitions of a continuous sink"),
+        ("TO KAFKA ('topic' = 'x') AS SELECT n FROM numbers", "a continuous sink TO KAFKA"),
+        ("TO NOWHERE AS SELECT n FROM numbers", "FOLDER expected"),
+    ],
+)
+def test_refused(context: sharkpy.SharkContext, folder: Path, tmp_path: Path, text: str, error: str) -> None:
+    make_stream(context, folder)
+    folder.mkdir()
+    context.sql("CREATE TABLE t (n BIGINT) STORED AS PARQUET")
+    with pytest.raises(SharkError, match=error):
+        context.sql(f"CREATE CONTINUOUS SINK s {text.format(root=tmp_path)}")
+    assert rows(context, "SHOW CONTINUOUS TABLES") == []
+
+
+def test_it_is_no_table(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
+    make_stream(context, folder)
+    folder.mkdir()
+    context.sql(f"CREATE CONTINUOUS SINK s TO FOLDER '{tmp_path}/out' {NOW} AS SELECT n FROM numbers")
+    for text, error in (
+        ("SELECT * FROM s", "is a continuous sink, which has no rows.*out have them"),
+        ("INSERT INTO s VALUES (1)", "is a continuous sink: INSERT needs a table"),
+        ("DROP TABLE s", "use DROP CONTINUOUS SINK"),
+        ("REFRESH CONTINUOUS SINK s", "REFRESH of default.s, a continuous sink: others may have read its files"),
+        ("PAUSE CONTINUOUS INSERT s", "is no continuous insert.*it is a continuous sink"),
+        ("ALTER CONTINUOUS SINK s AS SELECT s FROM numbers", "has the columns s, and default.s has n"),
+    ):
+        with pytest.raises(SharkError, match=error):
+            context.sql(text)
+    assert rows(context, "DESCRIBE s") == [("n", "bigint", "")]

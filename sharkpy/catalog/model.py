@@ -27,6 +27,13 @@ class TableKind(Enum):
     """Continuous query that writes files into a folder, its `location`, for others; it has columns and no rows."""
 
 
+_STREAMING_KINDS = {
+    TableKind.STREAM: "stream",
+    TableKind.CONTINUOUS_INSERT: "continuous insert",
+    TableKind.CONTINUOUS_SINK: "continuous sink",
+}
+
+
 class CacheMode(Enum):
     NONE = "NONE"
     MEMORY = "MEMORY"
@@ -189,9 +196,7 @@ class Table:
     @property
     def streaming_kind(self) -> str:
         """Kind of what statements about streams define and drop, and no others do; empty for tables and views."""
-        known = {TableKind.STREAM: "stream", TableKind.CONTINUOUS_INSERT: "continuous insert"}
-        known[TableKind.CONTINUOUS_SINK] = "continuous sink"
-        return known.get(self.kind, "continuous table" if self.continuous else "")
+        return _STREAMING_KINDS.get(self.kind, "continuous table" if self.continuous else "")
 
     @property
     def is_stored(self) -> bool:

@@ -417,9 +417,7 @@ class Catalog:
         """
         if table.as_of is not None:
             return self.streams.epochs.wanted(table.continuous, table.qualified_name, table.as_of).generation
-        if table.location is None or table.is_partitioned or self.is_shared or table.kind in TEMPORARY_KINDS:
-            return None
-        if table.has_no_rows:
+        if not table.is_stored or table.is_partitioned or self.is_shared or table.kind in TEMPORARY_KINDS:
             return None
         newest = self.streams.newest(table.table_id)
         return 0 if newest is None and table.continuous else newest

@@ -20,7 +20,15 @@ from sharkpy.physical.operators import ExchangeRead
 from sharkpy.physical.sinks import ResultSink
 from sharkpy.physical.split_stages import next_exchange, read_of, replace_exchange
 from sharkpy.physical.stage_program import StageProgram, StepColumns
-from sharkpy.plan.commands import ChangeRows, Command, Explain, GenerateTable, MultiInsert, queries_of
+from sharkpy.plan.commands import (
+    ChangeRows,
+    Command,
+    CreateContinuousInsert,
+    Explain,
+    GenerateTable,
+    MultiInsert,
+    queries_of,
+)
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.udf.user.function import shown_name
 
@@ -39,6 +47,8 @@ def explain(command: Explain, session: EngineSession) -> CommandResult:
     statement = command.statement
     if isinstance(statement, Command):
         lines.append(_title(statement))
+    if isinstance(statement, CreateContinuousInsert):
+        statement = statement.inserts
     if isinstance(statement, GenerateTable):
         lines += _generate_lines(command, statement, session)
         return text_rows(("plan",), [(line,) for line in lines])

@@ -256,6 +256,20 @@ def test_two_of_them_share_a_target(context: sharkpy.SharkContext, folder: Path)
     assert newest(context, "t")[0] == newest(context, "t")[1]
 
 
+def test_explain(context: sharkpy.SharkContext, folder: Path) -> None:
+    make_stream(context, folder)
+    make(context, "t")
+    put_numbers(folder, "a", [1])
+    for text, plans in (
+        ("FROM numbers INSERT INTO t SELECT * INSERT INTO t (n) SELECT n", 2),
+        ("INSERT INTO t SELECT * FROM numbers", 1),
+    ):
+        found = "\n".join(str(row[0]) for row in rows(context, f"EXPLAIN CREATE CONTINUOUS INSERT c AS {text}"))
+        assert found.startswith("== CreateContinuousInsert c ==")
+        assert found.count("FileScan default.numbers") == plans
+        assert "Table(" not in found
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [

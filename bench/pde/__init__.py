@@ -24,6 +24,5 @@ NAMES: tuple[str, ...] = (
     "join_choice",
     "top_n",
     "long_texts",
-    "appends",
 )
 """Modules of the package, each with `measure(runs: int) -> list[Figure]`; its docstring describes the comparison."""

@@ -59,7 +59,14 @@ def _made(folder: Path, *, is_hive: bool) -> str:
 @contextmanager
 def sharkpy_server(auth: Auth = "NONE") -> Iterator[Server]:
     """Start sharkpy's server as a user does; NONE and NOSASL are served by one port."""
-    with tempfile.TemporaryDirectory(prefix="server-", dir=CACHE) as folder, Path(folder, "log").open("wb") as log:
+    with tempfile.TemporaryDirectory(prefix="server-", dir=CACHE) as folder, serve(folder, auth) as server:
+        yield server
+
+
+@contextmanager
+def serve(folder: str, auth: Auth = "NONE") -> Iterator[Server]:
+    """Start sharkpy's server over the warehouse in `folder`, which stays. It may be killed meanwhile."""
+    with Path(folder, "log").open("ab") as log:
         command = [sys.executable, "-m", "sharkpy.cli.main", "server", "--port", "0", "--location-folder", "/"]
         options = ["--master", f"local[{CORES}]", "--warehouse", f"{folder}/warehouse", "--log-level", "error"]
         process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=log, text=True)
@@ -72,6 +79,8 @@ def sharkpy_server(auth: Auth = "NONE") -> Iterator[Server]:
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(_STOP_SECONDS)
+            if process.stdout:
+                process.stdout.close()
 
 
 @contextmanager

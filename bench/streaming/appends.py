@@ -1,4 +1,6 @@
-"""Many small appends to one table: 2,000 rows at a time, each followed by a query; the last ones beside the first."""
+"""Many small appends to one table: 2,000 rows at a time, each followed by a query; the last ones beside the first,
+and at the end a scan beside that of a table loaded at once.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,12 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import sharkpy
 from bench.pde import Figure
+from bench.streaming.scan import scan_figure
 
 APPENDS = int(os.environ.get("SHARKPY_APPENDS", "2500"))
 """Appends to each table: 2,500 take minutes; 100,000 are for a night."""
@@ -25,11 +29,12 @@ _TABLES = (
 )
 
 
-def measure(runs: int) -> list[Figure]:  # noqa: ARG001  one run has thousands
-    return [figure for what, properties in _TABLES for figure in _appended(what, properties)]
+def measure(runs: int, scale: float = 1.0) -> list[Figure]:
+    number = max(_SETTLED + 2 * _MEASURED, int(APPENDS * scale))
+    return [figure for what, properties in _TABLES for figure in _appended(what, properties, number, runs)]
 
 
-def _appended(what: str, properties: str) -> list[Figure]:
+def _appended(what: str, properties: str, number: int, runs: int) -> list[Figure]:
     with (
         tempfile.TemporaryDirectory(prefix="appends-") as folder,
         sharkpy.connect("local[2]", folder) as context,
@@ -39,12 +44,13 @@ def _appended(what: str, properties: str) -> list[Figure]:
         context.sql(f"CREATE TABLE t {properties} AS {_ROWS}").close()
         appends: list[float] = []
         queries: list[float] = []
-        for _ in range(APPENDS):
+        for _ in range(number):
             appends.append(_seconds(lambda: context.sql(f"INSERT INTO t {_ROWS}").close()))
             queries.append(_seconds(lambda: context.sql(_QUERY).fetchall()))
         location = context.catalog.table("default", "t").location
         files = sum(path.is_file() for path in Path(location).rglob("*")) if location else 0
-    figures = [*_figures(f"append, {what}", appends), *_figures(f"query after it, {what}", queries)]
+        scanned = replace(scan_figure(context, "t", runs), what=f"scan, {what}")
+    figures = [*_figures(f"append, {what}", appends), *_figures(f"query after it, {what}", queries), scanned]
     return [*figures, Figure(f"files, {what}", str(files))] if location else figures
 
 

@@ -1,0 +1,72 @@
+"""A server killed while rows arrive at full rate: time until they go on, and time for a backlog of a minute."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from bench.pde import Figure
+from bench.server.servers import serve
+from bench.streaming import arrivals
+from bench.suites import CACHE
+
+RATE = 200_000
+BACKLOG_SECONDS = 60.0
+MOST_GROWTH, MOST_BACKLOG = 3.0, 15.0
+_BEFORE, _AFTER = 2.0, 6.0
+"""Seconds of arrivals before the kill, and after it."""
+
+
+def measure(runs: int, scale: float = 1.0) -> list[Figure]:
+    backlog_seconds = BACKLOG_SECONDS * scale
+    growths, backlogs = zip(*(_killed(backlog_seconds) for _ in range(runs)), strict=True)
+    growth, backlog = max(growths), max(backlogs)
+    return [
+        Figure(
+            f"killed at {RATE:,} rows/s: rows go on after the restart began",
+            f"{growth:.2f} s, the slowest of {runs}",
+            f"at most {MOST_GROWTH:g} s",
+            growth <= MOST_GROWTH,
+        ),
+        Figure(
+            f"a backlog of {backlog_seconds:g} s, start of the server included",
+            f"{backlog:.2f} s, the slowest of {runs}",
+            f"at most {MOST_BACKLOG * min(scale, 1):g} s",
+            backlog <= MOST_BACKLOG * min(scale, 1),
+        ),
+    ]
+
+
+def _killed(backlog_seconds: float) -> tuple[float, float]:
+    with (
+        tempfile.TemporaryDirectory(dir=CACHE) as folder,
+        ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool,
+    ):
+        target, waiting = Path(folder, "in"), Path(folder, "waiting")
+        target.mkdir()
+        arriving = arrivals.prepare(waiting, 0, RATE, _BEFORE + _AFTER)
+        backlog = arrivals.prepare(waiting, arriving.ends[-1] + 1, RATE, backlog_seconds)
+        with serve(folder) as server:
+            server.run(f"{arrivals.STREAM} FROM FOLDER '{target}'", arrivals.TABLE)
+            moving = pool.submit(arrivals.arrive, arriving, str(target))
+            killed_at = int(RATE * _BEFORE)
+            _, last = arrivals.watch(server, killed_at)[-1]
+            os.kill(server.process_id, signal.SIGKILL)
+        started = time.monotonic()
+        with serve(folder) as server:
+            seen, _ = arrivals.watch(server, last + 1)[-1]
+            growth = seen - started
+            moving.result()
+            arrivals.watch(server, arriving.ends[-1])
+            os.kill(server.process_id, signal.SIGKILL)
+        arrivals.arrive_at_once(backlog, str(target))
+        started = time.monotonic()
+        with serve(folder) as server:
+            seen, _ = arrivals.watch(server, backlog.ends[-1])[-1]
+            arrivals.check_all(server, backlog.ends[-1] + 1)
+        return growth, seen - started

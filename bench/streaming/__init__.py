@@ -11,7 +11,7 @@ NAMES: tuple[str, ...] = (
     "epochs",
     "recovery",
 )
-"""Modules of the package, each with `measure(runs: int) -> list[Figure]`; its docstring describes the comparison. Those
-behind the second one also take a scale, which shortens what they measure: with 0.05 they take seconds.
+"""Modules of the package, each with `measure(runs: int, scale: float) -> list[Figure]`; its docstring describes the
+comparison. The scale shortens what is measured: 0.05 takes seconds.
 """
 LIBRARIES = ("duckdb", "pyspark")

@@ -10,15 +10,16 @@ import sys
 
 from bench.pde import Figure
 from bench.streaming.engines import ENGINES
-from bench.streaming.events import EVENTS, events
+from bench.streaming.events import EVENTS, FILES, events
 
 _WANTED = {"DuckDB, one batch": 0.8, "ClickHouse's view (chDB)": 1.0, "Spark Structured Streaming": 3.0}
 """Least ratio of sharkpy's rate to that of each peer."""
 
 
-def append_figures(form: str, runs: int) -> list[Figure]:
+def append_figures(form: str, runs: int, scale: float) -> list[Figure]:
     """Best of `runs` runs of each engine, in turn, each in a process of its own."""
-    source = events(form)
+    rows = max(FILES, int(EVENTS * scale))
+    source = events(form, rows)
     names = [name for name in ENGINES if "chDB" not in name or importlib.util.find_spec("chdb") is not None]
     best: dict[str, float] = {}
     answers: dict[str, list[str]] = {}
@@ -29,7 +30,7 @@ def append_figures(form: str, runs: int) -> list[Figure]:
             found = json.loads(done.stdout.splitlines()[-1])
             best[name] = min(found["seconds"], best.get(name, found["seconds"]))
             answers[name] = [_alike(text) for text in found["check"]]
-    figures = [Figure(f"{name}, {EVENTS:,} events", f"{EVENTS / best[name] / 1e6:.2f} M rows/s") for name in names]
+    figures = [Figure(f"{name}, {rows:,} events", f"{rows / best[name] / 1e6:.2f} M rows/s") for name in names]
     for name, least in _WANTED.items():
         if name in best:
             ratio = best[name] / best["sharkpy"]

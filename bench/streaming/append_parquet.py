@@ -6,5 +6,5 @@ from bench.pde import Figure
 from bench.streaming.append import append_figures
 
 
-def measure(runs: int) -> list[Figure]:
-    return append_figures("parquet", runs)
+def measure(runs: int, scale: float = 1.0) -> list[Figure]:
+    return append_figures("parquet", runs, scale)

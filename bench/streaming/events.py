@@ -12,7 +12,7 @@ from bench.suites import CACHE
 
 EVENTS = int(os.environ.get("SHARKPY_EVENTS", "20000000"))
 """Events of a backlog."""
-_FILES = 40
+FILES = 40
 COLUMNS = {
     "user_id": "BIGINT",
     "page_id": "BIGINT",
@@ -36,21 +36,21 @@ FROM range({start}, {end}) t(i)
 _TIME = "TIMESTAMP '2026-01-01 00:00:00' + to_microseconds(i * 500)"
 
 
-def events(form: str) -> Path:
-    """Folder of the events in a format, `json` or `parquet`."""
-    folder = CACHE / f"events-{EVENTS}-{form}"
+def events(form: str, rows: int) -> Path:
+    """Folder of so many events in a format, `json` or `parquet`."""
+    folder = CACHE / f"events-{rows}-{form}"
     if not (folder / ".done").exists():
-        print(f"making {EVENTS:,} events as {form}", file=sys.stderr)
+        print(f"making {rows:,} events as {form}", file=sys.stderr)
         folder.mkdir(parents=True, exist_ok=True)
         with duckdb.connect() as connection:
-            for number in range(_FILES):
-                connection.execute(_copy(number, folder, form))
+            for number in range(FILES):
+                connection.execute(_copy(number, rows, folder, form))
         (folder / ".done").touch()
     return folder
 
 
-def _copy(number: int, folder: Path, form: str) -> str:
-    start, end = EVENTS * number // _FILES, EVENTS * (number + 1) // _FILES
+def _copy(number: int, rows: int, folder: Path, form: str) -> str:
+    start, end = rows * number // FILES, rows * (number + 1) // FILES
     time = f"strftime({_TIME}, '%Y-%m-%d %H:%M:%S.%g')" if form == "json" else _TIME
     return (
         f"COPY ({_ROWS.format(time=time, start=start, end=end)}) TO '{folder}/part-{number:03}.{form}' (FORMAT {form})"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import BindError, did_you_mean
+from sharkpy.catalog import kafka_options as kafka
 from sharkpy.values.types import BIGINT, TIMESTAMP, Field, Schema
 
 SETTLE_MS = "settle.ms"
@@ -36,6 +37,7 @@ class StreamOption:
     default: str
     check: Callable[[str], bool]
     doc: str
+    is_needed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,12 @@ class StreamKind:
     is_spooled: bool = False
 
     def check(self, options: Iterable[tuple[str, str]]) -> None:
-        """BindError for an unknown option, or a value that cannot be obeyed."""
+        """BindError for an unknown option, a value that cannot be obeyed, or a missing option."""
+        options = tuple(options)
         known = {one.name: one for one in self.options}
+        for one in self.options:
+            if one.is_needed and one.name not in dict(options):
+                raise BindError(f"FROM {self.name} needs the option {one.name}: {one.doc}", sqlstate="22023")
         for name, value in options:
             if name not in known:
                 hint = did_you_mean(name, known) or f"there are {', '.join(known) or 'none'}"
@@ -111,6 +117,21 @@ SOCKET = StreamKind(
     ),
     is_spooled=True,
 )
-KINDS = {kind.name: kind for kind in (FOLDER, PROGRAM, RATE, SOCKET)}
-PLANNED = ("KAFKA", "TABLE")
+KAFKA = StreamKind(
+    "KAFKA",
+    "",
+    (
+        StreamOption(kafka.SERVERS, "", kafka.is_address_list, "the brokers' hosts and ports", is_needed=True),
+        StreamOption(kafka.TOPIC, "", bool, "the name of the topic", is_needed=True),
+        StreamOption(kafka.START, kafka.EARLIEST, kafka.is_start, "earliest, latest, or offsets by partition in JSON"),
+        StreamOption(kafka.START_TIME, "", _count(0), "time in milliseconds since 1970 from which on records are read"),
+        StreamOption(kafka.FAIL_ON_LOSS, "true", kafka.one_of("true", "false"), "false: lost records are left out"),
+        StreamOption(kafka.HAS_SCHEMA_ID, "false", kafka.one_of("true", "false"), "true: Avro behind a schema's id"),
+        StreamOption(MAX_ROWS, "1000000", _count(1), "records of an epoch"),
+        StreamOption(kafka.ZONE, "", kafka.is_zone, "zone of the times of records; the session's by default"),
+        *(StreamOption(kafka.CLIENT_PREFIX + one.name, "", lambda _: True, one.doc) for one in kafka.CLIENT_OPTIONS),
+    ),
+)
+KINDS = {kind.name: kind for kind in (FOLDER, KAFKA, PROGRAM, RATE, SOCKET)}
+PLANNED = ("TABLE",)
 """Kinds that are known and cannot be made yet."""

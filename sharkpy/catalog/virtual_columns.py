@@ -1,21 +1,44 @@
-"""Columns that no table declares: the place of a row in its files."""
+"""Columns that no table declares: the place of a row in its files, or a record's in its topic."""
 
 from __future__ import annotations
 
-from sharkpy.values.types import BIGINT, STRING, Field, Schema
+from typing import TYPE_CHECKING
+
+from sharkpy.values.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Field, MapType, Schema
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
 
 FILE_NAME, BLOCK_OFFSET = "input__file__name", "block__offset__inside__file"
-VIRTUAL_COLUMNS = Schema((Field(FILE_NAME, STRING), Field(BLOCK_OFFSET, BIGINT)))
+_OF_FILES = Schema((Field(FILE_NAME, STRING), Field(BLOCK_OFFSET, BIGINT)))
 """URI of the row's file; the byte at which its line, or the run of records that holds it, begins."""
+PARTITION, OFFSET, TIME, KEY, HEADERS = "__partition", "__offset", "__timestamp", "__key", "__headers"
+RECORD_COLUMNS = Schema(
+    (
+        Field(PARTITION, INT),
+        Field(OFFSET, BIGINT),
+        Field(TIME, TIMESTAMP),
+        Field(KEY, BINARY),
+        Field(HEADERS, MapType(STRING, BINARY)),
+    )
+)
+"""Partition and offset of a record, its time, key and headers."""
+_OF_KINDS = {"KAFKA": RECORD_COLUMNS}
 
 
-def virtual_columns_in(text: str, declared: Schema) -> Schema:
+def virtual_columns_in(text: str, table: Table) -> Schema:
     """Virtual columns that `text` names and the table does not declare itself."""
-    lowered = text.lower()
-    return Schema(tuple(f for f in VIRTUAL_COLUMNS if f.name in lowered and f.name not in declared.names))
+    lowered, declared = text.lower(), table.schema.names
+    return Schema(tuple(f for f in _virtual_columns(table) if f.name in lowered and f.name not in declared))
 
 
-def with_virtual_columns(declared: Schema, names: tuple[str, ...]) -> Schema:
-    """Add the virtual columns among `names` to `declared`."""
-    known = set(declared.names)
-    return Schema((*declared, *(field for field in VIRTUAL_COLUMNS if field.name in names and field.name not in known)))
+def with_virtual_columns(table: Table, names: tuple[str, ...]) -> Schema:
+    """Add the virtual columns among `names` to those that the table declares."""
+    known = set(table.schema.names)
+    added = (field for field in _virtual_columns(table) if field.name in names and field.name not in known)
+    return Schema((*table.schema, *added))
+
+
+def _virtual_columns(table: Table) -> Schema:
+    kind = None if table.stream is None else table.stream.kind
+    return _OF_FILES if kind is None else _OF_KINDS.get(kind, _OF_FILES)

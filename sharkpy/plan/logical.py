@@ -86,7 +86,7 @@ class Scan(Producer):
     @property
     def schema(self) -> Schema:
         """The table's, with the virtual columns that are read."""
-        return with_virtual_columns(self.table.schema, self.names)
+        return with_virtual_columns(self.table, self.names)
 
     @property
     def is_of_files(self) -> bool:

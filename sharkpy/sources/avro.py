@@ -34,6 +34,7 @@ from sharkpy.values.types import ArrayType, DataType, MapType, Schema, StructTyp
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _CODEC_KEY = "avro.output.codec"
+_UNREADABLE = (EOFError, IndexError, ValueError, KeyError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ class AvroSource:
                         counted.rows, counted.bytes = counted.rows + count, counted.bytes + len(content)
                         yield row_count_batch(count)
                     return
-                rows = _Rows(header, given_schema(split.properties), schema.select(names), split.path)
+                given, wanted = given_schema(split.properties), schema.select(names)
+                rows = AvroColumns(header.record, given, wanted, f'"{split.path}"')
                 for records in _batches(blocks, rows, counted):
                     counted.rows += len(records)
                     yield rows.batch(records)
@@ -109,49 +111,65 @@ class AvroSource:
         return num_rows
 
 
-class _Rows:
-    """The wanted columns of a file's records."""
+class AvroColumns:
+    """The wanted columns of records in the schema `record`, which `given` resolves; `place` names them in errors."""
 
-    def __init__(self, header: AvroHeader, given: dict[str, Any] | None, wanted: Schema, path: str) -> None:
+    def __init__(self, record: dict[str, Any], given: dict[str, Any] | None, wanted: Schema, place: str) -> None:
         import fastavro
 
-        self._path = path
+        self._place = place
         self._wanted = wanted
-        self._schema = fastavro.parse_schema(header.record)
+        self._schema = fastavro.parse_schema(record)
         self._target = None if given is None else fastavro.parse_schema(given)
-        fields = (given or header.record)["fields"]
+        fields = (given or record)["fields"]
         self._fields = {str(field["name"]).lower(): (str(field["name"]), field["type"]) for field in fields}
         self._named: dict[str, AvroSchema] = {}
         for field in fields:
             type_of(field["type"], self._named)
 
     def records(self, count: int, content: bytes) -> list[dict[str, Any]]:
-        import fastavro
-
+        """All records of a block; SourceError where they cannot be read."""
         stream = io.BytesIO(content)
         try:
-            read = (fastavro.schemaless_reader(stream, self._schema, self._target) for _ in range(count))
-            return cast(list[dict[str, Any]], list(read))
-        except (EOFError, IndexError, ValueError, KeyError, fastavro.read.SchemaResolutionError) as error:
-            raise SourceError(f'"{self._path}" cannot be read as Avro: {error}') from None
+            return [self._read(stream) for _ in range(count)]
+        except _UNREADABLE as error:
+            raise SourceError(f"{self._place} cannot be read as Avro: {error}") from None
 
-    def batch(self, records: list[dict[str, Any]]) -> pa.RecordBatch:
+    def record(self, stream: io.BytesIO) -> dict[str, Any] | None:
+        """The next record; None where it cannot be read."""
+        try:
+            return self._read(stream)
+        except _UNREADABLE:
+            return None
+
+    def _read(self, stream: io.BytesIO) -> dict[str, Any]:
+        import fastavro
+
+        try:
+            return cast(dict[str, Any], fastavro.schemaless_reader(stream, self._schema, self._target))
+        except fastavro.read.SchemaResolutionError as error:
+            raise ValueError(str(error)) from None
+
+    def batch(self, records: Sequence[dict[str, Any] | None]) -> pa.RecordBatch:
+        """Columns of some records; None is one of NULLs."""
         columns = [self._column(records, field.name, field.dtype) for field in self._wanted]
         return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(self._wanted))
 
-    def _column(self, records: list[dict[str, Any]], name: str, dtype: DataType) -> Any:
+    def _column(self, records: Sequence[dict[str, Any] | None], name: str, dtype: DataType) -> Any:
         if name not in self._fields:
             return pa.nulls(len(records), column_type(dtype))
         stored, avro_type = self._fields[name]
         found = type_of(avro_type, self._named)
-        values = [_read(record[stored], found) for record in records]
+        values = [None if record is None else _read(record[stored], found) for record in records]
         try:
             return convert(pa.array(values, column_type(found)), found, dtype)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            raise SourceError(f'column "{name}" of "{self._path}" is {found} and cannot be read as {dtype}') from None
+            raise SourceError(f'column "{name}" of {self._place} is {found} and cannot be read as {dtype}') from None
 
 
-def _batches(blocks: Iterator[tuple[int, bytes]], rows: _Rows, counted: ReadMetrics) -> Iterator[list[dict[str, Any]]]:
+def _batches(
+    blocks: Iterator[tuple[int, bytes]], rows: AvroColumns, counted: ReadMetrics
+) -> Iterator[list[dict[str, Any]]]:
     pending: list[dict[str, Any]] = []
     for count, content in blocks:
         counted.bytes += len(content)

@@ -9,6 +9,7 @@ from sharkpy.sources.csv_files.options import csv_options
 from sharkpy.sources.csv_files.source import CsvSource
 from sharkpy.sources.generated_rows import GeneratedRows
 from sharkpy.sources.hadoop_codecs import OUTPUT_CODEC, HadoopCodec, codec_of_class
+from sharkpy.sources.kafka.records import KafkaRecords
 from sharkpy.sources.line_source import LineSource
 from sharkpy.sources.orc import OrcSource
 from sharkpy.sources.parquet import ParquetSource
@@ -35,7 +36,7 @@ SOURCES: dict[str, Source] = {
     "orc": OrcSource(),
 }
 
-_OF_STREAMS: dict[str, Source] = {GeneratedRows.name: GeneratedRows()}
+_OF_STREAMS: dict[str, Source] = {KafkaRecords.name: KafkaRecords(), GeneratedRows.name: GeneratedRows()}
 """Formats of the splits of streams that have no files."""
 
 _SUFFIXES = {

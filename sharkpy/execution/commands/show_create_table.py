@@ -14,6 +14,7 @@ from sharkpy.catalog.hive_formats import (
     provider_of,
     serde_of,
 )
+from sharkpy.catalog.kafka_options import RAW, shown_options
 from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, StreamSource, Table, TableKind
 from sharkpy.catalog.serialize import type_text
 from sharkpy.catalog.stream_kinds import KINDS
@@ -76,13 +77,13 @@ def _stream(table: Table, source: StreamSource) -> Iterator[str]:
     yield f"CREATE STREAM `{table.database}`.`{table.name}`("
     yield from _listed(list(_columns(table)))
     kind = KINDS[source.kind]
-    if kind.takes_format:
+    if kind.takes_format and table.storage.name != RAW:
         yield from _form(table)
     else:
         yield from _notes(table)
     place = f" {quoted(source.place or table.location or '')}" if kind.place else ""
     yield f"FROM {source.kind}{place}"
-    yield from _properties("", source.options)
+    yield from _properties("", shown_options(source.options))
 
 
 def _continuous(table: Table, query: ContinuousQuery) -> Iterator[str]:

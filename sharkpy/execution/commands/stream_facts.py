@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sharkpy.catalog.continuous_query import ContinuousQuery
+from sharkpy.catalog.kafka_options import shown_options
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.position import Position
 from sharkpy.catalog.store import Catalog
@@ -15,7 +16,7 @@ Fact = tuple[str, str]
 def stream_facts(table: Table, catalog: Catalog) -> list[Fact]:
     """Facts about a stream, a continuous table or a continuous insert; none about others."""
     if table.stream is not None:
-        options = ", ".join(f"{key}={value}" for key, value in table.stream.options)
+        options = ", ".join(f"{key}={value}" for key, value in shown_options(table.stream.options))
         return [
             ("Source", f"{table.stream.kind}{f' ({options})' if options else ''}"),
             *([("Known Items", str(catalog.streams.end(table.table_id)))] if table.location else []),

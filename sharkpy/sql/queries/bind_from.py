@@ -118,7 +118,7 @@ def find_table(context: Context, database: str, name: str, node: exp.Expr | None
 
 def scan(context: Context, table: Table) -> Scan:
     """Scan a table: its own columns, then the virtual ones that the statement names."""
-    fields = (*table.schema, *virtual_columns_in(context.text, table.schema))
+    fields = (*table.schema, *virtual_columns_in(context.text, table))
     columns = tuple(context.column(field.name, field.dtype) for field in fields)
     return Scan(table, columns, tuple(field.name for field in fields))
 

@@ -10,12 +10,13 @@ from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
 from sharkpy.catalog.store import new_table_id
-from sharkpy.catalog.stream_kinds import KINDS, PROGRAM, RATE, SOCKET, START_MS
+from sharkpy.catalog.stream_kinds import KAFKA, KINDS, PROGRAM, RATE, SOCKET, START_MS
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import check_properties, check_storage, storage_format, stored_schema
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateStream, DropStream
 from sharkpy.streaming.address import host_and_port
+from sharkpy.streaming.commands.kafka_stream import kafka_format, kafka_source
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.sources.rate import rate_format
 
@@ -69,6 +70,8 @@ def _source(command: CreateStream, session: EngineSession) -> StreamSource:
         session.restrictions.check_connection(f"a stream FROM {source.kind}")
         host_and_port(command.place or "")
         return replace(source, place=command.place or "")
+    if source.kind == KAFKA.name:
+        return kafka_source(source, session)
     if source.kind == RATE.name:
         options = dict(source.options)
         options.setdefault(START_MS, str(time.time_ns() // 1_000_000))
@@ -82,6 +85,8 @@ def _format(command: CreateStream, source: StreamSource, session: EngineSession)
         raise UnsupportedError(f"a format of a stream FROM {kind.name}")
     if kind is RATE:
         return rate_format(source, session.conf)
+    if kind is KAFKA:
+        return kafka_format(given, command.properties, stored_schema(command.schema), session)
     storage = storage_format(StorageFormat("parquet") if kind is PROGRAM else given, command.properties, session)
     check_storage(storage, stored_schema(command.schema), session)
     return storage
@@ -92,7 +97,7 @@ def _location(command: CreateStream, session: EngineSession, table_id: str) -> s
     kind = KINDS[command.source.kind]
     if kind.is_spooled:
         return str(Path(session.catalog.state_dir, _SPOOL, table_id))
-    return None if kind is RATE else session.restrictions.check_path(command.place or "")
+    return session.restrictions.check_path(command.place or "") if kind.place else None
 
 
 def drop_stream(command: DropStream, session: StreamSession) -> CommandResult:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.stream_kinds import FOLDER, PROGRAM, RATE, SOCKET
+from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, PROGRAM, RATE, SOCKET
 from sharkpy.streaming.sources.folder import FolderReader
+from sharkpy.streaming.sources.kafka_reader import KafkaReader
 from sharkpy.streaming.sources.rate import RateReader
 from sharkpy.streaming.sources.socket_reader import SocketReader
 from sharkpy.streaming.sources.spool import SpoolReader
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _READERS: dict[str, Callable[[Table, Catalog], SourceReader]] = {
     FOLDER.name: FolderReader,
+    KAFKA.name: KafkaReader,
     PROGRAM.name: SpoolReader,
     RATE.name: lambda stream, _: RateReader(stream),
     SOCKET.name: SocketReader,

@@ -65,11 +65,11 @@ def rate_format(source: StreamSource, conf: Conf) -> StorageFormat:
     """Format of the rows of a stream FROM RATE: their times are those of the session's zone."""
     options = dict(source.options)
     rate = str(RATE.value(source.options, ROWS_PER_SECOND))
-    zone = _arrow_zone(zone_name(conf.value(TIME_ZONE)))
+    zone = arrow_zone(zone_name(conf.value(TIME_ZONE)))
     return StorageFormat(NAME, ((ROWS_PER_SECOND, rate), (START_MS, options[START_MS]), (ZONE, zone)))
 
 
-def _arrow_zone(name: str) -> str:
+def arrow_zone(name: str) -> str:
     """Name that Arrow knows a zone by: an offset, or that of the time zone database."""
     zone = time_zone(name)
     if isinstance(zone, datetime.timezone):

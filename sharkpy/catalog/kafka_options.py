@@ -1,0 +1,127 @@
+"""Options of streams FROM KAFKA: the place of the records, where reading begins, and those of the client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from sharkpy.base.digits import whole_number
+from sharkpy.base.json_nesting import check_json_nesting
+from sharkpy.base.time_zone import time_zone
+
+SERVERS, TOPIC = "bootstrap.servers", "topic"
+START, START_TIME = "startingOffsets", "startingTimestamp"
+FAIL_ON_LOSS = "failOnDataLoss"
+HAS_SCHEMA_ID = "confluent.schema.id"
+"""Option for values that begin with a zero byte and the four bytes of a schema's id, as Confluent's serializers do."""
+ZONE = "time.zone"
+CLIENT_PREFIX = "kafka."
+RAW = "raw"
+"""Format of values that are a column as they are."""
+EARLIEST, LATEST = "earliest", "latest"
+FIRST_OFFSET, END_OFFSET = -2, -1
+"""Numbers that stand for a partition's first offset and its end, as in Kafka's own protocol."""
+
+Options = Iterable[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOption:
+    """Option of librdkafka. `is_path`: its value is a path of this machine; `is_secret`: nobody may see it."""
+
+    name: str
+    doc: str
+    is_path: bool = False
+    is_secret: bool = False
+
+
+# Others can run programs (sasl.kerberos.kinit.cmd), load code (plugin.library.paths, ssl.engine.location), connect to
+# more hosts, or would change which records are read.
+CLIENT_OPTIONS = (
+    ClientOption("security.protocol", "plaintext, ssl, sasl_plaintext or sasl_ssl"),
+    ClientOption("sasl.mechanism", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"),
+    ClientOption("sasl.mechanisms", "the same"),
+    ClientOption("sasl.username", "name of the user"),
+    ClientOption("sasl.password", "password of the user", is_secret=True),
+    ClientOption("ssl.ca.location", "file or folder of certificates that are trusted", is_path=True),
+    ClientOption("ssl.ca.pem", "certificates that are trusted"),
+    ClientOption("ssl.certificate.location", "file of the client's certificate", is_path=True),
+    ClientOption("ssl.certificate.pem", "the client's certificate"),
+    ClientOption("ssl.key.location", "file of the client's key", is_path=True),
+    ClientOption("ssl.key.pem", "the client's key", is_secret=True),
+    ClientOption("ssl.key.password", "password of the client's key", is_secret=True),
+    ClientOption("ssl.keystore.location", "PKCS#12 file of the client's key and certificate", is_path=True),
+    ClientOption("ssl.keystore.password", "password of that file", is_secret=True),
+    ClientOption("ssl.crl.location", "file of certificates that were revoked", is_path=True),
+    ClientOption("ssl.cipher.suites", "ciphers that may be used"),
+    ClientOption("ssl.endpoint.identification.algorithm", "https or none"),
+    ClientOption("enable.ssl.certificate.verification", "true or false"),
+    ClientOption("isolation.level", "read_committed, or read_uncommitted: aborted records too"),
+    ClientOption("client.id", "name of the client, for the broker's logs and quotas"),
+    ClientOption("client.rack", "place of the client: a replica there is read"),
+    ClientOption("client.dns.lookup", "use_all_dns_ips or resolve_canonical_bootstrap_servers_only"),
+    ClientOption("broker.address.family", "any, v4 or v6"),
+    ClientOption("check.crcs", "true: checksums of records are compared"),
+    ClientOption("socket.timeout.ms", "time until a request counts as lost"),
+    ClientOption("socket.keepalive.enable", "true or false"),
+    ClientOption("socket.connection.setup.timeout.ms", "time until a connection counts as failed"),
+    ClientOption("fetch.max.bytes", "bytes of an answer"),
+    ClientOption("max.partition.fetch.bytes", "bytes of a partition in an answer"),
+    ClientOption("receive.message.max.bytes", "largest answer that is taken"),
+    ClientOption("queued.max.messages.kbytes", "kilobytes of records that wait in the client"),
+)
+_OF_CLIENT: Mapping[str, ClientOption] = {CLIENT_PREFIX + one.name: one for one in CLIENT_OPTIONS}
+
+
+def is_start(text: str) -> bool:
+    """True for a value of `startingOffsets`: a word, or offsets by partition in JSON."""
+    if text.lower() in (EARLIEST, LATEST):
+        return True
+    try:
+        check_json_nesting(text)
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and all(
+        whole_number(key) is not None and type(offset) is int and FIRST_OFFSET <= offset < 1 << 62
+        for key, offset in found.items()
+    )
+
+
+def start_offsets(options: Options) -> dict[int, int] | None:
+    """Offsets by partition at which a stream begins; None if a word says it."""
+    text = dict(options).get(START, EARLIEST)
+    if text.lower() in (EARLIEST, LATEST):
+        return None
+    return {int(key): int(offset) for key, offset in json.loads(text).items()}
+
+
+def client_options(options: Options) -> tuple[tuple[str, str], ...]:
+    """Options of librdkafka among those of a stream, by librdkafka's names."""
+    own = ((SERVERS, value) for key, value in options if key == SERVERS)
+    return (*own, *((_OF_CLIENT[key].name, value) for key, value in options if key in _OF_CLIENT))
+
+
+def paths_in(options: Options) -> list[str]:
+    """Paths that options name."""
+    return [value for key, value in options if key in _OF_CLIENT and _OF_CLIENT[key].is_path]
+
+
+def shown_options(options: Options) -> tuple[tuple[str, str], ...]:
+    """Options for people: without secrets."""
+    return tuple((key, "***" if key in _OF_CLIENT and _OF_CLIENT[key].is_secret else value) for key, value in options)
+
+
+def is_address_list(text: str) -> bool:
+    """True for hosts, each with or without a port, with commas between them."""
+    return all(part.strip() and "/" not in part for part in text.split(","))
+
+
+def is_zone(text: str) -> bool:
+    """True for an offset, or a name of the time zone database."""
+    return time_zone(text) is not None
+
+
+def one_of(*words: str) -> Callable[[str], bool]:
+    return lambda text: text.lower() in words

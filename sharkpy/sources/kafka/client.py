@@ -1,0 +1,168 @@
+"""Clients of Kafka brokers, and their errors as the engine's."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError, SourceError
+from sharkpy.catalog.kafka_options import SERVERS, Options, client_options
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError
+    from confluent_kafka.admin import AdminClient
+
+_GROUP = "sharkpy"
+"""Group of the consumers; none of them joins it, or stores offsets there."""
+_READING: Mapping[str, Any] = {
+    "group.id": _GROUP,
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+    "auto.offset.reset": "error",
+    "isolation.level": "read_committed",
+    "allow.auto.create.topics": False,
+    # A consumer has partitions only while it reads what is there. An answer that waited for more than that would hold
+    # up the next ones.
+    "fetch.wait.max.ms": 10,
+    "fetch.error.backoff.ms": 100,
+    "queued.max.messages.kbytes": 32768,
+}
+_CONNECTING: Mapping[str, Any] = {
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 1000,
+    "topic.metadata.refresh.interval.ms": -1,
+}
+_IDLE_SECONDS = 30.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Connection:
+    """Consumer with the last error that its brokers' connections had."""
+
+    consumer: Consumer
+    fault: KafkaError | None = None
+
+    def note(self, error: KafkaError) -> None:
+        self.fault = error
+
+
+class _Connections:
+    """Consumers of this process that nobody uses: to connect takes longer than to read the rows of a small epoch."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[tuple[float, Options, Connection]] = []
+
+    def take(self, options: Options) -> Connection:
+        with self._lock:
+            for place, (_, known, connection) in enumerate(self._idle):
+                if known == options:
+                    del self._idle[place]
+                    return connection
+        return _connected(options)
+
+    def give_back(self, options: Options, connection: Connection) -> None:
+        now = time.monotonic()
+        with self._lock:
+            self._idle.append((now, options, connection))
+            old = [one for one in self._idle if now - one[0] > _IDLE_SECONDS]
+            self._idle = [one for one in self._idle if now - one[0] <= _IDLE_SECONDS]
+        for _, _, unused in old:
+            unused.consumer.close()
+
+
+_connections = _Connections()
+
+
+@contextlib.contextmanager
+def consumer(options: Options) -> Iterator[Connection]:
+    """Use a consumer with the options of a stream. One that has failed is closed."""
+    own = client_options(options)
+    connection = _connections.take(own)
+    try:
+        yield connection
+        connection.consumer.unassign()
+    except BaseException:
+        connection.consumer.close()
+        raise
+    connection.fault = None
+    _connections.give_back(own, connection)
+
+
+def _connected(options: Options) -> Connection:
+    library = require_library()
+    # The consumer needs the function that takes errors before there is a connection.
+    found: list[Connection] = []
+
+    def note(error: KafkaError) -> None:
+        for connection in found:
+            connection.note(error)
+
+    settings = {**_CONNECTING, **_READING, **dict(options), "error_cb": note}
+    with _checked_settings():
+        connection = Connection(library.Consumer(settings, logger=_log))
+    found.append(connection)
+    return connection
+
+
+def admin_client(options: Options) -> AdminClient:
+    """Client that asks for topics and offsets; ConfigurationError 22023 for options that contradict each other."""
+    require_library()
+    from confluent_kafka.admin import AdminClient
+
+    own = dict(client_options(options))
+    own.pop("isolation.level", None)
+    with _checked_settings():
+        return AdminClient({**_CONNECTING, **own}, logger=_log)
+
+
+@contextlib.contextmanager
+def _checked_settings() -> Iterator[None]:
+    from confluent_kafka import KafkaException
+
+    try:
+        yield
+    except (KafkaException, ValueError, TypeError) as error:
+        reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+        raise ConfigurationError(f"the options of FROM KAFKA: {reason}", sqlstate="22023") from None
+
+
+def require_library() -> Any:
+    """The client's module; ConfigurationError where it is not installed."""
+    try:
+        import confluent_kafka
+    except ImportError:
+        hint = 'run: pip install "sharkpy[kafka]"'
+        raise ConfigurationError("streams FROM KAFKA need the package confluent-kafka", hint=hint) from None
+    return confluent_kafka
+
+
+def broker_error(error: KafkaError | None, options: Options, topic: str) -> SharkError:
+    """Error of the engine for one of a broker's: 08006 for what passes when the broker is there again, 58P01 for a
+    topic that is not there, 28000 where the broker does not let the user in.
+    """
+    from confluent_kafka import KafkaError
+
+    servers = dict(options).get(SERVERS, "")
+    if error is None:
+        return ExecutionError(f"Kafka at {servers} does not answer", sqlstate="08006")
+    code = error.code()
+    if code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION):
+        return SourceError(f'the topic "{topic}" does not exist at {servers}', sqlstate="58P01")
+    refused = (
+        KafkaError._AUTHENTICATION,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    )
+    if code in refused:
+        return ExecutionError(f'Kafka at {servers} refuses "{topic}": {error.str()}', sqlstate="28000")
+    return ExecutionError(f"Kafka at {servers}: {error.str()}", sqlstate="08006")

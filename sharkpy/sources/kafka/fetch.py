@@ -1,0 +1,185 @@
+"""Records of ranges of offsets, as a consumer takes them from the brokers."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.errors import SharkError, SourceError
+from sharkpy.catalog.kafka_options import FAIL_ON_LOSS, Options
+from sharkpy.sources.kafka.client import Connection, broker_error, require_library
+from sharkpy.sources.kafka.ranges import OffsetRange
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message, TopicPartition
+
+_MOST_RECORDS = 16384
+_MOST_BYTES = 16 << 20
+_WAIT_SECONDS = 0.01
+"""Time for which the consumer gathers records: it returns earlier only with as many as it was asked for."""
+_ANSWER_SECONDS = 10.0
+STALL_SECONDS = 20.0
+"""Time without any record after which the brokers count as gone."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Records:
+    """Some records, in the order of their offsets within each partition."""
+
+    messages: list[Message]
+    partitions: np.ndarray
+    offsets: np.ndarray
+
+
+def lost_records(topic: str, partition: int, start: int, end: int) -> SourceError:
+    """Error for offsets that are no longer there."""
+    message = f'records {start} to {end - 1} of partition {partition} of the topic "{topic}" are gone'
+    return SourceError(message, hint=f"'{FAIL_ON_LOSS}' = 'false' goes on with what is there")
+
+
+@dataclass(slots=True)
+class Fetch:
+    """Reading of ranges of a topic, at most one of each partition, from the first record of each to its end.
+
+    1. Offsets may have gaps: of records that were compacted away or belong to aborted transactions, and of the marks of
+       transactions. A range ends when a record at or behind its end comes, or the partition ends there.
+    2. ExecutionError 08006 where nothing comes for a while; SourceError where records are gone. With `failOnDataLoss`
+       'false' these are left out, with a warning.
+    """
+
+    connection: Connection
+    topic: str
+    options: Options
+    _left: dict[int, OffsetRange] = field(default_factory=dict)
+    """Ranges by partition, from the next offset on that is wanted."""
+
+    def records(self, ranges: list[OffsetRange]) -> Iterator[Records]:
+        """Records of the ranges, in pieces that fit in memory."""
+        self._left = {one.partition: one for one in ranges}
+        self._assign()
+        waiting, size, progressed = list[Records](), 0, time.monotonic()
+        while self._left:
+            check_cancelled()
+            wanted = sum(one.length for one in self._left.values())
+            messages = self.connection.consumer.consume(min(wanted, _MOST_RECORDS), _WAIT_SECONDS)
+            if not messages:
+                if time.monotonic() - progressed > STALL_SECONDS:
+                    raise broker_error(self.connection.fault, self.options, self.topic)
+                continue
+            taken = self._taken(messages)
+            if taken.messages:
+                # At an end that is too early nothing comes but the news that it is one.
+                progressed = time.monotonic()
+                waiting.append(taken)
+                size += sum(map(len, taken.messages))
+            if sum(len(one.messages) for one in waiting) >= _MOST_RECORDS or size >= _MOST_BYTES:
+                yield _joined(waiting)
+                waiting, size = [], 0
+        if waiting:
+            yield _joined(waiting)
+
+    def _taken(self, messages: list[Message]) -> Records:
+        """Note how far the partitions have come; returns the records that are wanted."""
+        from confluent_kafka import Message
+
+        # Methods are called by `map`: a loop of Python's would take as long as all else.
+        errors, events = list(map(Message.error, messages)), list[Message]()
+        if errors.count(None) < len(errors):
+            events = [one for one, error in zip(messages, errors, strict=True) if error is not None]
+            messages = [one for one, error in zip(messages, errors, strict=True) if error is None]
+        offsets = np.fromiter(map(Message.offset, messages), np.int64, len(messages))
+        partitions = np.fromiter(map(Message.partition, messages), np.int32, len(messages))
+        wanted = np.zeros(len(messages), bool)
+        for one in list(self._left.values()):
+            of_partition = partitions == one.partition
+            found = offsets[of_partition]
+            if len(found):
+                wanted |= of_partition & (offsets >= one.start) & (offsets < one.end)
+                self._reach(one, int(found[-1]) + 1)
+        # The news of a partition's end is behind its records.
+        for event in events:
+            self._event(event)
+        if not wanted.all():
+            messages = [messages[place] for place in np.flatnonzero(wanted)]
+        return Records(messages, partitions[wanted], offsets[wanted])
+
+    def _event(self, message: Message) -> None:
+        """Note the end of a partition; raise what else the consumer tells."""
+        from confluent_kafka import KafkaError
+
+        error, partition, offset = message.error(), message.partition(), message.offset()
+        code = None if error is None else error.code()
+        one = None if partition is None else self._left.get(partition)
+        if code == KafkaError._PARTITION_EOF:
+            if one is not None and offset is not None:
+                self._reach(one, offset)
+        elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            if one is not None:
+                self._leave_out(one)
+        else:
+            raise self._failure(error)
+
+    def _reach(self, one: OffsetRange, offset: int) -> None:
+        """A partition has come to `offset`."""
+        if offset < one.end:
+            self._left[one.partition] = OffsetRange(one.partition, max(offset, one.start), one.end)
+            return
+        del self._left[one.partition]
+        if self._left:
+            self.connection.consumer.pause([self._place(one)])
+
+    def _leave_out(self, one: OffsetRange) -> None:
+        """Go on behind records that are gone; SourceError unless they may be left out."""
+        from confluent_kafka import KafkaException
+
+        try:
+            bounds = self.connection.consumer.get_watermark_offsets(self._place(one), timeout=_ANSWER_SECONDS)
+        except KafkaException as error:
+            raise self._failure(error.args[0]) from None
+        if bounds is None:
+            raise self._failure(None)
+        first, end = bounds
+        if end < one.end:
+            raise SourceError(f'partition {one.partition} of the topic "{self.topic}" ends at {end}, before {one.end}')
+        first = min(max(first, one.start), one.end)
+        if is_strict(self.options):
+            raise lost_records(self.topic, one.partition, one.start, first)
+        warn_of_loss(self.topic, one.partition, first - one.start)
+        self._left[one.partition] = OffsetRange(one.partition, first, one.end)
+        if first == one.end:
+            del self._left[one.partition]
+        self._assign()
+
+    def _assign(self) -> None:
+        self.connection.consumer.assign([self._place(one) for one in self._left.values()])
+
+    def _place(self, one: OffsetRange) -> TopicPartition:
+        place: TopicPartition = require_library().TopicPartition(self.topic, one.partition, one.start)
+        return place
+
+    def _failure(self, error: Any) -> SharkError:
+        return broker_error(error, self.options, self.topic)
+
+
+def is_strict(options: Options) -> bool:
+    """Whether lost records are an error."""
+    return dict(options).get(FAIL_ON_LOSS, "true").lower() != "false"
+
+
+def warn_of_loss(topic: str, partition: int, count: int) -> None:
+    _log.warning("%d records of partition %d of the topic %s are gone and were not read", count, partition, topic)
+
+
+def _joined(records: list[Records]) -> Records:
+    if len(records) == 1:
+        return records[0]
+    messages = [message for one in records for message in one.messages]
+    partitions = np.concatenate([one.partitions for one in records])
+    return Records(messages, partitions, np.concatenate([one.offsets for one in records]))

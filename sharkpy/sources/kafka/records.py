@@ -1,0 +1,91 @@
+"""Records of a topic as rows: columns of their values, and those that tell of the record itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.catalog.kafka_options import TOPIC, ZONE
+from sharkpy.catalog.virtual_columns import HEADERS, KEY, OFFSET, PARTITION, RECORD_COLUMNS, TIME
+from sharkpy.sources.arrow import Array, column_type, pc
+from sharkpy.sources.kafka.client import consumer
+from sharkpy.sources.kafka.fetch import Fetch, Records
+from sharkpy.sources.kafka.ranges import NAME, ranges_of
+from sharkpy.sources.kafka.values import ValueReader, value_reader
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.split import Split
+from sharkpy.sources.without_files import WithoutFiles
+from sharkpy.values.types import Schema, arrow_schema
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+VALUE_FORMAT = "kafka.value.format"
+
+
+class KafkaRecords(WithoutFiles):
+    """Format of the splits of `range_splits`, whose properties have the stream's options and those of its values."""
+
+    name = NAME
+
+    def read(
+        self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        options = dict(split.properties)
+        declared = Schema(tuple(field for field in schema if field.name not in RECORD_COLUMNS.names))
+        of_values = [name for name in names if name in declared.names]
+        counted = metrics or ReadMetrics()
+        reader = value_reader(options[VALUE_FORMAT], declared, of_values, split.properties, counted)
+        with consumer(split.properties) as connection:
+            fetch = Fetch(connection, options[TOPIC], split.properties)
+            for records in fetch.records(ranges_of(split)):
+                yield _batch(records, reader, schema.select(names), options[ZONE], counted)
+
+
+def _batch(records: Records, reader: ValueReader, wanted: Schema, zone: str, metrics: ReadMetrics) -> pa.RecordBatch:
+    from confluent_kafka import Message
+
+    values: Array = pa.array(list(map(Message.value, records.messages)), pa.binary())
+    metrics.bytes += values.nbytes
+    batch = reader.read(values)
+    if not any(name in _OF_RECORDS for name in wanted.names):
+        return batch
+    columns = [
+        _OF_RECORDS[name](records, zone) if name in _OF_RECORDS else batch.column(batch.schema.get_field_index(name))
+        for name in wanted.names
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(wanted))
+
+
+def _time(message: Message) -> int | None:
+    """Time of a record in milliseconds; None for one without."""
+    from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
+
+    kind, milliseconds = message.timestamp()
+    return None if kind == TIMESTAMP_NOT_AVAILABLE else milliseconds
+
+
+def _times(records: Records, zone: str) -> Array:
+    """Times of records on the clocks of the stream's zone."""
+    found: Array = pa.array(list(map(_time, records.messages)), pa.int64())
+    return pc.local_timestamp(pc.multiply(found, 1000).cast(pa.timestamp("us", zone)))
+
+
+def _headers(message: Message) -> list[tuple[str, bytes | None]] | None:
+    """Headers of a record, of each name the last one; None where it has none."""
+    headers: Any = message.headers()
+    return None if headers is None else list(dict(headers).items())
+
+
+_OF_RECORDS: dict[str, Callable[[Records, str], Array]] = {
+    PARTITION: lambda records, _: pa.array(records.partitions),
+    OFFSET: lambda records, _: pa.array(records.offsets.astype(np.int64)),
+    TIME: _times,
+    KEY: lambda records, _: pa.array([message.key() for message in records.messages], pa.binary()),
+    HEADERS: lambda records, _: pa.array(
+        list(map(_headers, records.messages)), column_type(RECORD_COLUMNS[HEADERS].dtype)
+    ),
+}

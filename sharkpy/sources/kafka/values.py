@@ -1,0 +1,159 @@
+"""Values of records as columns, by the format that the stream names."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+import pyarrow as pa
+
+from sharkpy.base.errors import ConfigurationError, InternalError, UnsupportedError
+from sharkpy.catalog.avro_schema import LITERAL, given_schema
+from sharkpy.catalog.kafka_options import HAS_SCHEMA_ID, RAW
+from sharkpy.sources.arrow import Array, pc
+from sharkpy.sources.avro import AvroColumns
+from sharkpy.sources.columns import row_count_batch
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.rows.csv_rows import CsvRows
+from sharkpy.sources.rows.delimited import DelimitedRows
+from sharkpy.sources.rows.json_rows import JsonRows
+from sharkpy.sources.rows.multi_delimited import MultiDelimitedRows
+from sharkpy.sources.rows.regex_rows import RegexRows
+from sharkpy.sources.rows.row_format import RowFormat
+from sharkpy.sources.source import Properties
+from sharkpy.sources.text_format import header_and_footer
+from sharkpy.sources.utf8 import valid_texts
+from sharkpy.values.types import BINARY, STRING, Schema, arrow_schema
+
+AVRO = "avro"
+_ROW_FORMATS: dict[str, RowFormat] = {
+    "text": DelimitedRows(),
+    "json": JsonRows(),
+    "csv": CsvRows(),
+    "regex": RegexRows(),
+    "multidelimit": MultiDelimitedRows(),
+}
+_SCHEMA_ID_BYTES = 5
+
+
+class ValueReader(Protocol):
+    """Reader of values, NULL or binary, each of which is a row of the wanted columns; a NULL is a row of NULLs."""
+
+    def read(self, values: Array) -> pa.RecordBatch: ...
+
+
+def value_reader(
+    format_name: str, schema: Schema, names: Sequence[str], properties: Properties, metrics: ReadMetrics
+) -> ValueReader:
+    """Reader of values in a format; what is malformed is NULL, and counted."""
+    wanted = schema.select(names)
+    if not names:
+        return _NoColumns(metrics)
+    if format_name == RAW:
+        return _RawValues(wanted, metrics)
+    if format_name == AVRO:
+        return _AvroValues(wanted, properties, metrics)
+    rows = _ROW_FORMATS[format_name]
+    return _Rows(rows, schema, names, properties, metrics)
+
+
+def check_values(format_name: str, schema: Schema, properties: Properties) -> None:
+    """Raise UnsupportedError or ConfigurationError if values cannot be in a format."""
+    if format_name == RAW:
+        return
+    if format_name == AVRO:
+        if given_schema(properties) is None:
+            message = f"Avro values of a stream FROM KAFKA need their schema: TBLPROPERTIES ('{LITERAL}' = '…')"
+            raise ConfigurationError(message, sqlstate="22023")
+        return
+    if format_name not in _ROW_FORMATS:
+        raise UnsupportedError(f'values of a stream FROM KAFKA in the format "{format_name}"')
+    if any(header_and_footer(properties)):
+        raise UnsupportedError("header and footer lines of a stream FROM KAFKA")
+    _ROW_FORMATS[format_name].check(schema, properties)
+
+
+class _NoColumns:
+    def __init__(self, metrics: ReadMetrics) -> None:
+        self._metrics = metrics
+
+    def read(self, values: Array) -> pa.RecordBatch:
+        self._metrics.rows += len(values)
+        return row_count_batch(len(values))
+
+
+class _RawValues:
+    """The value itself, in a column of bytes or text."""
+
+    def __init__(self, wanted: Schema, metrics: ReadMetrics) -> None:
+        self._wanted = wanted
+        self._metrics = metrics
+
+    def read(self, values: Array) -> pa.RecordBatch:
+        self._metrics.rows += len(values)
+        columns = [values if one.dtype == BINARY else valid_texts(values).cast(pa.string()) for one in self._wanted]
+        return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(self._wanted))
+
+
+class _Rows:
+    """Rows of text."""
+
+    def __init__(
+        self, rows: RowFormat, schema: Schema, names: Sequence[str], properties: Properties, metrics: ReadMetrics
+    ) -> None:
+        self._schema = arrow_schema(schema.select(names))
+        self._reader = rows.reader(schema, names, properties, metrics)
+        self._metrics = metrics
+
+    def read(self, values: Array) -> pa.RecordBatch:
+        there = values.drop_null() if values.null_count else values
+        self._metrics.rows += values.null_count
+        if not len(there):
+            columns: list[Array] = [pa.nulls(len(values), one.type) for one in self._schema]
+            return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        found = pa.Table.from_batches(list(self._reader.read_rows(there)), self._schema).combine_chunks()
+        if found.num_rows != len(there):
+            raise InternalError(f"{len(there)} values have become {found.num_rows} rows")
+        (batch,) = found.to_batches()
+        return batch if len(there) == len(values) else cast(Any, batch).take(_places(values))
+
+
+def _places(values: Array) -> Array:
+    """Number of each value among those that are not NULL; NULL for the others."""
+    is_there = pc.is_valid(values)
+    numbers = pc.subtract(pc.cumulative_sum(is_there.cast(pa.int64())), 1)
+    return pc.if_else(is_there, numbers, pa.scalar(None, pa.int64()))
+
+
+class _AvroValues:
+    """Avro records without a header, by the schema that the properties give."""
+
+    def __init__(self, wanted: Schema, properties: Properties, metrics: ReadMetrics) -> None:
+        record = given_schema(properties)
+        if record is None:
+            raise InternalError("a stream of Avro values without a schema")
+        self._columns = AvroColumns(record, None, wanted, "the records of the stream")
+        self._skipped = _SCHEMA_ID_BYTES if dict(properties).get(HAS_SCHEMA_ID, "").lower() == "true" else 0
+        self._metrics = metrics
+
+    def read(self, values: Array) -> pa.RecordBatch:
+        self._metrics.rows += len(values)
+        return self._columns.batch([self._record(value) for value in values.to_pylist()])
+
+    def _record(self, value: bytes | None) -> dict[str, Any] | None:
+        """Record of a value; None for NULL and for what cannot be read."""
+        if value is None:
+            return None
+        if not self._skipped or value[:1] == b"\0":
+            stream = io.BytesIO(value[self._skipped :])
+            record = self._columns.record(stream)
+            if record is not None and stream.tell() == len(value) - self._skipped:
+                return record
+        self._metrics.malformed_lines += 1
+        return None
+
+
+def text_or_bytes(schema: Schema) -> bool:
+    """True for a single column of text or bytes."""
+    return len(schema) == 1 and schema.fields[0].dtype in (STRING, BINARY)

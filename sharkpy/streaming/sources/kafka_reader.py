@@ -1,0 +1,140 @@
+"""Records of a Kafka topic, as a stream: each partition of the topic is one of the stream's, by its number."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import SourceError
+from sharkpy.catalog.kafka_options import FAIL_ON_LOSS, TOPIC, start_offsets
+from sharkpy.catalog.position import Position, furthest, is_within
+from sharkpy.catalog.stream_kinds import KAFKA, MAX_ROWS
+from sharkpy.sources.kafka.fetch import is_strict, lost_records, warn_of_loss
+from sharkpy.sources.kafka.ranges import OffsetRange, range_splits, ranges_between
+from sharkpy.sources.kafka.records import VALUE_FORMAT
+from sharkpy.sources.kafka.topic import Topic
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+
+_SPLIT_RECORDS = 1 << 18
+_METADATA_SECONDS = 1.0
+"""Time after which new partitions, and a topic that is gone, are found."""
+
+
+class KafkaReader:
+    """Reader of a topic. A position has the offset of each partition; new partitions begin with their first record.
+
+    1. Records of transactions are there once these are committed, unless the client's isolation level says otherwise.
+    2. Records that retention has deleted before they were read are SourceError, or are left out with a warning where
+       `failOnDataLoss` is 'false', as option or, first, as property of the stream.
+    3. A topic with fewer records than were read of it is another one: SourceError.
+    """
+
+    def __init__(self, stream: Table, catalog: Catalog) -> None:
+        options = () if stream.stream is None else stream.stream.options
+        self._stream = stream
+        self._catalog = catalog
+        given = dict(stream.properties).get(FAIL_ON_LOSS)
+        self._options = options if given is None else (*options, (FAIL_ON_LOSS, given))
+        self._start: Mapping[int, int] = start_offsets(options) or {}
+        self._most = KAFKA.value(options, MAX_ROWS)
+        self._topic: Topic | None = None
+        self._lock = threading.Lock()
+        self._end: Position = ()
+        self._first: Position = ()
+        self._looked = self._listed = -math.inf
+
+    @property
+    def end(self) -> Position:
+        return self._end
+
+    def look(self, age: float = 0.0) -> Position:
+        with self._lock:
+            now = time.monotonic()
+            if now - self._looked >= age:
+                self._look(now)
+                self._looked = now
+            return self._end
+
+    def first(self) -> Position:
+        """Position of the first records that the stream has, or that are still there of it."""
+        return tuple(max(first, self._start.get(number, 0)) for number, first in enumerate(self._first))
+
+    def release(self, end: Position) -> None:
+        """Do nothing: the records are others'."""
+
+    def close(self) -> None:
+        with self._lock:
+            self._topic = None
+
+    def unsettled_seconds(self) -> float:
+        return 0.0
+
+    def cut(self, start: Position, end: Position) -> Position:
+        """Take of each partition a share of the records that an epoch may have, by what waits there."""
+        waiting = [last - first for first, last in zip_longest(start, end, fillvalue=0)]
+        if sum(waiting) <= self._most:
+            return end
+        shares = [-(-count * self._most // sum(waiting)) for count in waiting]
+        return tuple(first + share for first, share in zip_longest(start, shares, fillvalue=0))
+
+    def give(self, snapshot: QuerySnapshot, start: Position, end: Position) -> None:
+        ranges = self._still_there(ranges_between(start, end))
+        properties = (*self._options, *self._stream.storage.properties, (VALUE_FORMAT, self._stream.storage.name))
+        name = dict(self._options)[TOPIC]
+        snapshot.give_splits(self._stream, range_splits(ranges, name, properties, _SPLIT_RECORDS))
+
+    def _still_there(self, ranges: list[OffsetRange]) -> list[OffsetRange]:
+        """Ranges without the records that are gone, where these may be left out."""
+        with self._lock:
+            firsts = self._asked().firsts([one.partition for one in ranges])
+        found = []
+        for one in ranges:
+            first = min(max(firsts[one.partition], one.start), one.end)
+            if first > one.start:
+                if is_strict(self._options):
+                    raise lost_records(dict(self._options)[TOPIC], one.partition, one.start, first)
+                warn_of_loss(dict(self._options)[TOPIC], one.partition, first - one.start)
+            if first < one.end:
+                found.append(OffsetRange(one.partition, first, one.end))
+        return found
+
+    def _look(self, now: float) -> None:
+        topic = self._asked()
+        if now - self._listed >= _METADATA_SECONDS:
+            partitions = range(topic.num_partitions())
+            firsts = topic.firsts(partitions)
+            self._first = tuple(firsts[partition] for partition in partitions)
+            self._listed = now
+        partitions = range(len(self._first))
+        ends = topic.ends(partitions)
+        end = tuple(ends[partition] for partition in partitions)
+        self._check_same(end)
+        self._end = end
+
+    def _check_same(self, end: Position) -> None:
+        """SourceError if there were more records than there are now."""
+        read = self._end or self._read()
+        if not is_within(read, end):
+            name = dict(self._options)[TOPIC]
+            message = f'the topic "{name}" ends before records that were read: it was made anew'
+            raise SourceError(message, hint="make another stream of it, and its continuous tables again")
+
+    def _read(self) -> Position:
+        """Position up to which any continuous query has read the stream."""
+        found: Position = ()
+        for query in self._catalog.streams.queries():
+            found = furthest(found, query.offset(self._stream.table_id))
+        return found
+
+    def _asked(self) -> Topic:
+        if self._topic is None:
+            self._topic = Topic(self._options)
+        return self._topic

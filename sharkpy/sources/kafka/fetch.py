@@ -6,6 +6,8 @@ import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,7 +93,7 @@ class Fetch:
 
         # Methods are called by `map`: a loop of Python's would take as long as all else.
         errors, events = list(map(Message.error, messages)), list[Message]()
-        if errors.count(None) < len(errors):
+        if not all(map(is_, errors, repeat(None))):
             events = [one for one, error in zip(messages, errors, strict=True) if error is not None]
             messages = [one for one, error in zip(messages, errors, strict=True) if error is None]
         offsets = np.fromiter(map(Message.offset, messages), np.int64, len(messages))
@@ -133,7 +135,7 @@ class Fetch:
             return
         del self._left[one.partition]
         if self._left:
-            self.connection.consumer.pause([self._place(one)])
+            self.connection.consumer.incremental_unassign([self._place(one)])
 
     def _leave_out(self, one: OffsetRange) -> None:
         """Go on behind records that are gone; SourceError unless they may be left out."""

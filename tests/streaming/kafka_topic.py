@@ -24,7 +24,7 @@ class KafkaTopic:
         self.admin = AdminClient({"bootstrap.servers": broker.address, **QUIET})
         self._settings = {key.replace("_", "."): value for key, value in settings.items()}
         self.create(partitions)
-        self._producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 0, **QUIET})
+        self._producer = self._new_producer()
 
     def create(self, partitions: int) -> None:
         topic = NewTopic(self.name, partitions, 1, config=self._settings)
@@ -35,6 +35,12 @@ class KafkaTopic:
 
     def grow(self, partitions: int) -> None:
         self.admin.create_partitions([NewPartitions(self.name, partitions)])[self.name].result(PATIENCE)
+        # Another one would learn of the new partitions only after minutes.
+        self._producer = self._new_producer()
+
+    def _new_producer(self) -> Producer:
+        settings = {"bootstrap.servers": self.broker.address, "linger.ms": 0, "enable.idempotence": True}
+        return Producer({**settings, **QUIET})
 
     def delete_records(self, before: Mapping[int, int]) -> None:
         """Delete the first records of partitions, as retention does."""

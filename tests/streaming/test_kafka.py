@@ -242,16 +242,19 @@ def test_compaction_leaves_gaps(context: sharkpy.SharkContext, topic: Callable[.
     context.sql(f"CREATE STREAM s {JSON} {made.source()}")
     for number in range(50):
         made.put([json.dumps({"n": number})], key=b"same")
-    deadline = time.monotonic() + 60
-    while len(numbers(context, "s")) >= 50:
-        assert time.monotonic() < deadline, "nothing was compacted"
-        time.sleep(0.15)
+
+    def is_compacted() -> bool:
         # A segment ends when a record comes behind its time.
+        time.sleep(0.15)
         made.put(['{"n": -1}'], key=b"other")
+        return 0 not in numbers(context, "s")
+
+    until(is_compacted)
     made.put(['{"n": 100}'], key=b"last")
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM s")
-    assert {49, -1, 100} <= set(numbers(context))
-    assert 0 not in numbers(context)
+    found = numbers(context)
+    assert {49, -1, 100} <= set(found)
+    assert 0 not in found
 
 
 def test_records_that_retention_has_deleted(
@@ -316,7 +319,7 @@ def test_a_topic_that_is_gone_and_one_that_was_made_anew(
     assert state_of(context)[0] == "RUNNING"
     made.create(1)
     made.put_numbers([7])
-    until(lambda: "was made anew" in str(state_of(context)[1]))
+    until(lambda: "may have been made anew" in str(state_of(context)[1]))
     assert numbers(context) == [0, 1, 2]
 
 

@@ -37,6 +37,8 @@ _CONNECTING: Mapping[str, Any] = {
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 1000,
     "topic.metadata.refresh.interval.ms": -1,
+    # Failed connections are tried again, and told where nothing comes for long: the log need not have each.
+    "log_level": 2,
 }
 _IDLE_SECONDS = 30.0
 _log = logging.getLogger(__name__)

@@ -124,8 +124,8 @@ class KafkaReader:
         read = self._end or self._read()
         if not is_within(read, end):
             name = dict(self._options)[TOPIC]
-            message = f'the topic "{name}" ends before records that were read: it was made anew'
-            raise SourceError(message, hint="make another stream of it, and its continuous tables again")
+            message = f'the topic "{name}" ends before records that were read: it may have been made anew'
+            raise SourceError(message, hint="then make the stream and its continuous tables again")
 
     def _read(self) -> Position:
         """Position up to which any continuous query has read the stream."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import fastavro
 import pytest
+from confluent_kafka import Message
 
 import sharkpy
 from sharkpy.base.errors import BindError, ConfigurationError, ExecutionError, NotAllowedError, SourceError
@@ -345,8 +346,8 @@ def test_a_query_with_a_limit_does_not_read_the_whole_topic(
     context.sql(f"CREATE STREAM s {JSON} {made.source()}")
     make_batch = records._batch
 
-    def counted(some: records.Records, *others: object) -> object:
-        read.append(len(some.messages))
+    def counted(some: list[Message], *others: object) -> object:
+        read.append(len(some))
         return make_batch(some, *others)  # type: ignore[arg-type]
 
     monkeypatch.setattr(records, "_batch", counted)

@@ -32,6 +32,7 @@ _READING: Mapping[str, Any] = {
     "fetch.wait.max.ms": 10,
     "fetch.error.backoff.ms": 100,
     "queued.max.messages.kbytes": 32768,
+    "queued.min.messages": 50000,
 }
 _CONNECTING: Mapping[str, Any] = {
     "reconnect.backoff.ms": 50,

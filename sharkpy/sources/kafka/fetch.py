@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -31,15 +32,6 @@ STALL_SECONDS = 20.0
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Records:
-    """Some records, in the order of their offsets within each partition."""
-
-    messages: list[Message]
-    partitions: np.ndarray
-    offsets: np.ndarray
-
-
 def lost_records(topic: str, partition: int, start: int, end: int) -> SourceError:
     """Error for offsets that are no longer there."""
     message = f'records {start} to {end - 1} of partition {partition} of the topic "{topic}" are gone'
@@ -62,32 +54,29 @@ class Fetch:
     _left: dict[int, OffsetRange] = field(default_factory=dict)
     """Ranges by partition, from the next offset on that is wanted."""
 
-    def records(self, ranges: list[OffsetRange]) -> Iterator[Records]:
-        """Records of the ranges, in pieces that fit in memory."""
+    def records(self, ranges: list[OffsetRange]) -> Iterator[list[Message]]:
+        """Records of the ranges in pieces that fit in memory, in the order of their offsets within each partition."""
         self._left = {one.partition: one for one in ranges}
         self._assign()
-        waiting, size, progressed = list[Records](), 0, time.monotonic()
+        waiting, size, progressed = list["Message"](), 0, time.monotonic()
         while self._left:
             check_cancelled()
             wanted = sum(one.length for one in self._left.values())
             messages = self.connection.consumer.consume(min(wanted, _MOST_RECORDS), _WAIT_SECONDS)
-            if not messages:
-                if time.monotonic() - progressed > STALL_SECONDS:
-                    raise broker_error(self.connection.fault, self.options, self.topic)
-                continue
-            taken = self._taken(messages)
-            if taken.messages:
+            if messages and (taken := self._taken(messages)):
                 # At an end that is too early nothing comes but the news that it is one.
                 progressed = time.monotonic()
-                waiting.append(taken)
-                size += sum(map(len, taken.messages))
-            if sum(len(one.messages) for one in waiting) >= _MOST_RECORDS or size >= _MOST_BYTES:
-                yield _joined(waiting)
+                size += sum(map(len, taken))
+                waiting = waiting + taken if waiting else taken
+            elif time.monotonic() - progressed > STALL_SECONDS:
+                raise broker_error(self.connection.fault, self.options, self.topic)
+            if len(waiting) >= _MOST_RECORDS or size >= _MOST_BYTES:
+                yield waiting
                 waiting, size = [], 0
         if waiting:
-            yield _joined(waiting)
+            yield waiting
 
-    def _taken(self, messages: list[Message]) -> Records:
+    def _taken(self, messages: list[Message]) -> list[Message]:
         """Note how far the partitions have come; returns the records that are wanted."""
         from confluent_kafka import Message
 
@@ -96,6 +85,25 @@ class Fetch:
         if not all(map(is_, errors, repeat(None))):
             events = [one for one, error in zip(messages, errors, strict=True) if error is not None]
             messages = [one for one, error in zip(messages, errors, strict=True) if error is None]
+        if messages:
+            messages = self._of_one(messages) if len(self._left) == 1 else self._of_several(messages)
+        # The news of a partition's end is behind its records.
+        for event in events:
+            self._event(event)
+        return messages
+
+    def _of_one(self, messages: list[Message]) -> list[Message]:
+        """Records of the only range that is left; those of others behind their ends may still come."""
+        (one,) = self._left.values()
+        last = messages[-1]
+        if any(place.partition() != one.partition for place in (messages[0], last)) or _offset(messages[0]) < one.start:
+            return self._of_several(messages)
+        self._reach(one, _offset(last) + 1)
+        return messages if _offset(last) < one.end else messages[: bisect_left(messages, one.end, key=_offset)]
+
+    def _of_several(self, messages: list[Message]) -> list[Message]:
+        from confluent_kafka import Message
+
         offsets = np.fromiter(map(Message.offset, messages), np.int64, len(messages))
         partitions = np.fromiter(map(Message.partition, messages), np.int32, len(messages))
         wanted = np.zeros(len(messages), bool)
@@ -105,12 +113,7 @@ class Fetch:
             if len(found):
                 wanted |= of_partition & (offsets >= one.start) & (offsets < one.end)
                 self._reach(one, int(found[-1]) + 1)
-        # The news of a partition's end is behind its records.
-        for event in events:
-            self._event(event)
-        if not wanted.all():
-            messages = [messages[place] for place in np.flatnonzero(wanted)]
-        return Records(messages, partitions[wanted], offsets[wanted])
+        return messages if wanted.all() else [messages[place] for place in np.flatnonzero(wanted)]
 
     def _event(self, message: Message) -> None:
         """Note the end of a partition; raise what else the consumer tells."""
@@ -179,9 +182,8 @@ def warn_of_loss(topic: str, partition: int, count: int) -> None:
     _log.warning("%d records of partition %d of the topic %s are gone and were not read", count, partition, topic)
 
 
-def _joined(records: list[Records]) -> Records:
-    if len(records) == 1:
-        return records[0]
-    messages = [message for one in records for message in one.messages]
-    partitions = np.concatenate([one.partitions for one in records])
-    return Records(messages, partitions, np.concatenate([one.offsets for one in records]))
+def _offset(message: Message) -> int:
+    """Offset of a record."""
+    offset = message.offset()
+    assert offset is not None  # only messages that are no records have none
+    return offset

@@ -13,6 +13,8 @@ from sharkpy.sources.split import Split
 
 NAME = "kafka"
 RANGES = "kafka.ranges"
+SHARED, MOST = 1 << 16, 1 << 20
+"""Offsets of a split. Where a range is cut, what the consumer has read ahead is read again."""
 _RECORD_BYTES = 128
 """A record's bytes by guess: brokers do not tell them."""
 
@@ -45,11 +47,15 @@ def ranges_between(start: Position, end: Position) -> list[OffsetRange]:
     return [OffsetRange(partition, first, last) for partition, (first, last) in pairs if first < last]
 
 
-def range_splits(ranges: list[OffsetRange], topic: str, properties: Properties, most: int) -> list[Split]:
-    """Splits of at most `most` offsets: small ranges of several partitions share one."""
+def range_splits(
+    ranges: list[OffsetRange], topic: str, properties: Properties, shared: int = SHARED, most: int = MOST
+) -> list[Split]:
+    """Splits of at most `most` offsets. Ranges of several partitions share one of up to `shared`: to begin to read
+    takes as long as some thousand records.
+    """
     splits, waiting, size = list[Split](), list[OffsetRange](), 0
     for one in _pieces(ranges, most):
-        if waiting and size + one.length > most:
+        if waiting and (size + one.length > shared or waiting[-1].partition == one.partition):
             splits.append(_split(waiting, topic, properties))
             waiting, size = [], 0
         waiting.append(one)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from sharkpy.catalog.kafka_options import TOPIC, ZONE
 from sharkpy.catalog.virtual_columns import HEADERS, KEY, OFFSET, PARTITION, RECORD_COLUMNS, TIME
 from sharkpy.sources.arrow import Array, column_type, pc
 from sharkpy.sources.kafka.client import consumer
-from sharkpy.sources.kafka.fetch import Fetch, Records
+from sharkpy.sources.kafka.fetch import Fetch
 from sharkpy.sources.kafka.ranges import NAME, ranges_of
 from sharkpy.sources.kafka.values import ValueReader, value_reader
 from sharkpy.sources.metrics import ReadMetrics
@@ -45,10 +44,12 @@ class KafkaRecords(WithoutFiles):
                 yield _batch(records, reader, schema.select(names), options[ZONE], counted)
 
 
-def _batch(records: Records, reader: ValueReader, wanted: Schema, zone: str, metrics: ReadMetrics) -> pa.RecordBatch:
+def _batch(
+    records: list[Message], reader: ValueReader, wanted: Schema, zone: str, metrics: ReadMetrics
+) -> pa.RecordBatch:
     from confluent_kafka import Message
 
-    values: Array = pa.array(list(map(Message.value, records.messages)), pa.binary())
+    values: Array = pa.array(list(map(Message.value, records)), pa.binary())
     metrics.bytes += values.nbytes
     batch = reader.read(values)
     if not any(name in _OF_RECORDS for name in wanted.names):
@@ -68,9 +69,9 @@ def _time(message: Message) -> int | None:
     return None if kind == TIMESTAMP_NOT_AVAILABLE else milliseconds
 
 
-def _times(records: Records, zone: str) -> Array:
+def _times(records: list[Message], zone: str) -> Array:
     """Times of records on the clocks of the stream's zone."""
-    found: Array = pa.array(list(map(_time, records.messages)), pa.int64())
+    found: Array = pa.array(list(map(_time, records)), pa.int64())
     return pc.local_timestamp(pc.multiply(found, 1000).cast(pa.timestamp("us", zone)))
 
 
@@ -80,12 +81,10 @@ def _headers(message: Message) -> list[tuple[str, bytes | None]] | None:
     return None if headers is None else list(dict(headers).items())
 
 
-_OF_RECORDS: dict[str, Callable[[Records, str], Array]] = {
-    PARTITION: lambda records, _: pa.array(records.partitions),
-    OFFSET: lambda records, _: pa.array(records.offsets.astype(np.int64)),
+_OF_RECORDS: dict[str, Callable[[list[Message], str], Array]] = {
+    PARTITION: lambda records, _: pa.array([one.partition() for one in records], pa.int32()),
+    OFFSET: lambda records, _: pa.array([one.offset() for one in records], pa.int64()),
     TIME: _times,
-    KEY: lambda records, _: pa.array([message.key() for message in records.messages], pa.binary()),
-    HEADERS: lambda records, _: pa.array(
-        list(map(_headers, records.messages)), column_type(RECORD_COLUMNS[HEADERS].dtype)
-    ),
+    KEY: lambda records, _: pa.array([one.key() for one in records], pa.binary()),
+    HEADERS: lambda records, _: pa.array(list(map(_headers, records)), column_type(RECORD_COLUMNS[HEADERS].dtype)),
 }

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.tables.snapshot import QuerySnapshot
 
-_SPLIT_RECORDS = 1 << 18
 _METADATA_SECONDS = 1.0
 """Time after which new partitions, and a topic that is gone, are found."""
 
@@ -89,7 +88,7 @@ class KafkaReader:
         ranges = self._still_there(ranges_between(start, end))
         properties = (*self._options, *self._stream.storage.properties, (VALUE_FORMAT, self._stream.storage.name))
         name = dict(self._options)[TOPIC]
-        snapshot.give_splits(self._stream, range_splits(ranges, name, properties, _SPLIT_RECORDS))
+        snapshot.give_splits(self._stream, range_splits(ranges, name, properties))
 
     def _still_there(self, ranges: list[OffsetRange]) -> list[OffsetRange]:
         """Ranges without the records that are gone, where these may be left out."""

@@ -24,7 +24,7 @@ def least(positions: Iterable[Position]) -> Position:
 
 def is_within(one: Position, other: Position) -> bool:
     """True if no partition is further in `one` than in `other`."""
-    return furthest(one, other) == other
+    return all(first <= last for first, last in zip_longest(one, other, fillvalue=0))
 
 
 def items_between(start: Position, end: Position) -> int:

@@ -144,7 +144,7 @@ class EpochRunner:
         for stream in query.streams:
             reader = self._reader(self._stream(stream))
             reader.look()
-            if gone := sum(reader.first()):
+            if gone := reader.num_gone():
                 message = f"the first {gone} items of {self._stream(stream).qualified_name} are gone"
                 hint = "pushed rows are kept until all continuous tables have read them"
                 raise BindError(message, hint=hint, sqlstate="55000")

@@ -103,6 +103,9 @@ class FolderReader:
         with self._lock:
             return (min((one.number for one in (self._known or {}).values()), default=self._end),)
 
+    def num_gone(self) -> int:
+        return sum(self.first())
+
     def release(self, end: Position) -> None:
         """Do nothing: the files are others'."""
 

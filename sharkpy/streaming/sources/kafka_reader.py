@@ -66,6 +66,9 @@ class KafkaReader:
         """Position of the first records that the stream has, or that are still there of it."""
         return tuple(max(first, self._start.get(number, 0)) for number, first in enumerate(self._first))
 
+    def num_gone(self) -> int:
+        return sum(max(0, first - self._start.get(number, 0)) for number, first in enumerate(self._first))
+
     def release(self, end: Position) -> None:
         """Do nothing: the records are others'."""
 

@@ -45,6 +45,9 @@ class RateReader:
     def first(self) -> Position:
         return (0,)
 
+    def num_gone(self) -> int:
+        return 0
+
     def release(self, end: Position) -> None:
         """Do nothing: rows are made again."""
 

@@ -29,6 +29,9 @@ class SourceReader(Protocol):
     def first(self) -> Position:
         """Position of the first item that is still there; behind the last where none is."""
 
+    def num_gone(self) -> int:
+        """Number of the first items of the stream that are no longer there."""
+
     def release(self, end: Position) -> None:
         """Items before `end` are no longer needed: all queries have read them."""
 

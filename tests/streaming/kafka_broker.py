@@ -26,7 +26,7 @@ _CLUSTER = "c2hhcmtweS1zdHJlYW0gMQ"
 """Id of a cluster: 16 bytes in base64."""
 _HEAP = "512m"
 _JVM = (f"-Xmx{_HEAP}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:ActiveProcessorCount=2")
-_RESOLVE_SECONDS = 600
+_RESOLVE_SECONDS = 240
 _START_SECONDS = 120
 _PROPERTIES = """
 process.roles=broker,controller

@@ -195,6 +195,28 @@ def test_where_reading_begins(context: sharkpy.SharkContext, topic: Callable[...
     assert "startingTimestamp" not in text
 
 
+def test_refresh_and_rollback_read_records_again(
+    context: sharkpy.SharkContext, topic: Callable[..., KafkaTopic]
+) -> None:
+    made = topic()
+    made.put_numbers(range(3))
+    source = made.source(startingOffsets='{"0": 1}')
+    context.sql(f"CREATE STREAM s {JSON} {source}")
+    context.sql("CREATE CONTINUOUS TABLE t AS SELECT n FROM s")
+    until_numbers(context, [1, 2])
+    made.grow(2)
+    made.put_numbers([10], 1)
+    until_numbers(context, [1, 2, 10])
+    context.sql("PAUSE CONTINUOUS TABLE t")
+    # Then the second partition was not known.
+    context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 1")
+    assert numbers(context) == [1, 2]
+    context.sql("RESUME CONTINUOUS TABLE t")
+    until_numbers(context, [1, 2, 10])
+    context.sql("REFRESH CONTINUOUS TABLE t")
+    until_numbers(context, [1, 2, 10])
+
+
 def test_records_of_transactions_come_when_they_are_committed(
     context: sharkpy.SharkContext, topic: Callable[..., KafkaTopic]
 ) -> None:

@@ -216,7 +216,9 @@ select a from t pivot (sum(a) for b in ())
 select a from t pivot (sum(a) b in (1))
 select a from t unpivot (v in (a))
 select a from t unpivot (v for n in ())
-select a from t for system_time as of 1
+select a from t for system_time as of
+select a from t for system_version as of
+select a from t for system_version of 1
 select a from t version as of 1
 select a from values (1),
 select a from values () as t(a)

@@ -33,6 +33,9 @@ _READING: Mapping[str, Any] = {
     "fetch.error.backoff.ms": 100,
     "queued.max.messages.kbytes": 32768,
     "queued.min.messages": 50000,
+    # Once so many wait, fetching rests: a second by default, for which the rows would wait too.
+    "fetch.queue.backoff.ms": 2,
+    "max.partition.fetch.bytes": 4 << 20,
 }
 _CONNECTING: Mapping[str, Any] = {
     "reconnect.backoff.ms": 50,

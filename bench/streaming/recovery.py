@@ -18,8 +18,8 @@ from bench.suites import CACHE
 RATE = 200_000
 BACKLOG_SECONDS = 60.0
 MOST_GROWTH, MOST_BACKLOG = 3.0, 15.0
-_BEFORE, _AFTER = 2.0, 6.0
-"""Seconds of arrivals before the kill, and after it."""
+_BEFORE, _AFTER = 4.0, 4.0
+"""Seconds of arrivals that begin before the kill, and that follow them."""
 
 
 def measure(runs: int, scale: float = 1.0) -> list[Figure]:
@@ -49,20 +49,22 @@ def _killed(backlog_seconds: float) -> tuple[float, float]:
     ):
         target, waiting = Path(folder, "in"), Path(folder, "waiting")
         target.mkdir()
-        arriving = arrivals.prepare(waiting, 0, RATE, _BEFORE + _AFTER)
-        backlog = arrivals.prepare(waiting, arriving.ends[-1] + 1, RATE, backlog_seconds)
+        before = arrivals.prepare(waiting, 0, RATE, _BEFORE)
+        after = arrivals.prepare(waiting, before.ends[-1] + 1, RATE, _AFTER)
+        backlog = arrivals.prepare(waiting, after.ends[-1] + 1, RATE, backlog_seconds)
         with serve(folder) as server:
             server.run(f"{arrivals.STREAM} FROM FOLDER '{target}'", arrivals.TABLE)
-            moving = pool.submit(arrivals.arrive, arriving, str(target))
-            killed_at = int(RATE * _BEFORE)
-            _, last = arrivals.watch(server, killed_at)[-1]
+            pool.submit(arrivals.arrive, before, str(target))
+            _, last = arrivals.watch(server, before.ends[-1] // 2)[-1]
             os.kill(server.process_id, signal.SIGKILL)
+        # The one process lets them follow the others: there are rows to come, however late the kill was.
+        moving = pool.submit(arrivals.arrive, after, str(target))
         started = time.monotonic()
         with serve(folder) as server:
             seen, _ = arrivals.watch(server, last + 1)[-1]
             growth = seen - started
             moving.result()
-            arrivals.watch(server, arriving.ends[-1])
+            arrivals.watch(server, after.ends[-1])
             os.kill(server.process_id, signal.SIGKILL)
         arrivals.arrive_at_once(backlog, str(target))
         started = time.monotonic()

@@ -77,7 +77,7 @@ def chdb_append(form: str, source: Path, folder: str) -> Answer:
     """A materialized view of ClickHouse, in process, fed by inserts of all files."""
     from chdb import session as sessions
 
-    names = {"BIGINT": "Int64", "STRING": "String", "TIMESTAMP": "DateTime64(3)"}
+    names = {"BIGINT": "Int64", "STRING": "String", "TIMESTAMP": "DateTime64(6)"}
     columns = ", ".join(f"{name} {names[dtype]}" for name, dtype in COLUMNS.items())
     structure = columns.replace("'", "''")
     form_name = {"json": "JSONEachRow", "parquet": "Parquet"}[form]

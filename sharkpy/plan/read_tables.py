@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sharkpy.base.cancellation import check_cancelled
 from sharkpy.catalog.model import Table
 from sharkpy.plan.logical import LogicalPlan, Scan
 from sharkpy.plan.query_table import QueryTable
@@ -12,17 +13,29 @@ from sharkpy.plan.subquery import SUBQUERIES
 
 def read_tables(*plans: LogicalPlan) -> tuple[Table, ...]:
     """Tables with files that plans read, in subqueries and in queries that are computed once too; each once."""
-    found = {scan.table.table_id: scan.table for plan in plans for scan in _scans(plan)}
+    found: dict[str, Table] = {}
+    for plan in plans:
+        _add_tables(plan, found)
     return tuple(table for table in found.values() if table.location is not None and not table.is_stream)
 
 
-def _scans(plan: LogicalPlan) -> Iterator[Scan]:
+def _add_tables(plan: LogicalPlan, found: dict[str, Table]) -> None:
+    waiting = [plan]
+    while waiting:
+        check_cancelled()
+        for scan in _scans(waiting.pop(), waiting):
+            if scan.table.table_id in found:
+                continue
+            found[scan.table.table_id] = scan.table
+            # Queries that are computed once may read one another, each several times.
+            if isinstance(scan.table, QueryTable):
+                waiting.append(scan.table.query)
+
+
+def _scans(plan: LogicalPlan, waiting: list[LogicalPlan]) -> Iterator[Scan]:
+    """Scans of a plan; plans of its subqueries go to `waiting`."""
     for node in plan.walk():
         if isinstance(node, Scan):
             yield node
-            if isinstance(node.table, QueryTable):
-                yield from _scans(node.table.query)
         for expr in node.expressions:
-            for part in expr.walk():
-                if isinstance(part, SUBQUERIES):
-                    yield from _scans(part.plan)
+            waiting += [part.plan for part in expr.walk() if isinstance(part, SUBQUERIES)]

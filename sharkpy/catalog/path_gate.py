@@ -62,7 +62,7 @@ class PathGate:
         if self.folders is None:
             return
         home = Path(os.path.realpath(local_path(folder)))
-        for link in _links(home, set()):
+        for link in _links(str(home), set()):
             if not Path(os.path.realpath(link)).is_relative_to(home):
                 self.check(link)
 
@@ -116,16 +116,16 @@ def _opened_place(file: BinaryIO) -> str | None:
         return None
 
 
-def _links(folder: Path, seen: set[str]) -> Iterator[str]:
+def _links(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
     """Links at and below a folder that may be data; what linked folders hold as well.
 
     A writer may delete files that newer ones hide meanwhile: a folder that is gone holds no links.
     """
-    real = os.path.realpath(folder)
-    if real in seen:
-        return
-    seen.add(real)
     try:
+        status = os.stat(folder)  # noqa: PTH116
+        if (status.st_dev, status.st_ino) in seen:
+            return
+        seen.add((status.st_dev, status.st_ino))
         with os.scandir(folder) as scan:
             entries = [entry for entry in scan if not entry.name.startswith(("_", "."))]
     except (FileNotFoundError, NotADirectoryError):
@@ -136,7 +136,7 @@ def _links(folder: Path, seen: set[str]) -> Iterator[str]:
         if entry.is_symlink():
             yield entry.path
         if entry.is_dir():
-            yield from _links(Path(entry.path), seen)
+            yield from _links(entry.path, seen)
 
 
 def _real(folder: Path) -> Path:

@@ -154,8 +154,10 @@ class Catalog:
 
     def check_links(self, table: Table, partitions: Iterable[HivePartition]) -> None:
         """NotAllowedError if links in the folder of a table, or of these Hive partitions of one, lead out of it and of
-        the session's bounds.
+        the session's bounds. Files of continuous tables are the engine's own.
         """
+        if table.continuous and table.kind is TableKind.MANAGED:
+            return
         folders = [one.folder(table) for one in partitions] if table.is_partitioned else [table.location]
         for folder in folders:
             if folder is not None:

@@ -1,4 +1,4 @@
-"""SQLite file of the catalog: one connection, transactions, and its errors as configuration errors."""
+"""SQLite file of the catalog: its connections, transactions, and its errors as configuration errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _INDEX_BYTES = 64 << 10
 
 
 class CatalogFile:
-    """One connection in WAL mode, shared by this process's threads under a lock.
+    """Two connections in WAL mode, shared by this process's threads under a lock each: one for transactions, and one to
+    read with, so that who reads does not wait for a transaction that waits for the disk.
 
     Transactions take the write lock at once (BEGIN IMMEDIATE) and nest: the inner ones join the outer.
     Where nothing can be written `is_read_only`, and a change is ConfigurationError 25006.
@@ -39,12 +40,15 @@ class CatalogFile:
         self.path = path
         self._warehouse_dir = warehouse_dir
         self.locations = Locations() if locations is None else locations
-        self._lock = threading.RLock()
+        self._lock, self._read_lock = threading.RLock(), threading.RLock()
         self._depth = 0
+        self._owner: int | None = None
+        """Thread that has a transaction."""
         self._read_only: ReadOnlyDatabase | None = None
         self.reserve = SpaceReserve(f"{path.removesuffix('.sqlite')}.reserve")
         with self._errors():
             self._writing = self._opened()
+            self._reading = self._writing if self.is_read_only else _connect(self.path)
 
     @property
     def is_read_only(self) -> bool:
@@ -100,18 +104,29 @@ class CatalogFile:
         self.run("INSERT OR IGNORE INTO garbage VALUES (?)", self.locations.stored(folder))
 
     def close(self) -> None:
-        with self._lock:
+        with self._lock, self._read_lock:
             if self._read_only is not None:
                 self._read_only.close()
+            self._reading.close()
             self._writing.close()
 
     def row(self, sql: str, *parameters: object) -> Any | None:
-        with self._lock, self._errors():
-            return self._connection.execute(sql, parameters).fetchone()
+        with self._reader() as connection:
+            return connection.execute(sql, parameters).fetchone()
 
     def rows(self, sql: str, *parameters: object) -> list[Any]:
-        with self._lock, self._errors():
-            return self._connection.execute(sql, parameters).fetchall()
+        with self._reader() as connection:
+            return connection.execute(sql, parameters).fetchall()
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        """Connection to read with: a transaction reads what it has changed."""
+        if self.is_read_only or self._owner == threading.get_ident():
+            with self._lock, self._errors():
+                yield self._connection
+        else:
+            with self._read_lock, self._errors():
+                yield self._reading
 
     def run(self, sql: str, *parameters: object) -> int:
         """Run a statement; returns the number of changed rows."""
@@ -121,16 +136,20 @@ class CatalogFile:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Let all reads of the body, which changes nothing, see the file as it was committed at one moment."""
-        with self._lock:
-            if self._depth or self.is_read_only:
+        if self.is_read_only or self._owner == threading.get_ident():
+            with self._lock:
+                yield
+            return
+        with self._read_lock:
+            if self._reading.in_transaction:
                 yield
                 return
             with self._errors():
-                self._connection.execute("BEGIN")
+                self._reading.execute("BEGIN")
             try:
                 yield
             finally:
-                self._connection.execute("ROLLBACK")
+                self._reading.execute("ROLLBACK")
 
     def copy_to(self, path: str) -> None:
         """Copy the file as it was committed last to a new one."""
@@ -147,6 +166,7 @@ class CatalogFile:
             with self._errors():
                 self._connection.execute("BEGIN IMMEDIATE")
             self._depth += 1
+            self._owner = threading.get_ident()
             try:
                 yield
                 with self._errors():
@@ -157,6 +177,7 @@ class CatalogFile:
                 raise
             finally:
                 self._depth -= 1
+                self._owner = None
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -17,6 +17,8 @@ from sharkpy.sources.split import Split
 
 PIECE_BYTES = 4 << 20
 """Bytes of a piece: as much as `line_chunks` reads at once."""
+_FEW_BYTES = 256 << 10
+"""Bytes that are read sooner than threads begin."""
 
 _Item = TypeVar("_Item")
 _Made = TypeVar("_Made")
@@ -29,7 +31,7 @@ def read_splits(
     """The batches of all splits, each with its split. What is read ahead is counted when its rows are given."""
     is_parted = threads > 1 and all(map(_has_pieces, splits))
     pieces = [(split, piece) for split in splits for piece in _pieces(split)] if is_parted else []
-    if len(pieces) < 2:
+    if len(pieces) < 2 or sum(piece.length for _, piece in pieces) < _FEW_BYTES:
         for split in splits:
             for batch in read(split, metrics):
                 yield split, batch

@@ -76,7 +76,9 @@ class PreparedStatement:
         self._known = plans.find(self._key, self._snapshot)
         self._lookups, self._clock = CatalogLookups(session.catalog), StatementClock()
         self._bound: LogicalPlan | Command | None = None
-        if self._known is None:
+        if self._known is None and (known := plans.find_bound(self._key, session.catalog)) is not None:
+            self._bound, self._lookups = known.plan, known.lookups
+        elif self._known is None:
             self._bound = bind(text, self._lookups, session.conf, self._database, self._clock)
         statement.kind = _kind(type(self._bound).__name__) if isinstance(self._bound, Command) else QUERY
         if session.restrictions.refuses_code and self._runs_scripts():
@@ -134,7 +136,7 @@ class PreparedStatement:
             return self._command(bound)
         planned = self._planned(bound, self._lookups, self._snapshot)
         if not self._clock.was_read and not self._snapshot.has_computed:
-            self._plans.keep(self._key, self._text, planned)
+            self._plans.keep(self._key, self._text, planned, bound)
         return self._query(planned)
 
     def _command(self, command: Command | None) -> Result:

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sharkpy.values.types import Schema
 
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot, TableState
     from sharkpy.physical.placement import PlacedPlan
     from sharkpy.physical.stage import Stage
+    from sharkpy.plan.logical import LogicalPlan
     from sharkpy.sql.context import CatalogReader
 
+_T = TypeVar("_T")
 MOST_PLANS = 128
 _MOST_TEXT = 100_000
 """Limit on the length of texts: longer ones are generated, and do not come again."""
@@ -104,16 +106,26 @@ class PlannedQuery:
         return all(snapshot.is_state(table, state) for table, state in self.tables)
 
 
-class PlanCache:
-    """Cache of plans that drops the least recently used first. Safe to use from several threads.
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """Query whose names and types are resolved: it holds whichever rows its tables have, as long as `lookups` do."""
 
-    A key has all inputs of planning besides catalog and tables: the text, the database, the settings.
+    plan: LogicalPlan
+    lookups: CatalogLookups
+
+
+class PlanCache:
+    """Cache of plans, bound and physical, that drops the least recently used first. Safe to use from several threads.
+
+    A key has all inputs of planning besides catalog and tables: the text, the database, the settings. A bound plan
+    stays when a table has other rows.
     """
 
     def __init__(self, limit: int = MOST_PLANS) -> None:
         self._limit = limit
         self._lock = threading.Lock()
         self._plans: OrderedDict[Hashable, PlannedQuery] = OrderedDict()
+        self._bound: OrderedDict[Hashable, BoundQuery] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._plans)
@@ -133,16 +145,26 @@ class PlanCache:
                     del self._plans[key]
         return known if is_current else None
 
-    def keep(self, key: Hashable, text: str, planned: PlannedQuery) -> None:
+    def find_bound(self, key: Hashable, catalog: CatalogReader) -> BoundQuery | None:
+        """Bound plan for `key`; an outdated one is dropped."""
+        with self._lock:
+            known = self._bound.get(key)
+        if known is None or known.lookups.is_current(catalog):
+            return known
+        with self._lock:
+            if self._bound.get(key) is known:
+                del self._bound[key]
+        return None
+
+    def keep(self, key: Hashable, text: str, planned: PlannedQuery, plan: LogicalPlan) -> None:
+        """Keep what was made of a query; `plan`: as it was bound."""
         lowered = 0 if planned.stage is None else len(planned.stage.program.sql)
         if max(len(text), lowered) > _MOST_TEXT:
             # A short text may have become a long constant.
             return
         with self._lock:
-            self._plans[key] = planned
-            self._plans.move_to_end(key)
-            while len(self._plans) > self._limit:
-                self._plans.popitem(last=False)
+            _put_last(self._plans, key, planned, self._limit)
+            _put_last(self._bound, key, BoundQuery(plan, planned.lookups), self._limit)
 
     def drop_table(self, table: Table) -> None:
         """Drop the plans over `table`, which keep its blocks alive."""
@@ -154,3 +176,11 @@ class PlanCache:
     def clear(self) -> None:
         with self._lock:
             self._plans.clear()
+            self._bound.clear()
+
+
+def _put_last(kept: OrderedDict[Hashable, _T], key: Hashable, value: _T, limit: int) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > limit:
+        kept.popitem(last=False)

@@ -33,6 +33,14 @@ class StreamReaders:
                 known = self._readers[stream.table_id] = (stream, source_reader(stream, self._catalog))
             return known[1]
 
+    def look(self, stream: str, age: float) -> Position | None:
+        """Position behind the last item of a stream, by id, that is there, or was `age` seconds ago; None where nobody
+        has asked for its reader.
+        """
+        with self._lock:
+            known = self._readers.get(stream)
+        return None if known is None else known[1].look(age)
+
     def seen(self, stream: str) -> Position:
         """Position behind the last item of a stream, by id, that is known."""
         with self._lock:

@@ -6,7 +6,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, CancelledError, ExecutionError, InternalError, SharkError, TableChangedError
 from sharkpy.base.settings import POOL, QUERY_TIMEOUT, STREAM_EPOCHS, STREAM_LOG_EPOCHS, STREAM_POLL_MS, USER
-from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, TriggerKind
-from sharkpy.catalog.position import items_between
+from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, QueryState, TriggerKind
+from sharkpy.catalog.position import Position, items_between
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.streaming.epoch_log import EpochLog
 from sharkpy.streaming.epoch_runner import EpochFigures, EpochRunner, is_passing, is_running
@@ -77,6 +77,11 @@ class _Scheduled:
     has_news: bool = False
     """Something has arrived since."""
     idle: int = 0
+    """Looks since the last epoch."""
+    seen: dict[str, Position] | None = None
+    """Where its streams ended when nothing was to be read; None: it has to be looked after as a whole."""
+    offsets: Offsets = ()
+    """Up to where it had read then."""
     failures: int = 0
     is_busy: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -99,6 +104,12 @@ def _patience(idle: int) -> float:
     if idle <= _EAGER_LOOKS:
         return _EAGER_SHARE
     return min(1 + (idle - _EAGER_LOOKS) // _IDLE_LOOKS, _IDLE_FACTOR)
+
+
+def _is_quiet(scheduled: _Scheduled, query: ContinuousQuery) -> bool:
+    """True if nothing was to be read for a query when it was looked after, and it is the same now."""
+    is_same = query.definition == scheduled.query.definition and query.offsets == scheduled.offsets
+    return is_same and scheduled.seen is not None and not query.fault and not scheduled.has_news
 
 
 class StreamScheduler:
@@ -254,6 +265,7 @@ class StreamScheduler:
 
     def _run(self) -> None:
         listed, queries = 0.0, list[ContinuousQuery]()
+        quiet = list[_Scheduled]()
         while not self._is_stopped:
             now = time.monotonic()
             if not self._lease.take():
@@ -263,7 +275,8 @@ class StreamScheduler:
                 if not self._is_listed or now - listed >= _LIST_SECONDS:
                     self._is_listed = True
                     queries, listed = self._running(), now
-                due = min((self._begin(query, now) for query in queries), default=now + _LIST_SECONDS)
+                due = min((self._begin(query, now, quiet) for query in queries), default=now + _LIST_SECONDS)
+                self._begin_quiet(quiet)
             except SharkError as error:
                 _log.warning("continuous queries cannot be looked at: %s", error)
                 due = now + _LEASE_SECONDS
@@ -291,8 +304,10 @@ class StreamScheduler:
                     known.lock.release()
         return [query for query in running if not query.trigger.ends]
 
-    def _begin(self, query: ContinuousQuery, now: float) -> float:
-        """Let a thread of the pool look after a query that is due; returns when it is due next."""
+    def _begin(self, query: ContinuousQuery, now: float, quiet: list[_Scheduled]) -> float:
+        """Let a thread of the pool look after a query that is due, or put it to the `quiet` ones; returns when it is
+        next due.
+        """
         try:
             scheduled = self._scheduled(query.query_id)
         except BindError:
@@ -300,21 +315,60 @@ class StreamScheduler:
             return now + _LIST_SECONDS
         if scheduled.is_busy:
             return now + _LIST_SECONDS
-        if scheduled.due <= now:
-            pool = self._pool
-            assert pool is not None  # `start` made it before the thread
-            scheduled.is_busy = True
+        if scheduled.due > now:
+            return scheduled.due
+        if _is_quiet(scheduled, query):
+            quiet.append(scheduled)
+        else:
+            self._submit([scheduled], self._look_after, query.query_id, scheduled)
+        return now + _LIST_SECONDS
+
+    def _submit(self, busy: Sequence[_Scheduled], work: Callable[..., None], *arguments: object) -> None:
+        """Let a thread of the pool do some work, during which some queries are not looked after again."""
+        pool = self._pool
+        assert pool is not None  # `start` made it before the thread
+        for one in busy:
+            one.is_busy = True
+        try:
+            pool.submit(work, *arguments)
+        except RuntimeError:
+            for one in busy:
+                one.is_busy = False
+
+    def _begin_quiet(self, quiet: list[_Scheduled]) -> None:
+        """Let one thread look at the streams of all quiet queries that are due."""
+        if quiet:
+            found = list(quiet)
+            quiet.clear()
+            self._submit(found, self._look_at, found)
+
+    def _look_at(self, quiet: Sequence[_Scheduled]) -> None:
+        """Look whether something has come for some quiet queries; a stream that several of them read is looked at once.
+        Those that have something to do are due at once.
+        """
+        began, ends = time.monotonic(), dict[str, Position | None]()
+        for one in quiet:
+            one.began, one.has_news = began, False
+            one.idle += 1
             try:
-                pool.submit(self._look_after, query.query_id, scheduled)
-            except RuntimeError:
-                scheduled.is_busy = False
-            return now + _LIST_SECONDS
-        return scheduled.due
+                for stream in one.query.streams:
+                    if stream not in ends:
+                        ends[stream] = self.readers.look(stream, _SHARED_SECONDS)
+                is_quiet = one.seen == {stream: ends[stream] for stream in one.query.streams}
+            except SharkError:
+                is_quiet = False
+            # Those that are idle for long are due together.
+            wait = self._poll_seconds * _patience(one.idle)
+            one.due = max(began + one.query.trigger.seconds, (began // wait + 1) * wait) if wait else 0.0
+            if one.has_news or not is_quiet:
+                one.due, one.seen = 0.0, None
+            one.is_busy = False
+        self._look_again()
 
     def _look_after(self, query_id: str, scheduled: _Scheduled) -> None:
         """Run the epochs that are there to be run."""
         began = scheduled.began = time.monotonic()
-        scheduled.has_news = False
+        scheduled.has_news, scheduled.seen = False, None
         wait = 0.0
         try:
             with scheduled.lock:
@@ -342,9 +396,11 @@ class StreamScheduler:
             self._end(query_id)
             return 0.0
         runner = scheduled.runner
-        ranges = runner.next_ranges(query, runner.ends(query, _SHARED_SECONDS))
+        ends = runner.ends(query, _SHARED_SECONDS)
+        ranges = runner.next_ranges(query, ends)
         if not ranges:
             scheduled.idle += 1
+            scheduled.seen, scheduled.offsets = ends, query.offsets
             if query.fault:
                 self._note(query_id, QueryState.RUNNING)
             return max(query.trigger.seconds, self._poll_seconds * _patience(scheduled.idle))

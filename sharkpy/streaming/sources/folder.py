@@ -7,7 +7,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,6 +79,8 @@ class FolderReader:
         self._end = 0
         self._looked = 0.0
         self._listed = 0.0
+        self._compared = 0.0
+        """When files that are known were looked at last, to see whether they have changed."""
         self._folders: dict[str, int] | None = None
         """Times of the folders as they were listed; None: they have to be listed again."""
         self._unsettled = 0.0
@@ -95,7 +97,7 @@ class FolderReader:
         with self._lock:
             now = time.monotonic()
             if self._known is None or now - self._looked >= age:
-                self._look(now)
+                self._look(now, is_thorough=not age)
                 self._looked = now
             return self.end
 
@@ -148,7 +150,8 @@ class FolderReader:
             hint = f"rename files to their place when they are whole; TBLPROPERTIES ('{FAIL_ON_LOSS}'='false') goes on"
             raise SourceError(message, hint=hint)
 
-    def _look(self, now: float) -> None:
+    def _look(self, now: float, *, is_thorough: bool) -> None:
+        """Find new files; where it `is_thorough`, or now and then, see whether known ones have changed, too."""
         streams = self._catalog.streams
         if self._known is None:
             self._end = streams.end(self._stream.table_id)
@@ -156,8 +159,11 @@ class FolderReader:
         if self._folders is not None and now - self._listed < _FULL_SECONDS and self._is_unchanged(self._folders):
             return
         self._listed = now
+        if is_compared := is_thorough or now - self._compared >= _FULL_SECONDS:
+            self._compared = now
         folders: dict[str, int] = {}
-        found = list(self._files(self._folder, "", folders))
+        known_names = {} if is_compared else self._known
+        found = list(self._files(self._folder, "", folders, known_names))
         new = [one for one in found if one.name not in self._known]
         for one in found:
             known = self._known.get(one.name)
@@ -189,8 +195,10 @@ class FolderReader:
         except OSError:
             return False
 
-    def _files(self, folder: str, prefix: str, folders: dict[str, int]) -> Iterator[_Found]:
-        """Files at and below a folder, whose times go to `folders`. A folder that is not there yet has none."""
+    def _files(self, folder: str, prefix: str, folders: dict[str, int], left_out: Container[str]) -> Iterator[_Found]:
+        """Files at and below a folder, but those `left_out`; the times of folders go to `folders`. A folder that is not
+        there yet has none.
+        """
         try:
             folders[folder] = os.stat(folder).st_mtime_ns  # noqa: PTH116
             with os.scandir(folder) as scan:
@@ -202,9 +210,11 @@ class FolderReader:
         for entry in entries:
             if entry.name.startswith(("_", ".")) or entry.name.endswith(_UNFINISHED):
                 continue
+            if f"{prefix}{entry.name}" in left_out:
+                continue
             # A link could lead to what whoever writes it may not read.
             if entry.is_dir(follow_symlinks=False):
-                yield from self._files(entry.path, f"{prefix}{entry.name}/", folders)
+                yield from self._files(entry.path, f"{prefix}{entry.name}/", folders, left_out)
             elif (found := self._found(entry, f"{prefix}{entry.name}")) is not None:
                 yield found
 

@@ -19,6 +19,7 @@ from sharkpy.columnar.column_cache import column_cache
 from sharkpy.columnar.host import machine_memory
 from sharkpy.execution.scratch import blocks_folder, make_scratch
 from sharkpy.execution.spark.start import SparkHandle, active_master, connect_spark, is_local_master
+from sharkpy.execution.tasks.table_recipes import RecipeBook
 from sharkpy.execution.workers.connection_pool import ConnectionPool, ConnectionSettings
 from sharkpy.execution.workers.stage_task import TaskSettings
 
@@ -50,6 +51,7 @@ class Engine:
         self._spark: SparkHandle | None = None
         self._jobs: SparkJobs | None = None
         self._is_stopped = False
+        self.recipes = RecipeBook(lambda: self._recipes_folder)
         atexit.register(self.stop)
 
     @property
@@ -191,7 +193,7 @@ class Engine:
             writer,
             self.scan_cache_bytes // max(1, self.parallelism),
             results_dir=self.results_dir if self.is_local else "",
-            recipes_dir=str(self.recipes_dir) if self.is_local else "",
+            recipes_dir=str(self._recipes_folder) if self.is_local else "",
         )
 
     @property
@@ -201,7 +203,11 @@ class Engine:
 
     @property
     def recipes_dir(self) -> Path:
-        """Folder in which tasks on this machine find the recipes of blocks to be made again."""
+        """Folder in which tasks on this machine find the recipes of blocks to be made again, all of them written."""
+        return self.recipes.save()
+
+    @property
+    def _recipes_folder(self) -> Path:
         return self.scratch / "recipes"
 
     def stop(self) -> None:

@@ -104,6 +104,19 @@ def list_partition_files(location: str, newest: int | None, partition: str) -> l
     return [replace(file, partition=partition) for file in found]
 
 
+def delta_files(location: str, generations: Iterable[int]) -> list[DataFile] | None:
+    """Files of some generations of INSERT INTO; None where one of them is not there, as it is after a fold."""
+    path, found = local_path(location), list[DataFile]()
+    try:
+        for number in generations:
+            found += _files(str(Path(path, f"delta_{number:07d}")))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise io_error(error, path) from None
+    return found
+
+
 def make_staging(staging: str) -> str:
     """Make the folder of a path from `staging_path`."""
     try:
@@ -233,15 +246,21 @@ def newest_generation(location: str) -> int:
 def place_generation(staging_dir: str, location: str, newest: int | None, overwrite: bool) -> str:
     """Put the staged files behind generation `newest`, where nobody sees them until it is raised to the result's.
 
-    What lies beyond `newest` is left from a statement that was killed, and goes.
-    Call `sync_staged` before and `sync_folders` after.
+    What lies right behind `newest` is left from a statement that was killed, and goes. Folders are not listed: there
+    may be many. Call `sync_staged` before and `sync_folders` after, and hold other writers off.
     """
     path = local_path(location)
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
-        if newest is not None:
+        kind = "base" if overwrite else "delta"
+        if newest is None:
+            return _rename_to_next(staging_dir, path, kind)
+        names = [str(Path(path, f"{one}_{newest + 1:07d}")) for one in ("base", "delta")]
+        if newest == 0 or any(map(os.path.lexists, names)):
             remove_beyond(path, newest)
-        return _rename_to_next(staging_dir, path, "base" if overwrite else "delta")
+        target = str(Path(path, f"{kind}_{newest + 1:07d}"))
+        Path(staging_dir).rename(target)
+        return target
     except OSError as error:
         raise io_error(error, path) from None
 

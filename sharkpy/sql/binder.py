@@ -95,7 +95,9 @@ def bind(
         return _bound(text, catalog, conf, current_database, clock, _bind_tokens)
 
 
-def bind_epoch(text: str, table: Table, catalog: CatalogReader, conf: Conf, database: str) -> Statement:
+def bind_epoch(
+    text: str, table: Table, catalog: CatalogReader, conf: Conf, database: str, clock: StatementClock | None = None
+) -> Statement:
     """Bind the query of a continuous table as an INSERT of its rows, or the INSERTs of a continuous insert; the errors
     are those of `bind`.
     """
@@ -105,7 +107,7 @@ def bind_epoch(text: str, table: Table, catalog: CatalogReader, conf: Conf, data
         return epoch_inserts(binder) if table.is_continuous_insert else bind_continuous.epoch_insert(binder, table)
 
     with taken_apart(text):
-        return _bound(text, catalog, conf, database, None, insert)
+        return _bound(text, catalog, conf, database, clock, insert)
 
 
 def _bound(

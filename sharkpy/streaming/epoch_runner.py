@@ -14,9 +14,11 @@ from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.position import Position, furthest, is_within, least
 from sharkpy.execution.commands.insert import insert_with
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
+from sharkpy.execution.queries.plan_cache import CatalogLookups
 from sharkpy.plan.commands import Insert, MultiInsert, queries_of
 from sharkpy.plan.logical import Scan
 from sharkpy.sql.binder import bind_epoch
+from sharkpy.sql.context import StatementClock
 from sharkpy.streaming import steps
 from sharkpy.streaming.epoch_end import EpochEnd
 from sharkpy.streaming.epoch_log import EpochLog, Ranges
@@ -27,6 +29,7 @@ from sharkpy.streaming.targets import check_targets
 if TYPE_CHECKING:
     from sharkpy.catalog.epoch_store import KeptEpoch
     from sharkpy.catalog.model import Table
+    from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.streaming.sources.source_reader import SourceReader
 
@@ -59,6 +62,20 @@ class EpochFigures:
         return sum(rows for _, rows, _ in self.recent) / seconds if seconds else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class _BoundEpoch:
+    """Query of an epoch with its names and types resolved."""
+
+    text: tuple[str, str]
+    """With the current database."""
+    table: Table
+    command: Insert | MultiInsert
+    lookups: CatalogLookups
+
+    def holds(self, text: tuple[str, str], table: Table, catalog: Catalog) -> bool:
+        return self.text == text and self.table is table and self.lookups.is_current(catalog)
+
+
 class EpochRunner:
     """Runner of a continuous query's epochs, in `session`, which has its settings. One thread at a time calls it.
 
@@ -81,6 +98,7 @@ class EpochRunner:
         self._begun: tuple[int, Ranges] | None = None
         self._is_restored = False
         self._table: Table | None = None
+        self._bound: _BoundEpoch | None = None
 
     def ends(self, query: ContinuousQuery, age: float = 0.0) -> dict[str, Position]:
         """For each stream of the query, by id, the position behind the last item that is there, or was `age` seconds
@@ -181,9 +199,7 @@ class EpochRunner:
         table = session.catalog.current_table(query.table_id)
         if table is None:
             raise TableNotFoundError(f"the table of the continuous query {query.query_id} was dropped")
-        command = bind_epoch(query.text, table, session.catalog, session.conf, query.database)
-        assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
-        _check_streams(command, query)
+        command = self._command(query, table)
         if table.is_continuous_insert:
             check_targets(command, query.targets)
         snapshot = session.snapshot()
@@ -199,6 +215,19 @@ class EpochRunner:
                 insert_with(command, session, snapshot, last)
         finally:
             snapshot.release()
+
+    def _command(self, query: ContinuousQuery, table: Table) -> Insert | MultiInsert:
+        """The query as an INSERT into its targets. It is bound anew when something that it names is another one."""
+        session, text = self.session, (query.text, query.database)
+        known = self._bound
+        if known is None or not known.holds(text, table, session.catalog):
+            lookups, clock = CatalogLookups(session.catalog), StatementClock()
+            command = bind_epoch(query.text, table, lookups, session.conf, query.database, clock)
+            assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
+            known = _BoundEpoch(text, table, command, lookups)
+            self._bound = None if clock.was_read else known
+        _check_streams(known.command, query)
+        return known.command
 
     def _start(self, query: ContinuousQuery, stream: str, reader: SourceReader) -> Position:
         """Position at which the next epoch begins: of partitions that were not read yet the first item."""

@@ -71,6 +71,8 @@ def prepare(
     tasks = tuple(merged([stage.tasks[planned] for planned in task]) for task in packed)
     run.observer.rdd_tasks(stage, tasks, lambda task: _payloads(jobs, base, task), outputs.table)
     broadcasts = tuple((spec.exchange_id, outputs.source(jobs, spec)) for spec in stage.broadcasts)
+    if engine.is_local:
+        engine.recipes.save()
     settings = replace(engine.task_settings(writer), is_profiled=run.is_profiled)
     stop_file = str(jobs.stop_file(run.group)) if engine.is_local else ""
     parts = _pickled_parts(tasks)

@@ -125,6 +125,8 @@ class DriverLoader:
     def load(
         self, splits: Sequence[Split], schema: Schema, durable_dir: str | None
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
+        if len(splits) == 1 and durable_dir is None:
+            return self._load_here(splits[0], schema)
         written: list[BlockHandle] = []
         loaded, total = [], ReadMetrics()
         threads = min(self._num_threads, max(len(splits), 1))
@@ -148,13 +150,23 @@ class DriverLoader:
             sync_directory(durable_dir)
         return loaded, total
 
+    def _load_here(self, split: Split, schema: Schema) -> tuple[list[LoadedBlock], ReadMetrics]:
+        """Load what is not worth a thread."""
+        written: list[BlockHandle] = []
+        try:
+            return self._load(split, schema, None, written, None, [])
+        except BaseException:
+            self._store.adopt(written)
+            self._store.release([handle.block_id for handle in written], durable=True)
+            raise
+
     def _load(
         self,
         split: Split,
         schema: Schema,
         durable_dir: str | None,
         written: list[BlockHandle],
-        syncs: Executor,
+        syncs: Executor | None,
         copies: list[Future[None]],
     ) -> tuple[list[LoadedBlock], ReadMetrics]:
         from sharkpy.columnar.block import encode_block
@@ -167,7 +179,7 @@ class DriverLoader:
             encoded = encode_block(table, schema, force_encoding=force)
             handle = replace(self._writer.write(encoded, durable_dir, is_synced=False), bucket=bucket)
             written.append(handle)
-            if handle.durable_path is not None:
+            if handle.durable_path is not None and syncs is not None:
                 copies.append(syncs.submit(sync_file, handle.durable_path))
             loaded.append(LoadedBlock(handle, encoded.statistics, split))
         return loaded, metrics

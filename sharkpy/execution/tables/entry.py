@@ -43,6 +43,12 @@ class Entry:
     lock: threading.RLock = field(default_factory=threading.RLock)
     version: TableVersion | None = None
     files: tuple[DataFile, ...] | None = None
+    newest: int | None = None
+    """Last generation that `files` have, where that says which files count."""
+    listed: float = 0.0
+    """When the files were listed, by the monotonic clock."""
+    kept: tuple[tuple[str, Origins], ...] | None = None
+    """Blocks of the version that is on the disk, by their ids, with their origins; None: it is not known."""
     use: FolderUse | None = None
     compaction: Future[None] | None = None
     held: tuple[str, ...] | None = None

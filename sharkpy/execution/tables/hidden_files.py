@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,10 @@ from sharkpy.sources import layout
 
 if TYPE_CHECKING:
     from sharkpy.catalog.folder_readers import FolderReaders
+
+
+_LOOK_SECONDS = 60.0
+"""Time after which a folder is looked through for what a process has left that was killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,8 @@ class HiddenFiles:
     def __init__(self, readers: FolderReaders) -> None:
         self._readers = readers
         self._waiting: dict[str, list[_Hidden]] = {}
+        self._noted: dict[str, float] = {}
+        """When something was noted for a location last, by the monotonic clock."""
         self._lock = threading.Lock()
 
     def note(self, location: str, newest: dict[str, int]) -> None:
@@ -37,11 +44,20 @@ class HiddenFiles:
         are deleted if nobody reads them.
         """
         with self._lock:
+            self._noted[location] = time.monotonic()
             waiting = self._waiting.setdefault(location, [])
             if len(waiting) > 1:
                 newest = dict(waiting.pop().newest) | newest
             waiting.append(_Hidden(self._readers.mark(), tuple(newest.items())))
         self.delete(location)
+
+    def note_added(self, location: str, newest: dict[str, int]) -> None:
+        """Note generations that hide nothing, but for what a killed process has left."""
+        noted = self._noted.get(location)
+        if noted is None or time.monotonic() - noted >= _LOOK_SECONDS:
+            self.note(location, newest)
+        else:
+            self.delete(location)
 
     def delete(self, location: str) -> None:
         """Delete what has been noted for `location`, as far as nobody reads it."""

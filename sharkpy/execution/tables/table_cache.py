@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from time import monotonic
 
 from sharkpy.base.cancellation import held, submit
 from sharkpy.catalog.cache_policy import PolicyKind
@@ -17,6 +18,7 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tables.block_lineage import BlockLineage, Contents
 from sharkpy.execution.tables.block_loading import BlockLoader
 from sharkpy.execution.tables.compactor import Compactor
+from sharkpy.execution.tables.counted_files import added_files, counted_generation
 from sharkpy.execution.tables.data_files import partition_files, table_files
 from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins, is_blocks_alone, version_of_blocks
 from sharkpy.execution.tables.file_folding import FileFolding
@@ -110,7 +112,14 @@ class TableCache:
                 return version_of_blocks(entry)
             entry.held = None
             self._set_table(entry, table)
-            return self._current(entry, table_files(table, self._parts.catalog, published))
+            newest = counted_generation(table, self._parts.catalog, published)
+            if newest is not None and (added := added_files(entry, newest)) is not None:
+                return self._extended(entry, added, newest)
+            entry.listed = monotonic()
+            counted = published if newest is None else Published(newest)
+            version = self._current(entry, table_files(table, self._parts.catalog, counted))
+            entry.newest = newest
+            return version
 
     @contextmanager
     def unchanging(self, tables: Iterable[Table]) -> Iterator[None]:
@@ -148,6 +157,15 @@ class TableCache:
         if not _is_same_form(entry.table, table):
             self.versions.drop(entry, durable=True)
         entry.table = table
+
+    def _extended(self, entry: Entry, added: list[DataFile], newest: int) -> TableVersion | None:
+        """Version with the rows of files that have come behind the others."""
+        if added and self.versions.extend(entry, added):
+            self._compactor.compact_later(entry)
+        entry.newest = newest
+        if entry.version is not None:
+            self.versions.store.touch(entry.version.blocks)
+        return entry.version
 
     def _current(self, entry: Entry, files: tuple[DataFile, ...]) -> TableVersion | None:
         """Version of these files alone."""

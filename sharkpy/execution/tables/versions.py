@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import logging
 import shutil
@@ -11,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import ExecutionError, ResourceError
+from sharkpy.base.errors import ResourceError
 from sharkpy.base.settings import DRIVER_LOAD_BYTES
 from sharkpy.catalog.model import BucketSpec, Table
 from sharkpy.columnar.handle import BlockHandle
@@ -21,7 +20,6 @@ from sharkpy.execution.tables.durable import durable_dir, find_durable, publish_
 from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins
 from sharkpy.execution.tables.file_contents import FileContents
 from sharkpy.execution.tasks.origins import file_of, origin_of, split_of
-from sharkpy.execution.tasks.table_recipes import remove_recipes, save_recipes
 from sharkpy.sources.layout import DataFile
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
@@ -31,6 +29,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _FULL = "53100"
+_HOT_BYTES = 4 << 20
+"""Bytes of files up to which their blocks are not kept on the disk, where more will soon be merged with them."""
 
 
 class TableVersions:
@@ -79,6 +79,7 @@ class TableVersions:
         damaged = {block.origins for block in version.damaged}
         handles = self.store.restore(version.blocks)
         entry.version = dataclasses.replace(version.with_blocks(handles), damaged=())
+        entry.kept = None if damaged else _identity(entry.version)
         self._note_recipes(entry.table, entry.version)
         present = set(files)
         self.store.enforce_limit()
@@ -103,6 +104,15 @@ class TableVersions:
         entry.files = files
         return is_another
 
+    def extend(self, entry: Entry, added: Sequence[DataFile]) -> bool:
+        """Load files that have come behind the known ones; True if that gave another version."""
+        version = entry.version or TableVersion.empty(entry.table.schema)
+        loaded = self.load(entry, self._splits(entry.table, added), is_hot=_is_hot(added))
+        if loaded:
+            self._publish_read(entry, _extended(version, loaded))
+        entry.files = (*(entry.files or ()), *added)
+        return bool(loaded)
+
     def _replace(self, entry: Entry, version: TableVersion, bad: set[Origins]) -> None:
         """Publish `version` with the blocks of the origins `bad` made again."""
         splits = [split_of(origin, entry.table) for origins in bad for origin in origins]
@@ -114,11 +124,13 @@ class TableVersions:
         conf, num_threads = self.parts.conf, self.parts.engine.parallelism
         return loading_splits(files, table.schema, table.storage, conf, num_threads)
 
-    def load(self, entry: Entry, splits: Sequence[Split]) -> list[LoadedBlock]:
+    def load(self, entry: Entry, splits: Sequence[Split], *, is_hot: bool = False) -> list[LoadedBlock]:
+        """Blocks of some splits; where they are hot, on one host, in memory alone until they are merged."""
         if not splits:
             return []
         loader = self._loader or _loader(self.parts, splits, entry.table.buckets)
-        directory = self.durable_dir(entry.table)
+        is_kept = not (is_hot and self.parts.engine.is_local)
+        directory = self.durable_dir(entry.table) if is_kept else None
         try:
             loaded, metrics = loader.load(splits, entry.table.schema, directory)
         except ResourceError as error:
@@ -134,10 +146,13 @@ class TableVersions:
     # Another version, or none
 
     def publish(self, entry: Entry, version: TableVersion) -> None:
-        """Publish `version` as the table's, first on disk, then here; here alone where not all blocks are on disk."""
+        """Publish `version` as the table's, first on disk, as far as its blocks are there, then here."""
         directory = self.durable_dir(entry.table)
-        if directory is not None and all(block.durable_path for block in version.blocks):
-            version = publish_durably(version, directory, self._locations)
+        kept = _identity(version)
+        if directory is not None and (len(kept) == len(version.blocks) or kept != entry.kept):
+            published = publish_durably(_lasting(version), directory, self._locations)
+            entry.kept = kept
+            version = dataclasses.replace(version, sequence=published.sequence)
         self._publish_here(entry, version)
 
     def _publish_read(self, entry: Entry, version: TableVersion) -> None:
@@ -158,16 +173,10 @@ class TableVersions:
         self._note_recipes(entry.table, version)
 
     def _note_recipes(self, table: Table, version: TableVersion | None) -> None:
-        """Write the recipes from which tasks on this machine make lost blocks again."""
+        """Note the version from whose recipes tasks on this machine make lost blocks again."""
         engine = self.parts.engine
-        if not engine.is_local:
-            return
-        if version is None:
-            remove_recipes(engine.recipes_dir, table)
-            return
-        # Where they cannot be written, the driver makes the blocks.
-        with contextlib.suppress(ExecutionError, OSError):
-            save_recipes(engine.recipes_dir, table, version, self.store.writer())
+        if engine.is_local:
+            engine.recipes.note(table, version, self.store.writer())
 
     def drop(self, entry: Entry, *, durable: bool) -> None:
         if entry.version is not None:
@@ -175,6 +184,7 @@ class TableVersions:
             self._changed(entry.table)
             self.store.retire(entry.version.blocks, durable=durable)
         entry.version, entry.files, entry.held, entry.seen = None, None, None, None
+        entry.newest, entry.kept = None, None
         if entry.use is not None:
             entry.use.close()
             entry.use = None
@@ -201,6 +211,21 @@ def _loader(parts: EngineParts, splits: Sequence[Split], buckets: BucketSpec | N
 
         return RddLoader(engine, parts.conf, buckets)
     return DriverLoader(engine.store, parts.conf, engine.parallelism, buckets)
+
+
+def _is_hot(files: Sequence[DataFile]) -> bool:
+    return sum(file.size_bytes for file in files) <= _HOT_BYTES
+
+
+def _lasting(version: TableVersion) -> TableVersion:
+    """What a later session finds of a version: the blocks that are on the disk. The others it loads again."""
+    hot = [block.block_id for block in version.blocks if block.durable_path is None]
+    return dataclasses.replace(version.without(hot), sequence=version.sequence) if hot else version
+
+
+def _identity(version: TableVersion) -> tuple[tuple[str, Origins], ...]:
+    """What tells two versions on the disk apart."""
+    return tuple((block.block_id, origins) for block, origins in blocks_with_origins(version) if block.durable_path)
 
 
 def _files(origins: Origins) -> set[DataFile]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from sharkpy.base.errors import ExecutionError
 from sharkpy.catalog.model import Table
 from sharkpy.columnar import store_folder
 from sharkpy.columnar.block_writer import BlockWriter
@@ -27,6 +31,38 @@ class TableRecipes:
 
     def group_of(self, block_id: str) -> Siblings | None:
         return next((one for one in self.groups if any(block.block_id == block_id for block in one[1])), None)
+
+
+class RecipeBook:
+    """Recipes of tables' newest versions, written before the next job: some tables have many versions from one job to
+    another. Safe to use from several threads.
+    """
+
+    def __init__(self, folder: Callable[[], Path]) -> None:
+        """Make a book whose files are in `folder`, which is asked for when there is something to write."""
+        self._folder = folder
+        self._noted: dict[str, tuple[Table, TableVersion | None, BlockWriter]] = {}
+        self._lock = threading.Lock()
+
+    def note(self, table: Table, version: TableVersion | None, writer: BlockWriter) -> None:
+        """Note a table's newest version, which `writer` writes blocks of; None: it has none any more."""
+        with self._lock:
+            self._noted[table.table_id] = table, version, writer
+
+    def save(self) -> Path:
+        """Write what has been noted; returns the folder. What cannot be written is left out: the driver makes such
+        blocks.
+        """
+        folder = self._folder()
+        with self._lock:
+            while self._noted:
+                _, (table, version, writer) = self._noted.popitem()
+                with contextlib.suppress(ExecutionError, OSError):
+                    if version is None:
+                        remove_recipes(folder, table)
+                    else:
+                        save_recipes(folder, table, version, writer)
+        return folder
 
 
 def save_recipes(folder: Path, table: Table, version: TableVersion, writer: BlockWriter) -> None:

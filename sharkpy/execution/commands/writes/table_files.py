@@ -101,8 +101,9 @@ class TableFiles:
         if self.plain is not None:
             self.plain.clean()
         if self.placed is not None:
-            hidden = {self.location: layout.generation_of(self.placed[0])}
-            self.session.table_cache.hidden.note(self.table.location or "", hidden)
+            newest, hidden = {self.location: layout.generation_of(self.placed[0])}, self.session.table_cache.hidden
+            note = hidden.note if self.overwrite else hidden.note_added
+            note(self.table.location or "", newest)
         load_new_blocks(self.table, self.session)
 
     def discard(self) -> None:

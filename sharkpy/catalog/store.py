@@ -105,6 +105,7 @@ class Catalog:
         self.resources = Resources()
         self.gate = PathGate()
         self._lock = threading.RLock()
+        """Held by whoever changes something; nobody who reads waits for it."""
 
         if self.is_shared and not self.is_read_only:
             # What a killed DROP has left may be a new table's by now.
@@ -164,8 +165,7 @@ class Catalog:
                 self.gate.check_links(folder)
 
     def temporary_tables(self) -> list[Table]:
-        with self._lock:
-            return list(self._temporary.values())
+        return list(self._temporary.copy().values())
 
     # Databases
 
@@ -239,8 +239,7 @@ class Catalog:
     def find_table(self, database: str, name: str) -> Table | None:
         """Find the session's temporary table of that name, else the permanent one, else None."""
         key = (database.lower(), name.lower())
-        with self._lock:
-            return self._temporary.get(key) or self._find_permanent(key)
+        return self._temporary.get(key) or self._find_permanent(key)
 
     def table(self, database: str, name: str) -> Table:
         """Look up a table; TableNotFoundError if it is missing, DatabaseNotFoundError if the database is."""
@@ -256,15 +255,13 @@ class Catalog:
             return matching({table.name for table in self.tables(database) if table.is_view}, pattern)
         key = self.database(database).name
         permanent = set(self._store.table_names(key))
-        with self._lock:
-            return matching(permanent | {name for place, name in self._temporary if place == key}, pattern)
+        return matching(permanent | {name for place, name in self._temporary.copy() if place == key}, pattern)
 
     def tables(self, database: str) -> list[Table]:
         """Tables and views of a database by name, temporary ones in place of those that they shadow."""
         key = self.database(database).name
         found = {table.name: table for table in self._store.tables(key)}
-        with self._lock:
-            found |= {name: table for (place, name), table in self._temporary.items() if place == key}
+        found |= {name: table for (place, name), table in self._temporary.copy().items() if place == key}
         return [found[name] for name in sorted(found)]
 
     def managed_location(self, database: str, name: str) -> str:

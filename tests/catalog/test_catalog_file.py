@@ -34,6 +34,14 @@ def test_reads_do_not_wait_for_a_transaction(catalog: Catalog) -> None:
         assert pool.submit(file.row, READ).result(timeout=10) == (1,)
 
 
+def test_names_are_found_beside_a_transaction(catalog: Catalog) -> None:
+    def look() -> tuple[object, ...]:
+        return catalog.find_table("default", "t"), catalog.table_names("default"), catalog.tables("default")
+
+    with ThreadPoolExecutor(1) as pool, catalog.transaction():
+        assert pool.submit(look).result(timeout=10) == (None, [], [])
+
+
 def test_a_transaction_does_not_wait_for_reads_of_one_moment(catalog: Catalog) -> None:
     file = catalog._file
     with ThreadPoolExecutor(1) as pool, file.reading():

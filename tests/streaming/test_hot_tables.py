@@ -19,6 +19,7 @@ from tests.waiting import until
 MADE = (
     "CREATE CONTINUOUS TABLE t TBLPROPERTIES ('shark.cache' = 'MEMORY') TRIGGER AVAILABLE NOW AS SELECT n FROM numbers"
 )
+HEAD = "CREATE CONTINUOUS TABLE t PARTITIONED BY (k) TBLPROPERTIES ('shark.cache' = 'MEMORY')"
 FOLDED = {"shark.compaction.min.blocks": 4, "shark.stream.kept.epochs": 1}
 
 
@@ -76,6 +77,25 @@ def test_epochs_and_queries_list_no_folder(
     context.table_cache.settle()
     folds = [one for one in context.table_cache.versions.all() if one.compaction is not None]
     assert len(listed) <= 4 * len(folds)
+
+
+def test_only_hive_partitions_with_new_rows_are_listed(
+    context: sharkpy.SharkContext, folder: Path, listed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counted_files, "_LIST_SECONDS", 1e9)
+    context.sql("SET shark.compaction = false")
+    made = MADE.replace("SELECT n", "SELECT n, n % 20 AS k").replace(" TRIGGER", " PARTITIONED BY (k) TRIGGER")
+    made = made.replace("CREATE CONTINUOUS TABLE t TBLPROPERTIES ('shark.cache' = 'MEMORY') PARTITIONED BY (k)", HEAD)
+    context.sql(made)
+    put_numbers(folder, "all", range(20))
+    context.sql("RESUME CONTINUOUS TABLE t")
+    assert numbers(context) == [*range(20)]
+    listed.clear()
+    assert numbers(context) == [*range(20)]
+    assert not [path for path in listed if "k=" in path]
+    write_epochs(context, folder, range(25, 26))
+    assert numbers(context) == [*range(20), 25]
+    assert {Path(path).name for path in listed if "k=" in path} == {"k=5"}
 
 
 def test_folded_files_have_the_same_rows(context: sharkpy.SharkContext, folder: Path) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
+from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tables.entry import Entry
 from sharkpy.sources import layout
 from sharkpy.sources.layout import DataFile
@@ -19,14 +22,36 @@ _LIST_SECONDS = 10.0
 _MOST_GENERATIONS = 1000
 
 
-def counted_generation(table: Table, catalog: Catalog, published: Published | None) -> int | None:
-    """Number that grows with each change of the rows of a table; None for one that has no such number.
+def counted_state(
+    table: Table, catalog: Catalog, published: Published | None
+) -> tuple[int | None, tuple[HivePartition, ...] | None]:
+    """What changes in the catalog with each change of a table's rows: a number, or the rows of its Hive partitions.
+    Neither for a table that has nothing of the kind.
 
     A continuous table has it, since its query alone writes its files.
     """
-    if not table.continuous or table.is_partitioned or table.as_of is not None:
+    if not table.continuous or table.as_of is not None:
+        return None, None
+    if table.is_partitioned:
+        return None, catalog.partitions(table) if published is None else published.partitions
+    return (catalog.newest_generation(table) if published is None else published.newest), None
+
+
+def files_of_partitions(entry: Entry, partitions: Sequence[HivePartition]) -> tuple[DataFile, ...] | None:
+    """Files of Hive partitions, of which those that have changed are listed; None where all have to be."""
+    if entry.version is None or entry.files is None or entry.partitions is None:
         return None
-    return catalog.newest_generation(table) if published is None else published.newest
+    if time.monotonic() - entry.listed >= _LIST_SECONDS:
+        return None
+    if entry.partitions == partitions:
+        return entry.files
+    before, known = set(entry.partitions), dict[str, list[DataFile]]()
+    for file in entry.files:
+        known.setdefault(file.partition, []).append(file)
+    found = list[DataFile]()
+    for one in partitions:
+        found += known.get(one.name, ()) if one in before else partition_files(entry.table, [one])
+    return tuple(found)
 
 
 def added_files(entry: Entry, newest: int) -> list[DataFile] | None:

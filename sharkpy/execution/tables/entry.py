@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base.errors import ExecutionError
 from sharkpy.base.settings import Conf
+from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.folder_use import FolderUse
 from sharkpy.columnar.handle import BlockHandle
@@ -45,6 +46,8 @@ class Entry:
     files: tuple[DataFile, ...] | None = None
     newest: int | None = None
     """Last generation that `files` have, where that says which files count."""
+    partitions: tuple[HivePartition, ...] | None = None
+    """Hive partitions that `files` have, where these say which files count."""
     listed: float = 0.0
     """When the files were listed, by the monotonic clock."""
     kept: tuple[tuple[str, Origins], ...] | None = None

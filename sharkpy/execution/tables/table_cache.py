@@ -18,7 +18,7 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tables.block_lineage import BlockLineage, Contents
 from sharkpy.execution.tables.block_loading import BlockLoader
 from sharkpy.execution.tables.compactor import Compactor
-from sharkpy.execution.tables.counted_files import added_files, counted_generation
+from sharkpy.execution.tables.counted_files import added_files, counted_state, files_of_partitions
 from sharkpy.execution.tables.data_files import partition_files, table_files
 from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins, is_blocks_alone, version_of_blocks
 from sharkpy.execution.tables.file_folding import FileFolding
@@ -112,13 +112,17 @@ class TableCache:
                 return version_of_blocks(entry)
             entry.held = None
             self._set_table(entry, table)
-            newest = counted_generation(table, self._parts.catalog, published)
+            catalog = self._parts.catalog
+            newest, partitions = counted_state(table, catalog, published)
             if newest is not None and (added := added_files(entry, newest)) is not None:
                 return self._extended(entry, added, newest)
-            entry.listed = monotonic()
-            counted = published if newest is None else Published(newest)
-            version = self._current(entry, table_files(table, self._parts.catalog, counted))
-            entry.newest = newest
+            files = None if partitions is None else files_of_partitions(entry, partitions)
+            if files is None:
+                entry.listed = monotonic()
+                counted = newest is not None or partitions is not None
+                files = table_files(table, catalog, Published(newest, partitions or ()) if counted else published)
+            version = self._current(entry, files)
+            entry.newest, entry.partitions = newest, partitions
             return version
 
     @contextmanager

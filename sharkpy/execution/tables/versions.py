@@ -184,7 +184,7 @@ class TableVersions:
             self._changed(entry.table)
             self.store.retire(entry.version.blocks, durable=durable)
         entry.version, entry.files, entry.held, entry.seen = None, None, None, None
-        entry.newest, entry.kept = None, None
+        entry.newest, entry.partitions, entry.kept = None, None, None
         if entry.use is not None:
             entry.use.close()
             entry.use = None

@@ -34,12 +34,13 @@ def small_runs(version: TableVersion, block_rows: int, min_blocks: int) -> list[
     """Runs of at least `min_blocks` small blocks that fit one block. Blocks that share a split stay apart, as do
     buckets.
     """
-    shared = Counter(version.origins)
+    # A block of several origins was merged from whole ones.
+    shared = Counter(origins[0] for origins in version.origins if len(origins) == 1)
     runs: list[range] = []
     start, rows = 0, 0
     buckets = [block.bucket for block in version.blocks]
     for place, (block, origins) in enumerate(zip(version.blocks, version.origins, strict=True)):
-        is_small = block.num_rows * _SMALL < block_rows and (not origins or shared[origins] == 1)
+        is_small = block.num_rows * _SMALL < block_rows and (len(origins) != 1 or shared[origins[0]] == 1)
         is_alike = place > start and _partitions(origins) == _partitions(version.origins[place - 1])
         is_alike = is_alike and buckets[place] == buckets[place - 1]
         if not is_small or not is_alike or rows + block.num_rows > block_rows:

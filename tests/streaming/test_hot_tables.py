@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tables import counted_files
+from sharkpy.execution.tables.file_folding import small_run
 from sharkpy.sources import layout
+from sharkpy.sources.layout import DataFile, Generation
 from sharkpy.streaming import scheduler
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
 from tests.waiting import until
@@ -55,11 +58,15 @@ def write_epochs(context: sharkpy.SharkContext, folder: Path, wanted: range) -> 
         context.sql("RESUME CONTINUOUS TABLE t")
 
 
-def blocks(context: sharkpy.SharkContext) -> list[str | None]:
-    """Places on the disk of the blocks in memory."""
+def version_of(context: sharkpy.SharkContext) -> TableVersion:
     version = context.table_cache.known_version(context.catalog.table("default", "t"))
     assert version is not None
-    return [block.durable_path for block in version.blocks]
+    return version
+
+
+def blocks(context: sharkpy.SharkContext) -> list[str | None]:
+    """Places on the disk of the blocks in memory."""
+    return [block.durable_path for block in version_of(context).blocks]
 
 
 def test_epochs_and_queries_list_no_folder(
@@ -108,11 +115,44 @@ def test_folded_files_have_the_same_rows(context: sharkpy.SharkContext, folder: 
     assert len(layout._names(location)) < 20
 
 
+@pytest.mark.parametrize("clauses", ["", "STORED AS TEXTFILE", "PARTITIONED BY (k)", "PARTITIONED BY (k) {}"])
+def test_files_of_tables_that_nobody_reads_are_folded(
+    context: sharkpy.SharkContext, folder: Path, clauses: str
+) -> None:
+    """In memory or not, in Hive partitions or not: few files, and all rows, however many epochs there were."""
+    clauses = clauses.format("TBLPROPERTIES ('shark.cache' = 'MEMORY')")
+    made = f"CREATE CONTINUOUS TABLE t {clauses} TRIGGER AVAILABLE NOW AS SELECT n, n % 2 AS k FROM numbers"
+    context.sql(made)
+    for number in range(40):
+        write_epochs(context, folder, range(number, number + 1))
+        context.table_cache.settle()
+    location = Path(context.catalog.table("default", "t").location or "")
+    assert len([path for path in location.rglob("*") if path.is_file() and "/." not in str(path)]) < 24
+    assert numbers(context) == [*range(40)]
+    assert rows(context, "SELECT k, count(*) FROM t GROUP BY k ORDER BY k") == [(0, 20), (1, 20)]
+
+
+def test_a_fold_is_made_of_files_of_its_size() -> None:
+    def folded(sizes: list[int]) -> list[int]:
+        """Sizes of what is folded."""
+        parts = [(Generation(str(n), n, n), [DataFile(str(n), size, 0)]) for n, size in enumerate(sizes, 1)]
+        return [file.size_bytes for _, files in small_run(parts, 4, 100) for file in files]
+
+    assert folded([1, 1, 1]) == []
+    assert folded([1, 1, 1, 1]) == [1, 1, 1, 1]
+    assert folded([9, 1, 1, 1, 1]) == [1, 1, 1, 1]
+    assert folded([4, 1, 1, 1, 1]) == [4, 1, 1, 1, 1]
+    assert folded([8, 4, 1, 1, 1, 1]) == [8, 4, 1, 1, 1, 1]
+    assert folded([90, 30, 30, 30, 30]) == []
+    assert folded([90, 20, 20, 20, 20]) == [20, 20, 20, 20]
+
+
 def test_files_that_another_process_folds(
     context: sharkpy.SharkContext, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context.sql(MADE)
     write_epochs(context, folder, range(2))
+    assert numbers(context) == [0, 1]
     with sharkpy.connect("local[2]", tmp_path / "w") as other:
         assert numbers(other) == [0, 1]
         for number in range(2, 20):
@@ -122,6 +162,27 @@ def test_files_that_another_process_folds(
                 assert numbers(other) == [*range(number + 1)]
         monkeypatch.setattr(counted_files, "_LIST_SECONDS", 0.0)
         assert numbers(other) == [*range(20)]
+
+
+def test_a_block_is_lost_whose_files_another_process_has_folded(
+    context: sharkpy.SharkContext, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counted_files, "_LIST_SECONDS", 1e9)
+    context.sql(MADE)
+    write_epochs(context, folder, range(3))
+    assert numbers(context) == [0, 1, 2]
+    with sharkpy.connect("local[2]", tmp_path / "w", shark_compaction=False) as other:
+        assert numbers(other) == [0, 1, 2]
+        before = version_of(other)
+        for number in range(3, 12):
+            write_epochs(context, folder, range(number, number + 1))
+            context.table_cache.settle()
+        assert not all(Path(origin.path).exists() for origins in before.origins for origin in origins)
+        for block in version_of(other).blocks:
+            for path in (block.memory_path, block.durable_path):
+                if path:
+                    Path(path).unlink(missing_ok=True)
+        assert numbers(other) == [*range(12)]
 
 
 def test_small_epochs_are_in_memory_alone_until_they_are_merged(

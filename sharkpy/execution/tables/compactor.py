@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from sharkpy.base.errors import SharkError
 from sharkpy.base.settings import BLOCK_ROWS, COMPACTION, COMPACTION_BLOCKS
@@ -29,6 +31,9 @@ class Compactor:
         self._folding = folding
         self._lock = threading.Lock()
         self._background: ThreadPoolExecutor | None = None
+        self._written: Counter[str] = Counter()
+        """Writes into tables, by id, since their files were folded."""
+        self._folds: dict[str, Future[None]] = {}
 
     def compact(self, table: Table) -> TableVersion | None:
         """Publish a version with merged runs of small blocks; readers keep theirs."""
@@ -74,14 +79,38 @@ class Compactor:
         if entry.version is None or is_busy or not self._versions.parts.conf.value(COMPACTION):
             return
         if self._small_runs(entry.version):
-            with self._lock:
-                if self._background is None:
-                    self._background = ThreadPoolExecutor(1, thread_name_prefix="sharkpy-compaction")
-                with contextlib.suppress(RuntimeError):  # The session is ending.
-                    entry.compaction = self._background.submit(self._try_to_compact, entry.table)
+            entry.compaction = self._submit(self._try_to_compact, entry.table)
+
+    def fold_later(self, table: Table) -> None:
+        """Fold the files of a table that is not in memory, each time that so many writes have left some as make a
+        fold.
+        """
+        conf = self._versions.parts.conf
+        self._written[table.table_id] += 1
+        if self._written[table.table_id] < conf.value(COMPACTION_BLOCKS) or not conf.value(COMPACTION):
+            return
+        known = self._folds.get(table.table_id)
+        if known is None or known.done():
+            self._written[table.table_id] = 0
+            if (begun := self._submit(self._try_to_fold, table)) is not None:
+                self._folds[table.table_id] = begun
+
+    def _submit(self, work: Callable[[Table], None], table: Table) -> Future[None] | None:
+        with self._lock:
+            if self._background is None:
+                self._background = ThreadPoolExecutor(1, thread_name_prefix="sharkpy-compaction")
+            with contextlib.suppress(RuntimeError):  # The session is ending.
+                return self._background.submit(work, table)
+        return None
+
+    def _try_to_fold(self, table: Table) -> None:
+        with contextlib.suppress(SharkError, OSError):
+            self._folding.fold_small(table)
 
     def settle(self) -> None:
         """Wait for background work."""
+        for fold in list(self._folds.values()):
+            fold.result()
         for entry in self._versions.all():
             if entry.compaction is not None:
                 entry.compaction.result()

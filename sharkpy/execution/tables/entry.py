@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
@@ -48,7 +49,7 @@ class Entry:
     """Last generation that `files` have, where that says which files count."""
     partitions: tuple[HivePartition, ...] | None = None
     """Hive partitions that `files` have, where these say which files count."""
-    listed: float = 0.0
+    listed: float = -math.inf
     """When the files were listed, by the monotonic clock."""
     kept: tuple[tuple[str, Origins], ...] | None = None
     """Blocks of the version that is on the disk, by their ids, with their origins; None: it is not known."""

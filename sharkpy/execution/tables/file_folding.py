@@ -73,6 +73,45 @@ class FileFolding:
         if is_placed:
             self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
 
+    def fold_small(self, table: Table) -> None:
+        """Fold the newest small generations of a table that is not in memory, in each of its folders."""
+        if not _may_fold(table):
+            return
+        catalog = self._versions.parts.catalog
+        for partition in [one.name for one in catalog.partitions(table)] if table.is_partitioned else [""]:
+            with catalog.readers.reading(table.location or ""):
+                run = self._small_run(table, partition)
+                if run is None:
+                    continue
+                with self._staging(run.folder) as staging:
+                    schema = table.data_schema
+                    if not fold_files([file.path for file in run.files], schema, table.storage, staging):
+                        continue
+                    layout.sync_staged(staging)
+                    with catalog.transaction():
+                        is_placed = self._place_files(table, run, staging) is not None
+            if is_placed:
+                self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
+
+    def _small_run(self, table: Table, partition: str) -> FoldedRun | None:
+        conf, (folder, newest) = self._versions.parts.conf, self._place_of(table, partition)
+        if folder is None:
+            return None
+        unkept = self._unkept(table, layout.visible_generations(folder, newest))
+        found = small_run(unkept, conf.value(COMPACTION_BLOCKS), conf.value(FOLD_BYTES))
+        return FoldedRun(folder, partition, newest, found) if found else None
+
+    def _place_files(self, table: Table, run: FoldedRun, staging: str) -> str | None:
+        """Put the staged file in place, in a transaction; its folder, or None if the table has changed too much."""
+        self._versions.parts.catalog.require(table)
+        if self._place_of(table, run.partition) != (run.folder, run.newest):
+            return None
+        kept = self._statistics(table)
+        target = layout.place_fold(staging, run.folder, run.generations, run.newest)
+        if target is not None:
+            self._keep_statistics(table, kept)
+        return target
+
     @contextmanager
     def _staging(self, folder: str) -> Iterator[str]:
         unfinished, staging = self._versions.parts.catalog.unfinished, layout.staging_path(folder)
@@ -123,14 +162,9 @@ class FileFolding:
             if version is None or place is None or known is None or not set(files) <= set(known):
                 return False
             with catalog.transaction():
-                catalog.require(table)
-                if self._place_of(table, run.partition) != (run.folder, run.newest):
-                    return False
-                kept = self._statistics(table)
-                target = layout.place_fold(staging, run.folder, run.generations, run.newest)
+                target = self._place_files(table, run, staging)
                 if target is None:
                     return False
-                self._keep_statistics(table, kept)
             (folded,) = (replace(file, partition=run.partition) for file in layout.files_below(target))
             self._versions.contents.note_fold(folded, files)
             entry.files = _with_fold(known, files, folded)
@@ -155,6 +189,23 @@ class FileFolding:
 def _may_fold(table: Table) -> bool:
     is_own = table.kind is TableKind.MANAGED and not table.is_plain and table.location is not None
     return is_own and table.buckets is None and is_foldable(table.storage)
+
+
+def small_run(
+    generations: Sequence[tuple[Generation, Sequence[DataFile]]], least: int, most_bytes: int
+) -> list[tuple[Generation, Sequence[DataFile]]]:
+    """The newest deltas that are worth a fold: at least `least`, of at most `most_bytes`, the older ones only if they
+    have no more bytes than those behind them. So each byte is folded a few times, however many generations come.
+    """
+    found: list[tuple[Generation, Sequence[DataFile]]] = []
+    total = 0
+    for one, files in reversed(generations):
+        size = sum(file.size_bytes for file in files)
+        if not one.is_delta or total + size > most_bytes or (len(found) >= least and size > total):
+            break
+        found.append((one, files))
+        total += size
+    return found[::-1] if len(found) >= least else []
 
 
 def longest_run(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import held
-from sharkpy.base.errors import BlocksReplacedError
+from sharkpy.base.errors import BlocksReplacedError, CorruptionError
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.version import TableVersion
@@ -47,10 +48,20 @@ class TableRepair:
                 # Another query may have met the same loss, and have been faster.
                 again = {block.block_id for block in known if not store.mend(block)}
                 if again and entry.version is not None:
-                    self._rebuild(again, entry.version, entry.table)
+                    self._rebuild_in(entry, entry.version, again)
                 lost -= {block.block_id for block in known}
         for block_id in lost:
             raise BlocksReplacedError.of_block(block_id, "lost, and its table is gone or was changed since")
+
+    def _rebuild_in(self, entry: Entry, version: TableVersion, lost: set[str]) -> None:
+        try:
+            self._rebuild(lost, version, entry.table)
+        except CorruptionError:
+            if not entry.table.continuous:
+                raise
+            # Another process may have folded the files, which no statement had to know.
+            entry.listed = -math.inf
+            raise BlocksReplacedError.of_block(min(lost), "lost, and its files are others now") from None
 
     def _rebuild(self, lost: set[str], version: TableVersion, table: Table) -> None:
         parts = self._versions.parts

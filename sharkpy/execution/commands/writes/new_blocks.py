@@ -1,4 +1,4 @@
-"""Blocks of files that a statement has added to a table in memory."""
+"""Blocks of files that a statement has added to a table in memory, and folds of those of a table that is not."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from sharkpy.execution.engine_session import EngineSession
 
 def load_new_blocks(table: Table, session: EngineSession) -> None:
     """Load the blocks of new files. The statement does not depend on it: blocks without room are loaded by the next
-    query.
+    query. A continuous table is loaded before any query asks for it, and otherwise its files are folded by themselves.
     """
-    if not session.table_cache.is_loaded(table):
+    cache = session.table_cache
+    if table.continuous and not cache.is_cached(table):
+        cache.fold_later(table)
+    if not cache.is_loaded(table) and not (table.continuous and cache.is_cached(table)):
         return
     with session.catalog.readers.reading(table.location or ""):
         try:
-            session.table_cache.version(table)
+            cache.version(table)
         except (CancelledError, ResourceError):
-            session.table_cache.release(table)
+            cache.release(table)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
 from sharkpy.catalog.store import Catalog
 from sharkpy.streaming import steps
+from sharkpy.streaming.epoch_log import EpochLog
 
 
 @dataclass(slots=True)
@@ -21,8 +22,12 @@ class EpochEnd:
     catalog: Catalog
     kept: int
     is_emptied: bool = False
+    log: EpochLog | None = None
+    """Log that has not reached the disk: it does so behind the files, which costs less than before them."""
 
     def prepare(self) -> None:
+        if self.log is not None:
+            self.log.sync()
         steps.done(steps.STAGED)
 
     def place(self) -> None:

@@ -41,10 +41,20 @@ class EpochLog:
         self._most_epochs = most_epochs
         self._lines = -1
 
-    def begin(self, number: int, ranges: Ranges, names: Sequence[str]) -> None:
-        """Note an epoch before it runs, with the names of its streams. It is on the disk when this returns."""
+    def begin(self, number: int, ranges: Ranges, names: Sequence[str], *, is_synced: bool = True) -> None:
+        """Note an epoch before it runs, with the names of its streams. Where it `is_synced` it is on the disk then,
+        else `sync` has to be called before anybody can see something of the epoch.
+        """
         began = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._append(_begin_line(number, began, ranges) | {"streams": list(names)}, is_synced=True)
+        self._append(_begin_line(number, began, ranges) | {"streams": list(names)}, is_synced=is_synced)
+
+    def sync(self) -> None:
+        """Let what was noted reach the disk."""
+        try:
+            with open(self._path, "rb") as file:
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise io_error(error, self._path) from None
 
     def end(self, number: int, rows: int, seconds: float) -> None:
         """Note that an epoch has been written."""

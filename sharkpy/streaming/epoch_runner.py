@@ -143,7 +143,7 @@ class EpochRunner:
         """Run the epoch after `query.epoch`, over `ranges`, to its end."""
         number, began = query.epoch + 1, time.monotonic()
         if self._begun != (number, ranges):
-            self.log.begin(number, ranges, self._names(query))
+            self.log.begin(number, ranges, self._names(query), is_synced=self._is_sink)
             self._begun = number, ranges
         steps.done(steps.BEGUN)
         with self.session.as_statement() as statement:
@@ -208,7 +208,7 @@ class EpochRunner:
                 self._reader(self._stream(stream)).give(snapshot, start, end)
             offsets = tuple((stream, end) for stream, _, end in ranges)
             kept = session.conf.value(STREAM_KEPT_EPOCHS)
-            last = EpochEnd(query, offsets, session.catalog, kept)
+            last = EpochEnd(query, offsets, session.catalog, kept, log=None if self._is_sink else self.log)
             if table.is_continuous_sink and isinstance(command, Insert):
                 write_epoch(table, command, query, session, snapshot, last)
             else:
@@ -243,6 +243,11 @@ class EpochRunner:
             self._begun = (number, begun.ranges) if begun is not None and known else None
             self._is_restored = True
         return self._begun[1] if self._begun is not None and self._begun[0] == number else None
+
+    @property
+    def _is_sink(self) -> bool:
+        """True if others may see something of an epoch before its transaction."""
+        return self._table is not None and self._table.is_continuous_sink
 
     def _names(self, query: ContinuousQuery) -> list[str]:
         return [self._stream(stream).qualified_name for stream in query.streams]

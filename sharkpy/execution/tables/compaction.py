@@ -32,7 +32,8 @@ class MergedBlock:
 
 def small_runs(version: TableVersion, block_rows: int, min_blocks: int) -> list[range]:
     """Runs of at least `min_blocks` small blocks that fit one block. Blocks that share a split stay apart, as do
-    buckets.
+    buckets. A run begins with a block that has no more rows than those behind it: so each row is merged a few times,
+    however many appends there are.
     """
     # A block of several origins was merged from whole ones.
     shared = Counter(origins[0] for origins in version.origins if len(origins) == 1)
@@ -49,7 +50,18 @@ def small_runs(version: TableVersion, block_rows: int, min_blocks: int) -> list[
         if is_small:
             rows += block.num_rows
     runs.append(range(start, len(version.blocks)))
-    return [run for run in runs if len(run) >= min_blocks]
+    rows_of = [block.num_rows for block in version.blocks]
+    return [run for run in (_balanced(run, rows_of) for run in runs) if len(run) >= min_blocks]
+
+
+def _balanced(run: range, rows: Sequence[int]) -> range:
+    """The run without the blocks at its beginning that are larger than all behind them."""
+    behind = sum(rows[place] for place in run)
+    for place in run:
+        behind -= rows[place]
+        if rows[place] <= behind:
+            return range(place, run.stop)
+    return range(run.stop, run.stop)
 
 
 def _partitions(origins: Origins) -> set[str]:

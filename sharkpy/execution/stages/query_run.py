@@ -79,8 +79,11 @@ class QueryRun:
     def connection(
         self, program: StageProgram | None = None, part: TaskInput = NO_INPUT
     ) -> Iterator[DuckDBPyConnection]:
-        """DuckDB for the program over `part`. Where it cannot know the rows of all inputs joins stay in our order."""
-        is_known = program is None or not reads_streams(program, part)
+        """DuckDB for the program over `part`. Where it cannot know the rows of all inputs joins stay in our order.
+
+        That takes another database: two that are in use divide their memory whenever one begins or ends.
+        """
+        is_known = program is None or len(program.inputs) < 2 or not reads_streams(program, part)
         database = self.database if is_known else self.database.in_order
         with self._connections.borrowed(database, self.statement) as connection:
             self.check()

@@ -19,6 +19,8 @@ from sharkpy.execution.tables.entry import Entry
 from sharkpy.execution.tables.file_folding import FileFolding
 from sharkpy.execution.tables.versions import TableVersions
 
+_FOLDS_AT_ONCE = 4
+
 
 class Compactor:
     """Compactor: publishes versions with merged runs of small blocks, one table at a time in the background. The files
@@ -64,13 +66,12 @@ class Compactor:
         return entry.version
 
     def _fold_left(self, entry: Entry) -> None:
-        """Fold what the last block of many files was made from: epochs that were kept have held it back."""
+        """Fold what blocks of many files were made from: epochs that were kept have held that back."""
         version, least = entry.version, self._versions.parts.conf.value(COMPACTION_BLOCKS)
         if version is None or not entry.table.continuous:
             return
-        places = range(len(version.blocks) - 1, -1, -1)
-        place = next((place for place in places if len(version.origins[place]) >= least), None)
-        if place is not None:
+        many = [place for place, origins in enumerate(version.origins) if len(origins) >= least]
+        for place in many[:_FOLDS_AT_ONCE]:
             self._folding.fold(entry, version.blocks[place], version.origins[place])
 
     def compact_later(self, entry: Entry) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.thrift.clients.served import Served
+from tests.waiting import until
 
 HERE = Path(__file__).parent
 BUILD = Path(__file__).parents[3] / "build"
@@ -118,6 +119,15 @@ def test_a_project_is_seeded_built_tested_and_documented(dbt: Dbt, served: Serve
 
     assert set(dbt("run", "--full-refresh").values()) == {"success"}
     assert [row[1] for row in rows(served, "log_of_runs")] == [3]
+
+    assert rows(served, "arrived") == []
+    with served.session.push("shop.pushed") as out:
+        out.write([(1,), (0,), (2,)])
+    until(lambda: rows(served, "arrived") == [(1, 2), (2, 4)])
+    assert dbt("run", "--select", "arrived")["arrived"] == "success"
+    with served.session.push("shop.pushed") as out:
+        out.write([(3,)])
+    until(lambda: rows(served, "arrived") == [(1, 2), (2, 4), (3, 6)])
 
     dbt("docs", "generate")
     catalog = json.loads((project / "target" / "catalog.json").read_text())

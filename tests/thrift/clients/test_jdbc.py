@@ -19,6 +19,7 @@ from py4j.protocol import Py4JJavaError
 import sharkpy
 from sharkpy.base.java import find_java
 from sharkpy.thrift.config import ServerConfig
+from tests.thrift.clients.following import follow
 from tests.thrift.clients.java import JARS, java_options
 from tests.thrift.clients.served import LONG_QUERY, NAMES, ROWS, Served, serving
 from tests.waiting import allowed
@@ -404,3 +405,14 @@ def test_many_rows_in_many_threads(connect: Connect, jvm: Any) -> None:
     for thread in threads:
         thread.join()
     assert seen == [ROWS] * len(URLS)
+
+
+def test_a_continuous_table(connect: Connect, warehouse: sharkpy.SharkContext, tmp_path: Path) -> None:
+    config = ServerConfig(port=0, location_folders=(tmp_path,))
+    with serving(warehouse, config) as open_one, contextlib.closing(connect(port=open_one.port)) as connection:
+        statement = connection.createStatement()
+
+        def ask(text: str) -> list[list[str]]:
+            return rows(statement.getResultSet()) if statement.execute(text) else []
+
+        follow(ask, tmp_path / "in", "by_jdbc")

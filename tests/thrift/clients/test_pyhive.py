@@ -7,6 +7,7 @@ import datetime
 import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,10 @@ from TCLIService.ttypes import TOperationState
 from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TTransportException
 
-from tests.thrift.clients.served import LONG_QUERY, LONG_STREAM, NAMES, ROWS, Served
+import sharkpy
+from sharkpy.thrift.config import ServerConfig
+from tests.thrift.clients.following import follow
+from tests.thrift.clients.served import LONG_QUERY, LONG_STREAM, NAMES, ROWS, Served, serving
 from tests.waiting import allowed
 
 Connect = Callable[..., Any]
@@ -308,3 +312,15 @@ def test_passwords_over_http(locked: Served) -> None:
 def test_no_password_where_one_is_needed(locked: Served, options: dict[str, Any], kind: type[Exception]) -> None:
     with pytest.raises(kind, match="password"):
         hive.connect("127.0.0.1", locked.port, username="ada", **options)
+
+
+def test_a_continuous_table(warehouse: sharkpy.SharkContext, tmp_path: Path) -> None:
+    config = ServerConfig(port=0, location_folders=(tmp_path,))
+    with serving(warehouse, config) as open_one, connected(open_one.port) as connection:
+        cursor = connection.cursor()
+
+        def ask(text: str) -> list[list[str]]:
+            cursor.execute(text)
+            return [list(map(str, row)) for row in cursor.fetchall()] if cursor.description else []
+
+        follow(ask, tmp_path / "in", "by_pyhive")

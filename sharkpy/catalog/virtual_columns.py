@@ -39,6 +39,11 @@ def with_virtual_columns(table: Table, names: tuple[str, ...]) -> Schema:
     return Schema((*table.schema, *added))
 
 
+def is_virtual(name: str) -> bool:
+    """True for the name of a virtual column."""
+    return name in _OF_FILES.names or name in RECORD_COLUMNS.names
+
+
 def _virtual_columns(table: Table) -> Schema:
     kind = None if table.stream is None else table.stream.kind
     return _OF_FILES if kind is None else _OF_KINDS.get(kind, _OF_FILES)

@@ -137,7 +137,7 @@ class ColumnReader:
         rows = odd[:num_odd]
         places = np.arange(num_rows)
         places[rows] = np.arange(num_rows, num_rows + num_odd)
-        return pa.concat_arrays([column, self.fields.read(self._raw(index, rows), dtype)]).take(pa.array(places))
+        return pa.concat_arrays([column, self.fields.read(self._raw(index, rows), dtype, rows)]).take(pa.array(places))
 
 
 @dataclass(frozen=True, slots=True)

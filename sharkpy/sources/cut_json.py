@@ -106,7 +106,7 @@ def _with_odd(
         data[start:end].tobytes().decode("utf-8", "replace")
         for start, end in zip(*(one[odd] for one in rows), strict=True)
     ]
-    others = JsonReader(schema, metrics).read(texts)
+    others = JsonReader(schema, metrics).read(texts, odd)
     if not len(schema):
         return plain
     places = np.arange(plain.num_rows)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -25,8 +26,12 @@ from sharkpy.values.types import (
     Schema,
     StructType,
     arrow_schema,
+    is_nested,
     is_string,
 )
+
+if TYPE_CHECKING:
+    from sharkpy.sources.metrics import Rows
 
 Json = None | bool | int | Decimal | str | list["Json"] | dict[str, "Json"]
 
@@ -38,15 +43,41 @@ class JsonReader:
     schema: Schema
     metrics: ReadMetrics
 
-    def read(self, lines: Sequence[str]) -> pa.Table:
-        objects = [self._object(line) for line in lines]
+    def read(self, lines: Sequence[str], rows: Rows | None = None) -> pa.Table:
+        """`rows`: numbers of the lines, where they are not those from 0."""
+        whole: list[int] = []
+        marked: list[int] = []
+        objects = [self._object(number, line, whole) for number, line in enumerate(lines)]
+        self._mark(whole, rows, is_whole=True)
         if not len(self.schema):
-            rows: Array = pa.array([{} for _ in objects], pa.struct([]))
-            return pa.Table.from_struct_array(rows)
-        columns = [self._column([row.get(f.name) for row in objects], f.dtype) for f in self.schema]
+            empty: Array = pa.array([{} for _ in objects], pa.struct([]))
+            return pa.Table.from_struct_array(empty)
+        columns = [self._marked_column([row.get(f.name) for row in objects], f.dtype, marked) for f in self.schema]
+        self._mark(marked, rows)
         return pa.table(columns, schema=arrow_schema(self.schema))
 
-    def _object(self, line: str) -> dict[str, Json]:
+    def _mark(self, marked: Sequence[int], rows: Rows | None, *, is_whole: bool = False) -> None:
+        self.metrics.mark(marked if rows is None else [rows[number] for number in marked], is_whole=is_whole)
+
+    def _marked_column(self, values: list[Json], dtype: DataType, marked: list[int]) -> Array:
+        """A column; the numbers of rows whose values, or parts of them, are not of its type go to `marked`."""
+        lost = self.metrics.malformed_fields
+        column = self._column(values, dtype)
+        if self.metrics.marks is not None and self.metrics.malformed_fields > lost:
+            is_valid = [False] * len(values) if is_nested(dtype) else column.is_valid().to_pylist()
+            marked += [
+                number for number, value in enumerate(values) if not is_valid[number] and self._is_lost(value, dtype)
+            ]
+        return column
+
+    def _is_lost(self, value: Json, dtype: DataType) -> bool:
+        if not is_nested(dtype):
+            return value is not None and value != ""
+        alone = ReadMetrics()
+        JsonReader(self.schema, alone)._column([value], dtype)
+        return alone.malformed_fields > 0
+
+    def _object(self, number: int, line: str, whole: list[int]) -> dict[str, Json]:
         try:
             check_json_nesting(line)
             value = json.loads(line, parse_float=Decimal, parse_constant=Decimal)
@@ -54,6 +85,7 @@ class JsonReader:
             value = None
         if not isinstance(value, dict):
             self.metrics.malformed_lines += 1
+            whole.append(number)
             return {}
         return _lowered(value)
 
@@ -67,7 +99,10 @@ class JsonReader:
                 return self._struct(values, dtype)
         texts = [_as_text(value, dtype) for value in values]
         column = lenient(pa.array(texts, pa.string()), dtype)
-        self._count(sum(value is not None for value in values) - (len(values) - column.null_count))
+        if column.null_count:
+            # An empty text is NULL where the type has no such value, as in a text file.
+            pairs = zip(values, column.is_valid().to_pylist(), strict=True)
+            self._count(sum(value is not None and value != "" and not is_valid for value, is_valid in pairs))
         return column
 
     def _count(self, lost: int) -> None:

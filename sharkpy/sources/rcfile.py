@@ -104,9 +104,9 @@ class RcFileSource:
             with open(split.path, "rb") as file, map_file(file) as data:
                 header = _read_header(data, split.path)
                 for group in _groups(data, split, header):
-                    metrics.rows += group.num_rows
                     places = [group.place] * group.num_rows
                     if not wanted:
+                        metrics.rows += group.num_rows
                         yield row_count_batch(group.num_rows), places
                         continue
                     read = [self._cells(data, group, place, header, split.path) for place, _ in wanted]
@@ -115,6 +115,7 @@ class RcFileSource:
                         _nulls(group.num_rows, schema, name) if column is None else cells.decode(column, dtype, metrics)
                         for name, column, (_, dtype) in zip(names, read, wanted, strict=True)
                     ]
+                    metrics.rows += group.num_rows
                     yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(schema.select(names))), places
         except OSError as error:
             raise io_error(error, split.path) from None

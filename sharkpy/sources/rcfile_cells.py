@@ -141,11 +141,12 @@ class BinaryCells:
 
     def _one_by_one(self, cells: Cells, dtype: DataType, metrics: ReadMetrics) -> Array:
         values, place = [], 0
-        for length in cells.lengths.tolist():
+        for row, length in enumerate(cells.lengths.tolist()):
             try:
                 value = decode_content(cells.content, place, place + length, dtype) if length else None
             except (IndexError, ValueError, OverflowError):
                 metrics.malformed_fields += 1
+                metrics.mark([row])
                 value = None
             values.append(value)
             place += length

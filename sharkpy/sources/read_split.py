@@ -11,6 +11,7 @@ from sharkpy.catalog.hive_partition import partition_values
 from sharkpy.catalog.serialize import form_from_text
 from sharkpy.catalog.virtual_columns import BLOCK_OFFSET, FILE_NAME
 from sharkpy.sources.arrow import Array
+from sharkpy.sources.bad_rows.judged import BAD_ROWS, COUNTED, SKIPPED, read_counted, read_good
 from sharkpy.sources.convert import convert_columns
 from sharkpy.sources.failures import no_places
 from sharkpy.sources.metrics import ReadMetrics
@@ -22,12 +23,23 @@ from sharkpy.sources.split import Split
 from sharkpy.values.types import STRING, DataType, Schema, arrow_schema
 
 _VIRTUAL = (FILE_NAME, BLOCK_OFFSET)
+_JUDGED = {COUNTED: read_counted, SKIPPED: read_good}
 
 
 def read_split(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read a split as its format does; a value that its column's type does not have is NULL, as in Hive."""
+    judged = _JUDGED.get(dict(split.properties).get(BAD_ROWS, ""))
+    if judged is None:
+        yield from _read(split, schema, names, metrics)
+    else:
+        yield from judged(split, schema, names, metrics or ReadMetrics(), _read)
+
+
+def _read(
+    split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
+) -> Iterator[pa.RecordBatch]:
     virtual = frozenset(schema.names[-2:]).intersection(_VIRTUAL)
     if not split.partition and not virtual:
         yield from source(split.format).read(split, schema, names, metrics)

@@ -6,7 +6,9 @@ import datetime
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sharkpy.sources.arrow import Array, column_type, list_array, map_array, pc
@@ -14,8 +16,9 @@ from sharkpy.sources.escapes import Hidden
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.text_format import TextFormat
-from sharkpy.values.types import TIMESTAMP, ArrayType, DataType, MapType, StructType, is_string
+from sharkpy.values.types import TIMESTAMP, ArrayType, DataType, MapType, StructType, is_nested, is_string
 
+Numbers = np.ndarray[Any, np.dtype[Any]]
 _EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -27,8 +30,30 @@ class FieldReader:
     hidden: Hidden
     metrics: ReadMetrics
 
-    def read(self, raw: Array, dtype: DataType, level: int = 1) -> Array:
-        """`raw` as `dtype`; `level` is that of the separators inside these fields."""
+    def read(self, raw: Array, dtype: DataType, rows: Numbers | None = None) -> Array:
+        """`raw` as `dtype`; `rows`: numbers of the fields' rows, where they are not those from 0."""
+        lost = self.metrics.malformed_fields
+        column = self._read(raw, dtype, 1)
+        if self.metrics.marks is not None and self.metrics.malformed_fields > lost:
+            found = self._lost(raw, column, dtype)
+            self.metrics.mark(found if rows is None else rows[found])
+        return column
+
+    def _lost(self, raw: Array, column: Array, dtype: DataType) -> Numbers:
+        """Places of the fields that are not of their type, or have such a part."""
+        if is_nested(dtype):
+            return np.array([place for place in range(len(raw)) if self._is_lost(raw.slice(place, 1), dtype)], np.int64)
+        is_text = pc.and_(pc.not_equal(raw, b""), pc.not_equal(raw, self.hidden.null))
+        found: Numbers = pc.indices_nonzero(pc.and_(pc.is_null(column), is_text)).to_numpy()
+        return found
+
+    def _is_lost(self, raw: Array, dtype: DataType) -> bool:
+        alone = ReadMetrics()
+        FieldReader(self.layout, self.hidden, alone)._read(raw, dtype, 1)
+        return alone.malformed_fields > 0
+
+    def _read(self, raw: Array, dtype: DataType, level: int) -> Array:
+        """`level` is that of the separators inside these fields."""
         raw = pc.if_else(pc.equal(raw, self.hidden.null), pa.scalar(None, raw.type), raw)
         match dtype:
             case ArrayType(element):
@@ -56,7 +81,7 @@ class FieldReader:
 
     def _array(self, raw: Array, element: DataType, level: int) -> Array:
         lists = self._lists(raw, level)
-        values = self.read(lists.values, element, level + 1)
+        values = self._read(lists.values, element, level + 1)
         return list_array(lists.offsets, values, mask=_mask(lists))
 
     def _map(self, raw: Array, key: DataType, value: DataType, level: int) -> Array:
@@ -66,8 +91,8 @@ class FieldReader:
         pairs = pc.list_slice(
             pc.split_pattern(lists.values, separator, max_splits=1), 0, 2, return_fixed_size_list=True
         )
-        keys = self.read(pc.list_element(pairs, 0), key, level + 2)
-        values = self.read(pc.list_element(pairs, 1), value, level + 2)
+        keys = self._read(pc.list_element(pairs, 0), key, level + 2)
+        values = self._read(pc.list_element(pairs, 1), value, level + 2)
         offsets, is_null = lists.offsets, _mask(lists)
         if keys.null_count:
             kept = pc.is_valid(keys)
@@ -81,7 +106,7 @@ class FieldReader:
     def _struct(self, raw: Array, dtype: StructType, level: int) -> Array:
         split = pc.split_pattern(raw, self.layout.separator(level))
         parts = pc.list_slice(split, 0, len(dtype.names), return_fixed_size_list=True)
-        children = [self.read(pc.list_element(parts, i), t, level + 1) for i, t in enumerate(dtype.types)]
+        children = [self._read(pc.list_element(parts, i), t, level + 1) for i, t in enumerate(dtype.types)]
         return pa.StructArray.from_arrays(
             children, fields=list(column_type(dtype)), mask=pc.is_null(raw) if raw.null_count else None
         )

@@ -23,13 +23,16 @@ Ranges = tuple[tuple[str, Position, Position], ...]
 
 @dataclass(frozen=True, slots=True)
 class LoggedEpoch:
-    """Epoch in the log. `rows` and `seconds` are None until it has been written, or where its end was not noted."""
+    """Epoch in the log. `rows` and what follows is None until it has been written, or where its end was not noted.
+
+    `bad_rows` is the number of records that did not parse."""
 
     number: int
     ranges: Ranges
     began: str
     rows: int | None = None
     seconds: float | None = None
+    bad_rows: int | None = None
 
 
 class EpochLog:
@@ -56,9 +59,9 @@ class EpochLog:
         except OSError as error:
             raise io_error(error, self._path) from None
 
-    def end(self, number: int, rows: int, seconds: float) -> None:
+    def end(self, number: int, rows: int, seconds: float, bad_rows: int = 0) -> None:
         """Note that an epoch has been written."""
-        self._append({"epoch": number, "rows": rows, "seconds": round(seconds, 6)}, is_synced=False)
+        self._append(_end_line(number, rows, round(seconds, 6), bad_rows), is_synced=False)
         if self._lines > 4 * self._most_epochs:
             self._shorten()
 
@@ -82,7 +85,8 @@ class EpochLog:
                 found[number] = LoggedEpoch(number, ranges, line["began"])
             elif number in found:
                 known = found[number]
-                found[number] = LoggedEpoch(number, known.ranges, known.began, line["rows"], line["seconds"])
+                figures = line["rows"], line["seconds"], line.get("bad_rows")
+                found[number] = LoggedEpoch(number, known.ranges, known.began, *figures)
         newest = sorted(found.values(), key=lambda one: one.number, reverse=True)
         return newest if limit is None else newest[:limit]
 
@@ -136,7 +140,7 @@ class EpochLog:
         for one in kept:
             lines.append(_begin_line(one.number, one.began, one.ranges))
             if one.rows is not None:
-                lines.append({"epoch": one.number, "rows": one.rows, "seconds": one.seconds})
+                lines.append(_end_line(one.number, one.rows, one.seconds, one.bad_rows))
         unfinished = f"{self._path}.new"
         try:
             with open(unfinished, "wb") as file:
@@ -152,6 +156,12 @@ class EpochLog:
 def _begin_line(number: int, began: str, ranges: Ranges) -> dict[str, Any]:
     offsets = {stream: [as_numbers(start), as_numbers(end)] for stream, start, end in ranges}
     return {"epoch": number, "began": began, "offsets": offsets}
+
+
+def _end_line(number: int, rows: int, seconds: float | None, bad_rows: int | None) -> dict[str, Any]:
+    """`bad_rows` None: of an older version, which did not count them."""
+    line = {"epoch": number, "rows": rows, "seconds": seconds}
+    return line if bad_rows is None else line | {"bad_rows": bad_rows}
 
 
 def _parsed(line: str) -> dict[str, Any] | None:

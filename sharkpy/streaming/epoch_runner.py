@@ -17,6 +17,7 @@ from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.execution.queries.plan_cache import CatalogLookups
 from sharkpy.plan.commands import Insert, MultiInsert, queries_of
 from sharkpy.plan.logical import Scan
+from sharkpy.sources.bad_rows.judged import COUNTED
 from sharkpy.sql.binder import bind_epoch
 from sharkpy.sql.context import StatementClock
 from sharkpy.streaming import steps
@@ -43,14 +44,17 @@ class EpochFigures:
     """Figures of the epochs that this process has run."""
 
     rows: int = 0
+    bad_rows: int = 0
+    """Records that did not parse."""
     epochs: int = 0
     failures: int = 0
     seconds: float = 0.0
     recent: list[tuple[float, int, float]] = field(default_factory=list)
     """End, rows and seconds of the last epochs."""
 
-    def add(self, rows: int, seconds: float) -> None:
+    def add(self, rows: int, seconds: float, bad_rows: int) -> None:
         self.rows += rows
+        self.bad_rows += bad_rows
         self.epochs += 1
         self.seconds += seconds
         self.recent = [*self.recent[1 - _RATE_EPOCHS :], (time.monotonic(), rows, seconds)]
@@ -150,8 +154,8 @@ class EpochRunner:
             self._write(query, ranges)
         self._begun = None
         seconds = time.monotonic() - began
-        self.figures.add(statement.rows_written, seconds)
-        self.log.end(number, statement.rows_written, seconds)
+        self.figures.add(statement.rows_written, seconds, statement.malformed_rows)
+        self.log.end(number, statement.rows_written, seconds, statement.malformed_rows)
         steps.done(steps.ENDED)
 
     def restart(self, query: ContinuousQuery, emptied: Callable[[], StagedWrite]) -> None:
@@ -206,6 +210,7 @@ class EpochRunner:
         try:
             for stream, start, end in ranges:
                 self._reader(self._stream(stream)).give(snapshot, start, end)
+                snapshot.judge(self._stream(stream), COUNTED)
             offsets = tuple((stream, end) for stream, _, end in ranges)
             kept = session.conf.value(STREAM_KEPT_EPOCHS)
             last = EpochEnd(query, offsets, session.catalog, kept, log=None if self._is_sink else self.log)

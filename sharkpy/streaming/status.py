@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class ContinuousStatus:
     """Status of a continuous table at one moment.
 
-    `rows`, `epochs`, `failures` and `seconds` (spent on epochs) are those of this process, and None where it has run no
-    epoch of the table. `lag` counts items of the streams: files, pushes, rows of a rate.
+    `rows`, `bad_rows` (records that did not parse), `epochs`, `failures` and `seconds` (spent on epochs) are those of
+    this process, and None where it has run no epoch of the table. `lag` counts items of the streams: files, pushes,
+    rows of a rate.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ContinuousStatus:
     """Rate of the last epochs, by the time that was spent on them."""
     fault: str | None = None
     """Error that stopped it, or that it waits to get over."""
+    bad_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def status_of(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog
     if figures is None:
         return ContinuousStatus(*known, fault=query.fault or None)
     done = (figures.rows, figures.epochs, figures.failures, figures.seconds, figures.rows_per_second)
-    return ContinuousStatus(*known, *done, query.fault or None)
+    return ContinuousStatus(*known, *done, query.fault or None, figures.bad_rows)
 
 
 def _name(table_id: str, catalog: Catalog) -> str:

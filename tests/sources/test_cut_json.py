@@ -116,6 +116,12 @@ def alike(found: pa.Table, expected: pa.Table) -> bool:
     return repr(found.to_pydict()) == repr(expected.to_pydict()) and found.schema.equals(expected.schema)
 
 
+def is_malformed(text: str) -> bool:
+    alone = ReadMetrics()
+    JsonReader(SCHEMA, alone).read([text])
+    return alone.malformed_lines + alone.malformed_fields > 0
+
+
 @settings(max_examples=400, deadline=None)
 @given(LINES, st.booleans())
 @example(['{"a": 1}', '{"a": 1, "a": 2}', '{"a": 1, "a": null}', '{"A": 3}'], True)
@@ -131,12 +137,14 @@ def test_rows_are_those_of_the_reader_of_single_rows(lines: list[str], is_ended:
     lines = [line.replace("\n", " ") for line in lines]
     data = ("\n".join(lines) + ("\n" if is_ended else "")).encode("utf-8", "surrogatepass")
     texts = data.decode("utf-8", "replace").removesuffix("\n").split("\n")
-    counted, expected_counts = ReadMetrics(), ReadMetrics()
+    counted, expected_counts = ReadMetrics(marks=[]), ReadMetrics(marks=[])
     if data:
         found = cut_lines_of(data, SCHEMA, counted)
         expected = JsonReader(SCHEMA, expected_counts).read(texts)
         assert alike(found.slice(0, len(texts)), expected)
         assert counted.malformed_lines == expected_counts.malformed_lines
+        assert list(counted.marked()) == list(expected_counts.marked())
+        assert list(expected_counts.marked()) == [row for row, text in enumerate(texts) if is_malformed(text)]
     rows = pa.array([text.encode() for text in texts], pa.binary())
     assert alike(cut_rows_of(rows, SCHEMA, ReadMetrics()), JsonReader(SCHEMA, ReadMetrics()).read(texts))
     part = rows.slice(1)

@@ -47,5 +47,5 @@ def until_numbers(context: sharkpy.SharkContext, expected: Iterable[int], table:
 
 def state_of(context: sharkpy.SharkContext, table: str = "t") -> tuple[str, str | None]:
     """State of a continuous table, and its fault."""
-    ((state, fault),) = [(row[2], row[8]) for row in rows(context, "SHOW CONTINUOUS TABLES") if row[1] == table]
+    ((state, fault),) = [(row[2], row[-1]) for row in rows(context, "SHOW CONTINUOUS TABLES") if row[1] == table]
     return str(state), None if fault is None else str(fault)

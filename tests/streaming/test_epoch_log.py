@@ -48,7 +48,7 @@ def test_the_last_try_of_an_epoch_counts(tmp_path: Path) -> None:
     log.begin(1, (("a", (0,), (3,)),), NAMES)
     log.end(1, 7, 0.25)
     (only,) = log.epochs()
-    assert only == LoggedEpoch(1, (("a", (0,), (3,)),), only.began, 7, 0.25)
+    assert only == LoggedEpoch(1, (("a", (0,), (3,)),), only.began, 7, 0.25, 0)
 
 
 def test_a_torn_line_says_nothing_and_swallows_nothing(tmp_path: Path) -> None:

@@ -122,6 +122,7 @@ def test_continuous_tables_have_figures(serve: Serve, tmp_path: Path) -> None:
         now = samples(server)
         assert now["sharkpy_stream_epochs_total", table] == now["sharkpy_stream_epoch", table] == 1
         assert now["sharkpy_stream_failures_total", table] == now["sharkpy_stream_has_fault", table] == 0
+        assert now["sharkpy_stream_bad_rows_total", table] == 0
         assert now["sharkpy_stream_lag", table] == 0
         assert now["sharkpy_stream_is_running", table] == 1
         assert now["sharkpy_stream_busy_seconds_total", table] > 0

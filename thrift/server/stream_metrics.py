@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _COUNTERS: tuple[tuple[str, str, Callable[[ContinuousStatus], float | None]], ...] = (
     ("epochs", "Epochs that this process has written", lambda one: one.epochs),
     ("rows", "Rows of those epochs", lambda one: one.rows),
+    ("bad_rows", "Records of those epochs that did not parse", lambda one: one.bad_rows),
     ("failures", "Epochs of this process that have failed", lambda one: one.failures),
     ("busy_seconds", "Time that epochs took", lambda one: one.seconds),
 )

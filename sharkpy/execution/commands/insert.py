@@ -79,15 +79,17 @@ def _insert_all(
     writes: list[StagedWrite] = []
     with discarding(writes):
         with session.as_statement() as statement:
-            num_rows = 0
+            num_rows, of_source, most = 0, statement.malformed_rows, 0
             for command in commands:
-                statement.rows_written = 0
+                statement.rows_written = statement.malformed_rows = 0
                 if isinstance(command, InsertDirectory):
                     _stage_directory(command, session, snapshot, writes)
                 else:
                     stage(command, session, snapshot, writes)
                 num_rows += statement.rows_written
-            statement.rows_written = num_rows
+                # Targets that read the same records have the same malformed ones.
+                most = max(most, statement.malformed_rows)
+            statement.rows_written, statement.malformed_rows = num_rows, of_source + most
         snapshot.release()
         publish([*writes, *also], session.catalog)
 

@@ -73,6 +73,7 @@ def run_to_sink(session: EngineSession, runner: PlanRunner, sink: FileSink | Blo
         results = runner.to_sink(sink)
     if isinstance(runner.run.statement, Statement):
         runner.run.statement.rows_written = num_rows(results)
+        runner.run.statement.malformed_rows += sum(stage.malformed_rows for stage in runner.run.profile.stages)
     return results
 
 

@@ -33,6 +33,8 @@ class StageProfile:
     bytes_per_bucket: tuple[int, ...] = ()
     malformed_lines: int = 0
     malformed_fields: int = 0
+    malformed_rows: int = 0
+    """Rows of streams with any of that, in epochs of continuous queries."""
     fragment: PhysicalPlan | None = field(default=None, repr=False)
     """The operators that the stage ran."""
     leaves: tuple[tuple[str, PhysicalPlan], ...] = field(default=(), repr=False)
@@ -90,6 +92,7 @@ def stage_profile(
         bytes_per_bucket,
         sum(read.malformed_lines for read in reads),
         sum(read.malformed_fields for read in reads),
+        sum(read.malformed_rows for read in reads),
         stage.fragment,
         stage.leaves,
         sum_figures(report.operators for report in reports),

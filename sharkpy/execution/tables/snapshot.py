@@ -13,6 +13,7 @@ from sharkpy.columnar.range_share import prefix_share, range_share
 from sharkpy.execution.tables.partitioned_table import PartitionedTable
 from sharkpy.optimizer.statistics import ColumnEstimate
 from sharkpy.plan.query_table import QueryTable
+from sharkpy.sources.bad_rows.judged import judged_splits
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
@@ -70,6 +71,7 @@ class QuerySnapshot:
         self._files: dict[str, Sequence[DataFile]] = {}
         self._given: dict[str, tuple[DataFile, ...]] = {}
         self._given_splits: dict[str, list[Split]] = {}
+        self._judged: dict[str, str] = {}
         self._statistics: dict[str, TableStatistics | None] = {}
         self._published: dict[str, Published] = {}
         self._together: dict[str, Table] = {}
@@ -89,6 +91,10 @@ class QuerySnapshot:
     def give_splits(self, stream: Table, splits: Sequence[Split]) -> None:
         """Let the rows of a stream that has no files be those of some splits."""
         self._given_splits[stream.table_id] = list(splits)
+
+    def judge(self, stream: Table, how: str) -> None:
+        """Let the malformed rows of a stream be COUNTED or SKIPPED where its splits are read."""
+        self._judged[stream.table_id] = how
 
     def renew(self) -> None:
         """Forget all states: tables are read anew."""
@@ -249,7 +255,9 @@ class QuerySnapshot:
 
     def _file_splits(self, table: Table) -> list[Split]:
         if table.table_id not in self._splits:
-            self._splits[table.table_id] = self._list_splits(table)
+            splits = self._list_splits(table)
+            how = self._judged.get(table.table_id)
+            self._splits[table.table_id] = splits if how is None else judged_splits(splits, how)
         return self._splits[table.table_id]
 
     def _list_splits(self, table: Table) -> list[Split]:

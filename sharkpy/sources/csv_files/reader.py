@@ -71,16 +71,20 @@ class CsvRowReader:
         columns, is_good, lost = self._values(texts)
         if lost and self._needs_texts():
             return None
-        self._metrics.rows += table.num_rows
-        self._metrics.malformed_fields += lost
+        self._count(table.num_rows, lost, is_good)
         return list(self._batches(columns, is_good, table.num_rows, None))
+
+    def _count(self, num_rows: int, lost: int, is_good: Array | None) -> None:
+        self._metrics.malformed_fields += lost
+        if is_good is not None and self._metrics.marks is not None:
+            self._metrics.mark(pc.indices_nonzero(pc.invert(is_good)).to_numpy())
+        self._metrics.rows += num_rows
 
     def _needs_texts(self) -> bool:
         """True if malformed rows are shown as they are written."""
         return self._options.mode == FAIL_FAST or any(map(self._options.is_corrupt_record, self._wanted.names))
 
     def read_records(self, records: Sequence[Record]) -> Iterator[pa.RecordBatch]:
-        self._metrics.rows += len(records)
         for start in range(0, len(records), BATCH_ROWS):
             part = records[start : start + BATCH_ROWS]
             texts = [
@@ -92,9 +96,10 @@ class CsvRowReader:
             ]
             is_whole = [len(record.tokens) == self._num_fields for record in part]
             self._metrics.malformed_lines += len(part) - sum(is_whole)
+            self._metrics.mark([row for row, whole in enumerate(is_whole) if not whole], is_whole=True)
             columns, is_good, lost = self._values(texts)
-            self._metrics.malformed_fields += lost
             is_good = pa.array(is_whole) if is_good is None else pc.and_(is_good, pa.array(is_whole))
+            self._count(len(part), lost, is_good)
             yield from self._batches(columns, is_good, len(part), part)
 
     def _text(self, text: Array, *, has_empty: bool = True) -> Array:

@@ -103,20 +103,34 @@ class _Rows:
         self, rows: RowFormat, schema: Schema, names: Sequence[str], properties: Properties, metrics: ReadMetrics
     ) -> None:
         self._schema = arrow_schema(schema.select(names))
-        self._reader = rows.reader(schema, names, properties, metrics)
+        self._marked = metrics if metrics.marks is None else ReadMetrics(marks=[])
+        self._reader = rows.reader(schema, names, properties, self._marked)
         self._metrics = metrics
 
     def read(self, values: Array) -> pa.RecordBatch:
         there = values.drop_null() if values.null_count else values
-        self._metrics.rows += values.null_count
         if not len(there):
+            self._metrics.rows += values.null_count
             columns: list[Array] = [pa.nulls(len(values), one.type) for one in self._schema]
             return pa.RecordBatch.from_arrays(columns, schema=self._schema)
         found = pa.Table.from_batches(list(self._reader.read_rows(there)), self._schema).combine_chunks()
+        self._end_part(values)
         if found.num_rows != len(there):
             raise InternalError(f"{len(there)} values have become {found.num_rows} rows")
         (batch,) = found.to_batches()
         return batch if len(there) == len(values) else cast(Any, batch).take(_places(values))
+
+    def _end_part(self, values: Array) -> None:
+        """Count the rows without a value, and mark rows by their place among all."""
+        if self._marked is not self._metrics:
+            there = pc.indices_nonzero(pc.is_valid(values)).to_numpy()
+            for rows in self._marked.marks or ():
+                self._metrics.mark(there[rows])
+            for rows in self._marked.whole:
+                self._metrics.mark(there[rows], is_whole=True)
+            self._metrics.merge(self._marked)
+            self._marked.clear()
+        self._metrics.rows += values.null_count
 
 
 def _places(values: Array) -> Array:
@@ -138,10 +152,11 @@ class _AvroValues:
         self._metrics = metrics
 
     def read(self, values: Array) -> pa.RecordBatch:
+        records = [self._record(number, value) for number, value in enumerate(values.to_pylist())]
         self._metrics.rows += len(values)
-        return self._columns.batch([self._record(value) for value in values.to_pylist()])
+        return self._columns.batch(records)
 
-    def _record(self, value: bytes | None) -> dict[str, Any] | None:
+    def _record(self, number: int, value: bytes | None) -> dict[str, Any] | None:
         """Record of a value; None for NULL and for what cannot be read."""
         if value is None:
             return None
@@ -151,6 +166,7 @@ class _AvroValues:
             if record is not None and stream.tell() == len(value) - self._skipped:
                 return record
         self._metrics.malformed_lines += 1
+        self._metrics.mark([number], is_whole=True)
         return None
 
 

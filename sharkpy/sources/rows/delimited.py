@@ -118,6 +118,11 @@ class DelimitedReader:
         separator, null = self.layout.separators[0], fields.hidden.null
         lines = CutLines.of(data, separator, null, wanted, self.num_fields, self.layout.last_takes_rest)
         self.metrics.malformed_lines += lines.num_short
+        if lines.num_short and self.metrics.marks is not None:
+            last = CutLines.of(
+                data, separator, null, [self.num_fields - 1], self.num_fields, self.layout.last_takes_rest
+            )
+            self.metrics.mark(np.flatnonzero(last.starts[0] < 0), is_whole=True)
         reader = ColumnReader(lines, fields)
         columns = [
             reader.column(wanted.index(position), dtype)
@@ -129,8 +134,9 @@ class DelimitedReader:
         lines = pc.split_pattern(pa.array([data.removesuffix(b"\n")], pa.binary()), b"\n").values
         most = self.num_fields - 1 if self.layout.last_takes_rest else None
         split = pc.split_pattern(lines, self.layout.separator(0), max_splits=most) if most != 0 else list_of_one(lines)
-        short = pc.sum(pc.less(pc.list_value_length(split), self.num_fields), min_count=0).as_py()
-        self.metrics.malformed_lines += short
+        is_short = pc.less(pc.list_value_length(split), self.num_fields)
+        self.metrics.malformed_lines += pc.sum(is_short, min_count=0).as_py()
+        self.metrics.mark(pc.indices_nonzero(is_short).to_numpy(), is_whole=True)
         parts = pc.list_slice(split, 0, self.num_fields, return_fixed_size_list=True)
         raw = [pc.list_element(parts, position) for position in self.positions]
         if not fields.hidden and not data.isascii():

@@ -49,20 +49,22 @@ class LazyBinaryReader:
         raise UnsupportedError("the LazyBinarySerDe in text files")
 
     def read_rows(self, rows: Array) -> Iterator[pa.RecordBatch]:
-        self._metrics.rows += len(rows)
         if not self._places:
+            self._metrics.rows += len(rows)
             yield row_count_batch(len(rows))
             return
-        decoded = [self._fields(row) for row in rows.to_pylist()]
+        decoded = [self._fields(number, row) for number, row in enumerate(rows.to_pylist())]
+        self._metrics.rows += len(rows)
         columns = [
             pa.array([row[place] for row in decoded], column_type(field.dtype))
             for place, field in zip(self._places, self._wanted, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=arrow_schema(self._wanted))
 
-    def _fields(self, row: bytes) -> list[object]:
+    def _fields(self, number: int, row: bytes) -> list[object]:
         try:
             return decode_fields(row, 0, len(row), self._types)
         except (IndexError, ValueError, OverflowError):
             self._metrics.malformed_lines += 1
+            self._metrics.mark([number], is_whole=True)
             return [None] * len(self._types)

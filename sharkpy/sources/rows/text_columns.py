@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
-from sharkpy.sources.arrow import Array
+from sharkpy.sources.arrow import Array, pc
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.lenient import lenient
 from sharkpy.sources.metrics import ReadMetrics
@@ -36,17 +36,21 @@ class TextColumnsReader:
         yield from self._read([row.decode("utf-8", "replace") for row in rows.to_pylist()])
 
     def _read(self, rows: list[str]) -> Iterator[pa.RecordBatch]:
-        self._metrics.rows += len(rows)
         if not self._places:
+            self._metrics.rows += len(rows)
             yield row_count_batch(len(rows))
             return
         for start in range(0, len(rows), BATCH_ROWS):
-            yield self._batch([self._fields(row) for row in rows[start : start + BATCH_ROWS]])
+            part = rows[start : start + BATCH_ROWS]
+            batch = self._batch([self._fields(number, row) for number, row in enumerate(part)])
+            self._metrics.rows += len(part)
+            yield batch
 
-    def _fields(self, row: str) -> Sequence[str | None]:
+    def _fields(self, number: int, row: str) -> Sequence[str | None]:
         fields = self._part(row)
         if fields is None or len(fields) < self._num_fields:
             self._metrics.malformed_lines += 1
+            self._metrics.mark([number], is_whole=True)
         return fields or ()
 
     def _batch(self, rows: list[Sequence[str | None]]) -> pa.RecordBatch:
@@ -56,5 +60,8 @@ class TextColumnsReader:
             column = lenient(text, field.dtype)
             if not is_string(field.dtype):
                 self._metrics.malformed_fields += column.null_count - text.null_count
+                if column.null_count > text.null_count:
+                    is_lost = pc.and_(pc.is_null(column), pc.is_valid(text))
+                    self._metrics.mark(pc.indices_nonzero(is_lost).to_numpy())
             columns.append(column)
         return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(self._schema))

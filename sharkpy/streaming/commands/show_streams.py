@@ -21,6 +21,7 @@ _QUERIES = Schema(
         *(Field(name, STRING) for name in ("database", "name", "state", "trigger")),
         *(Field(name, BIGINT) for name in ("epoch", "lag", "rows")),
         Field("rows_per_second", DOUBLE),
+        Field("bad_rows", BIGINT),
         Field("fault", STRING),
     )
 )
@@ -32,6 +33,7 @@ _EPOCHS = Schema(
         Field("rows", BIGINT),
         Field("seconds", DOUBLE),
         Field("offsets", STRING),
+        Field("bad_rows", BIGINT),
     )
 )
 
@@ -54,7 +56,7 @@ def show_continuous_tables(command: ShowContinuousTables, session: StreamSession
             continue
         status = status_of(query, session.streams, session.catalog)
         rate = None if status.rows_per_second is None else round(status.rows_per_second, 1)
-        how_far = (status.epoch, status.lag, status.rows, rate)
+        how_far = (status.epoch, status.lag, status.rows, rate, status.bad_rows)
         rows.append((table.database, table.name, status.state, status.trigger, *how_far, status.fault))
     return CommandResult(_QUERIES, table_of(_QUERIES, rows))
 
@@ -65,7 +67,7 @@ def show_epochs(command: ShowEpochs, session: StreamSession) -> CommandResult:
     for one in session.streams.log(query.query_id).epochs(command.limit):
         state = "WRITTEN" if one.number <= query.epoch else "BEGUN"
         reads = {_name(stream, session): [as_numbers(start), as_numbers(end)] for stream, start, end in one.ranges}
-        rows.append((one.number, state, one.began, one.rows, one.seconds, json.dumps(reads)))
+        rows.append((one.number, state, one.began, one.rows, one.seconds, json.dumps(reads), one.bad_rows))
     return CommandResult(_EPOCHS, table_of(_EPOCHS, rows))
 
 

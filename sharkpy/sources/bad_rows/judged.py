@@ -1,0 +1,70 @@
+"""Rows of a stream's splits whose malformed ones are counted, or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from sharkpy.catalog.virtual_columns import is_virtual
+from sharkpy.sources.columns import row_count_batch
+from sharkpy.sources.metrics import ReadMetrics
+from sharkpy.sources.split import Split
+from sharkpy.values.types import Schema
+
+BAD_ROWS = "shark.bad.rows"
+"""Property of splits that says what is done with malformed rows besides giving them NULLs: COUNTED or SKIPPED."""
+COUNTED, SKIPPED = "count", "skip"
+Read = Callable[[Split, Schema, Sequence[str], ReadMetrics], Iterator[pa.RecordBatch]]
+
+
+def judged_splits(splits: Sequence[Split], how: str) -> list[Split]:
+    """Splits whose malformed rows are COUNTED or SKIPPED."""
+    return [replace(split, properties=(*plain_properties(split), (BAD_ROWS, how))) for split in splits]
+
+
+def plain_properties(split: Split) -> tuple[tuple[str, str], ...]:
+    """Properties of a split that say how it is read."""
+    return tuple(item for item in split.properties if item[0] != BAD_ROWS)
+
+
+def read_counted(
+    split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics, read: Read
+) -> Iterator[pa.RecordBatch]:
+    """All rows. A row counts as malformed if one of the columns `names` of it is, or the record as a whole."""
+    counted = ReadMetrics(marks=[])
+    yield from read(split, schema, names, counted)
+    counted.malformed_rows += len(counted.marked())
+    metrics.merge(counted)
+
+
+def read_good(
+    split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics, read: Read
+) -> Iterator[pa.RecordBatch]:
+    """The rows of which no column that files hold is malformed."""
+    others = [field.name for field in schema if field.name not in names and not is_virtual(field.name)]
+    counted, done = ReadMetrics(marks=[]), 0
+    for batch in read(split, schema, (*names, *others), counted):
+        wanted = batch.select(list(names)) if names else row_count_batch(batch.num_rows)
+        bad = take_marks(counted, done + batch.num_rows) - done
+        done += batch.num_rows
+        if not len(bad):
+            yield wanted
+        elif not names:
+            yield row_count_batch(batch.num_rows - len(bad))
+        else:
+            is_good = np.ones(batch.num_rows, np.bool_)
+            is_good[bad] = False
+            yield wanted.filter(pa.array(is_good))
+    metrics.merge(counted)
+
+
+def take_marks(counted: ReadMetrics, end: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Numbers of the malformed rows before row `end`, which are counted and forgotten."""
+    marked = np.asarray(counted.marked(), np.int64)
+    taken = marked[marked < end]
+    counted.marks = [marked[len(taken) :]] if len(taken) < len(marked) else []
+    counted.malformed_rows += len(taken)
+    return taken

@@ -80,11 +80,14 @@ class ContinuousQuery:
     """Error that stopped it, or that it waits to get over."""
     targets: tuple[str, ...] = ()
     """Ids of the tables that a continuous insert writes."""
+    bad_rows: str = ""
+    """Id of the table to which records go that do not parse; empty where they are rows of NULLs."""
 
     @property
     def definition(self) -> tuple[object, ...]:
         """What ALTER may change. An epoch that was computed by another definition does not count."""
-        return self.text, self.database, self.streams, self.targets, self.trigger, self.settings, self.user
+        inputs = self.text, self.database, self.streams
+        return *inputs, self.targets, self.bad_rows, self.trigger, self.settings, self.user
 
     def offset(self, stream: str) -> Position:
         """Position up to which a stream, by id, was read; without partitions where nothing was."""

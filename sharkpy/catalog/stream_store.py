@@ -151,6 +151,8 @@ def _definition(query: ContinuousQuery) -> str:
     }
     if query.targets:
         body["targets"] = list(query.targets)
+    if query.bad_rows:
+        body["bad_rows"] = query.bad_rows
     return json.dumps(body)
 
 
@@ -172,4 +174,5 @@ def _query(row: Any) -> ContinuousQuery:
         offsets_from_text(offsets),
         fault,
         tuple(body.get("targets", ())),
+        body.get("bad_rows", ""),
     )

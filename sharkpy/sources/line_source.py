@@ -32,7 +32,7 @@ class LineSource:
         return True
 
     def check(self, schema: Schema, properties: Properties) -> None:
-        _encoding(properties)
+        encoding_of(properties)
         if codec := dict(properties).get(OUTPUT_CODEC):
             codec_of_class(codec)
         self.rows.check(schema, properties)
@@ -50,7 +50,7 @@ class LineSource:
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
     ) -> Iterator[pa.RecordBatch]:
         counted = metrics or ReadMetrics()
-        encoding = _encoding(split.properties)
+        encoding = encoding_of(split.properties)
         reader = self.rows.reader(schema, names, split.properties, counted)
         for chunk in line_chunks(split, self.rows.lines(split.properties)):
             counted.bytes += len(chunk)
@@ -59,7 +59,7 @@ class LineSource:
     def read_placed(
         self, split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics
     ) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
-        lines, encoding = self.rows.lines(split.properties), _encoding(split.properties)
+        lines, encoding = self.rows.lines(split.properties), encoding_of(split.properties)
         reader = self.rows.reader(schema, names, split.properties, metrics)
         for place, chunk in placed_chunks(split, lines):
             metrics.bytes += len(chunk)
@@ -71,7 +71,7 @@ class LineSource:
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         num_rows = 0
-        encoding, newline = _encoding(properties), self.rows.lines(properties).newline
+        encoding, newline = encoding_of(properties), self.rows.lines(properties).newline
         codec = dict(properties).get(OUTPUT_CODEC)
         with output_file(path) as file:
             for batch in batches:
@@ -96,7 +96,7 @@ def flat_lines(rows: Array, newline: bytes) -> memoryview:
     return memoryview(ended.buffers()[2])[first:last]
 
 
-def _encoding(properties: Properties) -> str | None:
+def encoding_of(properties: Properties) -> str | None:
     """The Python name of `serialization.encoding`; None for UTF-8."""
     import codecs
 

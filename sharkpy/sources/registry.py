@@ -5,6 +5,7 @@ from __future__ import annotations
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.format_options import CSV
 from sharkpy.sources.avro import AvroSource
+from sharkpy.sources.bad_rows.records import BadRecords
 from sharkpy.sources.csv_files.options import csv_options
 from sharkpy.sources.csv_files.source import CsvSource
 from sharkpy.sources.generated_rows import GeneratedRows
@@ -36,7 +37,11 @@ SOURCES: dict[str, Source] = {
     "orc": OrcSource(),
 }
 
-_OF_STREAMS: dict[str, Source] = {KafkaRecords.name: KafkaRecords(), GeneratedRows.name: GeneratedRows()}
+_OF_STREAMS: dict[str, Source] = {
+    KafkaRecords.name: KafkaRecords(),
+    GeneratedRows.name: GeneratedRows(),
+    BadRecords.name: BadRecords(),
+}
 """Formats of the splits of streams that have no files."""
 
 _SUFFIXES = {

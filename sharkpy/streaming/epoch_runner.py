@@ -17,10 +17,11 @@ from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.execution.queries.plan_cache import CatalogLookups
 from sharkpy.plan.commands import Insert, MultiInsert, queries_of
 from sharkpy.plan.logical import Scan
-from sharkpy.sources.bad_rows.judged import COUNTED
+from sharkpy.sources.bad_rows.judged import COUNTED, SKIPPED
 from sharkpy.sql.binder import bind_epoch
 from sharkpy.sql.context import StatementClock
 from sharkpy.streaming import steps
+from sharkpy.streaming.bad_rows import skipped_rows
 from sharkpy.streaming.epoch_end import EpochEnd
 from sharkpy.streaming.epoch_log import EpochLog, Ranges
 from sharkpy.streaming.epoch_rollback import EpochRollback
@@ -210,14 +211,15 @@ class EpochRunner:
         try:
             for stream, start, end in ranges:
                 self._reader(self._stream(stream)).give(snapshot, start, end)
-                snapshot.judge(self._stream(stream), COUNTED)
+                snapshot.judge(self._stream(stream), SKIPPED if query.bad_rows else COUNTED)
             offsets = tuple((stream, end) for stream, _, end in ranges)
+            bad_rows = skipped_rows(query, session) if query.bad_rows else None
             kept = session.conf.value(STREAM_KEPT_EPOCHS)
             last = EpochEnd(query, offsets, session.catalog, kept, log=None if self._is_sink else self.log)
             if table.is_continuous_sink and isinstance(command, Insert):
-                write_epoch(table, command, query, session, snapshot, last)
+                write_epoch(table, command, query, session, snapshot, last, bad_rows)
             else:
-                insert_with(command, session, snapshot, last)
+                insert_with(command, session, snapshot, last, bad_rows)
         finally:
             snapshot.release()
 

@@ -442,3 +442,23 @@ def test_restricted_sessions(context: sharkpy.SharkContext, tmp_path: Path) -> N
     context.restrictions = Restrictions(folders=(tmp_path / "mine",))
     with pytest.raises(NotAllowedError, match=r"ca-certificates\.crt.*out of this session's bounds"):
         context.sql(f"CREATE STREAM s (n INT) FROM KAFKA ({place}, {ca})")
+
+
+def test_bad_rows_go_to_a_table(context: sharkpy.SharkContext, topic: Callable[..., KafkaTopic]) -> None:
+    made = topic(2)
+    made.put(['{"n": 1}', None, "no object", '{"n": "x"}', '{"n": 2}'], 0)
+    made.put(["{", '{"n": 3}'], 1)
+    context.sql(f"CREATE STREAM s {JSON} {made.source()}")
+    context.sql("CREATE CONTINUOUS TABLE t TRIGGER AVAILABLE NOW ON BAD ROW SKIP TO bad AS SELECT n FROM s")
+    assert rows(context, "SELECT n FROM t ORDER BY n") == [(None,), (1,), (2,), (3,)]
+    assert sorted(rows(context, "SELECT source, `offset`, record, reason FROM bad"), key=str) == [
+        (f"{made.name}-0", 2, "no object", "no JSON object"),
+        (f"{made.name}-0", 3, '{"n": "x"}', '"n" is no BIGINT'),
+        (f"{made.name}-1", 0, "{", "no JSON object"),
+    ]
+    assert [row[-1] for row in rows(context, "SHOW EPOCHS t")] == [3]
+    # Many records are read by other means than few.
+    made.put(["{" if n % 3 else f'{{"n": {n}}}' for n in range(3000)], 1)
+    context.sql("RESUME CONTINUOUS TABLE t")
+    assert rows(context, "SELECT count(*) FROM bad") == [(3 + 2000,)]
+    assert rows(context, "SELECT count(*), count(DISTINCT n) FROM t WHERE n IS NOT NULL") == [(1003, 1002)]

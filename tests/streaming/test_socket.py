@@ -152,3 +152,15 @@ def test_remote_sessions_may_not_connect(context: sharkpy.SharkContext) -> None:
     context.restrictions = Restrictions(refuses_connections=True)
     with pytest.raises(NotAllowedError, match="a stream FROM SOCKET is not allowed in this session"):
         context.sql("CREATE STREAM s (n INT) FROM SOCKET 'localhost:9999'")
+
+
+def test_bad_rows_go_to_a_table(context: sharkpy.SharkContext, listener: socket.socket) -> None:
+    port = listener.getsockname()[1]
+    context.sql(f"CREATE STREAM s (n BIGINT) STORED AS JSONFILE FROM SOCKET '127.0.0.1:{port}'")
+    context.sql("CREATE CONTINUOUS TABLE t ON BAD ROW SKIP TO bad AS SELECT n FROM s")
+    with accepted(listener) as connection:
+        connection.sendall(b'{"n": 1}\nno object\n{"n": 2}\n')
+        until(lambda: has(context, 2))
+    assert rows(context, "SELECT * FROM bad") == [
+        ("default.s", f"127.0.0.1:{port}", None, "no object", "no JSON object")
+    ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from sharkpy.base.errors import BindError, BlocksReplacedError, UnsupportedError
 from sharkpy.base.settings import BLOCK_ROWS
@@ -28,7 +28,11 @@ from sharkpy.plan.read_tables import read_tables
 from sharkpy.values.types import Field, Schema
 
 if TYPE_CHECKING:
+    from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables.snapshot import QuerySnapshot
+
+BadRows: TypeAlias = "Callable[[QuerySnapshot], Insert]"
+"""Gives the INSERT of the malformed rows of a snapshot's streams."""
 
 
 def insert(command: Insert | InsertDirectory, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
@@ -46,28 +50,40 @@ def multi_insert(command: MultiInsert, session: EngineSession, snapshot: QuerySn
 
 
 def insert_with(
-    command: Insert | MultiInsert, session: EngineSession, snapshot: QuerySnapshot, also: StagedWrite
+    command: Insert | MultiInsert,
+    session: EngineSession,
+    snapshot: QuerySnapshot,
+    also: StagedWrite,
+    bad_rows: BadRows | None = None,
 ) -> None:
-    """Insert the rows of a query, or of several; `also` is placed with them, in the same transaction of the catalog."""
+    """Insert the rows of a query, or of several; `also` is placed with them, in the same transaction of the catalog,
+    and so are the malformed rows that were skipped.
+    """
     try:
-        _insert_shared(command, session, snapshot, [also])
+        _insert_shared(command, session, snapshot, [also], bad_rows)
     except BlocksReplacedError:
         # The tables that it reads have other blocks now, and nothing that it made is seen yet.
         snapshot.renew()
-        _insert_shared(command, session, snapshot, [also])
+        _insert_shared(command, session, snapshot, [also], bad_rows)
 
 
 def _insert_shared(
-    command: Insert | MultiInsert, session: EngineSession, snapshot: QuerySnapshot, also: Sequence[StagedWrite] = ()
+    command: Insert | MultiInsert,
+    session: EngineSession,
+    snapshot: QuerySnapshot,
+    also: Sequence[StagedWrite] = (),
+    bad_rows: BadRows | None = None,
 ) -> None:
     """Insert into several targets whose queries share their source, or into one."""
     if isinstance(command, Insert):
-        _insert_all([command], session, snapshot, also)
+        _insert_all([command], session, snapshot, also, bad_rows)
         return
     queries = [one.query for one in command.inserts]
     snapshot.see(read_tables(command.source, *queries))
     with shared_source(command.source, queries, session, snapshot) as resolved:
-        _insert_all([replace(one, query=resolved(one.query)) for one in command.inserts], session, snapshot, also)
+        _insert_all(
+            [replace(one, query=resolved(one.query)) for one in command.inserts], session, snapshot, also, bad_rows
+        )
 
 
 def _insert_all(
@@ -75,6 +91,7 @@ def _insert_all(
     session: EngineSession,
     snapshot: QuerySnapshot,
     also: Sequence[StagedWrite] = (),
+    bad_rows: BadRows | None = None,
 ) -> None:
     writes: list[StagedWrite] = []
     with discarding(writes):
@@ -90,8 +107,25 @@ def _insert_all(
                 # Targets that read the same records have the same malformed ones.
                 most = max(most, statement.malformed_rows)
             statement.rows_written, statement.malformed_rows = num_rows, of_source + most
+            if bad_rows is not None:
+                stage_bad_rows(bad_rows, statement, session, snapshot, writes)
         snapshot.release()
         publish([*writes, *also], session.catalog)
+
+
+def stage_bad_rows(
+    bad_rows: BadRows,
+    statement: Statement,
+    session: EngineSession,
+    snapshot: QuerySnapshot,
+    writes: list[StagedWrite],
+) -> None:
+    """Stage the malformed rows that a statement has skipped, if there are any: they are read once more."""
+    if not statement.malformed_rows:
+        return
+    num_rows = statement.rows_written
+    stage(bad_rows(snapshot), session, snapshot, writes)
+    statement.rows_written, statement.malformed_rows = num_rows, statement.rows_written
 
 
 def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writes: list[StagedWrite]) -> None:

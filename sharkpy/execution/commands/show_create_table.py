@@ -39,7 +39,8 @@ def show_create_table(command: ShowCreateTable, session: EngineSession) -> Comma
     table = command.table
     query = session.catalog.streams.find(table.continuous) if table.continuous else None
     if query is not None:
-        lines = _continuous(table, query)
+        bad_rows = session.catalog.current_table(query.bad_rows) if query.bad_rows else None
+        lines = _continuous(table, query, bad_rows)
     elif table.stream is not None:
         lines = _stream(table, table.stream)
     else:
@@ -86,7 +87,7 @@ def _stream(table: Table, source: StreamSource) -> Iterator[str]:
     yield from _properties("", shown_options(source.options))
 
 
-def _continuous(table: Table, query: ContinuousQuery) -> Iterator[str]:
+def _continuous(table: Table, query: ContinuousQuery, bad_rows: Table | None) -> Iterator[str]:
     """A continuous query; its text is in the current database of then, which `USE` may have to name."""
     yield f"CREATE {table.streaming_kind.upper()} `{table.database}`.`{table.name}`"
     if table.is_partitioned:
@@ -96,6 +97,8 @@ def _continuous(table: Table, query: ContinuousQuery) -> Iterator[str]:
     if not table.is_continuous_insert:
         yield from _form(table)
     yield f"TRIGGER {query.trigger}"
+    if bad_rows is not None:
+        yield f"ON BAD ROW SKIP TO `{bad_rows.database}`.`{bad_rows.name}`"
     yield f"AS {query.text}"
 
 

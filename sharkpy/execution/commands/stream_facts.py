@@ -35,6 +35,9 @@ def _query_facts(query: ContinuousQuery, catalog: Catalog) -> Iterator[Fact]:
     for target in query.targets:
         table = catalog.current_table(target)
         yield "Target", "a table that was dropped" if table is None else table.qualified_name
+    if query.bad_rows:
+        table = catalog.current_table(query.bad_rows)
+        yield "Bad Rows To", "a table that was dropped" if table is None else table.qualified_name
     for stream in query.streams:
         table = catalog.current_table(stream)
         name = stream if table is None else table.qualified_name

@@ -37,6 +37,13 @@ class DropStream(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class OnBadRow:
+    """ON BAD ROW SKIP TO `table`, by its database and name, which may not be there yet; None: ON BAD ROW NULL."""
+
+    table: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CreateContinuousTable(Command):
     """CREATE CONTINUOUS TABLE: `table` has the columns of `query`, whose text is `text`, and no rows yet."""
 
@@ -44,6 +51,7 @@ class CreateContinuousTable(Command):
     query: LogicalPlan
     text: str
     trigger: Trigger
+    on_bad_row: OnBadRow = OnBadRow()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,7 @@ class CreateContinuousInsert(Command):
     inserts: Insert | MultiInsert
     text: str
     trigger: Trigger
+    on_bad_row: OnBadRow = OnBadRow()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,7 @@ class CreateContinuousSink(Command):
     query: LogicalPlan
     text: str
     trigger: Trigger
+    on_bad_row: OnBadRow = OnBadRow()
 
 
 class ContinuousAction(Enum):
@@ -103,7 +113,8 @@ class RollbackContinuous(Command):
 
 @dataclass(frozen=True, slots=True)
 class AlterContinuous(Command):
-    """ALTER CONTINUOUS TABLE, INSERT or SINK: another `query`, whose text is `text`, or another trigger.
+    """ALTER CONTINUOUS TABLE, INSERT or SINK: another `query`, whose text is `text`, another trigger, or
+    another place for bad rows.
 
     None: as it was.
     """
@@ -112,6 +123,7 @@ class AlterContinuous(Command):
     query: LogicalPlan | Insert | MultiInsert | None = None
     text: str | None = None
     trigger: Trigger | None = None
+    on_bad_row: OnBadRow | None = None
 
 
 @dataclass(frozen=True, slots=True)

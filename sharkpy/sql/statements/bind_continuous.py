@@ -16,6 +16,7 @@ from sharkpy.plan.commands import (
     CreateContinuousTable,
     CreateTable,
     Insert,
+    OnBadRow,
     RollbackContinuous,
     ShowEpochs,
 )
@@ -50,7 +51,7 @@ def bind_create_continuous(
 ) -> CreateContinuousTable | CreateContinuousInsert | CreateContinuousSink:
     """Bind what stands behind CREATE: CONTINUOUS TABLE name [clauses of tables] [TRIGGER …] [EMIT APPEND] AS query,
     CONTINUOUS INSERT name [TRIGGER …] AS INSERTs, or CONTINUOUS SINK name TO FOLDER 'path' [format] [TRIGGER …] AS
-    query; each with IF NOT EXISTS.
+    query; each with IF NOT EXISTS and ON BAD ROW.
     """
     reader = binder.reader
     reader.expect("CONTINUOUS")
@@ -60,13 +61,13 @@ def bind_create_continuous(
     if word == "SINK":
         return _sink(binder, (database, name), if_not_exists)
     if word == "INSERT":
-        trigger = _stream_clauses(binder)
+        clauses_of_stream = _stream_clauses(binder)
         reader.expect("AS")
-        return create_continuous_insert(binder, (database, name), if_not_exists, trigger)
+        return create_continuous_insert(binder, (database, name), if_not_exists, *clauses_of_stream)
     clauses = table_clauses(binder, (), (*ENDS, *_CLAUSES))
     if clauses.location is not None or clauses.buckets is not None or clauses.skew is not None:
         raise reader.unsupported("LOCATION, CLUSTERED BY or SKEWED BY of a continuous table")
-    trigger = _stream_clauses(binder)
+    trigger, on_bad_row = _stream_clauses(binder)
     reader.match("AS")
     kept = _continuous_query(binder)
     query = without_void(binder, kept.plan)
@@ -83,7 +84,7 @@ def bind_create_continuous(
         comment=clauses.comment,
         partition_columns=partitions,
     )
-    return CreateContinuousTable(table, query, kept.text, trigger)
+    return CreateContinuousTable(table, query, kept.text, trigger, on_bad_row)
 
 
 def _sink(binder: CommandBinder, place: tuple[str, str], if_not_exists: bool) -> CreateContinuousSink:
@@ -98,14 +99,14 @@ def _sink(binder: CommandBinder, place: tuple[str, str], if_not_exists: bool) ->
     for other in ("location", "buckets", "skew", "partitions", "properties"):
         if getattr(clauses, other) is not None:
             raise reader.unsupported(f"the {other} of a continuous sink")
-    trigger = _stream_clauses(binder, _SINK_SECONDS)
+    trigger, on_bad_row = _stream_clauses(binder, _SINK_SECONDS)
     reader.match("AS")
     kept = _continuous_query(binder)
     query = without_void(binder, kept.plan)
     columns = Schema(tuple(output_fields(binder, query)))
     storage = storage_of_clauses(binder, clauses)
     return CreateContinuousSink(
-        *place, if_not_exists, path, storage, clauses.comment, columns, query, kept.text, trigger
+        *place, if_not_exists, path, storage, clauses.comment, columns, query, kept.text, trigger, on_bad_row
     )
 
 
@@ -120,21 +121,36 @@ def _continuous_query(binder: CommandBinder) -> KeptQuery:
     return kept
 
 
-def _stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> Trigger:
-    """Read the clauses of a continuous query: its trigger, by default one with `seconds` between two epochs."""
+def _stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> tuple[Trigger, OnBadRow]:
+    """Read the clauses of a continuous query: its trigger, by default one with `seconds` between two epochs, and what
+    is done with records that do not parse.
+    """
     reader = binder.reader
-    trigger = Trigger(seconds=seconds)
+    trigger, on_bad_row = Trigger(seconds=seconds), OnBadRow()
     while True:
         if reader.match("TRIGGER"):
             trigger = _trigger(binder)
         elif reader.match("EMIT"):
             if not reader.match("APPEND"):
                 raise reader.unsupported(f"EMIT {reader.word()}")
+        elif (given := _on_bad_row(binder)) is not None:
+            on_bad_row = given
         elif reader.word() in ("LATE", "ON", "START") or reader.peek("WITH", "UNBOUNDED"):
             words = " ".join(token.text.upper() for token in reader.rest[:2])
             raise reader.unsupported(f"{words} in a continuous query")
         else:
-            return trigger
+            return trigger, on_bad_row
+
+
+def _on_bad_row(binder: CommandBinder) -> OnBadRow | None:
+    """Read ON BAD ROW NULL | ON BAD ROW SKIP TO table, if it is there."""
+    reader = binder.reader
+    if not reader.match("ON", "BAD", "ROW"):
+        return None
+    if reader.expect_any("NULL", "SKIP") == "NULL":
+        return OnBadRow()
+    reader.expect("TO")
+    return OnBadRow(binder.new_name())
 
 
 def _trigger(binder: CommandBinder) -> Trigger:
@@ -228,26 +244,27 @@ def _required(binder: CommandBinder, table: Table, token: Token | None, kind: st
 
 
 def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
-    """Bind CONTINUOUS TABLE | SINK name [TRIGGER …] [AS query], or CONTINUOUS INSERT name [TRIGGER …] [AS INSERTs],
-    behind ALTER.
+    """Bind CONTINUOUS TABLE | SINK name [TRIGGER …] [ON BAD ROW …] [AS query], or CONTINUOUS INSERT name [TRIGGER …]
+    [ON BAD ROW …] [AS INSERTs], behind ALTER.
     """
     reader = binder.reader
     kind = _kind(binder)
     token = reader.current
     table = _required(binder, binder.table(), token, kind)
     trigger = _trigger(binder) if reader.match("TRIGGER") else None
+    on_bad_row = _on_bad_row(binder)
     if not reader.peek("AS"):
-        if trigger is None:
-            raise reader.error("TRIGGER or AS query expected")
-        return AlterContinuous(table, trigger=trigger)
+        if trigger is None and on_bad_row is None:
+            raise reader.error("TRIGGER, ON BAD ROW or AS query expected")
+        return AlterContinuous(table, trigger=trigger, on_bad_row=on_bad_row)
     reader.expect("AS")
     if table.is_continuous_insert:
         inserts = kept_inserts(binder)
-        return AlterContinuous(table, inserts.command, inserts.text, trigger)
+        return AlterContinuous(table, inserts.command, inserts.text, trigger, on_bad_row)
     token = reader.current
     kept = _continuous_query(binder)
     _check_columns(binder, table, kept, token)
-    return AlterContinuous(table, kept.plan, kept.text, trigger)
+    return AlterContinuous(table, kept.plan, kept.text, trigger, on_bad_row)
 
 
 def _check_columns(binder: CommandBinder, table: Table, kept: KeptQuery, token: Token | None) -> None:

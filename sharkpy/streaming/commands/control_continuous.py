@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sharkpy.base.errors import TableNotFoundError
+from sharkpy.base.errors import TableNotFoundError, UnsupportedError
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, Trigger
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -17,10 +17,12 @@ from sharkpy.plan.commands import (
     ControlContinuous,
     Insert,
     MultiInsert,
+    OnBadRow,
     queries_of,
 )
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind_epoch
+from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.sinks.folder_sink import forget_epochs, show_epochs
@@ -43,8 +45,11 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
     table, catalog = command.table, session.catalog
     queries = _queries(command.query)
     check_definition(queries, session)
+    known = query_of(table, session)
+    bad_rows = _bad_rows_of(command, known, streams_of(queries) if queries else known.streams, session)
     with catalog.transaction():
-        query = query_of(table, session)
+        query = dataclasses.replace(query_of(table, session), bad_rows="" if bad_rows is None else bad_rows.table_id)
+        become_targets([] if bad_rows is None else [bad_rows], catalog)
         if command.trigger is not None:
             query = dataclasses.replace(query, trigger=command.trigger)
         if command.query is not None and command.text is not None:
@@ -69,6 +74,23 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
         session.streams.start()
         session.streams.wake()
     return NOTHING
+
+
+def _bad_rows_of(
+    command: AlterContinuous, query: ContinuousQuery, streams: Sequence[str], session: StreamSession
+) -> Table | None:
+    """Table for the bad rows of a query that is altered."""
+    if command.on_bad_row is not None:
+        return bad_row_table(command.on_bad_row, streams, session)
+    known = session.catalog.current_table(query.bad_rows) if query.bad_rows else None
+    return None if known is None else bad_row_table(OnBadRow((known.database, known.name)), streams, session)
+
+
+def check_own_rows(query: ContinuousQuery, action: str) -> None:
+    """UnsupportedError where records that are read again would come to a table of bad rows twice."""
+    if query.bad_rows:
+        hint = "ALTER … ON BAD ROW NULL first"
+        raise UnsupportedError(f"{action} of a continuous table whose bad rows go to a table", hint=hint)
 
 
 def _queries(given: LogicalPlan | Insert | MultiInsert | None) -> Sequence[LogicalPlan]:
@@ -117,6 +139,7 @@ def _resume(table: Table, session: StreamSession) -> None:
 def _refresh(table: Table, session: StreamSession) -> None:
     """Begin with the first items of the streams again; the table is empty until they have been read."""
     query = query_of(table, session)
+    check_own_rows(query, "REFRESH")
     session.streams.restart(query.query_id, lambda: without_rows(table, session))
     _resume(table, session)
 

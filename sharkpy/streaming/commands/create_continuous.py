@@ -13,8 +13,10 @@ from sharkpy.execution.commands.create_table import make_folder, new_table
 from sharkpy.execution.commands.storage import CACHE_PROPERTY, storage_format
 from sharkpy.plan.commands import CreateContinuousTable
 from sharkpy.sql.binder import bind_epoch
+from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
 from sharkpy.streaming.scheduler import StreamSession
+from sharkpy.streaming.targets import become_targets
 
 
 def create_continuous(command: CreateContinuousTable, session: StreamSession) -> CommandResult:
@@ -33,6 +35,7 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
     if mode == CacheMode.MEMORY_ONLY.value:
         raise UnsupportedError("a continuous table with shark.cache MEMORY_ONLY")
     check_definition([command.query], session)
+    bad_rows = bad_row_table(command.on_bad_row, streams_of([command.query]), session)
     storage = storage_format(create.storage, create.properties, session, is_from_query=True)
     create = dataclasses.replace(create, storage=storage)
     query_id = uuid.uuid4().hex
@@ -46,10 +49,12 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
         command.trigger,
         settings_of(session),
         definer(session),
+        bad_rows="" if bad_rows is None else bad_rows.table_id,
     )
 
     def publish() -> None:
         make_folder(table, create)
+        become_targets([bad_rows] if bad_rows is not None else [], catalog)
         catalog.streams.add(query)
         # Names that only this session knows are an error now, and not of every epoch.
         bind_epoch(query.text, table, catalog.for_session(), session.conf, query.database)

@@ -12,6 +12,7 @@ from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.plan.commands import CreateContinuousInsert, queries_of
 from sharkpy.sql.binder import bind_epoch
+from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.targets import become_targets, target_ids, targets_of
@@ -31,6 +32,7 @@ def create_continuous_insert(command: CreateContinuousInsert, session: StreamSes
         raise TableExistsError(f'table "{command.name}" already exists')
     queries = queries_of(command.inserts)
     check_definition(queries, session)
+    bad_rows = bad_row_table(command.on_bad_row, streams_of(queries), session)
     query_id = uuid.uuid4().hex
     table = Table(
         new_table_id(),
@@ -51,10 +53,12 @@ def create_continuous_insert(command: CreateContinuousInsert, session: StreamSes
         settings_of(session),
         definer(session),
         targets=target_ids(command.inserts),
+        bad_rows="" if bad_rows is None else bad_rows.table_id,
     )
 
     def publish() -> None:
         become_targets(targets_of(command.inserts), catalog)
+        become_targets([bad_rows] if bad_rows is not None else [], catalog)
         catalog.streams.add(query)
         # Names that only this session knows are an error now, and not of every epoch.
         bind_epoch(query.text, table, catalog.for_session(), session.conf, query.database)

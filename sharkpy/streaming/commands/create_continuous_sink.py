@@ -17,8 +17,10 @@ from sharkpy.execution.commands.storage import check_storage, storage_format, st
 from sharkpy.plan.commands import CreateContinuousSink
 from sharkpy.sources.failures import io_error
 from sharkpy.sql.binder import bind_epoch
+from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
 from sharkpy.streaming.scheduler import StreamSession
+from sharkpy.streaming.targets import become_targets
 
 
 def create_continuous_sink(command: CreateContinuousSink, session: StreamSession) -> CommandResult:
@@ -34,6 +36,7 @@ def create_continuous_sink(command: CreateContinuousSink, session: StreamSession
         raise TableExistsError(f'table "{command.name}" already exists')
     check_definition([command.query], session)
     streams = streams_of([command.query])
+    bad_rows = bad_row_table(command.on_bad_row, streams, session)
     query_id = uuid.uuid4().hex
     schema, storage = stored_schema(command.columns), storage_format(command.storage, (), session, is_from_query=True)
     check_storage(storage, schema, session)
@@ -58,9 +61,11 @@ def create_continuous_sink(command: CreateContinuousSink, session: StreamSession
         command.trigger,
         settings_of(session),
         definer(session),
+        bad_rows="" if bad_rows is None else bad_rows.table_id,
     )
 
     def publish() -> None:
+        become_targets([bad_rows] if bad_rows is not None else [], catalog)
         catalog.streams.add(query)
         # Names that only this session knows are an error now, and not of every epoch.
         bind_epoch(query.text, table, catalog.for_session(), session.conf, query.database)

@@ -9,7 +9,7 @@ from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.plan.commands import RollbackContinuous
 from sharkpy.sources import layout
-from sharkpy.streaming.commands.control_continuous import query_of
+from sharkpy.streaming.commands.control_continuous import check_own_rows, query_of
 from sharkpy.streaming.scheduler import StreamSession
 
 
@@ -23,6 +23,7 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
     if table.is_partitioned:
         raise UnsupportedError(f"ROLLBACK of {table.qualified_name}, which is partitioned")
     query = query_of(table, session)
+    check_own_rows(query, "ROLLBACK")
     to = session.catalog.streams.epochs.wanted(query.query_id, table.qualified_name, command.to)
     streams.roll_back(query.query_id, to, lambda: _rows_of(table, to, session))
     streams.wake()

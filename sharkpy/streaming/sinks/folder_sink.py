@@ -11,6 +11,7 @@ from pathlib import Path
 from sharkpy.base.errors import BindError, BlocksReplacedError, TableChangedError
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.model import Table
+from sharkpy.execution.commands.insert import BadRows, stage_bad_rows
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
 from sharkpy.execution.engine_session import EngineSession
@@ -97,14 +98,15 @@ def write_epoch(
     session: EngineSession,
     snapshot: QuerySnapshot,
     end: StagedWrite,
+    bad_rows: BadRows | None = None,
 ) -> None:
-    """Write the rows of an epoch into the folder of a sink; `end` counts with them."""
+    """Write the rows of an epoch into the folder of a sink; `end` counts with them, and so do skipped `bad_rows`."""
     try:
-        _write(table, command, query, session, snapshot, end)
+        _write(table, command, query, session, snapshot, end, bad_rows)
     except BlocksReplacedError:
         # The tables that it reads have other blocks now, and nothing that it made is seen yet.
         snapshot.renew()
-        _write(table, command, query, session, snapshot, end)
+        _write(table, command, query, session, snapshot, end, bad_rows)
 
 
 def _write(
@@ -114,13 +116,18 @@ def _write(
     session: EngineSession,
     snapshot: QuerySnapshot,
     end: StagedWrite,
+    bad_rows: BadRows | None,
 ) -> None:
     write = FolderSink.begin(table, query, session)
-    with discarding([write]):
+    writes: list[StagedWrite] = [write]
+    with discarding(writes), session.as_statement() as statement:
+        statement.malformed_rows = 0
         sink = FileSink(table.schema, table.storage.name, table.storage.properties, write.staging)
         write_files(session, command.query, sink, snapshot)
+        if bad_rows is not None:
+            stage_bad_rows(bad_rows, statement, session, snapshot, writes)
         snapshot.release()
-        publish([write, end], session.catalog)
+        publish([*writes, end], session.catalog)
 
 
 def show_epochs(table: Table, last: int) -> None:

@@ -1,0 +1,114 @@
+"""Tables of records that do not parse: ON BAD ROW SKIP TO table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import BindError, TableNotFoundError, UnsupportedError
+from sharkpy.catalog.continuous_query import ContinuousQuery
+from sharkpy.catalog.format_options import CSV
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.store import new_table_id
+from sharkpy.catalog.stream_kinds import FOLDER, FRAMES, KAFKA, SOCKET
+from sharkpy.execution.commands.create_table import create_table
+from sharkpy.execution.engine_session import EngineSession
+from sharkpy.plan.commands import CreateTable, Insert, OnBadRow
+from sharkpy.plan.expr import Alias, ColumnRef
+from sharkpy.plan.logical import Project, Scan
+from sharkpy.sources.bad_rows.records import BYTES, COLUMNS, FORMATS, RECORD, bad_splits
+from sharkpy.sources.csv_files.options import PERMISSIVE, csv_options
+from sharkpy.streaming.targets import check_target
+from sharkpy.values.types import BINARY, Schema
+
+if TYPE_CHECKING:
+    from sharkpy.execution.commands.insert import BadRows
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.sources.split import Split
+
+_SCHEMA = Schema(tuple(field for field in COLUMNS if field.name != BYTES))
+"""Columns of a table of bad rows; `record` may be BINARY."""
+_KINDS = (FOLDER.name, SOCKET.name, KAFKA.name)
+
+
+def bad_row_table(on_bad_row: OnBadRow, streams: Sequence[str], session: EngineSession) -> Table | None:
+    """Table for the bad rows of some streams, by their ids; it is made if it is not there, and None if there is to be
+    none. UnsupportedError for a stream whose records cannot be skipped, BindError 42809 for a table that does not fit.
+    """
+    if on_bad_row.table is None:
+        return None
+    catalog = session.catalog
+    for stream in filter(None, map(catalog.current_table, streams)):
+        _check_stream(stream)
+    database, name = on_bad_row.table
+    if (found := catalog.find_table(database, name)) is None:
+        command = CreateTable(database, name, TableKind.MANAGED, _SCHEMA, True)
+        create_table(command, session, session.snapshot())
+        found = catalog.table(database, name)
+    _check_table(found)
+    return found
+
+
+def skipped_rows(query: ContinuousQuery, session: EngineSession) -> BadRows:
+    """INSERT of the records that an epoch of a query has skipped; TableNotFoundError if their table was dropped."""
+    table = session.catalog.current_table(query.bad_rows)
+    if table is None:
+        raise TableNotFoundError("the table for bad rows was dropped")
+    _check_table(table)
+    streams = [one for one in map(session.catalog.current_table, query.streams) if one is not None]
+    for stream in streams:
+        _check_stream(stream)
+    return lambda snapshot: _insert(table, streams, snapshot)
+
+
+def _insert(table: Table, streams: Sequence[Table], snapshot: QuerySnapshot) -> Insert:
+    found = Table(new_table_id(), table.database, "bad rows", TableKind.STREAM, COLUMNS)
+    splits: list[Split] = []
+    for stream in streams:
+        source = stream.stream
+        place = source.place if source is not None and source.kind == SOCKET.name else ""
+        given = snapshot.scan_source(stream)
+        assert isinstance(given, Sequence)  # a stream is neither cached nor partitioned
+        splits += bad_splits(given, stream.qualified_name, stream.schema, place)
+    snapshot.give_splits(found, splits)
+    columns = {field.name: ColumnRef(number, field.name, field.dtype) for number, field in enumerate(COLUMNS)}
+    scan = Scan(found, tuple(columns.values()), COLUMNS.names)
+    items: list[Alias | ColumnRef] = []
+    for field in table.schema:
+        is_bytes = field.name == RECORD and field.dtype == BINARY
+        items.append(columns[BYTES] if is_bytes else columns[field.name])
+    return Insert(table, Project(scan, tuple(items)), False, ())
+
+
+def _check_table(table: Table) -> None:
+    """Raise BindError if a table cannot have bad rows."""
+    if table.is_view or table.streaming_kind:
+        kind = table.streaming_kind or "view"
+        raise BindError(f"bad rows cannot go to {table.qualified_name}, a {kind}", sqlstate="42809")
+    check_target(table)
+    types = {field.name: field.dtype for field in table.schema}
+    known = {field.name: field.dtype for field in _SCHEMA}
+    fits = types in (known, known | {RECORD: BINARY})
+    if not fits or table.is_partitioned or table.constraints:
+        listed = ", ".join(f"{field.name} {str(field.dtype).upper()}" for field in _SCHEMA)
+        message = f"{table.qualified_name} does not fit bad rows"
+        hint = f"such a table has the columns {listed}, in any order, no partitions and no constraints"
+        raise BindError(message, hint=f"{hint}; {RECORD} may be BINARY", sqlstate="42809")
+
+
+def _check_stream(stream: Table) -> None:
+    """Raise UnsupportedError for a stream whose bad records cannot be told apart."""
+    source, storage = stream.stream, stream.storage
+    what = f"ON BAD ROW SKIP TO with the stream {stream.qualified_name}"
+    if source is None or source.kind not in _KINDS:
+        raise UnsupportedError(f"{what}, whose rows are typed")
+    if dict(source.options).get(FRAMES) == "arrow":
+        raise UnsupportedError(f"{what}, which comes in Arrow frames")
+    if storage.name not in FORMATS:
+        raise UnsupportedError(f"{what} in the format {storage.name}", hint=f"formats: {', '.join(FORMATS)}")
+    if storage.name == CSV:
+        options = csv_options(storage.properties)
+        if options.is_one_piece:
+            raise UnsupportedError(f"{what}, whose CSV is multiLine or of wide characters")
+        if options.mode != PERMISSIVE:
+            raise UnsupportedError(f"{what}, whose CSV is read in the mode {options.mode}")

@@ -119,6 +119,10 @@ def test_inserts_and_sinks(context: sharkpy.SharkContext, tmp_path: Path) -> Non
     put_lines(tmp_path / "in", "b", ["{"])
     with pytest.raises(sharkpy.SharkError, match="the table for bad rows was dropped"):
         context.sql("RESUME CONTINUOUS INSERT c")
+    # Another trigger does not let its bad rows be rows.
+    context.sql("ALTER CONTINUOUS INSERT c TRIGGER ONCE")
+    with pytest.raises(sharkpy.SharkError, match="the table for bad rows was dropped"):
+        context.sql("RESUME CONTINUOUS INSERT c")
     sink = f"TO FOLDER '{tmp_path / 'out'}' STORED AS JSONFILE {clauses} other AS SELECT n FROM numbers"
     context.sql(f"CREATE CONTINUOUS SINK s {sink}")
     assert rows(context, "SELECT count(*) FROM other") == [(BAD + 1,)]

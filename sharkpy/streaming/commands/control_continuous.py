@@ -48,7 +48,9 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
     known = query_of(table, session)
     bad_rows = _bad_rows_of(command, known, streams_of(queries) if queries else known.streams, session)
     with catalog.transaction():
-        query = dataclasses.replace(query_of(table, session), bad_rows="" if bad_rows is None else bad_rows.table_id)
+        query = query_of(table, session)
+        if command.on_bad_row is not None:
+            query = dataclasses.replace(query, bad_rows="" if bad_rows is None else bad_rows.table_id)
         become_targets([] if bad_rows is None else [bad_rows], catalog)
         if command.trigger is not None:
             query = dataclasses.replace(query, trigger=command.trigger)

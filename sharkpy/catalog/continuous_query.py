@@ -82,6 +82,10 @@ class ContinuousQuery:
     """Ids of the tables that a continuous insert writes."""
     bad_rows: str = ""
     """Id of the table to which records go that do not parse; empty where they are rows of NULLs."""
+    start: Offsets = ()
+    """Offsets at which it began; the first items of streams without one."""
+    start_words: str = ""
+    """Where that was, as in START FROM; empty for the first items."""
 
     @property
     def definition(self) -> tuple[object, ...]:

@@ -153,6 +153,8 @@ def _definition(query: ContinuousQuery) -> str:
         body["targets"] = list(query.targets)
     if query.bad_rows:
         body["bad_rows"] = query.bad_rows
+    if query.start_words:
+        body["start"] = [query.start_words, offsets_to_text(query.start)]
     return json.dumps(body)
 
 
@@ -160,6 +162,7 @@ def _query(row: Any) -> ContinuousQuery:
     query_id, definition, state, epoch, offsets, fault = row
     body = json.loads(definition)
     kind, seconds = body["trigger"]
+    words, start = body.get("start", ("", offsets_to_text(())))
     return ContinuousQuery(
         query_id,
         body["table_id"],
@@ -175,4 +178,6 @@ def _query(row: Any) -> ContinuousQuery:
         fault,
         tuple(body.get("targets", ())),
         body.get("bad_rows", ""),
+        offsets_from_text(start),
+        words,
     )

@@ -18,3 +18,9 @@ def milliseconds(text: str, conf: Conf) -> int | None:
         return int(zoned.timestamp() * 1000)
     except (ValueError, OverflowError):
         return None
+
+
+def moment_text(moment_ms: int) -> str:
+    """Text of a moment that means the same in every session."""
+    moment = datetime.datetime.fromtimestamp(moment_ms / 1000, datetime.UTC)
+    return moment.isoformat(" ", "milliseconds")

@@ -167,14 +167,19 @@ class EpochRunner:
         for stream in query.streams:
             reader = self._reader(self._stream(stream))
             reader.look()
-            if gone := reader.num_gone():
+            start = dict(query.start).get(stream)
+            if start is not None and not is_within(reader.first(), start):
+                raise BindError(f"items of {self._stream(stream).qualified_name} are gone", sqlstate="55000")
+            if start is None and (gone := reader.num_gone()):
                 message = f"the first {gone} items of {self._stream(stream).qualified_name} are gone"
                 hint = "pushed rows are kept until all continuous tables have read them"
                 raise BindError(message, hint=hint, sqlstate="55000")
         number, began = query.epoch + 1, time.monotonic()
-        end = EpochEnd(query, (), self.session.catalog, 0, is_emptied=True)
+        end = EpochEnd(query, query.start, self.session.catalog, 0, is_emptied=True)
         publish([emptied(), end], self.session.catalog)
-        self.log.begin(number, tuple((stream, (0,), (0,)) for stream in query.streams), self._names(query))
+        starts = [dict(query.start).get(stream, (0,)) for stream in query.streams]
+        ranges = tuple((stream, start, start) for stream, start in zip(query.streams, starts, strict=True))
+        self.log.begin(number, ranges, self._names(query))
         self.log.end(number, 0, time.monotonic() - began)
 
     def roll_back(self, query: ContinuousQuery, to: KeptEpoch, written: StagedWrite) -> None:

@@ -99,6 +99,8 @@ def _continuous(table: Table, query: ContinuousQuery, bad_rows: Table | None) ->
     yield f"TRIGGER {query.trigger}"
     if bad_rows is not None:
         yield f"ON BAD ROW SKIP TO `{bad_rows.database}`.`{bad_rows.name}`"
+    if query.start_words:
+        yield f"START FROM {query.start_words}"
     yield f"AS {query.text}"
 
 

@@ -47,6 +47,7 @@ from sharkpy.plan.commands.streams import (
     ShowContinuousTables,
     ShowEpochs,
     ShowStreams,
+    StartFrom,
 )
 from sharkpy.plan.commands.tables import (
     AlterTable,
@@ -152,6 +153,7 @@ __all__ = [
     "ShowTableExtended",
     "ShowTableProperties",
     "ShowTables",
+    "StartFrom",
     "Statement",
     "TouchTable",
     "TruncateTable",

@@ -44,6 +44,20 @@ class OnBadRow:
 
 
 @dataclass(frozen=True, slots=True)
+class StartFrom:
+    """START FROM EARLIEST, where both are as by default; LATEST, or TIMESTAMP with a moment in ms since 1970. `words`:
+    what stands behind FROM.
+    """
+
+    words: str = ""
+    moment_ms: int | None = None
+
+    @property
+    def is_earliest(self) -> bool:
+        return not self.words
+
+
+@dataclass(frozen=True, slots=True)
 class CreateContinuousTable(Command):
     """CREATE CONTINUOUS TABLE: `table` has the columns of `query`, whose text is `text`, and no rows yet."""
 
@@ -52,6 +66,7 @@ class CreateContinuousTable(Command):
     text: str
     trigger: Trigger
     on_bad_row: OnBadRow = OnBadRow()
+    start: StartFrom = StartFrom()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +80,7 @@ class CreateContinuousInsert(Command):
     text: str
     trigger: Trigger
     on_bad_row: OnBadRow = OnBadRow()
+    start: StartFrom = StartFrom()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +100,7 @@ class CreateContinuousSink(Command):
     text: str
     trigger: Trigger
     on_bad_row: OnBadRow = OnBadRow()
+    start: StartFrom = StartFrom()
 
 
 class ContinuousAction(Enum):

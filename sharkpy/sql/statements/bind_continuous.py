@@ -19,9 +19,10 @@ from sharkpy.plan.commands import (
     OnBadRow,
     RollbackContinuous,
     ShowEpochs,
+    StartFrom,
 )
 from sharkpy.plan.logical import Project
-from sharkpy.sql.moment import MOMENT_HINT, milliseconds
+from sharkpy.sql.moment import MOMENT_HINT, milliseconds, moment_text
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_continuous_insert import create_continuous_insert, kept_inserts
 from sharkpy.sql.statements.bind_insert import insertable
@@ -51,7 +52,7 @@ def bind_create_continuous(
 ) -> CreateContinuousTable | CreateContinuousInsert | CreateContinuousSink:
     """Bind what stands behind CREATE: CONTINUOUS TABLE name [clauses of tables] [TRIGGER …] [EMIT APPEND] AS query,
     CONTINUOUS INSERT name [TRIGGER …] AS INSERTs, or CONTINUOUS SINK name TO FOLDER 'path' [format] [TRIGGER …] AS
-    query; each with IF NOT EXISTS and ON BAD ROW.
+    query; each with IF NOT EXISTS, ON BAD ROW and START FROM.
     """
     reader = binder.reader
     reader.expect("CONTINUOUS")
@@ -67,7 +68,7 @@ def bind_create_continuous(
     clauses = table_clauses(binder, (), (*ENDS, *_CLAUSES))
     if clauses.location is not None or clauses.buckets is not None or clauses.skew is not None:
         raise reader.unsupported("LOCATION, CLUSTERED BY or SKEWED BY of a continuous table")
-    trigger, on_bad_row = _stream_clauses(binder)
+    clauses_of_stream = _stream_clauses(binder)
     reader.match("AS")
     kept = _continuous_query(binder)
     query = without_void(binder, kept.plan)
@@ -84,7 +85,7 @@ def bind_create_continuous(
         comment=clauses.comment,
         partition_columns=partitions,
     )
-    return CreateContinuousTable(table, query, kept.text, trigger, on_bad_row)
+    return CreateContinuousTable(table, query, kept.text, *clauses_of_stream)
 
 
 def _sink(binder: CommandBinder, place: tuple[str, str], if_not_exists: bool) -> CreateContinuousSink:
@@ -99,14 +100,14 @@ def _sink(binder: CommandBinder, place: tuple[str, str], if_not_exists: bool) ->
     for other in ("location", "buckets", "skew", "partitions", "properties"):
         if getattr(clauses, other) is not None:
             raise reader.unsupported(f"the {other} of a continuous sink")
-    trigger, on_bad_row = _stream_clauses(binder, _SINK_SECONDS)
+    trigger, on_bad_row, start = _stream_clauses(binder, _SINK_SECONDS)
     reader.match("AS")
     kept = _continuous_query(binder)
     query = without_void(binder, kept.plan)
     columns = Schema(tuple(output_fields(binder, query)))
     storage = storage_of_clauses(binder, clauses)
     return CreateContinuousSink(
-        *place, if_not_exists, path, storage, clauses.comment, columns, query, kept.text, trigger, on_bad_row
+        *place, if_not_exists, path, storage, clauses.comment, columns, query, kept.text, trigger, on_bad_row, start
     )
 
 
@@ -121,12 +122,12 @@ def _continuous_query(binder: CommandBinder) -> KeptQuery:
     return kept
 
 
-def _stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> tuple[Trigger, OnBadRow]:
-    """Read the clauses of a continuous query: its trigger, by default one with `seconds` between two epochs, and what
-    is done with records that do not parse.
+def _stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> tuple[Trigger, OnBadRow, StartFrom]:
+    """Read the clauses of a continuous query: its trigger, by default one with `seconds` between two epochs, what is
+    done with records that do not parse, and where it begins.
     """
     reader = binder.reader
-    trigger, on_bad_row = Trigger(seconds=seconds), OnBadRow()
+    trigger, on_bad_row, start = Trigger(seconds=seconds), OnBadRow(), StartFrom()
     while True:
         if reader.match("TRIGGER"):
             trigger = _trigger(binder)
@@ -135,11 +136,35 @@ def _stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> tuple[Trigge
                 raise reader.unsupported(f"EMIT {reader.word()}")
         elif (given := _on_bad_row(binder)) is not None:
             on_bad_row = given
+        elif reader.match("START", "FROM"):
+            start = _start_from(binder)
         elif reader.word() in ("LATE", "ON", "START") or reader.peek("WITH", "UNBOUNDED"):
             words = " ".join(token.text.upper() for token in reader.rest[:2])
             raise reader.unsupported(f"{words} in a continuous query")
         else:
-            return trigger, on_bad_row
+            return trigger, on_bad_row, start
+
+
+def _start_from(binder: CommandBinder) -> StartFrom:
+    """Read EARLIEST | LATEST | TIMESTAMP 'moment'."""
+    reader = binder.reader
+    if reader.peek("TABLE"):
+        raise reader.unsupported("START FROM TABLE in a continuous query")
+    word = reader.expect_any("EARLIEST", "LATEST", "TIMESTAMP")
+    if word != "TIMESTAMP":
+        return StartFrom() if word == "EARLIEST" else StartFrom(word)
+    moment = _moment(binder)
+    return StartFrom(f"TIMESTAMP '{moment_text(moment)}'", moment)
+
+
+def _moment(binder: CommandBinder) -> int:
+    """Read a text as a moment, in milliseconds since 1970."""
+    token = binder.reader.current
+    text = binder.reader.string("a moment")
+    moment = milliseconds(text, binder.context.conf)
+    if moment is None:
+        raise binder.error(f'"{text}" is no moment', token, hint=MOMENT_HINT, sqlstate="22007")
+    return moment
 
 
 def _on_bad_row(binder: CommandBinder) -> OnBadRow | None:
@@ -190,12 +215,7 @@ def bind_rollback(binder: CommandBinder) -> RollbackContinuous:
     reader.expect("TO")
     if reader.expect_any("EPOCH", "TIMESTAMP") == "EPOCH":
         return RollbackContinuous(table, EpochPoint(reader.whole_number("the number of an epoch")))
-    token = reader.current
-    text = reader.string("a moment")
-    moment = milliseconds(text, binder.context.conf)
-    if moment is None:
-        raise binder.error(f'"{text}" is no moment', token, hint=MOMENT_HINT, sqlstate="22007")
-    return RollbackContinuous(table, EpochPoint(moment_ms=moment))
+    return RollbackContinuous(table, EpochPoint(moment_ms=_moment(binder)))
 
 
 def bind_drop_continuous(binder: CommandBinder) -> ControlContinuous:

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from sharkpy.base.errors import SharkError, UnsupportedError
 from sharkpy.catalog.continuous_query import Trigger
-from sharkpy.plan.commands import CreateContinuousInsert, Insert, InsertDirectory, MultiInsert, OnBadRow, queries_of
+from sharkpy.plan.commands import (
+    CreateContinuousInsert,
+    Insert,
+    InsertDirectory,
+    MultiInsert,
+    OnBadRow,
+    StartFrom,
+    queries_of,
+)
 from sharkpy.sql.grammar.parser import tokenize
 from sharkpy.sql.grammar.token_reader import TokenReader
 from sharkpy.sql.queries.star_texts import with_columns
@@ -25,11 +33,16 @@ class KeptInserts:
 
 
 def create_continuous_insert(
-    binder: CommandBinder, place: tuple[str, str], if_not_exists: bool, trigger: Trigger, on_bad_row: OnBadRow
+    binder: CommandBinder,
+    place: tuple[str, str],
+    if_not_exists: bool,
+    trigger: Trigger,
+    on_bad_row: OnBadRow,
+    start: StartFrom,
 ) -> CreateContinuousInsert:
     """Bind the INSERTs of a new continuous insert, the rest of its statement."""
     kept = kept_inserts(binder)
-    return CreateContinuousInsert(*place, if_not_exists, kept.command, kept.text, trigger, on_bad_row)
+    return CreateContinuousInsert(*place, if_not_exists, kept.command, kept.text, trigger, on_bad_row, start)
 
 
 def kept_inserts(binder: CommandBinder) -> KeptInserts:

@@ -15,6 +15,7 @@ from sharkpy.plan.commands import CreateContinuousTable
 from sharkpy.sql.binder import bind_epoch
 from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
+from sharkpy.streaming.commands.start_from import start_offsets
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.targets import become_targets
 
@@ -38,6 +39,7 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
     bad_rows = bad_row_table(command.on_bad_row, streams_of([command.query]), session)
     storage = storage_format(create.storage, create.properties, session, is_from_query=True)
     create = dataclasses.replace(create, storage=storage)
+    start = start_offsets(command.start, streams_of([command.query]), session)
     query_id = uuid.uuid4().hex
     table = dataclasses.replace(new_table(create, session, session.snapshot(), None), continuous=query_id)
     query = ContinuousQuery(
@@ -49,7 +51,10 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
         command.trigger,
         settings_of(session),
         definer(session),
+        offsets=start,
         bad_rows="" if bad_rows is None else bad_rows.table_id,
+        start=start,
+        start_words=command.start.words,
     )
 
     def publish() -> None:

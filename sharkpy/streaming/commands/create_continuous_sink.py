@@ -19,6 +19,7 @@ from sharkpy.sources.failures import io_error
 from sharkpy.sql.binder import bind_epoch
 from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
+from sharkpy.streaming.commands.start_from import start_offsets
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.targets import become_targets
 
@@ -37,6 +38,7 @@ def create_continuous_sink(command: CreateContinuousSink, session: StreamSession
     check_definition([command.query], session)
     streams = streams_of([command.query])
     bad_rows = bad_row_table(command.on_bad_row, streams, session)
+    start = start_offsets(command.start, streams, session)
     query_id = uuid.uuid4().hex
     schema, storage = stored_schema(command.columns), storage_format(command.storage, (), session, is_from_query=True)
     check_storage(storage, schema, session)
@@ -61,7 +63,10 @@ def create_continuous_sink(command: CreateContinuousSink, session: StreamSession
         command.trigger,
         settings_of(session),
         definer(session),
+        offsets=start,
         bad_rows="" if bad_rows is None else bad_rows.table_id,
+        start=start,
+        start_words=command.start.words,
     )
 
     def publish() -> None:

@@ -105,6 +105,12 @@ class FolderReader:
         with self._lock:
             return (min((one.number for one in (self._known or {}).values()), default=self._end),)
 
+    def since(self, moment_ms: int) -> Position | None:
+        """By the times at which files were written last; all that came behind the first such file are after it."""
+        with self._lock:
+            found = (one.number for one in (self._known or {}).values() if one.modified_ns >= moment_ms * 1_000_000)
+            return (min(found, default=self._end),)
+
     def num_gone(self) -> int:
         return sum(self.first())
 

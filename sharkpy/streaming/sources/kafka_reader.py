@@ -66,6 +66,12 @@ class KafkaReader:
         """Position of the first records that the stream has, or that are still there of it."""
         return tuple(max(first, self._start.get(number, 0)) for number, first in enumerate(self._first))
 
+    def since(self, moment_ms: int) -> Position | None:
+        with self._lock:
+            partitions = range(len(self._first))
+            found = self._asked().since(partitions, moment_ms)
+            return tuple(max(found[number], self._start.get(number, 0)) for number in partitions)
+
     def num_gone(self) -> int:
         return sum(max(0, first - self._start.get(number, 0)) for number, first in enumerate(self._first))
 

@@ -45,6 +45,10 @@ class RateReader:
     def first(self) -> Position:
         return (0,)
 
+    def since(self, moment_ms: int) -> Position | None:
+        passed_ms = max(0, moment_ms - self._start_ms)
+        return (min(self._end, -(-passed_ms * self._rate // 1000)),)
+
     def num_gone(self) -> int:
         return 0
 

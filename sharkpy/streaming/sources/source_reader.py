@@ -29,6 +29,11 @@ class SourceReader(Protocol):
     def first(self) -> Position:
         """Position of the first item that is still there; behind the last where none is."""
 
+    def since(self, moment_ms: int) -> Position | None:
+        """Position of the first items that are not older than a moment, in milliseconds since 1970, among those that
+        were seen; behind the last where none is. None where the source does not tell when its items came.
+        """
+
     def num_gone(self) -> int:
         """Number of the first items of the stream that are no longer there."""
 

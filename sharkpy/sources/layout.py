@@ -17,7 +17,7 @@ import shutil
 import socket
 import stat
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -347,18 +347,30 @@ def remove_abandoned(location: str) -> None:
             shutil.rmtree(Path(path, name), ignore_errors=True)
 
 
-def remove_hidden(location: str, newest: int | None = None) -> None:
-    """Delete data that a newer base hides, and staging folders of dead processes of this machine.
+def hidden_names(location: str, newest: int | None = None) -> frozenset[str]:
+    """Names in a folder of data that a newer base or a fold hides.
 
-    With `newest`, a base that came after it hides nothing yet, and stays.
+    With `newest`, what came after that generation neither hides anything yet nor is hidden.
+    """
+    return _hidden_of(_names_if_any(local_path(location)), newest)
+
+
+def remove_hidden(location: str, newest: int | None = None, among: Collection[str] | None = None) -> None:
+    """Delete the data of `hidden_names`, or those of them that are `among` these; and staging folders of dead processes
+    of this machine.
     """
     path = local_path(location)
     remove_abandoned(path)
-    names = _names_if_any(path)
+    hidden = _hidden_of(_names_if_any(path), newest)
+    for name in sorted(hidden if among is None else hidden.intersection(among)):
+        _remove(Path(path, name))
+
+
+def _hidden_of(names: Sequence[str], newest: int | None) -> frozenset[str]:
     visible = {entry.name for entry in _visible_of(names, newest)}
-    for name in names:
-        if not _is_hidden_name(name) and name not in visible and not _is_beyond(name, newest):
-            _remove(Path(path, name))
+    return frozenset(
+        name for name in names if not _is_hidden_name(name) and name not in visible and not _is_beyond(name, newest)
+    )
 
 
 def _is_beyond(name: str, newest: int | None) -> bool:

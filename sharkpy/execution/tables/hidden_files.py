@@ -19,17 +19,21 @@ _LOOK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class _Hidden:
-    """What generation `newest` hides in each folder; readers that entered before `mark` may read it."""
+    """What is hidden in each folder, by the number of the generation that counts as its newest and by its names;
+    readers that entered before `mark` may read it.
+    """
 
     mark: int
-    newest: tuple[tuple[str, int], ...]
+    folders: dict[str, tuple[int, frozenset[str]]]
 
 
 class HiddenFiles:
     """Hidden generations of tables, by the location that their readers enter.
 
-    At most two deletions of a location wait, so that the first of them has to come to its turn, however often others
-    read and write there. What waits when the process ends is deleted by a later write.
+    1. At most two deletions of a location wait, so that the first of them has to come to its turn, however often others
+       read and write there. What waits when the process ends is deleted by a later write.
+    2. A deletion takes what was hidden when it was noted: a fold may hide more of the same generations afterwards, from
+       readers who have entered meanwhile.
     """
 
     def __init__(self, readers: FolderReaders) -> None:
@@ -46,9 +50,11 @@ class HiddenFiles:
         with self._lock:
             self._noted[location] = time.monotonic()
             waiting = self._waiting.setdefault(location, [])
+            # They are listed before the mark: who enters behind it sees nothing of them.
+            found = {folder: (number, layout.hidden_names(folder, number)) for folder, number in newest.items()}
             if len(waiting) > 1:
-                newest = dict(waiting.pop().newest) | newest
-            waiting.append(_Hidden(self._readers.mark(), tuple(newest.items())))
+                found = waiting.pop().folders | found
+            waiting.append(_Hidden(self._readers.mark(), found))
         self.delete(location)
 
     def note_added(self, location: str, newest: dict[str, int]) -> None:
@@ -64,7 +70,7 @@ class HiddenFiles:
         with self._lock:
             waiting = self._waiting.get(location, [])
             while waiting and not self._readers.is_read(location, before=waiting[0].mark):
-                for folder, newest in waiting.pop(0).newest:
-                    layout.remove_hidden(folder, newest)
+                for folder, (newest, names) in waiting.pop(0).folders.items():
+                    layout.remove_hidden(folder, newest, names)
             if not waiting:
                 self._waiting.pop(location, None)

@@ -161,18 +161,14 @@ class StreamScheduler:
 
         Raises the error of an epoch that fails, which also stops the query.
         """
-        scheduled = self._scheduled(query_id)
-        if scheduled.query.definition != self._query(query_id).definition:
-            self._end(query_id)
-            scheduled = self._scheduled(query_id)
-        with _between_epochs(scheduled):
+        with self._held(query_id) as scheduled:
             try:
                 self._run_to_end(query_id, scheduled.runner)
             except SharkError as error:
                 self._note(query_id, QueryState.STOPPED, str(error))
                 raise
             self._note(query_id, QueryState.FINISHED)
-        self._end(query_id)
+            self._end(query_id, scheduled)
 
     def _run_to_end(self, query_id: str, runner: EpochRunner) -> None:
         query = self._query(query_id)
@@ -235,8 +231,7 @@ class StreamScheduler:
 
     def _between(self, query_id: str, change: Callable[[EpochRunner, ContinuousQuery], None]) -> None:
         """Change a query between two epochs, here and in other processes."""
-        scheduled = self._scheduled(query_id)
-        with _between_epochs(scheduled):
+        with self._held(query_id) as scheduled:
             for tries in itertools.count(1):
                 try:
                     change(scheduled.runner, self._query(query_id))
@@ -245,6 +240,19 @@ class StreamScheduler:
                     # Another process has written an epoch.
                     if tries == _TRIES:
                         raise
+
+    @contextmanager
+    def _held(self, query_id: str) -> Iterator[_Scheduled]:
+        """A query as it is defined now, of which no epoch begins here in the body."""
+        while True:
+            scheduled = self._scheduled(query_id)
+            with _between_epochs(scheduled):
+                # Another thread may have ended it meanwhile.
+                if self._known.get(query_id) is scheduled:
+                    if scheduled.query.definition == self._query(query_id).definition:
+                        yield scheduled
+                        return
+                    self._end(query_id, scheduled)
 
     def stop(self) -> None:
         """End all epochs and the threads; what was not published will be done again."""
@@ -299,7 +307,7 @@ class StreamScheduler:
         for query_id, known in list(self._known.items()):
             if query_id not in present and known.lock.acquire(blocking=False):
                 try:
-                    self._end(query_id)
+                    self._end(query_id, known)
                 finally:
                     known.lock.release()
         return [query for query in running if not query.trigger.ends]
@@ -393,7 +401,7 @@ class StreamScheduler:
         if query is None or not is_running(query) or self._is_stopped:
             return _LIST_SECONDS
         if query.definition != scheduled.query.definition:
-            self._end(query_id)
+            self._end(query_id, scheduled)
             return 0.0
         runner = scheduled.runner
         ends = runner.ends(query, _SHARED_SECONDS)
@@ -414,7 +422,7 @@ class StreamScheduler:
         """Note what an epoch has failed with; returns the seconds after which it is tried again."""
         if isinstance(error, TableChangedError):
             # Another process was faster, or somebody has dropped something: the catalog says what is true.
-            self._end(query_id)
+            self._end(query_id, scheduled)
             return 0.0
         if self._is_stopped:
             return _LIST_SECONDS
@@ -467,8 +475,11 @@ class StreamScheduler:
                 self._known[query_id] = _Scheduled(runner, session, query)
             return self._known[query_id]
 
-    def _end(self, query_id: str) -> None:
+    def _end(self, query_id: str, only: _Scheduled | None = None) -> None:
+        """End the work for a query; with `only`, unless that was ended before."""
         with self._lock:
-            known = self._known.pop(query_id, None)
-        if known is not None:
-            known.session.stop()
+            known = self._known.get(query_id)
+            if known is None or (only is not None and known is not only):
+                return
+            del self._known[query_id]
+        known.session.stop()

@@ -71,6 +71,30 @@ def test_it_goes_on_after_a_restart(tmp_path: Path, folder: Path) -> None:
         until_numbers(context, range(6))
 
 
+def test_a_query_that_was_let_go_meanwhile_is_taken_up_again(
+    context: sharkpy.SharkContext, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_stream(context, folder)
+    put_numbers(folder, "a", [1])
+    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM numbers")
+    put_numbers(folder, "b", [2])
+    streams, found = context.streams, list[str]()
+    scheduled_of = streams._scheduled
+
+    def let_go(query_id: str) -> object:
+        scheduled = scheduled_of(query_id)
+        if not found:
+            # As the thread of the scheduler does that has listed the queries before.
+            streams._end(query_id, scheduled)
+        found.append(query_id)
+        return scheduled
+
+    monkeypatch.setattr(streams, "_scheduled", let_go)
+    context.sql("RESUME CONTINUOUS TABLE t")
+    assert numbers(context) == [1, 2]
+    assert len(found) == 2
+
+
 def test_once_and_now_end_with_what_is_there(context: sharkpy.SharkContext, folder: Path) -> None:
     make_stream(context, folder, "('max.files.per.epoch' = '2')")
     for number in range(5):

@@ -180,16 +180,19 @@ def test_a_pool_of_more_weight_has_more_turns() -> None:
 def test_queries_of_a_pool_keep_their_order() -> None:
     admission = Admission(Conf({"shark.query.max.concurrent": "1", "shark.query.short.max.rows": "0"}), lambda: 1)
     order: list[int] = []
+    gate = threading.Event()
 
     def run(number: int) -> None:
         with admission.turn(1, Pool("one"), Statement(), lambda num_before: None):
-            until(lambda: admission.num_running + admission.num_waiting == 8 - len(order))
+            gate.wait()
             order.append(number)
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(8)]
     for number, thread in enumerate(threads):
         thread.start()
         until(lambda number=number: admission.num_running + admission.num_waiting == number + 1)  # type: ignore[misc]
+    # Not before: the sum that is waited for above would be there for less than a look's interval.
+    gate.set()
     for thread in threads:
         thread.join()
     assert order == list(range(8))

@@ -9,6 +9,7 @@ every later format has too.
    relative to its working folder.
 3: generations of tables that continuous queries write, these queries with their epochs, and the files of streams.
 4: epochs that continuous queries can be rolled back to.
+5: streams of the rows that are appended to tables.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from sharkpy.base.version import __version__
 from sharkpy.catalog.format_1 import upgrade_format_1
 from sharkpy.catalog.format_2 import upgrade_format_2
 from sharkpy.catalog.format_3 import upgrade_format_3
+from sharkpy.catalog.format_4 import upgrade_format_4
 from sharkpy.columnar.store_folder import locked_file
 
-FORMAT = 4
+FORMAT = 5
 _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     1: upgrade_format_1,
     2: upgrade_format_2,
     3: upgrade_format_3,
+    4: upgrade_format_4,
 }
 """Upgrades to the next format, by the format before."""
 _EXCLUSIVE_SECONDS = 2.0
@@ -54,9 +57,11 @@ _SCHEMA = (
     "CREATE TABLE continuous_ (query_id TEXT PRIMARY KEY, definition TEXT NOT NULL, state TEXT NOT NULL,"
     " epoch INTEGER NOT NULL, offsets TEXT NOT NULL, fault TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE stream_file_ (table_id TEXT, number INTEGER, name TEXT NOT NULL, size_bytes INTEGER NOT NULL,"
-    " modified_ns INTEGER NOT NULL, PRIMARY KEY (table_id, number), UNIQUE (table_id, name)) WITHOUT ROWID",
+    " modified_ns INTEGER NOT NULL, form TEXT NOT NULL DEFAULT '', PRIMARY KEY (table_id, number),"
+    " UNIQUE (table_id, name)) WITHOUT ROWID",
     "CREATE TABLE epoch_ (query_id TEXT, epoch INTEGER, table_id TEXT NOT NULL, generation INTEGER NOT NULL,"
     " offsets TEXT NOT NULL, written_ms INTEGER NOT NULL, PRIMARY KEY (query_id, epoch)) WITHOUT ROWID",
+    "CREATE TABLE feed_ (stream_id TEXT PRIMARY KEY, table_id TEXT NOT NULL) WITHOUT ROWID",
 )
 
 

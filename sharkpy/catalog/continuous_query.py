@@ -86,12 +86,20 @@ class ContinuousQuery:
     """Offsets at which it began; the first items of streams without one."""
     start_words: str = ""
     """Where that was, as in START FROM; empty for the first items."""
+    history: str = ""
+    """Id of the table whose rows come before those of the stream `continued`, also by its id; empty for none."""
+    continued: str = ""
 
     @property
     def definition(self) -> tuple[object, ...]:
         """What ALTER may change. An epoch that was computed by another definition does not count."""
         inputs = self.text, self.database, self.streams
         return *inputs, self.targets, self.bad_rows, self.trigger, self.settings, self.user
+
+    @property
+    def is_before_history(self) -> bool:
+        """True if the rows of the table that comes before a stream have still to be read."""
+        return bool(self.history) and self.continued in self.streams and not self.offset(self.continued)
 
     def offset(self, stream: str) -> Position:
         """Position up to which a stream, by id, was read; without partitions where nothing was."""

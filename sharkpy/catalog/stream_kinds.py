@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sharkpy.base.digits import whole_number
 from sharkpy.base.errors import BindError, did_you_mean
 from sharkpy.catalog import kafka_options as kafka
 from sharkpy.values.types import BIGINT, TIMESTAMP, Field, Schema
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
 
 SETTLE_MS = "settle.ms"
 MAX_FILES = "max.files.per.epoch"
@@ -17,6 +21,7 @@ FRAMES = "frames"
 MAX_ROWS = "max.rows.per.epoch"
 ROWS_PER_SECOND = "rowsPerSecond"
 START_MS = "start.ms"
+HISTORY = "history"
 _MOST = 1 << 50
 ANY_COLUMNS = Schema(())
 
@@ -44,7 +49,7 @@ class StreamOption:
 class StreamKind:
     """Kind of streams.
 
-    1. `place`: what its text in quotes is; empty if it takes none.
+    1. `place`: what its text in quotes is, or its name; empty if it takes none.
     2. `columns`: those of a stream that is made without columns; their types are all that it can have. Without them
        columns of any type have to be given.
     3. `takes_format`: its rows come in a format that the statement may name. `is_spooled`: they wait in a folder of the
@@ -57,6 +62,8 @@ class StreamKind:
     columns: Schema = ANY_COLUMNS
     takes_format: bool = True
     is_spooled: bool = False
+    is_listed: bool = True
+    """An ordinary query reads all that lies in its folder, if it has one; else its reader is asked."""
 
     def check(self, options: Iterable[tuple[str, str]]) -> None:
         """BindError for an unknown option, a value that cannot be obeyed, or a missing option."""
@@ -132,6 +139,20 @@ KAFKA = StreamKind(
         *(StreamOption(kafka.CLIENT_PREFIX + one.name, "", lambda _: True, one.doc) for one in kafka.CLIENT_OPTIONS),
     ),
 )
-KINDS = {kind.name: kind for kind in (FOLDER, KAFKA, PROGRAM, RATE, SOCKET)}
-PLANNED = ("TABLE",)
-"""Kinds that are known and cannot be made yet."""
+TABLE = StreamKind(
+    "TABLE",
+    "the name of a table",
+    (
+        StreamOption(HISTORY, "false", ("true", "false").__contains__, "true: the rows that the table has come first"),
+        StreamOption(MAX_FILES, "10000", _count(1), "files of an epoch"),
+    ),
+    takes_format=False,
+    is_spooled=True,
+    is_listed=False,
+)
+KINDS = {kind.name: kind for kind in (FOLDER, KAFKA, PROGRAM, RATE, SOCKET, TABLE)}
+
+
+def is_listed(stream: Table) -> bool:
+    """True if the rows of a stream, to an ordinary query, are all that lie in its folder."""
+    return stream.location is not None and stream.stream is not None and KINDS[stream.stream.kind].is_listed

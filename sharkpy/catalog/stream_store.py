@@ -15,17 +15,22 @@ from sharkpy.catalog.stream_texts import offsets_from_text, offsets_to_text
 if TYPE_CHECKING:
     from sharkpy.catalog.database_file import CatalogFile
 
+REWRITE = "!"
+"""Beginning of the name of what is no file of a stream, but tells that rows of its table were replaced or removed."""
 _COLUMNS = "query_id, definition, state, epoch, offsets, fault"
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFile:
-    """File of a stream. `number` is its place in the stream's order; `name` is its path below the stream's folder."""
+    """File of a stream. `number` is its place in the stream's order; `name` is its path below the stream's folder;
+    `form` tells of its format and columns where they are not the stream's (see `sharkpy.catalog.serialize`).
+    """
 
     number: int
     name: str
     size_bytes: int
     modified_ns: int
+    form: str = ""
 
 
 class StreamStore:
@@ -103,7 +108,7 @@ class StreamStore:
     def files(self, table_id: str, start: int, end: int) -> list[StreamFile]:
         """Files from the number `start` to before `end`."""
         sql = (
-            "SELECT number, name, size_bytes, modified_ns FROM stream_file_"
+            "SELECT number, name, size_bytes, modified_ns, form FROM stream_file_"
             " WHERE table_id = ? AND number >= ? AND number < ? AND name <> '' ORDER BY number"
         )
         return [StreamFile(*row) for row in self._file.rows(sql, table_id, start, end)]
@@ -112,11 +117,11 @@ class StreamStore:
         """Add files behind those that are known; their numbers are given here. Known names are left out."""
         number = self.end(table_id)
         sql = (
-            "INSERT OR IGNORE INTO stream_file_ (table_id, number, name, size_bytes, modified_ns)"
-            " VALUES (?, ?, ?, ?, ?)"
+            "INSERT OR IGNORE INTO stream_file_ (table_id, number, name, size_bytes, modified_ns, form)"
+            " VALUES (?, ?, ?, ?, ?, ?)"
         )
         for one in files:
-            number += self._file.run(sql, table_id, number, one.name, one.size_bytes, one.modified_ns)
+            number += self._file.run(sql, table_id, number, one.name, one.size_bytes, one.modified_ns, one.form)
         sql = "DELETE FROM stream_file_ WHERE table_id = ? AND name = '' AND number < ?"
         self._file.run(sql, table_id, number - 1)
 
@@ -127,12 +132,28 @@ class StreamStore:
             self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND number = ?", table_id, number)
         if last >= 0 and self.end(table_id) != last + 1:
             self._file.run("DELETE FROM stream_file_ WHERE table_id = ? AND name = ''", table_id)
-            self._file.run("INSERT INTO stream_file_ VALUES (?, ?, '', 0, 0)", table_id, last)
+            self._file.run("INSERT INTO stream_file_ VALUES (?, ?, '', 0, 0, '')", table_id, last)
+
+    # Tables whose appended rows are streams
+
+    def add_feed(self, stream_id: str, table_id: str) -> None:
+        """Let the rows that are appended to a table from now on be those of a stream."""
+        self._file.run("INSERT INTO feed_ (stream_id, table_id) VALUES (?, ?)", stream_id, table_id)
+
+    def fed_by(self, table_id: str) -> list[str]:
+        """Ids of the streams of a table's appended rows."""
+        return [stream for (stream,) in self._file.rows("SELECT stream_id FROM feed_ WHERE table_id = ?", table_id)]
+
+    def feeding(self, stream_id: str) -> str | None:
+        """Id of the table whose appended rows are a stream; None where it was dropped."""
+        row = self._file.row("SELECT table_id FROM feed_ WHERE stream_id = ?", stream_id)
+        return None if row is None else str(row[0])
 
     def forget(self, table_id: str, query_id: str) -> None:
         """Forget a table or stream, and its continuous query."""
         self._file.run("DELETE FROM generation_ WHERE table_id = ?", table_id)
         self._file.run("DELETE FROM stream_file_ WHERE table_id = ?", table_id)
+        self._file.run("DELETE FROM feed_ WHERE stream_id = ? OR table_id = ?", table_id, table_id)
         if query_id:
             self._file.run("DELETE FROM continuous_ WHERE query_id = ?", query_id)
             self.epochs.forget(query_id)
@@ -155,6 +176,8 @@ def _definition(query: ContinuousQuery) -> str:
         body["bad_rows"] = query.bad_rows
     if query.start_words:
         body["start"] = [query.start_words, offsets_to_text(query.start)]
+    if query.history:
+        body["history"] = [query.history, query.continued]
     return json.dumps(body)
 
 
@@ -180,4 +203,5 @@ def _query(row: Any) -> ContinuousQuery:
         body.get("bad_rows", ""),
         offsets_from_text(start),
         words,
+        *body.get("history", ()),
     )

@@ -41,7 +41,7 @@ def _read(
     split: Split, schema: Schema, names: Sequence[str], metrics: ReadMetrics | None = None
 ) -> Iterator[pa.RecordBatch]:
     virtual = frozenset(schema.names[-2:]).intersection(_VIRTUAL)
-    if not split.partition and not virtual:
+    if not split.partition and not split.form and not virtual:
         yield from source(split.format).read(split, schema, names, metrics)
         return
     values = partition_values(split.partition)

@@ -25,6 +25,7 @@ from sharkpy.streaming.bad_rows import skipped_rows
 from sharkpy.streaming.epoch_end import EpochEnd
 from sharkpy.streaming.epoch_log import EpochLog, Ranges
 from sharkpy.streaming.epoch_rollback import EpochRollback
+from sharkpy.streaming.history import HistoryLookups, history_of, snapshot_of_history
 from sharkpy.streaming.sinks.folder_sink import show_epochs, write_epoch
 from sharkpy.streaming.targets import check_targets
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.streaming.sources.source_reader import SourceReader
 
 _CHECK_SECONDS = 0.05
@@ -130,6 +132,9 @@ class EpochRunner:
         if self._table is not None and self._table.is_continuous_sink:
             # A process that was killed behind its commit may have left some.
             show_epochs(self._table, query.epoch)
+        if query.is_before_history:
+            # How far the table goes is known when it is read.
+            return tuple((stream, (), ()) for stream in query.streams)
         begun = self._restored(query)
         # After a loss of power the catalog may know less than the log.
         if begun is not None and all(is_within(end, ends[stream]) for stream, _, end in begun):
@@ -147,12 +152,16 @@ class EpochRunner:
     def run(self, query: ContinuousQuery, ranges: Ranges) -> None:
         """Run the epoch after `query.epoch`, over `ranges`, to its end."""
         number, began = query.epoch + 1, time.monotonic()
-        if self._begun != (number, ranges):
-            self.log.begin(number, ranges, self._names(query), is_synced=self._is_sink)
-            self._begun = number, ranges
-        steps.done(steps.BEGUN)
-        with self.session.as_statement() as statement:
-            self._write(query, ranges)
+        snapshot, ranges = self._at_history(query) if query.is_before_history else (self.session.snapshot(), ranges)
+        try:
+            if self._begun != (number, ranges):
+                self.log.begin(number, ranges, self._names(query), is_synced=self._is_sink)
+                self._begun = number, ranges
+            steps.done(steps.BEGUN)
+            with self.session.as_statement() as statement:
+                self._write(query, ranges, snapshot)
+        finally:
+            snapshot.release()
         self._begun = None
         seconds = time.monotonic() - began
         self.figures.add(statement.rows_written, seconds, statement.malformed_rows)
@@ -164,9 +173,12 @@ class EpochRunner:
 
         BindError 55000 where some of them are gone.
         """
+        offsets = () if query.history else query.start
         for stream in query.streams:
             reader = self._reader(self._stream(stream))
             reader.look()
+            if stream == query.continued:
+                continue
             start = dict(query.start).get(stream)
             if start is not None and not is_within(reader.first(), start):
                 raise BindError(f"items of {self._stream(stream).qualified_name} are gone", sqlstate="55000")
@@ -175,7 +187,7 @@ class EpochRunner:
                 hint = "pushed rows are kept until all continuous tables have read them"
                 raise BindError(message, hint=hint, sqlstate="55000")
         number, began = query.epoch + 1, time.monotonic()
-        end = EpochEnd(query, query.start, self.session.catalog, 0, is_emptied=True)
+        end = EpochEnd(query, offsets, self.session.catalog, 0, is_emptied=True)
         publish([emptied(), end], self.session.catalog)
         starts = [dict(query.start).get(stream, (0,)) for stream in query.streams]
         ranges = tuple((stream, start, start) for stream, start in zip(query.streams, starts, strict=True))
@@ -204,7 +216,7 @@ class EpochRunner:
                 least(query.offset(stream) for query in queries if stream in query.streams)
             )
 
-    def _write(self, query: ContinuousQuery, ranges: Ranges) -> None:
+    def _write(self, query: ContinuousQuery, ranges: Ranges, snapshot: QuerySnapshot) -> None:
         session = self.session
         table = session.catalog.current_table(query.table_id)
         if table is None:
@@ -212,25 +224,41 @@ class EpochRunner:
         command = self._command(query, table)
         if table.is_continuous_insert:
             check_targets(command, query.targets)
-        snapshot = session.snapshot()
-        try:
-            for stream, start, end in ranges:
-                self._reader(self._stream(stream)).give(snapshot, start, end)
-                snapshot.judge(self._stream(stream), SKIPPED if query.bad_rows else COUNTED)
-            offsets = tuple((stream, end) for stream, _, end in ranges)
-            bad_rows = skipped_rows(query, session) if query.bad_rows else None
-            kept = session.conf.value(STREAM_KEPT_EPOCHS)
-            last = EpochEnd(query, offsets, session.catalog, kept, log=None if self._is_sink else self.log)
-            if table.is_continuous_sink and isinstance(command, Insert):
-                write_epoch(table, command, query, session, snapshot, last, bad_rows)
-            else:
-                insert_with(command, session, snapshot, last, bad_rows)
-        finally:
-            snapshot.release()
+        for stream, start, end in ranges:
+            self._reader(self._stream(stream)).give(snapshot, start, end)
+            snapshot.judge(self._stream(stream), SKIPPED if query.bad_rows else COUNTED)
+        offsets = tuple((stream, end) for stream, _, end in ranges)
+        bad_rows = skipped_rows(query, session) if query.bad_rows and not query.is_before_history else None
+        kept = session.conf.value(STREAM_KEPT_EPOCHS)
+        last = EpochEnd(query, offsets, session.catalog, kept, log=None if self._is_sink else self.log)
+        if table.is_continuous_sink and isinstance(command, Insert):
+            write_epoch(table, command, query, session, snapshot, last, bad_rows)
+        else:
+            insert_with(command, session, snapshot, last, bad_rows)
+
+    def _at_history(self, query: ContinuousQuery) -> tuple[QuerySnapshot, Ranges]:
+        """A snapshot with the rows that come before a stream, and the ranges of the epoch that reads them alone."""
+        reader = self._reader(self._stream(query.continued))
+        snapshot, position = snapshot_of_history(query, self.session, reader)
+        ranges = []
+        for stream in query.streams:
+            at = (
+                position
+                if stream == query.continued
+                else self._start(query, stream, self._reader(self._stream(stream)))
+            )
+            ranges.append((stream, at, at))
+        return snapshot, tuple(ranges)
 
     def _command(self, query: ContinuousQuery, table: Table) -> Insert | MultiInsert:
         """The query as an INSERT into its targets. It is bound anew when something that it names is another one."""
         session, text = self.session, (query.text, query.database)
+        if query.is_before_history:
+            catalog = session.catalog
+            over = HistoryLookups(catalog, self._stream(query.continued), history_of(query, catalog))
+            command = bind_epoch(query.text, table, over, session.conf, query.database)
+            assert isinstance(command, (Insert, MultiInsert))  # bind_epoch binds nothing else
+            return command
         known = self._bound
         if known is None or not known.holds(text, table, session.catalog):
             lookups, clock = CatalogLookups(session.catalog), StatementClock()

@@ -22,14 +22,13 @@ def target_ids(inserts: Insert | MultiInsert) -> tuple[str, ...]:
     return tuple(sorted(table.table_id for table in targets_of(inserts)))
 
 
-def check_target(table: Table) -> None:
-    """UnsupportedError for a table whose rows could not come exactly once."""
+def check_target(table: Table, role: str = "target of a continuous insert") -> None:
+    """UnsupportedError for a table whose rows could not come exactly once, which the statement wants in some role."""
     if table.cache_mode is CacheMode.MEMORY_ONLY:
-        raise UnsupportedError(f"{table.qualified_name}, which is MEMORY_ONLY, as target of a continuous insert")
+        raise UnsupportedError(f"{table.qualified_name}, which is MEMORY_ONLY, as {role}")
     if table.kind is not TableKind.MANAGED:
-        hint = "a target is a table of the warehouse whose files are the engine's"
-        message = f"{table.qualified_name}, which is not managed, as target of a continuous insert"
-        raise UnsupportedError(message, hint=hint)
+        hint = "it has to be a table of the warehouse whose files are the engine's"
+        raise UnsupportedError(f"{table.qualified_name}, which is not managed, as {role}", hint=hint)
 
 
 def check_targets(inserts: Insert | MultiInsert, known: tuple[str, ...]) -> None:

@@ -91,6 +91,18 @@ def test_a_catalog_of_format_1_is_upgraded(tmp_path: Path, caplog: pytest.LogCap
     assert caplog.text == ""
 
 
+def test_an_upgraded_catalog_has_the_tables_of_a_new_one(tmp_path: Path) -> None:
+    old, new = make_old(tmp_path), tmp_path / "new"
+    locations(old)
+    Catalog(new).close()
+
+    def columns(warehouse: Path) -> set[tuple[object, ...]]:
+        listed = "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+        return set(run(warehouse, listed))
+
+    assert columns(old) >= columns(new)
+
+
 def test_the_file_of_format_1_is_kept(tmp_path: Path) -> None:
     old = make_old(tmp_path)
     before = run(old, "SELECT name, body FROM table_")

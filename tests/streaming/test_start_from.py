@@ -138,7 +138,7 @@ def test_the_clause_is_shown(context: sharkpy.SharkContext, folder: Path) -> Non
     [
         ("START FROM NOW", ParseError, "EARLIEST, LATEST or TIMESTAMP expected"),
         ("START FROM TIMESTAMP 'noon'", BindError, '"noon" is no moment'),
-        ("START FROM TABLE history THEN STREAM numbers", UnsupportedError, "START FROM TABLE"),
+        ("START FROM TABLE numbers", BindError, "has no rows of its own"),
         ("START", UnsupportedError, "START"),
     ],
 )

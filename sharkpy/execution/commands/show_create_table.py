@@ -17,8 +17,9 @@ from sharkpy.catalog.hive_formats import (
 from sharkpy.catalog.kafka_options import RAW, shown_options
 from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, StreamSource, Table, TableKind
 from sharkpy.catalog.serialize import type_text
-from sharkpy.catalog.stream_kinds import KINDS
+from sharkpy.catalog.stream_kinds import KINDS, TABLE
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
+from sharkpy.execution.commands.stream_facts import current_source
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import ShowCreateDatabase, ShowCreateTable
 from sharkpy.values.types import Field
@@ -42,7 +43,7 @@ def show_create_table(command: ShowCreateTable, session: EngineSession) -> Comma
         bad_rows = session.catalog.current_table(query.bad_rows) if query.bad_rows else None
         lines = _continuous(table, query, bad_rows)
     elif table.stream is not None:
-        lines = _stream(table, table.stream)
+        lines = _stream(table, current_source(table, table.stream, session.catalog))
     else:
         lines = _view(table) if table.is_view else _table(table)
     return text_rows(("createtab_stmt",), [(line,) for line in lines])
@@ -75,16 +76,24 @@ def _view(table: Table) -> Iterator[str]:
 
 
 def _stream(table: Table, source: StreamSource) -> Iterator[str]:
-    yield f"CREATE STREAM `{table.database}`.`{table.name}`("
-    yield from _listed(list(_columns(table)))
-    kind = KINDS[source.kind]
+    kind, head = KINDS[source.kind], f"CREATE STREAM `{table.database}`.`{table.name}`"
+    if kind is TABLE:
+        yield head
+    else:
+        yield f"{head}("
+        yield from _listed(list(_columns(table)))
     if kind.takes_format and table.storage.name != RAW:
         yield from _form(table)
     else:
         yield from _notes(table)
-    place = f" {quoted(source.place or table.location or '')}" if kind.place else ""
-    yield f"FROM {source.kind}{place}"
+    yield f"FROM {source.kind}{_place_of(table, source)}"
     yield from _properties("", shown_options(source.options))
+
+
+def _place_of(table: Table, source: StreamSource) -> str:
+    if source.kind == TABLE.name:
+        return " " + ".".join(f"`{part}`" for part in source.place.split("."))
+    return f" {quoted(source.place or table.location or '')}" if KINDS[source.kind].place else ""
 
 
 def _continuous(table: Table, query: ContinuousQuery, bad_rows: Table | None) -> Iterator[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.kafka_options import shown_options
-from sharkpy.catalog.model import Table
+from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.position import Position
 from sharkpy.catalog.store import Catalog
+from sharkpy.catalog.stream_kinds import TABLE
 
 Fact = tuple[str, str]
 
@@ -16,13 +18,22 @@ Fact = tuple[str, str]
 def stream_facts(table: Table, catalog: Catalog) -> list[Fact]:
     """Facts about a stream, a continuous table or a continuous insert; none about others."""
     if table.stream is not None:
-        options = ", ".join(f"{key}={value}" for key, value in shown_options(table.stream.options))
+        source = current_source(table, table.stream, catalog)
+        options = ", ".join(f"{key}={value}" for key, value in shown_options(source.options))
+        place = f" {source.place}" if source.kind == TABLE.name else ""
         return [
-            ("Source", f"{table.stream.kind}{f' ({options})' if options else ''}"),
+            ("Source", f"{source.kind}{place}{f' ({options})' if options else ''}"),
             *([("Known Items", str(catalog.streams.end(table.table_id)))] if table.location else []),
         ]
     query = catalog.streams.find(table.continuous) if table.continuous else None
     return [] if query is None else list(_query_facts(query, catalog))
+
+
+def current_source(stream: Table, source: StreamSource, catalog: Catalog) -> StreamSource:
+    """Source of a stream, with the name that its table has now."""
+    table_id = catalog.streams.feeding(stream.table_id)
+    table = None if table_id is None else catalog.current_table(table_id)
+    return source if table is None else replace(source, place=table.qualified_name)
 
 
 def _query_facts(query: ContinuousQuery, catalog: Catalog) -> Iterator[Fact]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.hive_partition import HivePartition, partition_values
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.published import Published
 from sharkpy.catalog.serialize import form_to_text
 from sharkpy.sources.layout import DataFile, files_below, list_data_files, list_partition_files
+from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
@@ -30,6 +31,12 @@ def table_files(table: Table, catalog: Catalog, published: Published | None = No
 def partition_files(table: Table, partitions: Iterable[HivePartition]) -> tuple[DataFile, ...]:
     """Data files of Hive partitions of a table."""
     return tuple(file for one in partitions for file in _partition_files(table, one))
+
+
+def columns_in_files(schema: Schema, files: Sequence[DataFile]) -> Schema:
+    """Columns of a stream that its files hold: not those that are in the names of their Hive partitions."""
+    named = partition_values(files[0].partition) if files else {}
+    return Schema(tuple(field for field in schema if field.name not in named)) if named else schema
 
 
 def _partition_files(table: Table, one: HivePartition) -> list[DataFile]:

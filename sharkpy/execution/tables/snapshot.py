@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from sharkpy.base.end_of_use import when_unused
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import TableChangedError, UnsupportedError
 from sharkpy.columnar.range_share import prefix_share, range_share
 from sharkpy.execution.tables.partitioned_table import PartitionedTable
 from sharkpy.optimizer.statistics import ColumnEstimate
@@ -77,6 +77,7 @@ class QuerySnapshot:
         self._together: dict[str, Table] = {}
         self._entered: list[Reading] = []
         self._computed: list[QueryTable] = []
+        self._is_pinned = False
         self._let_go = partial(_let_go, catalog.readers, self._entered, table_cache, self._computed)
         when_unused(self, self._let_go)
 
@@ -96,8 +97,15 @@ class QuerySnapshot:
         """Let the malformed rows of a stream be COUNTED or SKIPPED where its splits are read."""
         self._judged[stream.table_id] = how
 
+    def pin(self, table: Table) -> None:
+        """See a table as it is now; what is written later is not seen, and neither is it after `renew`, which fails."""
+        self._is_pinned = True
+        self.scan_source(table)
+
     def renew(self) -> None:
-        """Forget all states: tables are read anew."""
+        """Forget all states: tables are read anew. TableChangedError if one was to be seen as it was."""
+        if self._is_pinned:
+            raise TableChangedError("the blocks of a table were replaced while it was read")
         self.release()
         for seen in (self._versions, self._splits, self._tables, self._partitioned, self._files, self._statistics):
             seen.clear()
@@ -261,13 +269,13 @@ class QuerySnapshot:
         return self._splits[table.table_id]
 
     def _list_splits(self, table: Table) -> list[Split]:
-        if table.is_stream and table.location is None:
-            if table.table_id not in self._given_splits:
-                self._give_now(table, self)
+        if table.is_stream and self._needs_reader(table):
+            self._give_now(table, self)
+        if table.table_id in self._given_splits:
             return self._given_splits[table.table_id]
         if table.location is None:
             return []
-        from sharkpy.execution.tables.data_files import table_files
+        from sharkpy.execution.tables.data_files import columns_in_files, table_files
         from sharkpy.sources.file_splits import file_splits
 
         self.catalog.check_links(table, ())
@@ -275,7 +283,14 @@ class QuerySnapshot:
         if given is None:
             given = table_files(table, self.catalog, self._published.get(table.table_id))
         files = self._files[table.table_id] = given
-        return file_splits(files, table.schema, table.storage, self._conf)
+        return file_splits(files, columns_in_files(table.schema, files), table.storage, self._conf)
+
+    def _needs_reader(self, stream: Table) -> bool:
+        """True if the reader of a stream has to be asked for the rows that it has now."""
+        from sharkpy.catalog.stream_kinds import is_listed
+
+        is_given = stream.table_id in self._given or stream.table_id in self._given_splits
+        return not is_given and not is_listed(stream)
 
 
 @contextlib.contextmanager

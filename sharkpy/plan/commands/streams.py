@@ -16,7 +16,9 @@ from sharkpy.values.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class CreateStream(Command):
-    """CREATE STREAM; `place` is that of its source: the path of a folder."""
+    """CREATE STREAM; `place` is that of its source: the path of a folder; `table`: it has the rows that are appended to
+    that one.
+    """
 
     database: str
     name: str
@@ -27,6 +29,7 @@ class CreateStream(Command):
     storage: StorageFormat | None = None
     properties: Properties = ()
     comment: str | None = None
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,22 @@ class StartFrom:
 
     words: str = ""
     moment_ms: int | None = None
+    history: History | None = None
 
     @property
     def is_earliest(self) -> bool:
         return not self.words
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """START FROM TABLE `table` THEN STREAM `stream`, FROM which of its items; None: those behind the table's rows, or
+    the first ones where it does not tell.
+    """
+
+    table: Table
+    stream: Table
+    then: StartFrom | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from sharkpy.plan.commands import (
     CreateContinuousSink,
     CreateContinuousTable,
     CreateTable,
+    History,
     Insert,
     OnBadRow,
     RollbackContinuous,
@@ -146,15 +147,44 @@ def _stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> tuple[Trigge
 
 
 def _start_from(binder: CommandBinder) -> StartFrom:
-    """Read EARLIEST | LATEST | TIMESTAMP 'moment'."""
+    """Read EARLIEST | LATEST | TIMESTAMP 'moment', or TABLE table THEN STREAM stream [FROM one of these]."""
     reader = binder.reader
-    if reader.peek("TABLE"):
-        raise reader.unsupported("START FROM TABLE in a continuous query")
+    if reader.match("TABLE"):
+        history = _history(binder)
+        words = f"TABLE {_quoted(history.table)} THEN STREAM {_quoted(history.stream)}"
+        if history.then is not None:
+            words = f"{words} FROM {history.then.words or 'EARLIEST'}"
+        return StartFrom(words, history=history)
     word = reader.expect_any("EARLIEST", "LATEST", "TIMESTAMP")
     if word != "TIMESTAMP":
         return StartFrom() if word == "EARLIEST" else StartFrom(word)
     moment = _moment(binder)
     return StartFrom(f"TIMESTAMP '{moment_text(moment)}'", moment)
+
+
+def _history(binder: CommandBinder) -> History:
+    """Read table THEN STREAM stream [FROM EARLIEST | LATEST | TIMESTAMP 'moment']."""
+    reader = binder.reader
+    token = reader.current
+    table = binder.table()
+    if not table.is_stored:
+        kind = table.streaming_kind or "view"
+        message = f"{table.qualified_name} is a {kind}, and has no rows of its own"
+        raise binder.error(message, token, hint="START FROM TABLE reads a table", sqlstate="42809")
+    reader.expect("THEN", "STREAM")
+    token = reader.current
+    stream = binder.table()
+    if not stream.is_stream:
+        raise binder.error(f"{stream.qualified_name} is no stream", token, sqlstate="42809")
+    known = set(table.schema.names)
+    if missing := [name for name in stream.schema.names if name not in known]:
+        message = f"{table.qualified_name} has no column {missing[0]}, as the stream {stream.qualified_name} has"
+        raise binder.error(message, token, ColumnNotFoundError)
+    return History(table, stream, _start_from(binder) if reader.match("FROM") else None)
+
+
+def _quoted(table: Table) -> str:
+    return f"`{table.database}`.`{table.name}`"
 
 
 def _moment(binder: CommandBinder) -> int:

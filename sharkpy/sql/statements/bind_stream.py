@@ -7,7 +7,7 @@ from sqlglot.tokenizer_core import Token
 from sharkpy.base.errors import ParseError, SharkError
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import StreamSource, Table
-from sharkpy.catalog.stream_kinds import KINDS, PLANNED, StreamKind
+from sharkpy.catalog.stream_kinds import HISTORY, KINDS, TABLE, StreamKind
 from sharkpy.plan.commands import CreateStream, DropStream
 from sharkpy.sql.statements.bind_columns import column_fields
 from sharkpy.sql.statements.bind_storage import combined, with_options
@@ -35,6 +35,10 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
             raise reader.unsupported(f"the {other} of a stream")
     reader.expect("FROM")
     kind = _kind(binder)
+    if kind is TABLE:
+        if fields:
+            raise binder.error("a stream FROM TABLE has the columns of the table", begin, ParseError)
+        return _of_table(binder, (database, name), if_not_exists, clauses)
     fields = _checked_columns(binder, kind, fields, begin)
     place = reader.string(kind.place) if kind.place else None
     source = StreamSource(kind.name, _options(binder, kind))
@@ -56,6 +60,27 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
     )
 
 
+def _of_table(
+    binder: CommandBinder, place: tuple[str, str], if_not_exists: bool, clauses: TableClauses
+) -> CreateStream:
+    """Bind table [WITH HISTORY] [(options)], behind FROM TABLE."""
+    reader = binder.reader
+    if clauses.row is not None or clauses.file is not None or clauses.options:
+        raise reader.unsupported("a format of a stream FROM TABLE")
+    token = reader.current
+    table = binder.table()
+    if table.is_view or table.streaming_kind not in ("", "continuous table"):
+        kind = table.streaming_kind or "view"
+        raise binder.error(f"{table.qualified_name} is a {kind}, and no table", token, sqlstate="42809")
+    with_history = reader.match("WITH", "HISTORY")
+    options = dict(_options(binder, TABLE))
+    if with_history:
+        options[HISTORY] = "true"
+    source = StreamSource(TABLE.name, tuple(options.items()), table.qualified_name)
+    properties, comment = _properties(clauses), clauses.comment
+    return CreateStream(*place, table.schema, source, if_not_exists, None, table.storage, properties, comment, table)
+
+
 def _checked_columns(binder: CommandBinder, kind: StreamKind, fields: list[Field], begin: Token | None) -> list[Field]:
     """Columns of a stream, which its kind may decide."""
     types = {field.dtype for field in kind.columns}
@@ -72,8 +97,6 @@ def _checked_columns(binder: CommandBinder, kind: StreamKind, fields: list[Field
 def _kind(binder: CommandBinder) -> StreamKind:
     reader = binder.reader
     word = reader.word()
-    if word in PLANNED:
-        raise reader.unsupported(f"a stream FROM {word}")
     if word not in KINDS:
         raise reader.error(f"a source ({', '.join(KINDS)}) expected")
     reader.take()

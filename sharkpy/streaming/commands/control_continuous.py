@@ -21,9 +21,8 @@ from sharkpy.plan.commands import (
     queries_of,
 )
 from sharkpy.plan.logical import LogicalPlan
-from sharkpy.sql.binder import bind_epoch
 from sharkpy.streaming.bad_rows import bad_row_table
-from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
+from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.sinks.folder_sink import forget_epochs, show_epochs
 from sharkpy.streaming.targets import become_targets, target_ids, targets_of
@@ -66,7 +65,7 @@ def alter_continuous(command: AlterContinuous, session: StreamSession) -> Comman
             if isinstance(command.query, (Insert, MultiInsert)):
                 become_targets(targets_of(command.query), catalog)
                 query = dataclasses.replace(query, targets=target_ids(command.query))
-            bind_epoch(query.text, table, catalog.for_session(), session.conf, query.database)
+            check_epochs(query, table, session)
         catalog.streams.redefine(query)
         state = _state_under(query.trigger, query.state)
         if state is not query.state:

@@ -12,10 +12,9 @@ from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.create_table import make_folder, new_table
 from sharkpy.execution.commands.storage import CACHE_PROPERTY, storage_format
 from sharkpy.plan.commands import CreateContinuousTable
-from sharkpy.sql.binder import bind_epoch
 from sharkpy.streaming.bad_rows import bad_row_table
-from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
-from sharkpy.streaming.commands.start_from import start_offsets
+from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
+from sharkpy.streaming.commands.start_from import beginning
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.targets import become_targets
 
@@ -39,7 +38,6 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
     bad_rows = bad_row_table(command.on_bad_row, streams_of([command.query]), session)
     storage = storage_format(create.storage, create.properties, session, is_from_query=True)
     create = dataclasses.replace(create, storage=storage)
-    start = start_offsets(command.start, streams_of([command.query]), session)
     query_id = uuid.uuid4().hex
     table = dataclasses.replace(new_table(create, session, session.snapshot(), None), continuous=query_id)
     query = ContinuousQuery(
@@ -51,18 +49,15 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
         command.trigger,
         settings_of(session),
         definer(session),
-        offsets=start,
         bad_rows="" if bad_rows is None else bad_rows.table_id,
-        start=start,
-        start_words=command.start.words,
     )
+    query = beginning(query, command.start, session)
 
     def publish() -> None:
         make_folder(table, create)
         become_targets([bad_rows] if bad_rows is not None else [], catalog)
         catalog.streams.add(query)
-        # Names that only this session knows are an error now, and not of every epoch.
-        bind_epoch(query.text, table, catalog.for_session(), session.conf, query.database)
+        check_epochs(query, table, session)
 
     catalog.create_table(table, publish=publish)
     if query.trigger.ends:

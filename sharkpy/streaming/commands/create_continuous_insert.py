@@ -11,10 +11,9 @@ from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.plan.commands import CreateContinuousInsert, queries_of
-from sharkpy.sql.binder import bind_epoch
 from sharkpy.streaming.bad_rows import bad_row_table
-from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
-from sharkpy.streaming.commands.start_from import start_offsets
+from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
+from sharkpy.streaming.commands.start_from import beginning
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.targets import become_targets, target_ids, targets_of
 from sharkpy.values.types import Schema
@@ -34,7 +33,6 @@ def create_continuous_insert(command: CreateContinuousInsert, session: StreamSes
     queries = queries_of(command.inserts)
     check_definition(queries, session)
     bad_rows = bad_row_table(command.on_bad_row, streams_of(queries), session)
-    start = start_offsets(command.start, streams_of(queries), session)
     query_id = uuid.uuid4().hex
     table = Table(
         new_table_id(),
@@ -55,18 +53,15 @@ def create_continuous_insert(command: CreateContinuousInsert, session: StreamSes
         settings_of(session),
         definer(session),
         targets=target_ids(command.inserts),
-        offsets=start,
         bad_rows="" if bad_rows is None else bad_rows.table_id,
-        start=start,
-        start_words=command.start.words,
     )
+    query = beginning(query, command.start, session)
 
     def publish() -> None:
         become_targets(targets_of(command.inserts), catalog)
         become_targets([bad_rows] if bad_rows is not None else [], catalog)
         catalog.streams.add(query)
-        # Names that only this session knows are an error now, and not of every epoch.
-        bind_epoch(query.text, table, catalog.for_session(), session.conf, query.database)
+        check_epochs(query, table, session)
 
     catalog.create_table(table, publish=publish)
     if query.trigger.ends:

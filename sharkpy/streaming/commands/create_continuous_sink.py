@@ -16,10 +16,9 @@ from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import check_storage, storage_format, stored_schema
 from sharkpy.plan.commands import CreateContinuousSink
 from sharkpy.sources.failures import io_error
-from sharkpy.sql.binder import bind_epoch
 from sharkpy.streaming.bad_rows import bad_row_table
-from sharkpy.streaming.commands.definition import check_definition, definer, settings_of, streams_of
-from sharkpy.streaming.commands.start_from import start_offsets
+from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
+from sharkpy.streaming.commands.start_from import beginning
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.targets import become_targets
 
@@ -38,7 +37,6 @@ def create_continuous_sink(command: CreateContinuousSink, session: StreamSession
     check_definition([command.query], session)
     streams = streams_of([command.query])
     bad_rows = bad_row_table(command.on_bad_row, streams, session)
-    start = start_offsets(command.start, streams, session)
     query_id = uuid.uuid4().hex
     schema, storage = stored_schema(command.columns), storage_format(command.storage, (), session, is_from_query=True)
     check_storage(storage, schema, session)
@@ -63,17 +61,14 @@ def create_continuous_sink(command: CreateContinuousSink, session: StreamSession
         command.trigger,
         settings_of(session),
         definer(session),
-        offsets=start,
         bad_rows="" if bad_rows is None else bad_rows.table_id,
-        start=start,
-        start_words=command.start.words,
     )
+    query = beginning(query, command.start, session)
 
     def publish() -> None:
         become_targets([bad_rows] if bad_rows is not None else [], catalog)
         catalog.streams.add(query)
-        # Names that only this session knows are an error now, and not of every epoch.
-        bind_epoch(query.text, table, catalog.for_session(), session.conf, query.database)
+        check_epochs(query, table, session)
 
     catalog.create_table(table, publish=publish)
     if query.trigger.ends:

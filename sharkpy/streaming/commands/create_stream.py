@@ -17,6 +17,7 @@ from sharkpy.execution.engine_session import EngineSession
 from sharkpy.plan.commands import CreateStream, DropStream
 from sharkpy.streaming.address import host_and_port
 from sharkpy.streaming.commands.kafka_stream import kafka_format, kafka_source
+from sharkpy.streaming.commands.table_stream import feed_stream
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.sources.rate import rate_format
 
@@ -36,6 +37,8 @@ def create_stream(command: CreateStream, session: EngineSession) -> CommandResul
     def publish() -> None:
         if KINDS[command.source.kind].is_spooled:
             Path(stream.location or "").mkdir(parents=True, exist_ok=True)
+        if command.table is not None:
+            feed_stream(stream, command.table, session.catalog)
 
     try:
         session.catalog.create_table(stream, publish=publish)
@@ -81,6 +84,8 @@ def _source(command: CreateStream, session: EngineSession) -> StreamSource:
 
 def _format(command: CreateStream, source: StreamSource, session: EngineSession) -> StorageFormat:
     kind, given = KINDS[source.kind], command.storage
+    if command.table is not None:
+        return command.table.storage
     if given is not None and not kind.takes_format:
         raise UnsupportedError(f"a format of a stream FROM {kind.name}")
     if kind is RATE:

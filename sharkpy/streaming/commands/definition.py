@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from sharkpy.base.errors import UnsupportedError
 from sharkpy.base.settings import USER, is_guarded
 from sharkpy.base.users import user_name
+from sharkpy.catalog.continuous_query import ContinuousQuery
+from sharkpy.catalog.model import Table
 from sharkpy.catalog.store import TEMPORARY_KINDS
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.restrictions import SCRIPT
 from sharkpy.plan.logical import LogicalPlan, Scan, Step
 from sharkpy.plan.steps.script import Script
+from sharkpy.sql.binder import bind_epoch
+from sharkpy.streaming.history import HistoryLookups, history_of
 
 _OF_STATEMENTS = ("shark.query.timeout", "shark.pool")
 """Settings of a session that say nothing about what a query means."""
@@ -42,3 +46,14 @@ def settings_of(session: EngineSession) -> tuple[tuple[str, str], ...]:
 def definer(session: EngineSession) -> str:
     """User in whose name the epochs run."""
     return session.conf.value(USER) or user_name(session.conf)
+
+
+def check_epochs(query: ContinuousQuery, table: Table, session: EngineSession) -> None:
+    """Bind the query of a table as its epochs will: names that only this session knows are an error now, and not of
+    every epoch.
+    """
+    catalog = session.catalog.for_session()
+    bind_epoch(query.text, table, catalog, session.conf, query.database)
+    if query.is_before_history and (stream := catalog.current_table(query.continued)) is not None:
+        over = HistoryLookups(catalog, stream, history_of(query, catalog))
+        bind_epoch(query.text, table, over, session.conf, query.database)

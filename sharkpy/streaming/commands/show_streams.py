@@ -9,6 +9,7 @@ from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.position import as_numbers
 from sharkpy.catalog.stream_kinds import KINDS
 from sharkpy.execution.commands.command_result import CommandResult, table_of, text_rows
+from sharkpy.execution.commands.stream_facts import current_source
 from sharkpy.plan.commands import ShowContinuousTables, ShowEpochs, ShowStreams
 from sharkpy.streaming.commands.control_continuous import query_of
 from sharkpy.streaming.scheduler import StreamSession
@@ -40,7 +41,13 @@ _EPOCHS = Schema(
 
 def show_streams(command: ShowStreams, session: StreamSession) -> CommandResult:
     rows = [
-        (table.database, table.name, table.stream.kind, _place(table, table.stream), table.comment)
+        (
+            table.database,
+            table.name,
+            table.stream.kind,
+            _place(table, current_source(table, table.stream, session.catalog)),
+            table.comment,
+        )
         for table in _tables(command.database, command.pattern, session)
         if table.stream is not None
     ]

@@ -1,35 +1,76 @@
-"""Position at which a continuous query begins to read its streams."""
+"""Where a continuous query begins to read its streams."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.continuous_query import Offsets
-from sharkpy.plan.commands import StartFrom
+from sharkpy.base.errors import BindError, UnsupportedError
+from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
+from sharkpy.catalog.position import Position
+from sharkpy.catalog.store import TEMPORARY_KINDS
+from sharkpy.plan.commands import History, StartFrom
+from sharkpy.streaming.history import check_place
 from sharkpy.streaming.scheduler import StreamSession
 
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
 
-def start_offsets(start: StartFrom, streams: Sequence[str], session: StreamSession) -> Offsets:
-    """Offsets of some streams, by id, from which a query reads; () for the first items of all. What is there is looked
-    up now, and holds for the query's life.
 
-    UnsupportedError for a moment where a stream does not tell when its items came.
+def beginning(query: ContinuousQuery, start: StartFrom, session: StreamSession) -> ContinuousQuery:
+    """The query, about to begin where START FROM says. What is there is looked up now, and holds for the query's life.
+
+    UnsupportedError for a moment where a stream does not tell when its items came, BindError where it is not clear how
+    far the rows of a table go that come before a stream.
     """
+    if start.history is not None:
+        return _behind_table(query, start, start.history, session)
+    offsets = _offsets(start, query.streams, session)
+    return dataclasses.replace(query, offsets=offsets, start=offsets, start_words=start.words)
+
+
+def _behind_table(
+    query: ContinuousQuery, start: StartFrom, history: History, session: StreamSession
+) -> ContinuousQuery:
+    table, stream = history.table, history.stream
+    if table.kind in TEMPORARY_KINDS:
+        raise UnsupportedError(f"START FROM TABLE {table.name}, which is temporary")
+    if stream.table_id not in query.streams:
+        message = f"START FROM TABLE … THEN STREAM {stream.qualified_name}, which the query does not read"
+        raise BindError(message, sqlstate="42809")
+    offsets: Offsets = ()
+    if history.then is None:
+        check_place(table, stream, session.catalog)
+    else:
+        offsets = ((stream.table_id, _position(history.then, stream, session)),)
+    return dataclasses.replace(
+        query, start=offsets, start_words=start.words, history=table.table_id, continued=stream.table_id
+    )
+
+
+def _offsets(start: StartFrom, streams: Sequence[str], session: StreamSession) -> Offsets:
+    """Offsets of some streams, by id; () for the first items of all."""
     if start.is_earliest:
         return ()
     found = []
     for stream in streams:
         table = session.catalog.current_table(stream)
         assert table is not None  # the statement was bound over it
-        reader = session.streams.readers.of(table)
-        position = reader.look()
-        if start.moment_ms is not None:
-            since = reader.since(start.moment_ms)
-            if since is None:
-                kind = "" if table.stream is None else f" FROM {table.stream.kind}"
-                message = f"START FROM TIMESTAMP with {table.qualified_name}, a stream{kind},"
-                raise UnsupportedError(message, hint="START FROM EARLIEST or LATEST")
-            position = since
-        found.append((stream, position))
+        found.append((stream, _position(start, table, session)))
     return tuple(found)
+
+
+def _position(start: StartFrom, stream: Table, session: StreamSession) -> Position:
+    reader = session.streams.readers.of(stream)
+    end = reader.look()
+    if start.is_earliest:
+        return reader.first()
+    if start.moment_ms is None:
+        return end
+    since = reader.since(start.moment_ms)
+    if since is None:
+        kind = "" if stream.stream is None else f" FROM {stream.stream.kind}"
+        message = f"START FROM TIMESTAMP with {stream.qualified_name}, a stream{kind},"
+        raise UnsupportedError(message, hint="START FROM EARLIEST or LATEST")
+    return since

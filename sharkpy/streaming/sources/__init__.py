@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import UnsupportedError
-from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, PROGRAM, RATE, SOCKET
+from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, PROGRAM, RATE, SOCKET, TABLE
 from sharkpy.streaming.sources.folder import FolderReader
 from sharkpy.streaming.sources.kafka_reader import KafkaReader
 from sharkpy.streaming.sources.rate import RateReader
 from sharkpy.streaming.sources.socket_reader import SocketReader
 from sharkpy.streaming.sources.spool import SpoolReader
+from sharkpy.streaming.sources.table_reader import TableReader
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
@@ -24,6 +25,7 @@ _READERS: dict[str, Callable[[Table, Catalog], SourceReader]] = {
     PROGRAM.name: SpoolReader,
     RATE.name: lambda stream, _: RateReader(stream),
     SOCKET.name: SocketReader,
+    TABLE.name: TableReader,
 }
 
 

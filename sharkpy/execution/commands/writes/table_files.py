@@ -12,6 +12,7 @@ from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_folders import TableFolders
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
+from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import layout
 from sharkpy.sources.plain_files import PlainFiles
@@ -54,6 +55,9 @@ class TableFiles:
     """New folder and its inode."""
     plain: PlainFiles | None = None
     """Write of a table that others write too."""
+    feed: TableFeed | None = None
+    keeps_rows: bool = False
+    """The rows that are replaced are the same."""
 
     @classmethod
     def begin(cls, table: Table, overwrite: bool, session: EngineSession) -> TableFiles:
@@ -83,14 +87,24 @@ class TableFiles:
         """Put the files behind the generations that count: the commit of the catalog lets them count."""
         if not self.overwrite and not layout.files_below(self.staging):
             return None
+        feed = self.feed = TableFeed(self.table, self.session.catalog)
+        is_wanted = feed.is_wanted and not self.keeps_rows
+        is_rewrite = is_wanted and self.overwrite and layout.list_data_files(self.location, lambda: newest)
         folder = layout.place_generation(self.staging, self.location, newest, self.overwrite)
         layout.sync_folders([self.location])
         self.session.catalog.streams.set_newest(self.table.table_id, layout.generation_of(folder))
+        if is_rewrite:
+            feed.is_rewritten = True
+        elif is_wanted:
+            feed.add_folder(folder)
+        feed.end()
         return folder
 
     def take_back(self) -> None:
         if self.plain is not None:
             self.plain.take_back()
+        if self.feed is not None:
+            self.feed.take_back()
         if self.placed is not None:
             layout.take_back(*self.placed)
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.partition_changes import PartitionChanges
+from sharkpy.catalog.serialize import form_to_text
 from sharkpy.execution.commands.partition_spec import by_values
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.staging import discard_staging, while_known
+from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.commands.writes.table_files import require_overwritable
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import layout
@@ -40,6 +42,9 @@ class TablePartitions:
     """Folder of each new generation, and its inode."""
     plain: list[PlainFiles] = field(default_factory=list)
     """Writes of a table that others write too: they count as soon as they are in place."""
+    feed: TableFeed | None = None
+    keeps_rows: bool = False
+    """The rows that are replaced are the same."""
 
     def prepare(self) -> None:
         if not self.table.is_plain:
@@ -48,6 +53,7 @@ class TablePartitions:
             layout.sync_staged(self.staging)
 
     def place(self) -> None:
+        self.feed = None if self.table.is_plain or self.keeps_rows else TableFeed(self.table, self.session.catalog)
         with self.session.catalog.partition_changes(self.table) as changes:
             targets = self._targets(changes)
             if self.overwrite:
@@ -63,12 +69,16 @@ class TablePartitions:
                 if known is None:
                     self.session.catalog.clear_garbage(str(Path(self.table.location or "", name)))
                 self._place(name, known, changes)
+            if self.feed is not None:
+                self.feed.end()
             layout.sync_folders(str(Path(folder).parent) for folder, _ in self.placed)
             self.session.catalog.note_written(self.table)
 
     def take_back(self) -> None:
         for files in reversed(self.plain):
             files.take_back()
+        if self.feed is not None:
+            self.feed.take_back()
         for folder, inode in self.placed:
             layout.take_back(folder, inode)
 
@@ -130,6 +140,19 @@ class TablePartitions:
         else:
             kept = dataclasses.replace(known, newest=generation)
             changes.alter(known, dataclasses.replace(kept, storage=None, columns=None) if self.overwrite else kept)
+        if self.feed is not None and self.feed.is_wanted:
+            self._give(self.feed, target, name, known)
+
+    def _give(self, feed: TableFeed, folder: str, name: str, known: HivePartition | None) -> None:
+        """Give the new generation in a folder to the streams of the table's rows."""
+        if known is None:
+            feed.add_folder(folder, name)
+        elif not self.overwrite:
+            feed.add_folder(folder, known.name, form_to_text(known.storage, known.columns))
+        elif layout.list_partition_files(known.folder(self.table), known.newest, known.name):
+            feed.is_rewritten = True
+        else:
+            feed.add_folder(folder, known.name)
 
     def _newest(self, known: HivePartition | None, folder: str) -> int:
         """Newest generation of a folder. An external table's may have been registered before, and keeps its data."""

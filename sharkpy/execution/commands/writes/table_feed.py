@@ -1,0 +1,114 @@
+"""Streams of the rows that are appended to a table: what a write adds gets second names in their folders."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.serialize import form_from_text, form_to_text
+from sharkpy.catalog.stream_store import REWRITE, StreamFile
+from sharkpy.sources import layout
+from sharkpy.sources.failures import io_error
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.sources.layout import DataFile
+
+
+@dataclass(slots=True)
+class TableFeed:
+    """What one write gives to the streams of a table's appended rows, inside the transaction in which it counts.
+
+    1. Files that it adds are items of each stream, under second names: they are there as long as the stream wants them,
+       whatever becomes of the table.
+    2. Rows that it replaces or removes are no items, but a mark is, which says that this has happened. Rows that come
+       to an empty table, or Hive partition, are added in any case.
+    """
+
+    table: Table
+    catalog: Catalog
+    is_rewritten: bool = False
+    """Rows of the table were replaced or removed."""
+    _files: list[DataFile] = field(default_factory=list)
+    _streams: list[Table] | None = None
+    _folders: list[Path] = field(default_factory=list)
+    """Folders of second names, which no reader sees before the transaction was committed."""
+
+    @property
+    def streams(self) -> list[Table]:
+        if self._streams is None:
+            found = map(self.catalog.current_table, self.catalog.streams.fed_by(self.table.table_id))
+            self._streams = [stream for stream in found if stream is not None]
+        return self._streams
+
+    @property
+    def is_wanted(self) -> bool:
+        """True if there are streams of the table's rows."""
+        return bool(self.streams)
+
+    def add_folder(self, folder: str, partition: str = "", form: str = "") -> None:
+        """Add the files of a new generation, of a Hive partition if the table has any."""
+        self._files += [replace(file, partition=partition, form=form) for file in layout.files_below(folder)]
+
+    def end(self) -> None:
+        """Give the streams what was added or noted."""
+        for stream in self.streams:
+            if self.is_rewritten:
+                mark = StreamFile(0, f"{REWRITE}{uuid.uuid4().hex}", 0, 0)
+                self.catalog.streams.add_files(stream.table_id, [mark])
+            self.add(stream, self._files)
+
+    def add(self, stream: Table, files: Sequence[DataFile]) -> None:
+        """Add files of the table to one stream, behind all that it has."""
+        if not files:
+            return
+        root = Path(local_path(stream.location or ""))
+        folder = root / uuid.uuid4().hex
+        self._folders.append(folder)
+        items = []
+        try:
+            for number, file in enumerate(files):
+                name = Path(folder.name, file.partition, f"{number:07d}-{Path(file.path).name}")
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                _give_second_name(file.path, str(root / name))
+                form = _form(stream, self.table, file.form)
+                items.append(StreamFile(0, str(name), file.size_bytes, file.modified_ns, form))
+        except OSError as error:
+            raise io_error(error, str(folder)) from None
+        layout.sync_folders(str(root / path) for item in items for path in Path(item.name).parents)
+        self.catalog.streams.add_files(stream.table_id, items)
+
+    def take_back(self) -> None:
+        """Undo what was added, after the transaction has failed."""
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _give_second_name(path: str, other: str) -> None:
+    """Let a file have another name too; where its file system is another one, the other is a copy."""
+    try:
+        Path(other).hardlink_to(path)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP):
+            raise
+        shutil.copy2(path, other)
+        layout.sync_staged(other)
+
+
+def _form(stream: Table, table: Table, form: str) -> str:
+    """Format and columns of a file of the table that was written in `form`, where they are not the stream's: the table
+    may have been altered since the stream was made.
+    """
+    storage, columns = form_from_text(form)
+    storage, columns = storage or table.storage, columns or table.data_schema
+    named = table.partition_columns
+    known = [(one.name, one.dtype) for one in stream.schema if one.name not in named]
+    same = [(one.name, one.dtype) for one in columns.fields[: len(known)]]
+    return form_to_text(None if storage == stream.storage else storage, None if same == known else columns)

@@ -1,0 +1,131 @@
+"""Rows of a table that come before those of a stream: START FROM TABLE … THEN STREAM …
+
+The first epoch reads the table, whole, and the position of the stream that its rows reach to; the next ones read the
+stream from there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import BindError, TableChangedError, TableNotFoundError
+from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.serialize import type_text
+from sharkpy.execution.queries.plan_cache import CatalogLookups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sharkpy.catalog.continuous_query import ContinuousQuery
+    from sharkpy.catalog.position import Position
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.execution.engine_session import EngineSession
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.streaming.sources.source_reader import SourceReader
+
+_TRIES = 10
+
+
+class HistoryLookups(CatalogLookups):
+    """Catalog for binding a query, in which a stream is a view of the table that comes before it."""
+
+    def __init__(self, catalog: Catalog, stream: Table, history: Table) -> None:
+        super().__init__(catalog)
+        self._stream = stream
+        self._view = _view(stream, history)
+
+    def table(self, database: str, name: str) -> Table:
+        found = super().table(database, name)
+        return self._view if found == self._stream else found
+
+    def find_table(self, database: str, name: str) -> Table | None:
+        found = super().find_table(database, name)
+        return self._view if found == self._stream else found
+
+
+def _view(stream: Table, history: Table) -> Table:
+    """The rows of a table as those of a stream."""
+    types = {field.name: field.dtype for field in history.schema}
+    items = [
+        f"`{field.name}`" if types.get(field.name) == field.dtype else _cast(field.name, type_text(field.dtype))
+        for field in stream.schema
+    ]
+    text = f"SELECT {', '.join(items)} FROM `{history.database}`.`{history.name}`"
+    return Table(stream.table_id, stream.database, stream.name, TableKind.VIEW, stream.schema, view_text=text)
+
+
+def _cast(name: str, type_words: str) -> str:
+    return f"CAST(`{name}` AS {type_words}) AS `{name}`"
+
+
+def history_of(query: ContinuousQuery, catalog: Catalog) -> Table:
+    """The table that comes before a stream; TableNotFoundError if it was dropped before it was read."""
+    found = catalog.current_table(query.history)
+    if found is None:
+        raise TableNotFoundError("the table from which the continuous query starts was dropped")
+    return found
+
+
+def snapshot_of_history(
+    query: ContinuousQuery, session: EngineSession, reader: SourceReader
+) -> tuple[QuerySnapshot, Position]:
+    """A snapshot that has a query's history as it is now, and the position of the stream behind its rows.
+
+    BindError 55000 where items behind it are gone.
+    """
+    catalog, history = session.catalog, history_of(query, session.catalog)
+    for _ in range(_TRIES):
+        place = _place(query, history, catalog)
+        before = place()
+        snapshot = session.snapshot()
+        try:
+            snapshot.pin(history)
+            # Nobody has written it between: its rows reach to where they did before.
+            if place() == before:
+                reader.look()
+                position = reader.first() if before is None else before
+                _check_there(position, reader)
+                return snapshot, position
+        except BaseException:
+            snapshot.release()
+            raise
+        snapshot.release()
+    raise TableChangedError(f"{history.qualified_name} was written all the time while it was looked at")
+
+
+def check_place(history: Table, stream: Table, catalog: Catalog) -> None:
+    """BindError where it is not clear how far the rows of a table go in a stream."""
+    _writers(history.table_id, stream.table_id, catalog)
+
+
+def _place(query: ContinuousQuery, history: Table, catalog: Catalog) -> Callable[[], Position | None]:
+    """Gives the position of the stream behind the rows of the history; None: its first item."""
+    given = dict(query.start).get(query.continued)
+
+    def place() -> Position | None:
+        if given is not None:
+            return given
+        if catalog.streams.feeding(query.continued) == history.table_id:
+            return (catalog.streams.end(query.continued),)
+        writers = _writers(history.table_id, query.continued, catalog)
+        return next((one.offset(query.continued) or dict(one.start).get(query.continued) for one in writers), None)
+
+    return place
+
+
+def _writers(history: str, stream: str, catalog: Catalog) -> list[ContinuousQuery]:
+    """The continuous query that writes a table's rows from a stream, both by id, if there is one; BindError for
+    several.
+    """
+    queries = catalog.streams.queries()
+    found = [one for one in queries if stream in one.streams and history in (one.table_id, *one.targets)]
+    if len(found) > 1:
+        hint = "say where the stream begins: THEN STREAM … FROM EARLIEST, LATEST or TIMESTAMP"
+        raise BindError("several continuous queries write the table from the stream", hint=hint, sqlstate="55000")
+    return found
+
+
+def _check_there(position: Position, reader: SourceReader) -> None:
+    first = reader.first()
+    if any(one < other for one, other in zip(position, first, strict=False)):
+        raise BindError("items of the stream behind the rows of the table are gone", sqlstate="55000")

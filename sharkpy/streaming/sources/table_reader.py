@@ -1,0 +1,126 @@
+"""Rows that are appended to a table, as a stream: each file of them is read once, in the order of the writes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import SourceError, TableNotFoundError
+from sharkpy.catalog.local_path import local_path
+from sharkpy.catalog.position import Position
+from sharkpy.catalog.stream_kinds import MAX_FILES, TABLE
+from sharkpy.catalog.stream_store import REWRITE
+from sharkpy.sources.layout import DataFile
+from sharkpy.streaming.sources.folder import FAIL_ON_LOSS
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+
+
+class TableReader:
+    """Reader of the second names that writes into a table give to their files (`TableFeed`).
+
+    1. What is there stands in the catalog alone, since the transaction in which the rows came to count.
+    2. A mark that rows of the table were replaced or removed is SourceError; with the property `failOnDataLoss` of the
+       stream 'false' it is passed over.
+    """
+
+    def __init__(self, stream: Table, catalog: Catalog) -> None:
+        options = () if stream.stream is None else stream.stream.options
+        self._stream = stream
+        self._catalog = catalog
+        self._folder = Path(local_path(stream.location or ""))
+        self._is_strict = dict(stream.properties).get(FAIL_ON_LOSS, "true").lower() != "false"
+        self._max_files = TABLE.value(options, MAX_FILES)
+        self._lock = threading.Lock()
+        self._end: int | None = None
+        self._looked = 0.0
+
+    @property
+    def end(self) -> Position:
+        return (self._end or 0,)
+
+    def look(self, age: float = 0.0) -> Position:
+        with self._lock:
+            now = time.monotonic()
+            if self._end is None:
+                self._clear()
+            if self._end is None or now - self._looked >= age:
+                if self._catalog.streams.feeding(self._stream.table_id) is None:
+                    raise TableNotFoundError(f"the table of the stream {self._stream.qualified_name} was dropped")
+                self._end = self._catalog.streams.end(self._stream.table_id)
+                self._looked = now
+            return self.end
+
+    def first(self) -> Position:
+        files = self._catalog.streams.files(self._stream.table_id, 0, self.end[0])
+        return (files[0].number if files else self.end[0],)
+
+    def since(self, moment_ms: int) -> Position | None:
+        """By the times at which files were written; all that came behind the first such file are after it."""
+        files = self._catalog.streams.files(self._stream.table_id, 0, self.end[0])
+        found = (one.number for one in files if one.modified_ns >= moment_ms * 1_000_000)
+        return (next(found, self.end[0]),)
+
+    def num_gone(self) -> int:
+        return sum(self.first())
+
+    def unsettled_seconds(self) -> float:
+        return 0.0
+
+    def cut(self, start: Position, end: Position) -> Position:
+        return (min(end[0], start[0] + self._max_files),)
+
+    def give(self, snapshot: QuerySnapshot, start: Position, end: Position) -> None:
+        files = self._catalog.streams.files(self._stream.table_id, start[0], end[0])
+        if len(files) != end[0] - start[0]:
+            raise SourceError(f"rows of {self._stream.qualified_name} were forgotten before they were read")
+        if self._is_strict and any(one.name.startswith(REWRITE) for one in files):
+            message = f"rows of the table of {self._stream.qualified_name} were replaced or removed"
+            hint = f"TBLPROPERTIES ('{FAIL_ON_LOSS}'='false') of the stream goes on with those that are appended"
+            raise SourceError(message, hint=hint, sqlstate="55000")
+        found = []
+        for one in files:
+            if not one.name.startswith(REWRITE):
+                _, _, below = one.name.partition("/")
+                path, partition = str(self._folder / one.name), below.rpartition("/")[0]
+                found.append(DataFile(path, one.size_bytes, one.modified_ns, partition, one.form))
+        snapshot.give(self._stream, found)
+
+    def release(self, end: Position) -> None:
+        if not end or self._catalog.readers.is_read(self._stream.location or ""):
+            return
+        with self._lock:
+            gone = self._catalog.streams.files(self._stream.table_id, 0, end[0])
+            if not gone:
+                return
+            with self._catalog.transaction():
+                self._catalog.streams.forget_files(self._stream.table_id, [one.number for one in gone])
+            for one in gone:
+                path = self._folder / one.name
+                path.unlink(missing_ok=True)
+                for folder in path.relative_to(self._folder).parents[:-1]:
+                    with suppress(OSError):
+                        (self._folder / folder).rmdir()
+
+    def close(self) -> None:
+        """Do nothing: no file is kept open."""
+
+    def _clear(self) -> None:
+        """Remove what writes have left that were killed before their transaction."""
+        if self._catalog.is_read_only:
+            return
+        with self._catalog.transaction():
+            streams, stream_id = self._catalog.streams, self._stream.table_id
+            known = {one.name.partition("/")[0] for one in streams.files(stream_id, 0, streams.end(stream_id))}
+            with suppress(FileNotFoundError):
+                for name in os.listdir(self._folder):  # noqa: PTH208  names alone are needed
+                    if name not in known:
+                        shutil.rmtree(self._folder / name, ignore_errors=True)

@@ -18,6 +18,7 @@ from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, p
 from sharkpy.execution.commands.writes.staging import while_known
 from sharkpy.execution.commands.writes.table_blocks import TableBlocks
 from sharkpy.execution.commands.writes.table_files import TableFiles
+from sharkpy.execution.commands.writes.unchanged import Unchanged, retried
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_blocks, write_files
 from sharkpy.execution.tasks.row_buckets import bucketing
@@ -39,7 +40,10 @@ def insert(command: Insert | InsertDirectory, session: EngineSession, snapshot: 
     """Insert the rows of a query. Files are staged and become data by one rename, after the query has read its
     input.
     """
-    _insert_all([command], session, snapshot)
+    if isinstance(command, Insert) and command.keeps_rows:
+        retried(lambda: _insert_all([command], session, snapshot), snapshot)
+    else:
+        _insert_all([command], session, snapshot)
     return NOTHING
 
 
@@ -137,6 +141,8 @@ def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writ
         raise UnsupportedError(f"adding rows to {table.qualified_name}, a table of the metastore in Hive's buckets")
     if command.if_not_exists and has_partition(command, session):
         return
+    if command.keeps_rows:
+        writes.append(Unchanged.now(table, session))
     if table.is_partitioned:
         stage_partitions(command, session, snapshot, writes)
         return
@@ -146,6 +152,7 @@ def stage(command: Insert, session: EngineSession, snapshot: QuerySnapshot, writ
         writes.append(TableBlocks(table, command.overwrite, session, write_blocks(session, query, sink, snapshot)))
         return
     write = TableFiles.begin(table, command.overwrite, session)
+    write.keeps_rows = command.keeps_rows
     writes.append(write)
     storage = table.storage
     files = FileSink(table.schema, storage.name, storage.properties, write.staging, buckets=buckets)

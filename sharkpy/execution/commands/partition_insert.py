@@ -41,6 +41,7 @@ def stage_partitions(
     table = command.table
     staging = table_staging(table, table.location or "", session)
     write = TablePartitions(table, staging, (), command.overwrite, session, only_new=command.if_not_exists)
+    write.keeps_rows = command.keeps_rows
     writes.append(write)
     known = () if command.overwrite else session.catalog.partitions(table)
     with while_known(table, session):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sharkpy.base.errors import ExecutionError, TableChangedError
+from sharkpy.base.errors import ExecutionError
 from sharkpy.catalog.hive_partition import partition_name
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -14,7 +14,7 @@ from sharkpy.execution.commands.shared_source import Resolve, shared_source
 from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.commands.writes.staging import table_staging, while_known
 from sharkpy.execution.commands.writes.table_partitions import TablePartitions
-from sharkpy.execution.commands.writes.unchanged import Unchanged
+from sharkpy.execution.commands.writes.unchanged import Unchanged, retried
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.run_plan import query_rows
 from sharkpy.execution.tables.snapshot import QuerySnapshot
@@ -25,7 +25,6 @@ from sharkpy.plan.read_tables import read_tables
 from sharkpy.sources import layout
 from sharkpy.values.types import BOOLEAN
 
-_ATTEMPTS = 5
 _MOST_NAMED = 500
 """Limit on the Hive partitions to which a scan is restricted by their values; with more, all are scanned."""
 _SEVERAL_ROWS = "21000"
@@ -33,20 +32,13 @@ _SEVERAL_ROWS = "21000"
 
 def change_rows(command: ChangeRows, session: EngineSession, snapshot: QuerySnapshot) -> CommandResult:
     """Change rows, starting again if others have written the table meanwhile: no row of theirs is lost."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            _change(command, session, snapshot)
-        except TableChangedError:
-            if attempt == _ATTEMPTS - 1:
-                raise
-            snapshot.renew()
-        except ExecutionError as error:
-            if command.source is not None and error.sqlstate == _SEVERAL_ROWS:
-                message = f"several rows of the source match one row of {command.table.qualified_name}"
-                raise ExecutionError(message, hint="MERGE changes a row once", sqlstate=_SEVERAL_ROWS) from None
-            raise
-        else:
-            break
+    try:
+        retried(lambda: _change(command, session, snapshot), snapshot)
+    except ExecutionError as error:
+        if command.source is not None and error.sqlstate == _SEVERAL_ROWS:
+            message = f"several rows of the source match one row of {command.table.qualified_name}"
+            raise ExecutionError(message, hint="MERGE changes a row once", sqlstate=_SEVERAL_ROWS) from None
+        raise
     return NOTHING
 
 

@@ -14,7 +14,8 @@ class Insert(Command):
     """INSERT INTO | OVERWRITE table; `query` yields the table's columns in order, already cast.
 
     For a partitioned table `partition` has all its partition columns; the query does not yield those that have
-    their value there. `if_not_exists`: a Hive partition that is there stays as it is.
+    their value there. `if_not_exists`: a Hive partition that is there stays as it is. `keeps_rows`: the rows are those
+    that they replace, put together in other files.
     """
 
     table: Table
@@ -22,6 +23,7 @@ class Insert(Command):
     overwrite: bool
     partition: PartitionSpec = ()
     if_not_exists: bool = False
+    keeps_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

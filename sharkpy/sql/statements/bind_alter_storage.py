@@ -123,7 +123,7 @@ def merge_files(binder: CommandBinder, target: Target) -> Command:
     terms = [f"`{name}` = '{_escaped(value)}'" for name, value in full if value is not None]
     where = f" WHERE {' AND '.join(terms)}" if terms else ""
     text = f"SELECT {columns} FROM `{table.database}`.`{table.name}`{where}"
-    return Insert(table, binder.query_of(text), True, full)
+    return Insert(table, binder.query_of(text), True, full, keeps_rows=True)
 
 
 def _escaped(text: str) -> str:

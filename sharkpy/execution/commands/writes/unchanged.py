@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import TableChangedError
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.sources import layout
+
+if TYPE_CHECKING:
+    from sharkpy.execution.tables.snapshot import QuerySnapshot
+
+_ATTEMPTS = 5
 
 
 @dataclass(slots=True)
@@ -42,6 +49,22 @@ class Unchanged:
 
     def discard(self) -> None:
         pass
+
+
+def retried(work: Callable[[], None], snapshot: QuerySnapshot) -> None:
+    """Do some work with the rows of a snapshot, again with those of then where others have written meanwhile.
+
+    TableChangedError where that goes on.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            work()
+        except TableChangedError:
+            if attempt == _ATTEMPTS:
+                raise
+            snapshot.renew()
+        else:
+            return
 
 
 def _state(table: Table, session: EngineSession) -> object:

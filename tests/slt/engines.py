@@ -69,10 +69,13 @@ class SharkEngine:
 
 
 def _drop_all(session: Any) -> None:
-    """Leave no database, table, view or function of a file."""
+    """Leave no database, table, stream, view or function of a file."""
     for (name,) in session.sql("SHOW DATABASES").fetchall():
         if name != "default":
             session.sql(f"DROP DATABASE `{name}` CASCADE").close()
+    for kind in ("CONTINUOUS TABLE", "STREAM"):
+        for _, name, *_ in session.sql(f"SHOW {kind}S").fetchall():
+            session.sql(f"DROP {kind} IF EXISTS `{name}`").close()
     for kind, names in (("VIEW", "SHOW VIEWS"), ("TABLE", "SHOW TABLES")):
         for (name,) in session.sql(names).fetchall():
             session.sql(f"DROP {kind} IF EXISTS `{name}`").close()

@@ -33,9 +33,14 @@ class Stage:
     """The scans and exchange reads behind the program's relations, by name."""
 
     @property
-    def given(self) -> GivenRows | None:
-        """Rows that a Python program hands over to the stage's tasks."""
-        found = [leaf.rows for _, leaf in self.leaves if isinstance(leaf, GivenScan)]
+    def given(self) -> dict[str, GivenRows]:
+        """Rows that Python programs hand over to the stage's tasks, by relation."""
+        return {relation: leaf.rows for relation, leaf in self.leaves if isinstance(leaf, GivenScan)}
+
+    @property
+    def given_rdd(self) -> GivenRows | None:
+        """The one of `given` that the stage runs over, as tasks of its RDD."""
+        found = list(self.given.values())
         if len(found) > 1:
             raise UnsupportedError("rows of two Python programs in one stage", hint="save one of them as a table")
         return found[0] if found else None

@@ -116,7 +116,7 @@ class DriverStages:
             limits.threads,
             connections=partial(self.run.connection, part=stage.tasks[number]),
             statement=self.run.statement,
-            given=() if stage.given is None else stage.given.here,
+            given={relation: rows.here for relation, rows in stage.given.items()},
             number=number,
         )
         self.run.observer.driver_task(stage, number, data, limits)

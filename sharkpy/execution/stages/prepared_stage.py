@@ -77,7 +77,7 @@ def prepare(
     stop_file = str(jobs.stop_file(run.group)) if engine.is_local else ""
     parts = _pickled_parts(tasks)
     task = StageTask(run_id, stage.program, parts, broadcasts, exchange_id, settings, stop_file)
-    return PreparedStage(base, task, tasks, stage.given)
+    return PreparedStage(base, task, tasks, stage.given_rdd)
 
 
 def _input_frames(run: QueryRun, outputs: StageOutputs, jobs: SparkJobs, stage: Stage) -> tuple[Any, list[Packed]]:
@@ -85,7 +85,7 @@ def _input_frames(run: QueryRun, outputs: StageOutputs, jobs: SparkJobs, stage: 
     inputs = outputs.exchange_inputs(stage)
     planned = len(stage.tasks)
     if not inputs:
-        if stage.given is not None:
+        if stage.given:
             return None, [(task,) for task in range(planned)]
         hosts = () if run.engine.is_local else tuple(map(preferred_host, stage.tasks))
         base = jobs.placed_slots(hosts) if any(hosts) else jobs.slots(planned)

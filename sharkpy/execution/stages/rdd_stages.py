@@ -111,9 +111,9 @@ class RddStages:
 
     def prepared(self, stage: Stage) -> PreparedStage:
         """The stage, not run: RDDs of users begin with it, until the query's outputs are closed."""
-        if stage.given is not None:
+        if stage.given_rdd is not None:
             hint = "call cache() on the TableRDD first, or save it as a table"
-            raise UnsupportedError(f"an RDD over {stage.given.label} that is read for a TableRDD", hint=hint)
+            raise UnsupportedError(f"an RDD over {stage.given_rdd.label} that is read for a TableRDD", hint=hint)
         with self.run.observer.running(stage):
             prepared = prepare(self.run, self.outputs, stage, None, self.run.engine.jobs.new_run())
         self.run.outlive_statement()

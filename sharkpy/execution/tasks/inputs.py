@@ -108,8 +108,8 @@ class TaskData:
     """Connections for the queries below steps."""
     statement: Cancellation | None = None
     """Cancellation of the task from outside, for steps that run something beside it."""
-    given: Iterable[object] = ()
-    """Rows that a Python program hands over to the task, to be read once."""
+    given: Mapping[str, Iterable[object]] = field(default_factory=dict)
+    """Rows that Python programs hand over to the task, by relation, to be read once."""
     number: int = 0
     """Number of the task, for errors."""
 
@@ -423,7 +423,7 @@ def _given(spec: GivenColumns, data: TaskData, metrics: TaskMetrics) -> BatchStr
     schema = arrow_schema(spec.schema)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in spec.read(raised_by(spec.label, checked(data.given)), data.number):
+        for batch in spec.read(raised_by(spec.label, checked(data.given[spec.relation])), data.number):
             metrics.rows_in += batch.num_rows
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 

@@ -160,17 +160,17 @@ class StageTask:
         pool: ConnectionPool,
     ) -> TaskData:
         column_cache().limit = self.settings.scan_cache_bytes
-        is_given = any(isinstance(spec, GivenColumns) for spec in self.program.data_inputs)
+        given = {spec.relation: frames for spec in self.program.data_inputs if isinstance(spec, GivenColumns)}
         buffer = FrameBuffer(pool.settings.decoded_limit, pool.settings.temp_directory)
         return TaskData(
             part=_load_part(self.parts, partition),
-            payloads={} if is_given else payloads_by_exchange(frames, buffer),
+            payloads={} if given else payloads_by_exchange(frames, buffer),
             broadcasts={exchange_id: load_broadcast(source) for exchange_id, source in self.broadcasts},
             decoded_limit=pool.settings.decoded_limit,
             rebuild=self._rebuild(metrics),
             connections=lambda _: pool.borrow(statement),
             statement=statement,
-            given=frames if is_given else (),
+            given=given,
             number=partition,
         )
 

@@ -38,6 +38,7 @@ from sharkpy.catalog.published import Published
 from sharkpy.catalog.resources import Resources
 from sharkpy.catalog.serialize import table_to_json
 from sharkpy.catalog.stream_store import StreamStore
+from sharkpy.catalog.system_tables import SYSTEM_DATABASE, SystemTable
 from sharkpy.catalog.table_statistics import TableStatistics, statistics_from_json, statistics_to_json
 from sharkpy.catalog.table_store import TableStore
 from sharkpy.catalog.trash import Trash
@@ -104,6 +105,8 @@ class Catalog:
         self.streams = StreamStore(self._file)
         self.resources = Resources()
         self.gate = PathGate()
+        self.system_tables: Callable[[], Mapping[str, SystemTable]] = dict
+        """Gives the tables of `sys` by name, as the session has them."""
         self._lock = threading.RLock()
         """Held by whoever changes something; nobody who reads waits for it."""
 
@@ -134,6 +137,16 @@ class Catalog:
         other._temporary = {}
         other.functions, other.resources = self.functions.for_session(), Resources()
         return other
+
+    def system_table(self, name: str) -> SystemTable | None:
+        """A table of `sys`, if there is no database of that name; TableNotFoundError for an unknown one."""
+        if self.find_database(SYSTEM_DATABASE) is not None:
+            return None
+        known = self.system_tables()
+        if name not in known:
+            hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+            raise TableNotFoundError(f"Table not found {SYSTEM_DATABASE}.{name}", hint=hint)
+        return known[name]
 
     def find_function(self, database: str, name: str) -> CatalogFunction | None:
         """Find the function that a name means in `database`; None for a built-in or unknown one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sharkpy.values.types import Schema
 
@@ -38,3 +38,12 @@ class GivenRows:
     @property
     def num_parts(self) -> int:
         return 1 if self.rdd is None else int(self.rdd.getNumPartitions())
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowRows:
+    """`RowReader` of Arrow tables with the columns of the schema."""
+
+    def __call__(self, tables: Iterable[object], _number: int) -> Iterator[pa.RecordBatch]:
+        for table in tables:
+            yield from cast("pa.Table", table).to_batches()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.catalog.statement_record import StatementRecord
     from sharkpy.catalog.store import Catalog
+    from sharkpy.catalog.system_tables import SystemTable
     from sharkpy.execution.commands.command_result import CommandResult
     from sharkpy.execution.engine import Engine
     from sharkpy.execution.queries.admission import Admission
@@ -457,9 +458,17 @@ def _new_session(conf: Conf, parts: SharedParts, catalog: Catalog, *, is_owner: 
     catalog.functions.loader = FunctionLoader(conf, lambda: getattr(known(), "restrictions", UNRESTRICTED))
     catalog.functions.model_loader = _model_function
     session = SharkContext(conf, state)
+    catalog.system_tables = partial(_system_tables, weakref.ref(session))
     session.restrictions = of_owner(parts.conf, catalog)
     parts.join(session)
     return session
+
+
+def _system_tables(session: weakref.ref[SharkContext]) -> Mapping[str, SystemTable]:
+    from sharkpy.streaming.commands.show_streams import system_tables
+
+    known = session()
+    return {} if known is None else system_tables(known)
 
 
 def _stream_session(parts: SharedParts, values: Mapping[str, str]) -> SharkContext:

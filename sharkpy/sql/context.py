@@ -17,6 +17,7 @@ from sharkpy.base.settings import TIME_ZONE, Conf
 from sharkpy.base.time_zone import time_zone, zone_name
 from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
 from sharkpy.catalog.model import Database, Table
+from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.plan.expr import ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.plan.query_table import QueryTable
@@ -53,6 +54,9 @@ class CatalogReader(Protocol):
         """Look up a table; TableNotFoundError, with a hint, if it is missing."""
 
     def find_table(self, database: str, name: str) -> Table | None: ...
+
+    def system_table(self, name: str) -> SystemTable | None:
+        """A table of the database `sys`; None if that is a database as others are. TableNotFoundError, with a hint."""
 
     def database(self, name: str) -> Database:
         """Look up a database; DatabaseNotFoundError if it is missing."""

@@ -50,6 +50,9 @@ class Tables:
             raise TableNotFoundError(name)
         return self.tables[name]
 
+    def system_table(self, name: str) -> None:
+        return None
+
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         return ()
 

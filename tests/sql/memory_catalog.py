@@ -71,6 +71,9 @@ class MemoryCatalog:
     def find_table(self, database: str, name: str) -> Table | None:
         return self._tables.get((database, name))
 
+    def system_table(self, name: str) -> None:
+        return None
+
     def resource_paths(self, kind: str) -> tuple[str, ...]:
         return ()
 

@@ -8,11 +8,13 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from sharkpy.catalog.system_tables import SYSTEM_DATABASE
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
     from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
     from sharkpy.catalog.model import Database, Table
+    from sharkpy.catalog.system_tables import SystemTable
     from sharkpy.execution.tables.snapshot import QuerySnapshot, TableState
     from sharkpy.physical.placement import PlacedPlan
     from sharkpy.physical.stage import Stage
@@ -43,6 +45,12 @@ class CatalogLookups:
     def find_table(self, database: str, name: str) -> Table | None:
         found = self._catalog.find_table(database, name)
         self._tables[database, name] = found
+        return found
+
+    def system_table(self, name: str) -> SystemTable | None:
+        found = self._catalog.system_table(name)
+        if found is not None:
+            self._tables[SYSTEM_DATABASE, name] = None
         return found
 
     def database(self, name: str) -> Database:

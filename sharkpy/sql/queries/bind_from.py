@@ -10,9 +10,11 @@ from sqlglot import exp
 
 from sharkpy.base.errors import ParseError, SharkError, TableNotFoundError, TypeMismatchError, did_you_mean
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.system_tables import SYSTEM_DATABASE
 from sharkpy.catalog.virtual_columns import virtual_columns_in
 from sharkpy.plan.expr import Alias, Call, ColumnRef, Expr, Literal
-from sharkpy.plan.logical import LogicalPlan, Project, Scan, Values
+from sharkpy.plan.given_rows import ArrowRows, GivenRows
+from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan, Values
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions import expr_binder
 from sharkpy.sql.expressions.bind_function import argument_types, literal_values, not_found
@@ -81,6 +83,8 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
     database = node.args["db"].name.lower() if node.args.get("db") else None
     if database is None and name in context.ctes:
         return _aliased(context, sampled(context, _bind_cte(context, name, node), node, None), node, parent, name)
+    if database == SYSTEM_DATABASE and (system := _system_table(context, name, node)) is not None:
+        return _aliased(context, sampled(context, system, node, None), node, parent, name, database)
     table = at_version(context, find_table(context, database or context.database, name, node), node.args.get("version"))
     if table.is_view:
         plan = sampled(context, bind_view(context, table, node), node, table)
@@ -88,6 +92,20 @@ def _bind_table(context: Context, node: exp.Expr, parent: Scope | None) -> Relat
     read = scan(context, table)
     hidden = read.columns[len(table.schema) :]
     return _aliased(context, sampled(context, read, node, table), node, parent, name, table.database, hidden)
+
+
+def _system_table(context: Context, name: str, node: exp.Expr) -> LogicalPlan | None:
+    """Rows of a table of the engine's own, made anew by each run of the plan; None where `sys` is a user's database."""
+    try:
+        found = context.catalog.system_table(name)
+    except SharkError as error:
+        raise context.error(error.message, node, type(error), error.hint) from None
+    if found is None:
+        return None
+    if node.args.get("version"):
+        raise context.unsupported(f"a version of {SYSTEM_DATABASE}.{name}", node)
+    columns = tuple(context.column(field.name, field.dtype) for field in found.schema)
+    return Given(columns, GivenRows(f"{SYSTEM_DATABASE}.{name}", found.schema, ArrowRows(), here=found))
 
 
 def _bind_table_function(context: Context, node: exp.Expr, parent: Scope | None) -> Relation:

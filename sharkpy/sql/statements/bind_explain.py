@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from sharkpy.catalog.function_catalog import CatalogFunction, ModelFunction
 from sharkpy.catalog.model import Database, Table
+from sharkpy.catalog.system_tables import SystemTable
 from sharkpy.plan.commands import Explain, GenerateTable, SetConf, Statement
 from sharkpy.sql.context import CatalogReader, Context
 from sharkpy.sql.grammar.parser import parse_query
@@ -83,6 +84,9 @@ class _ViewRecorder:
 
     def database(self, name: str) -> Database:
         return self._catalog.database(name)
+
+    def system_table(self, name: str) -> SystemTable | None:
+        return self._catalog.system_table(name)
 
     def table_names(self, database: str) -> Iterable[str]:
         return self._catalog.table_names(database)

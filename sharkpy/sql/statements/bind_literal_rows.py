@@ -4,15 +4,13 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sharkpy.base.errors import SharkError
 from sharkpy.plan.expr import Literal, PythonValue
-from sharkpy.plan.given_rows import GivenRows
+from sharkpy.plan.given_rows import ArrowRows, GivenRows
 from sharkpy.plan.logical import Given
 from sharkpy.sql.context import Context
 from sharkpy.sql.expressions.bind_literal_list import literal_of
@@ -20,9 +18,6 @@ from sharkpy.sql.expressions.coercion import unify, with_minimal_literals
 from sharkpy.sql.grammar.literal_cells import Cell, rows_of
 from sharkpy.sql.grammar.long_text import LITERAL_LIST
 from sharkpy.values.types import DataType, Field, Schema, arrow_schema, to_arrow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LEAST_TOKENS = 1_000
 _LITERALS = frozenset((TokenType.NUMBER, TokenType.STRING, TokenType.NULL, TokenType.TRUE, TokenType.FALSE))
@@ -88,15 +83,6 @@ def _column(cells: Sequence[Cell]) -> tuple[DataType, list[PythonValue]] | None:
             return None
         values[cell] = expr.value
     return unified[0].dtype, [values[cell] for cell in cells]
-
-
-@dataclass(frozen=True, slots=True)
-class ArrowRows:
-    """`RowReader` of Arrow tables."""
-
-    def __call__(self, tables: Iterable[object], _number: int) -> Iterator[pa.RecordBatch]:
-        for table in tables:
-            yield from cast("pa.Table", table).to_batches()
 
 
 def _given(context: Context, columns: Sequence[tuple[DataType, list[PythonValue]]]) -> Given:

@@ -1,14 +1,20 @@
-"""SHOW STREAMS, SHOW CONTINUOUS TABLES and SHOW EPOCHS."""
+"""SHOW STREAMS, SHOW CONTINUOUS TABLES and SHOW EPOCHS, and the same over all databases as tables of `sys`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
+from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.pattern import matching
 from sharkpy.catalog.position import as_numbers
 from sharkpy.catalog.stream_kinds import KINDS
-from sharkpy.execution.commands.command_result import CommandResult, table_of, text_rows
+from sharkpy.catalog.system_tables import SystemTable
+from sharkpy.execution.commands.command_result import CommandResult, table_of
 from sharkpy.execution.commands.stream_facts import current_source
 from sharkpy.plan.commands import ShowContinuousTables, ShowEpochs, ShowStreams
 from sharkpy.streaming.commands.control_continuous import query_of
@@ -16,7 +22,15 @@ from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.status import status_of
 from sharkpy.values.types import BIGINT, DOUBLE, STRING, Field, Schema
 
-_STREAMS = ("database", "name", "source", "place", "comment")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.streaming.scheduler import StreamScheduler
+
+Row: TypeAlias = tuple[str | float | None, ...]
+
+_STREAMS = Schema(tuple(Field(name, STRING) for name in ("database", "name", "source", "place", "comment")))
 _QUERIES = Schema(
     (
         *(Field(name, STRING) for name in ("database", "name", "state", "trigger")),
@@ -37,45 +51,88 @@ _EPOCHS = Schema(
         Field("bad_rows", BIGINT),
     )
 )
+_ALL_EPOCHS = Schema((Field("database", STRING), Field("name", STRING), *_EPOCHS))
 
 
 def show_streams(command: ShowStreams, session: StreamSession) -> CommandResult:
-    rows = [
-        (
-            table.database,
-            table.name,
-            table.stream.kind,
-            _place(table, current_source(table, table.stream, session.catalog)),
-            table.comment,
-        )
-        for table in _tables(command.database, command.pattern, session)
-        if table.stream is not None
-    ]
-    return text_rows(_STREAMS, rows)
+    tables = _tables(command.database, command.pattern, session)
+    return CommandResult(_STREAMS, table_of(_STREAMS, _Shown.by(session).streams(tables)))
 
 
 def show_continuous_tables(command: ShowContinuousTables, session: StreamSession) -> CommandResult:
     """State of each continuous table and insert; `lag` is in items of its streams, rows are those of this process."""
-    rows = []
-    for table in _tables(command.database, command.pattern, session):
-        query = session.catalog.streams.find(table.continuous) if table.continuous else None
-        if query is None:
-            continue
-        status = status_of(query, session.streams, session.catalog)
-        rate = None if status.rows_per_second is None else round(status.rows_per_second, 1)
-        how_far = (status.epoch, status.lag, status.rows, rate, status.bad_rows)
-        rows.append((table.database, table.name, status.state, status.trigger, *how_far, status.fault))
-    return CommandResult(_QUERIES, table_of(_QUERIES, rows))
+    tables = _tables(command.database, command.pattern, session)
+    return CommandResult(_QUERIES, table_of(_QUERIES, _Shown.by(session).queries(tables)))
 
 
 def show_epochs(command: ShowEpochs, session: StreamSession) -> CommandResult:
-    query = query_of(command.table, session)
-    rows = []
-    for one in session.streams.log(query.query_id).epochs(command.limit):
-        state = "WRITTEN" if one.number <= query.epoch else "BEGUN"
-        reads = {_name(stream, session): [as_numbers(start), as_numbers(end)] for stream, start, end in one.ranges}
-        rows.append((one.number, state, one.began, one.rows, one.seconds, json.dumps(reads), one.bad_rows))
+    rows = _Shown.by(session).epochs(query_of(command.table, session), command.limit)
     return CommandResult(_EPOCHS, table_of(_EPOCHS, rows))
+
+
+def system_tables(session: StreamSession) -> Mapping[str, SystemTable]:
+    """Tables of `sys` by name. They do not keep the session: plans that read them may outlive it."""
+    shown = _Shown.by(session)
+    made: dict[str, tuple[Schema, Callable[[], Iterable[Row]]]] = {
+        "continuous_tables": (_QUERIES, lambda: shown.queries(shown.tables())),
+        "epochs": (_ALL_EPOCHS, shown.all_epochs),
+        "streams": (_STREAMS, lambda: shown.streams(shown.tables())),
+    }
+    return {name: SystemTable(name, schema, partial(_made, schema, rows)) for name, (schema, rows) in made.items()}
+
+
+def _made(schema: Schema, rows: Callable[[], Iterable[Row]]) -> pa.Table:
+    return table_of(schema, rows())
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What is shown of streams and continuous queries."""
+
+    catalog: Catalog
+    scheduler: StreamScheduler
+
+    @classmethod
+    def by(cls, session: StreamSession) -> _Shown:
+        return cls(session.catalog, session.streams)
+
+    def tables(self) -> Iterator[Table]:
+        """Tables of all databases."""
+        return (table for database in self.catalog.database_names() for table in self.catalog.tables(database))
+
+    def streams(self, tables: Iterable[Table]) -> Iterator[Row]:
+        for table in tables:
+            if table.stream is not None:
+                place = _place(table, current_source(table, table.stream, self.catalog))
+                yield table.database, table.name, table.stream.kind, place, table.comment
+
+    def queries(self, tables: Iterable[Table]) -> Iterator[Row]:
+        for table, query in self._with_queries(tables):
+            status = status_of(query, self.scheduler, self.catalog)
+            rate = None if status.rows_per_second is None else round(status.rows_per_second, 1)
+            how_far = (status.epoch, status.lag, status.rows, rate, status.bad_rows)
+            yield table.database, table.name, status.state, status.trigger, *how_far, status.fault
+
+    def epochs(self, query: ContinuousQuery, limit: int | None = None) -> Iterator[Row]:
+        """Epochs of a query, newest first."""
+        for one in self.scheduler.log(query.query_id).epochs(limit):
+            state = "WRITTEN" if one.number <= query.epoch else "BEGUN"
+            reads = {self._name(stream): [as_numbers(start), as_numbers(end)] for stream, start, end in one.ranges}
+            yield one.number, state, one.began, one.rows, one.seconds, json.dumps(reads), one.bad_rows
+
+    def all_epochs(self) -> Iterator[Row]:
+        for table, query in self._with_queries(self.tables()):
+            yield from ((table.database, table.name, *row) for row in self.epochs(query))
+
+    def _with_queries(self, tables: Iterable[Table]) -> Iterator[tuple[Table, ContinuousQuery]]:
+        for table in tables:
+            query = self.catalog.streams.find(table.continuous) if table.continuous else None
+            if query is not None:
+                yield table, query
+
+    def _name(self, stream: str) -> str:
+        found = self.catalog.current_table(stream)
+        return stream if found is None else found.qualified_name
 
 
 def _tables(database: str, pattern: str | None, session: StreamSession) -> list[Table]:
@@ -86,8 +143,3 @@ def _tables(database: str, pattern: str | None, session: StreamSession) -> list[
 def _place(table: Table, source: StreamSource) -> str | None:
     """Place of a source that has one; where the engine keeps a stream's rows is its own affair."""
     return source.place or table.location if KINDS[source.kind].place else None
-
-
-def _name(stream: str, session: StreamSession) -> str:
-    found = session.catalog.current_table(stream)
-    return stream if found is None else found.qualified_name

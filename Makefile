@@ -51,7 +51,7 @@ test: check
 	$(PY) -m pytest -n $(JOBS) --dist loadfile
 
 test-all: check
-	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "slow or not slow" --all --timeout 1200 -o faulthandler_timeout=4000 \
+	$(PY) -m pytest -n $(JOBS) --dist loadfile -m "slow or not slow" --all --timeout 1200 -o faulthandler_timeout=9000 \
 		-W error::ResourceWarning
 
 SCALE ?= 1

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 LONG_FILES = (
     "tests/faults/test_soak.py",
     "tests/thrift/test_evil_statements.py",
+    "tests/faults/test_killed_epochs.py",
     "tests/udf/test_huge_arguments.py",
     "tests/differential/test_differential.py",
     "tests/thrift/test_sessions.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 NAMES: tuple[str, ...] = (
     "append_json",
     "append_parquet",
+    "append_kafka",
     "freshness",
     "appends",
     "idle",

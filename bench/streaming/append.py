@@ -1,4 +1,4 @@
-"""A backlog of files is worked off: rows a second of a continuous table, beside peers over the same files."""
+"""A backlog is worked off: rows a second of a continuous table, beside peers over the same files or topic."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 
 from bench.pde import Figure
 from bench.streaming.engines import ENGINES
@@ -17,21 +18,27 @@ _WANTED = {"DuckDB, one batch": 0.8, "ClickHouse's view (chDB)": 1.0, "Spark Str
 
 
 def append_figures(form: str, runs: int, scale: float) -> list[Figure]:
-    """Best of `runs` runs of each engine, in turn, each in a process of its own."""
+    """Rates over files of one form."""
     rows = max(FILES, int(EVENTS * scale))
-    source = events(form, rows)
     names = [name for name in ENGINES if "chDB" not in name or importlib.util.find_spec("chdb") is not None]
+    return compared("engines", names, [form, str(events(form, rows))], rows, runs, _WANTED)
+
+
+def compared(
+    module: str, names: Sequence[str], place: Sequence[str], rows: int, runs: int, wanted: Mapping[str, float]
+) -> list[Figure]:
+    """Best of `runs` runs of each engine of a module, in turn, each in a process of its own."""
     best: dict[str, float] = {}
     answers: dict[str, list[str]] = {}
     for _ in range(runs):
         for name in names:
-            command = [sys.executable, "-m", "bench.streaming.engines", name, form, str(source)]
+            command = [sys.executable, "-m", f"bench.streaming.{module}", name, *place]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
             found = json.loads(done.stdout.splitlines()[-1])
             best[name] = min(found["seconds"], best.get(name, found["seconds"]))
             answers[name] = [_alike(text) for text in found["check"]]
     figures = [Figure(f"{name}, {rows:,} events", f"{rows / best[name] / 1e6:.2f} M rows/s") for name in names]
-    for name, least in _WANTED.items():
+    for name, least in wanted.items():
         if name in best:
             ratio = best[name] / best["sharkpy"]
             figures.append(Figure(f"ratio to {name}", f"{ratio:.2f}", f"{least} at least", ratio >= least))

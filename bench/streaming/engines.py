@@ -17,7 +17,7 @@ from bench.streaming.events import CHECKS, COLUMNS
 
 Answer = tuple[float, list[str]]
 """Seconds, and the values of CHECKS."""
-_CHECK = ", ".join(CHECKS)
+CHECK = ", ".join(CHECKS)
 
 
 def sharkpy_append(form: str, source: Path, folder: str) -> Answer:
@@ -34,7 +34,7 @@ def sharkpy_append(form: str, source: Path, folder: str) -> Answer:
             " AS SELECT * FROM events"
         )
         seconds = time.perf_counter() - start
-        return seconds, _texts(context.sql(f"SELECT {_CHECK} FROM t").fetchall()[0])
+        return seconds, texts(context.sql(f"SELECT {CHECK} FROM t").fetchall()[0])
 
 
 def duckdb_append(form: str, source: Path, folder: str) -> Answer:  # noqa: ARG001  its table is in memory alone
@@ -49,8 +49,8 @@ def duckdb_append(form: str, source: Path, folder: str) -> Answer:  # noqa: ARG0
         start = time.perf_counter()
         connection.execute(f"CREATE TABLE t AS FROM {rows}")
         seconds = time.perf_counter() - start
-        row = connection.execute(f"SELECT {_CHECK} FROM t").fetchone()
-        return seconds, _texts(row or ())
+        row = connection.execute(f"SELECT {CHECK} FROM t").fetchone()
+        return seconds, texts(row or ())
 
 
 def spark_append(form: str, source: Path, folder: str) -> Answer:
@@ -68,7 +68,7 @@ def spark_append(form: str, source: Path, folder: str) -> Answer:
         writer.trigger(availableNow=True).start(f"{folder}/t").awaitTermination()
         seconds = time.perf_counter() - start
         (row,) = spark.read.parquet(f"{folder}/t").selectExpr(*CHECKS).collect()
-        return seconds, _texts(row)
+        return seconds, texts(row)
     finally:
         spark.stop()
 
@@ -93,7 +93,7 @@ def chdb_append(form: str, source: Path, folder: str) -> Answer:
     start = time.perf_counter()
     session.query(f"INSERT INTO d.events SELECT * FROM file('{source}/*.{form}', {form_name}, '{structure}')")
     seconds = time.perf_counter() - start
-    answer = session.query(f"SELECT {_CHECK} FROM d.t", "TSV")
+    answer = session.query(f"SELECT {CHECK} FROM d.t", "TSV")
     return seconds, str(answer).strip().split("\t")
 
 
@@ -105,15 +105,17 @@ ENGINES: dict[str, Callable[[str, Path, str], Answer]] = {
 }
 
 
-def _texts(row: object) -> list[str]:
+def texts(row: object) -> list[str]:
     return [str(value) for value in row]  # type: ignore[attr-defined]  # rows of any engine
 
 
-def main(engine: str, form: str, source: str) -> None:
+def print_answer(append: Callable[[str], Answer]) -> None:
+    """Run an engine in a folder of its own, and print its answer."""
     with tempfile.TemporaryDirectory(prefix="append-") as folder:
-        seconds, found = ENGINES[engine](form, Path(source), folder)
+        seconds, found = append(folder)
     print(json.dumps({"seconds": seconds, "check": found}))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    name, form, source = sys.argv[1:]
+    print_answer(lambda folder: ENGINES[name](form, Path(source), folder))

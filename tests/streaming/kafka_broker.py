@@ -1,32 +1,25 @@
-"""Real Kafka broker on this machine: one node that is broker and controller, in a JVM of its own.
-
-Its jars come once, through Apache Ivy (which PySpark brings along) into Ivy's own cache, from the registry of Java
-packages that Ivy knows. So the tests need neither Maven nor an installed Java.
-"""
+"""Real Kafka broker on this machine: one node that is broker and controller, in a JVM of its own."""
 
 from __future__ import annotations
 
-import fcntl
 import socket
 import subprocess
 import threading
 import time
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
-import pyspark
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from sharkpy.base.java import find_java
+from tests.jars import jars_of
 
 VERSION = "4.3.1"
 _CLUSTER = "c2hhcmtweS1zdHJlYW0gMQ"
 """Id of a cluster: 16 bytes in base64."""
 _HEAP = "512m"
 _JVM = (f"-Xmx{_HEAP}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:ActiveProcessorCount=2")
-_RESOLVE_SECONDS = 240
 _START_SECONDS = 120
 _PROPERTIES = """
 process.roles=broker,controller
@@ -52,26 +45,6 @@ broker.heartbeat.interval.ms=500
 controller.quorum.election.timeout.ms=500
 controller.quorum.fetch.timeout.ms=1000
 """
-
-
-@cache
-def class_path() -> str:
-    """Jars of the broker. The first call of a machine takes a minute."""
-    home = Path.home() / ".ivy2"
-    home.mkdir(exist_ok=True)
-    found = home / f"kafka_2.13-{VERSION}.classpath"
-    with open(home / "kafka.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        known = found.read_text().strip() if found.exists() else ""
-        if known and all(Path(jar).exists() for jar in known.split(":")):
-            return known
-        (ivy,) = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
-        command = [find_java().executable, "-jar", str(ivy), "-cache", str(home / "cache")]
-        command += ["-dependency", "org.apache.kafka", "kafka_2.13", VERSION]
-        command += ["-confs", "default", "-types", "jar", "bundle", "-cachepath", str(found)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_RESOLVE_SECONDS, check=False)
-        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-        return found.read_text().strip()
 
 
 def _free_ports(count: int) -> list[int]:
@@ -131,4 +104,5 @@ class KafkaBroker:
 
     def _command(self, *arguments: str) -> list[str]:
         quiet = "-Dorg.apache.logging.log4j.level=WARN"
-        return [find_java().executable, *_JVM, quiet, "-cp", class_path(), *arguments]
+        jars = ":".join(jars_of("org.apache.kafka", "kafka_2.13", VERSION))
+        return [find_java().executable, *_JVM, quiet, "-cp", jars, *arguments]

@@ -23,6 +23,8 @@ _LEFT_BYTES = 64 << 20
 """Bytes of ended statements that are worth giving back to the system."""
 _PATIENCE_SECONDS = 3.0
 """Time for a statement that was ended to give back what it has, before another one is: the allocators take seconds."""
+_FAIR_SHARES = 2
+"""A statement with less than an equal share of what is too much, divided by this, is not ended: that would not help."""
 _GIVE_BACK_SECONDS = 1.0
 _BESIDE_BYTES = 512 << 20
 _log = logging.getLogger(__name__)
@@ -33,7 +35,7 @@ class MemoryWatch:
 
     1. What the process grows by is counted to the statements that work meanwhile, by what their threads compute.
     2. Beyond the limit the statement with most of it ends with ResourceError 53200; then the next one, unless what is
-       ending gives enough back in time.
+       ending gives enough back in time. Who has little of what is too much has not caused it, and goes on.
     3. A statement with a limit of its own ends when the process has grown by far more than that for it alone.
     4. What ended statements leave unused goes back to the system.
     """
@@ -149,10 +151,13 @@ class MemoryWatch:
                 return
         running = [one for one in statements if one.number not in self._ended and one.grown_bytes >= _NOTICED_BYTES]
         ending = [one for one in statements if now - self._ended.get(one.number, -math.inf) < _PATIENCE_SECONDS]
-        if not running or self.held - self._left - sum(one.grown_bytes for one in ending) <= self.limit:
+        too_much = self.held - self._left - sum(one.grown_bytes for one in ending) - self.limit
+        if not running or too_much <= 0:
             return
         # Of equals the newest: the others have kept within the limit so far.
         chosen = max(running, key=lambda one: (one.grown_bytes, one.number))
+        if chosen.grown_bytes * _FAIR_SHARES * len(running) < too_much:
+            return
         fact = f"the server's process holds {self.held:,} bytes, {PROCESS_MEMORY.key} allows {self.limit:,}"
         self._end(chosen, f"{fact}, and about {chosen.grown_bytes:,} of them are this statement's")
 

@@ -85,6 +85,17 @@ def test_the_next_one_has_to_go_where_the_first_does_not_help(process: Process) 
     assert ended(small, large) == [True, True]
 
 
+def test_who_has_little_goes_on_where_ended_ones_are_slow(process: Process) -> None:
+    """A growth counts also to those that happen to compute meanwhile."""
+    small, large = process.begin(), process.begin()
+    process.look(1300, ten=large, one=small)
+    assert small.grown_bytes > 8 * MB
+    small.grown_bytes = 10 * MB
+    for _ in range(50):
+        process.look(0)
+    assert ended(small, large) == [False, True]
+
+
 def test_several_are_ended_at_once_where_one_is_not_enough(process: Process) -> None:
     statements = [process.begin() for _ in range(5)]
     process.look(5000)

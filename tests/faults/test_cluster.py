@@ -24,3 +24,12 @@ def test_many_events(tmp_path: Path, seed: int) -> None:
 @pytest.mark.slow
 def test_a_stopped_worker(tmp_path: Path, seed: int) -> None:
     run_apart("stopped_worker", tmp_path, seed)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seconds"),
+    [pytest.param(3, 280, id="some"), pytest.param(60, 880, id="many", marks=pytest.mark.slow)],
+)
+def test_continuous_tables(tmp_path: Path, seed: int, wanted: int, seconds: float) -> None:
+    module = "tests.faults.cluster_streams"
+    print(run_apart("continuous_tables", tmp_path, seed, wanted, seconds=seconds, module=module))

@@ -22,7 +22,7 @@ from sharkpy.execution.queries.plan_cache import CatalogLookups, PlanCache, Plan
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.restrictions import SCRIPT
-from sharkpy.execution.spark.lost import raising_spark_lost
+from sharkpy.execution.spark.lost import noticing_lost_spark
 from sharkpy.physical.lowering.lower_stage import only_stage
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.plan.commands import Command, CreateTable, Explain, GenerateTable, Insert
@@ -118,7 +118,7 @@ class PreparedStatement:
 
     def run(self) -> Result:
         try:
-            with self._statement.active(), self._noticing_lost_spark():
+            with self._statement.active(), noticing_lost_spark(self._session):
                 self._statement.check()
                 return self._run()
         except BaseException as error:
@@ -219,7 +219,7 @@ class PreparedStatement:
         session = self._session
         is_begun = False
         try:
-            with self._noticing_lost_spark():
+            with noticing_lost_spark(self._session):
                 for batch in run_batches(session, runners[-1], planned.stage):
                     is_begun = True
                     yield batch
@@ -231,18 +231,8 @@ class PreparedStatement:
         runners[-1].stages.close()
         planned = self._planned_again()
         runners.append(new_runner(session, planned.physical, planned.label))
-        with self._noticing_lost_spark():
+        with noticing_lost_spark(self._session):
             yield from run_batches(session, runners[-1], planned.stage)
-
-    @contextlib.contextmanager
-    def _noticing_lost_spark(self) -> Iterator[None]:
-        """Raise SparkLostError for a JVM that has ended, once the engine knows of it: what runs next starts another."""
-        try:
-            with raising_spark_lost():
-                yield
-        except SparkLostError:
-            self._session.engine.await_lost_spark()
-            raise
 
 
 @functools.cache

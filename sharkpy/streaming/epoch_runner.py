@@ -15,6 +15,7 @@ from sharkpy.catalog.position import Position, furthest, is_within, least
 from sharkpy.execution.commands.insert import insert_with
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.execution.queries.plan_cache import CatalogLookups
+from sharkpy.execution.spark.lost import noticing_lost_spark
 from sharkpy.plan.commands import Insert, MultiInsert, queries_of
 from sharkpy.plan.logical import Scan
 from sharkpy.sources.bad_rows.judged import COUNTED, SKIPPED
@@ -158,7 +159,7 @@ class EpochRunner:
                 self.log.begin(number, ranges, self._names(query), is_synced=self._is_sink)
                 self._begun = number, ranges
             steps.done(steps.BEGUN)
-            with self.session.as_statement() as statement:
+            with noticing_lost_spark(self.session), self.session.as_statement() as statement:
                 self._write(query, ranges, snapshot)
         finally:
             snapshot.release()

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base.cancellation import check_cancelled
-from sharkpy.base.errors import BindError, CancelledError, ExecutionError, InternalError, SharkError, TableChangedError
+from sharkpy.base.errors import (
+    BindError,
+    CancelledError,
+    ExecutionError,
+    InternalError,
+    SharkError,
+    SparkLostError,
+    TableChangedError,
+)
 from sharkpy.base.settings import POOL, QUERY_TIMEOUT, STREAM_EPOCHS, STREAM_LOG_EPOCHS, STREAM_POLL_MS, USER
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, QueryState, TriggerKind
 from sharkpy.catalog.position import Position, items_between
@@ -174,11 +182,16 @@ class StreamScheduler:
         query = self._query(query_id)
         runner.wait_until_settled(query)
         ends = runner.ends(query)
+        lost = 0
         while ranges := runner.next_ranges(query, ends, whole=query.trigger.kind is TriggerKind.ONCE):
             try:
                 runner.run(query, ranges)
             except TableChangedError:
                 _log.info("epoch %d of %s was written by another process", query.epoch + 1, self._name(query_id))
+            except SparkLostError:
+                lost += 1
+                if lost == _TRIES:
+                    raise
             query = self._query(query_id)
         runner.release(self._catalog.streams.queries(), query.streams)
 

@@ -1,12 +1,16 @@
-"""Continuous tables whose epochs are tasks of two executors, and what may befall these."""
+"""Continuous tables whose epochs are tasks, and what may befall these."""
 
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
+import sharkpy
 from tests.faults.cluster import KILLS, befalls, connect
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, until_numbers
 from tests.waiting import until
@@ -22,43 +26,75 @@ _LONGEST_ROUND = 10.0
 
 
 def continuous_tables(folder: Path, seed: int, wanted: int) -> None:
-    """Let files arrive until `wanted` events have happened: tables have a prefix of their rows, in the end all."""
+    """Let files arrive until `wanted` executors, daemons and workers were killed."""
     generator = random.Random(seed)
     with connect(folder) as context:
-        make_stream(context, folder / "in", "('max.files.per.epoch' = '2')")
-        _put(folder, 0)
-        for kind, clauses in KINDS.items():
-            text = f"CREATE CONTINUOUS TABLE {kind} {clauses} AS SELECT n, concat('p', n % 3) AS s FROM numbers"
-            context.sql(text)
-        for kind in KINDS:
-            until_numbers(context, range(PER_FILE), kind)
-        assert context.engine.is_spark_started, "the epochs were no tasks"
-        put = 1
-        before = dict.fromkeys(KINDS, PER_FILE)
+        tables = _Tables(context, folder, generator)
         happened: Counter[str] = Counter()
         for number in range(wanted * 3):
             event = list(KILLS)[number % len(KILLS)]
             with befalls(event, context, generator) as seen:
-                for _ in range(1 + generator.randrange(4)):
-                    _put(folder, put)
-                    put += 1
+                tables.put()
                 # Where the files were read before it, it does not happen.
                 with suppress(AssertionError):
                     until(lambda seen=seen: seen, _LONGEST_ROUND)  # type: ignore[misc]
             happened += seen
-            for kind in KINDS:
-                found = numbers(context, kind)
-                assert found == list(range(len(found))), f"seed {seed}, round {number}: {kind} after {event}"
-                assert len(found) % PER_FILE == 0
-                assert before[kind] <= len(found) <= put * PER_FILE
-                before[kind] = len(found)
+            tables.check_prefix(f"seed {seed}, round {number}, {event}")
             if happened.total() >= wanted:
                 break
         assert set(happened) == set(KILLS), happened
-        for kind in KINDS:
-            until_numbers(context, range(put * PER_FILE), kind)
+        tables.check_whole()
         print(dict(happened))
 
 
-def _put(folder: Path, number: int) -> None:
-    put_numbers(folder / "in", f"{number:05}", range(number * PER_FILE, (number + 1) * PER_FILE))
+def lost_jvms(folder: Path, seed: int, kills: int) -> None:
+    """Let files arrive while the JVM is killed."""
+    generator = random.Random(seed)
+    with connect(folder, "local[2]") as context:
+        tables = _Tables(context, folder, generator)
+        for number in range(kills):
+            tables.put()
+            time.sleep(generator.random())
+            for child in psutil.Process().children():
+                if "java" in child.name():
+                    child.kill()
+            tables.put()
+            tables.check_prefix(f"seed {seed}, kill {number}")
+            if generator.random() < 0.5:
+                tables.check_whole()
+        tables.check_whole()
+
+
+class _Tables:
+    """Continuous tables of each kind, over files that hold the numbers from 0 on."""
+
+    def __init__(self, context: sharkpy.SharkContext, folder: Path, generator: random.Random) -> None:
+        self._context, self._folder, self._generator = context, folder, generator
+        self._files = 0
+        self._seen = dict.fromkeys(KINDS, 0)
+        make_stream(context, folder / "in", "('max.files.per.epoch' = '2')")
+        self.put()
+        for kind, clauses in KINDS.items():
+            text = f"CREATE CONTINUOUS TABLE {kind} {clauses} AS SELECT n, concat('p', n % 3) AS s FROM numbers"
+            context.sql(text)
+        self.check_whole()
+        assert context.engine.is_spark_started, "the epochs were no tasks"
+
+    def put(self) -> None:
+        """Let one to four files arrive."""
+        for _ in range(1 + self._generator.randrange(4)):
+            start = self._files * PER_FILE
+            put_numbers(self._folder / "in", f"{self._files:05}", range(start, start + PER_FILE))
+            self._files += 1
+
+    def check_prefix(self, when: str) -> None:
+        for kind in KINDS:
+            found = numbers(self._context, kind)
+            assert found == list(range(len(found))), f"{when}: {kind}"
+            assert len(found) % PER_FILE == 0, f"{when}: {kind}"
+            assert self._seen[kind] <= len(found) <= self._files * PER_FILE, f"{when}: {kind}"
+            self._seen[kind] = len(found)
+
+    def check_whole(self) -> None:
+        for kind in KINDS:
+            until_numbers(self._context, range(self._files * PER_FILE), kind)

@@ -27,9 +27,13 @@ def test_a_stopped_worker(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "seconds"),
-    [pytest.param(3, 280, id="some"), pytest.param(60, 880, id="many", marks=pytest.mark.slow)],
+    ("function", "wanted", "seconds"),
+    [
+        pytest.param("continuous_tables", 3, 280, id="executors-some"),
+        pytest.param("continuous_tables", 60, 880, id="executors-many", marks=pytest.mark.slow),
+        pytest.param("lost_jvms", 1, 280, id="jvm-some"),
+        pytest.param("lost_jvms", 30, 880, id="jvm-many", marks=pytest.mark.slow),
+    ],
 )
-def test_continuous_tables(tmp_path: Path, seed: int, wanted: int, seconds: float) -> None:
-    module = "tests.faults.cluster_streams"
-    print(run_apart("continuous_tables", tmp_path, seed, wanted, seconds=seconds, module=module))
+def test_continuous_tables(tmp_path: Path, seed: int, function: str, wanted: int, seconds: float) -> None:
+    print(run_apart(function, tmp_path, seed, wanted, seconds=seconds, module="tests.faults.cluster_streams"))

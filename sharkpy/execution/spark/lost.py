@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import SparkLostError
+
+if TYPE_CHECKING:
+    from sharkpy.execution.engine_session import EngineSession
 
 _OF_PY4J = ("Py4JError", "Py4JNetworkError")
 
@@ -30,4 +34,15 @@ def raising_spark_lost() -> Iterator[None]:
     except Exception as error:
         if is_lost(error):
             raise lost_spark() from None
+        raise
+
+
+@contextmanager
+def noticing_lost_spark(session: EngineSession) -> Iterator[None]:
+    """Raise SparkLostError for a JVM that has ended, once the engine knows of it: what runs next starts another one."""
+    try:
+        with raising_spark_lost():
+            yield
+    except SparkLostError:
+        session.engine.await_lost_spark()
         raise

@@ -15,7 +15,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from sharkpy.base.errors import ConfigurationError, SourceError, UnsupportedError
-from sharkpy.catalog.avro_schema import AvroSchema, given_schema, record_of, type_of
+from sharkpy.catalog.avro_schema import AvroSchema, columns_of, given_schema, record_of, type_of
 from sharkpy.sources.arrow import column_type
 from sharkpy.sources.columns import row_count_batch
 from sharkpy.sources.convert import convert
@@ -211,6 +211,15 @@ def _written(value: Any, dtype: DataType) -> Any:
         case Decimal(), _:
             return value
     return value
+
+
+def file_columns(path: str) -> Schema:
+    """Columns of a file, by its own schema."""
+    try:
+        with open(path, "rb") as file, map_file(file) as data:
+            return columns_of(_read_header(data, path).record)
+    except OSError as error:
+        raise io_error(error, path) from None
 
 
 def _read_header(data: mmap.mmap, path: str) -> AvroHeader:

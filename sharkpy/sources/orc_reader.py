@@ -34,6 +34,10 @@ class OrcReader:
         return int(self._file.nstripes)
 
     @property
+    def schema(self) -> pa.Schema:
+        return self._file.schema
+
+    @property
     def names(self) -> list[str]:
         return list(self._file.schema.names)
 

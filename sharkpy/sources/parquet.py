@@ -207,6 +207,12 @@ def _coded_columns(
     )
 
 
+def file_schema(path: str) -> pa.Schema:
+    """Columns of a file."""
+    with _open(path) as file:
+        return file.schema_arrow
+
+
 def _open(
     path: str, metadata: pq.FileMetaData | None = None, dictionaries: Sequence[str] | None = None
 ) -> pq.ParquetFile:

@@ -27,6 +27,7 @@ from sharkpy.streaming.epoch_end import EpochEnd
 from sharkpy.streaming.epoch_log import EpochLog, Ranges
 from sharkpy.streaming.epoch_rollback import EpochRollback
 from sharkpy.streaming.history import HistoryLookups, history_of, snapshot_of_history
+from sharkpy.streaming.new_columns import settle_new_columns
 from sharkpy.streaming.sinks.folder_sink import show_epochs, write_epoch
 from sharkpy.streaming.targets import check_targets
 
@@ -222,12 +223,14 @@ class EpochRunner:
         table = session.catalog.current_table(query.table_id)
         if table is None:
             raise TableNotFoundError(f"the table of the continuous query {query.query_id} was dropped")
+        for stream, start, end in ranges:
+            found = self._stream(stream)
+            self._reader(found).give(snapshot, start, end)
+            snapshot.judge(found, SKIPPED if query.bad_rows else COUNTED)
+            settle_new_columns(found, snapshot.given_files(found), session.catalog)
         command = self._command(query, table)
         if table.is_continuous_insert:
             check_targets(command, query.targets)
-        for stream, start, end in ranges:
-            self._reader(self._stream(stream)).give(snapshot, start, end)
-            snapshot.judge(self._stream(stream), SKIPPED if query.bad_rows else COUNTED)
         offsets = tuple((stream, end) for stream, _, end in ranges)
         bad_rows = skipped_rows(query, session) if query.bad_rows and not query.is_before_history else None
         kept = session.conf.value(STREAM_KEPT_EPOCHS)

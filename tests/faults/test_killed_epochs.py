@@ -16,7 +16,7 @@ import pytest
 
 import sharkpy
 from sharkpy.streaming import steps
-from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
+from tests.streaming.folder_input import make_stream, numbers, put, put_numbers, rows, until_numbers
 
 CHILD = """
 import os, signal, sys, sharkpy, time
@@ -99,6 +99,21 @@ def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:
         until_numbers(context, range(4 * PER_FILE), kind)
         logged = rows(context, f"SHOW EPOCHS {kind}")
         assert [row[0] for row in reversed(logged)] == list(range(1, len(logged) + 1))
+
+
+def test_killed_when_columns_were_added(tmp_path: Path) -> None:
+    make(tmp_path, ["plain"])
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        context.sql("ALTER TABLE numbers SET TBLPROPERTIES ('stream.new.columns' = 'add')")
+    put(tmp_path / "in", "a", [{"n": number, "more": number} for number in range(PER_FILE)])
+    with runner(tmp_path, steps.STAGED, 1) as process:
+        assert process.wait(120) == -signal.SIGKILL
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        assert check_prefix(context, "plain", 0) == 0
+        assert context.catalog.table("default", "numbers").schema.names == ("n", "s", "more")
+        context.streams.start()
+        until_numbers(context, range(PER_FILE), "plain")
+        assert context.catalog.table("default", "numbers").schema.names == ("n", "s", "more")
 
 
 @pytest.mark.parametrize(

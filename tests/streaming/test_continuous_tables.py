@@ -291,7 +291,7 @@ def test_users_do_not_write_its_rows(context: sharkpy.SharkContext, folder: Path
         "TRUNCATE TABLE numbers",
         "CACHE TABLE numbers",
         "ANALYZE TABLE numbers COMPUTE STATISTICS",
-        "ALTER TABLE numbers ADD COLUMNS (c INT)",
+        "ALTER TABLE numbers REPLACE COLUMNS (c INT)",
         "DROP TABLE numbers",
         "PAUSE CONTINUOUS TABLE numbers",
     ):

@@ -10,6 +10,7 @@ from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
 from sharkpy.catalog.hive_formats import with_storage_properties
 from sharkpy.catalog.model import PURGE_PROPERTY, Table, TableKind
+from sharkpy.catalog.new_columns import check_new_columns
 from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import (
@@ -143,6 +144,7 @@ def set_table_properties(command: SetTableProperties, session: EngineSession) ->
     if storage != old.storage:
         check_named_files(storage.properties, session)
     altered = dataclasses.replace(old, kind=kind, properties=kept, storage=storage, comment=comment)
+    check_new_columns(altered)
     if old.location is None and not old.is_view and altered.cache_mode is not old.cache_mode:
         raise UnsupportedError(f'changing shark.cache of "{old.name}", which is in memory only')
     session.catalog.alter_table(altered, was=old)

@@ -89,6 +89,10 @@ class QuerySnapshot:
         """Let the rows of a stream be those of some of its files."""
         self._given[stream.table_id] = tuple(files)
 
+    def given_files(self, stream: Table) -> Sequence[DataFile]:
+        """Files of which the rows of a stream are."""
+        return self._given.get(stream.table_id, ())
+
     def give_splits(self, stream: Table, splits: Sequence[Split]) -> None:
         """Let the rows of a stream that has no files be those of some splits."""
         self._given_splits[stream.table_id] = list(splits)

@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import TableExistsError
 from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.stream_kinds import FOLDER
 from sharkpy.plan.commands import (
     AlterTable,
     Command,
@@ -101,12 +102,16 @@ def bind_alter(binder: CommandBinder) -> Command:
 
 
 _OF_STREAMS = (("RENAME", "TO"), ("SET", "TBLPROPERTIES"), ("UNSET", "TBLPROPERTIES"), ("SET", "OWNER"))
+_OF_FOLDERS = (("ADD", "COLUMNS"), ("ADD", "COLUMN"))
+"""Of streams whose files are others'."""
 
 
 def _check_stream_clause(binder: CommandBinder, table: Table, token: Token | None) -> None:
     """Refuse clauses that change the rows of a stream or of a continuous query, or the form of their files."""
-    if not any(binder.reader.peek(*words) for words in _OF_STREAMS):
-        known = ", ".join(" ".join(words) for words in _OF_STREAMS)
+    is_of_files = table.stream is not None and table.stream.kind == FOLDER.name
+    clauses = (*_OF_STREAMS, *_OF_FOLDERS) if is_of_files else _OF_STREAMS
+    if not any(binder.reader.peek(*words) for words in clauses):
+        known = ", ".join(" ".join(words) for words in clauses)
         message = f"{table.qualified_name} is a {table.streaming_kind}: ALTER TABLE cannot change it so"
         raise binder.error(message, token, hint=f"there are {known}", sqlstate="42809")
 

@@ -28,6 +28,8 @@ def add_columns(binder: CommandBinder, target: Target) -> Command:
     """
     table = target.table
     added, constraints = column_fields(binder, table.schema.fields if target.partition is None else ())
+    if table.is_stream and constraints:
+        raise binder.reader.unsupported("a constraint of a stream")
     columns = (*table.data_schema, *(field for field in added if field.name not in table.schema.names))
     return _altered(binder, target, columns, (*target.table.constraints, *constraints), None)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from sharkpy.base.errors import BindError, TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
 from sharkpy.catalog.model import StorageFormat, StreamSource, Table, TableKind
+from sharkpy.catalog.new_columns import check_new_columns
 from sharkpy.catalog.store import new_table_id
 from sharkpy.catalog.stream_kinds import KAFKA, KINDS, PROGRAM, RATE, SOCKET, START_MS
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
@@ -33,6 +34,7 @@ def create_stream(command: CreateStream, session: EngineSession) -> CommandResul
         return NOTHING
     check_properties(command.properties)
     stream = _stream(command, session)
+    check_new_columns(stream)
 
     def publish() -> None:
         if KINDS[command.source.kind].is_spooled:

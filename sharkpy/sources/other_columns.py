@@ -1,0 +1,118 @@
+"""Columns of a file that a table lacks: by the file's schema, its header, or the keys of its objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.catalog.format_options import CSV
+from sharkpy.catalog.virtual_columns import is_virtual
+from sharkpy.sources import avro
+from sharkpy.sources.csv_files.chunks import utf8_chunks
+from sharkpy.sources.csv_files.inference import inferred_columns
+from sharkpy.sources.csv_files.multi_line import first_tokens
+from sharkpy.sources.csv_files.options import csv_options
+from sharkpy.sources.json_keys import key_types
+from sharkpy.sources.orc_reader import OrcReader
+from sharkpy.sources.parquet import file_schema
+from sharkpy.sources.source import Properties
+from sharkpy.sources.split import Split
+from sharkpy.values.types import STRING, ArrayType, DataType, MapType, Schema, StructType, from_arrow
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import StorageFormat
+    from sharkpy.sources.layout import DataFile
+
+_LONGEST_NAME = 767
+"""Characters of a column's name, as in Hive's metastore."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherColumn:
+    """Column of a file. `obstacle`: why no table can have it behind its columns; empty if it can."""
+
+    name: str
+    dtype: DataType = STRING
+    obstacle: str = ""
+
+
+def other_columns(file: DataFile, known: Schema, storage: StorageFormat) -> list[OtherColumn]:
+    """Columns of a file beside the `known` ones, in its order; names in lower case."""
+    if not file.size_bytes:
+        return []
+    return [_checked(one) for one in _COLUMNS[storage.name](file, known, storage.properties)]
+
+
+def _checked(column: OtherColumn) -> OtherColumn:
+    name = column.name
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable() or is_virtual(name):
+        return OtherColumn(name, column.dtype, f'"{name[:_LONGEST_NAME]}" cannot be the name of a column')
+    return column
+
+
+def _of_arrow(schema: pa.Schema, known: Schema) -> Iterator[OtherColumn]:
+    for field in schema:
+        name = field.name.lower()
+        if name in known.names:
+            continue
+        try:
+            yield OtherColumn(name, _lowered(from_arrow(field.type)))
+        except UnsupportedError as error:
+            yield OtherColumn(name, STRING, error.message)
+
+
+def _lowered(dtype: DataType) -> DataType:
+    """The type with the names of fields in lower case, as columns have them."""
+    match dtype:
+        case ArrayType(element):
+            return ArrayType(_lowered(element))
+        case MapType(key, value):
+            return MapType(_lowered(key), _lowered(value))
+        case StructType(names, types):
+            return StructType(tuple(name.lower() for name in names), tuple(map(_lowered, types)))
+    return dtype
+
+
+def _of_parquet(file: DataFile, known: Schema, _: Properties) -> Iterable[OtherColumn]:
+    return _of_arrow(file_schema(file.path), known)
+
+
+def _of_orc(file: DataFile, known: Schema, _: Properties) -> Iterable[OtherColumn]:
+    return _of_arrow(OrcReader(file.path).schema, known)
+
+
+def _of_avro(file: DataFile, known: Schema, _: Properties) -> Iterable[OtherColumn]:
+    found = avro.file_columns(file.path)
+    return [OtherColumn(field.name, _lowered(field.dtype)) for field in found if field.name not in known.names]
+
+
+def _of_json(file: DataFile, known: Schema, properties: Properties) -> Iterable[OtherColumn]:
+    return [OtherColumn(name, dtype) for name, dtype in key_types(file, known.names, properties).items()]
+
+
+def _of_csv(file: DataFile, known: Schema, properties: Properties) -> Iterable[OtherColumn]:
+    """By the header. Rows are read by the places of columns, so that new ones can only stand behind the known ones."""
+    options = csv_options(properties)
+    whole = Split.of(file, CSV, properties, 0, file.size_bytes)
+    header = [(token or "").lower() for token in first_tokens(utf8_chunks(whole, options), options, file.path) or ()]
+    if not set(header) - set(known.names):
+        return
+    found, columns = inferred_columns([file], properties), options.fields(known).names
+    is_behind = found.names[: len(columns)] == columns
+    for field in found:
+        if field.name not in known.names:
+            obstacle = "" if is_behind else f"{field.name} does not stand behind the known columns, and CSV has places"
+            yield OtherColumn(field.name, field.dtype, obstacle)
+
+
+_COLUMNS: dict[str, Callable[[DataFile, Schema, Properties], Iterable[OtherColumn]]] = {
+    "json": _of_json,
+    CSV: _of_csv,
+    "parquet": _of_parquet,
+    "avro": _of_avro,
+    "orc": _of_orc,
+}

@@ -1,0 +1,78 @@
+"""Columns of a stream's files that the stream lacks: they stop the epoch that would read them, or become its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.errors import BindError
+from sharkpy.catalog.new_columns import ADD, IGNORE, NEW_COLUMNS, STOP, new_columns_of
+from sharkpy.catalog.serialize import type_text
+from sharkpy.execution.commands.storage import stored_type
+from sharkpy.sources.json_keys import MOST_KEYS, common_type
+from sharkpy.sources.other_columns import OtherColumn, other_columns
+from sharkpy.values.types import DataType, Field, Schema
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.store import Catalog
+    from sharkpy.sources.layout import DataFile
+
+_SHOWN = 20
+"""New columns that an error lists."""
+_log = logging.getLogger(__name__)
+
+
+def settle_new_columns(stream: Table, files: Sequence[DataFile], catalog: Catalog) -> None:
+    """Do what a stream says about columns of `files` that it lacks, before an epoch reads these.
+
+    BindError where they stop it, or cannot become columns. Added ones stay if the epoch fails: it runs again.
+    """
+    policy = new_columns_of(stream)
+    if policy == IGNORE:
+        return
+    added: dict[str, DataType] = {}
+    for file in files:
+        check_cancelled()
+        found = other_columns(file, stream.schema, stream.storage)
+        if found and policy == STOP:
+            raise _stopped(stream, file, found)
+        _check_added(stream, file, found, added)
+        for one in found:
+            added[one.name] = _common(added.get(one.name), one.dtype, stream)
+    if added and policy == ADD:
+        fields = tuple(Field(name, stored_type(dtype)) for name, dtype in added.items())
+        catalog.alter_table(dataclasses.replace(stream, schema=Schema((*stream.schema, *fields))), was=stream)
+        _log.info("stream %s: the columns %s were added", stream.qualified_name, ", ".join(added))
+
+
+def _common(known: DataType | None, dtype: DataType, stream: Table) -> DataType:
+    """Type of a column that several files have: that of the first, but for JSON, whose values say it."""
+    if known is None:
+        return dtype
+    return common_type(known, dtype) if stream.storage.name == "json" else known
+
+
+def _check_added(stream: Table, file: DataFile, found: Sequence[OtherColumn], added: Iterable[str]) -> None:
+    hint = f"ALTER TABLE … SET TBLPROPERTIES ('{NEW_COLUMNS}' = 'ignore') leaves new columns out; then RESUME"
+    what = f'columns of "{file.path}" cannot be added to the stream {stream.qualified_name}'
+    for one in found:
+        if one.obstacle:
+            raise BindError(f"{what}: {one.obstacle}", hint=hint, sqlstate="42611")
+    if len({*added, *(one.name for one in found)}) > MOST_KEYS:
+        raise BindError(f"{what}: there are more than {MOST_KEYS} new ones", hint=hint, sqlstate="54011")
+
+
+def _stopped(stream: Table, file: DataFile, found: Sequence[OtherColumn]) -> BindError:
+    names = ", ".join(one.name for one in found[:_SHOWN])
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    columns = ", ".join(f"`{one.name}` {type_text(stored_type(one.dtype))}" for one in found[:_SHOWN])
+    hint = (
+        f"ALTER TABLE {stream.qualified_name} ADD COLUMNS ({columns}), or SET TBLPROPERTIES ('{NEW_COLUMNS}' ="
+        " 'ignore'); then RESUME"
+    )
+    message = f'"{file.path}" has columns that the stream {stream.qualified_name} lacks: {names}{more}'
+    return BindError(message, hint=hint, sqlstate="42703")

@@ -13,6 +13,13 @@ from sharkpy.execution.queries.plan_query import plan_steps
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.stages.stage_text import format_seconds
 from sharkpy.execution.tables.snapshot import reading
+from sharkpy.explain.continuous import (
+    MOST_PROFILES,
+    check_analyzed,
+    continuous_lines,
+    epoch_lines,
+    is_continuous,
+)
 from sharkpy.explain.forms import FORMS
 from sharkpy.explain.measured_tree import run_tree
 from sharkpy.physical.lowering.lower_stage import lower_stage
@@ -47,6 +54,10 @@ def explain(command: Explain, session: EngineSession) -> CommandResult:
     statement = command.statement
     if isinstance(statement, Command):
         lines.append(_title(statement))
+    if is_continuous(statement):
+        if command.analyze:
+            check_analyzed(statement)
+        lines += continuous_lines(statement, session)
     if isinstance(statement, CreateContinuousInsert):
         statement = statement.inserts
     if isinstance(statement, GenerateTable):
@@ -116,7 +127,7 @@ def _branch_lines(command: Explain, statement: MultiInsert | ChangeRows, session
         yield title
         yield from _query_lines(only_plans, query, session)
     if command.analyze:
-        yield from _command_run(statement, session)
+        yield from _command_run(command.statement, session)
 
 
 def _query_lines(command: Explain, plan: LogicalPlan, session: EngineSession) -> Iterator[str]:
@@ -187,10 +198,13 @@ def _command_run(command: LogicalPlan | Command, session: EngineSession) -> Iter
     if not isinstance(command, Command):
         return
     started = time.perf_counter()
-    with session.observers.taking_profiles() as profiles, reading(session.snapshot, None) as snapshot:
+    most = MOST_PROFILES if is_continuous(command) else None
+    with session.observers.taking_profiles(most) as profiles, reading(session.snapshot, None) as snapshot:
         for _ in session.run_command(command, snapshot).stream or ():
             pass
     yield f"== Run: {format_seconds(time.perf_counter() - started)} in all =="
+    if is_continuous(command):
+        yield from epoch_lines(command, session)
     for profile in profiles:
         yield from _profile_lines(profile)
 

@@ -1,9 +1,10 @@
-"""Listeners to the progress of a session's plans, and the lists that collect their profiles."""
+"""Listeners to the progress of a session's plans, and what collects the profiles of a thread's plans."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -16,14 +17,17 @@ if TYPE_CHECKING:
     from sharkpy.execution.stages.progress import ProgressListener
 
 
+_of_thread = threading.local()
+"""`profiles` of the thread's plans, whichever session runs them: epochs that a statement runs have one of their own."""
+
+
 class PlanObservers:
-    """Listeners of a session, which get the progress of all its plans, and a list for each thread that asks for
-    profiles.
+    """Listeners of a session, which get the progress of all its plans, and the profiles of a thread that asks for
+    them.
     """
 
     def __init__(self) -> None:
         self._listeners: list[ProgressListener] = []
-        self._of_thread = threading.local()
 
     def add_listener(self, listener: ProgressListener) -> Callable[[], None]:
         """Add a listener; the returned function removes it."""
@@ -51,14 +55,15 @@ class PlanObservers:
         return True
 
     @property
-    def profiles(self) -> list[QueryProfile] | None:
-        return getattr(self._of_thread, "profiles", None)
+    def profiles(self) -> deque[QueryProfile] | None:
+        return getattr(_of_thread, "profiles", None)
 
     @contextlib.contextmanager
-    def taking_profiles(self) -> Iterator[list[QueryProfile]]:
-        profiles: list[QueryProfile] = []
-        self._of_thread.profiles = profiles
+    def taking_profiles(self, most: int | None = None) -> Iterator[deque[QueryProfile]]:
+        """Collect the profiles of this thread's plans: the last ones, where there are more than `most`."""
+        profiles: deque[QueryProfile] = deque(maxlen=most)
+        _of_thread.profiles = profiles
         try:
             yield profiles
         finally:
-            self._of_thread.profiles = None
+            _of_thread.profiles = None

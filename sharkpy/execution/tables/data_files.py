@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sharkpy.catalog.hive_partition import HivePartition, partition_values
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 def table_files(table: Table, catalog: Catalog, published: Published | None = None) -> tuple[DataFile, ...]:
     """Data files of a table as it is now, or as `published` says."""
     if table.is_stream:
-        return tuple(files_below(table.location or ""))
+        # A folder may come later: nothing is there to read.
+        return tuple(files_below(table.location)) if table.location and Path(table.location).exists() else ()
     if table.is_partitioned:
         return partition_files(table, catalog.partitions(table) if published is None else published.partitions)
     if published is None:

@@ -1,0 +1,206 @@
+"""EXPLAIN of CREATE CONTINUOUS TABLE, INSERT and SINK: what is read when, by which operators, and where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeGuard, cast
+
+from sharkpy.base.errors import UnsupportedError
+from sharkpy.catalog.continuous_query import Trigger, TriggerKind
+from sharkpy.catalog.kafka_options import START, START_TIME, TOPIC
+from sharkpy.catalog.model import Table
+from sharkpy.catalog.stream_kinds import FOLDER, KAFKA, KINDS, MAX_FILES, MAX_ROWS, PROGRAM, RATE, SOCKET, TABLE
+from sharkpy.execution.commands.storage import CACHE_PROPERTY, storage_format
+from sharkpy.execution.commands.stream_facts import current_source
+from sharkpy.execution.stages.stage_text import format_seconds
+from sharkpy.explain.dependencies import scans_of
+from sharkpy.plan.commands import (
+    CreateContinuousInsert,
+    CreateContinuousSink,
+    CreateContinuousTable,
+    Insert,
+    StartFrom,
+    queries_of,
+)
+from sharkpy.plan.logical import Distribute, Join, LogicalPlan, Project, Scan
+from sharkpy.plan.query_table import QueryTable
+from sharkpy.streaming.commands.control_continuous import query_of
+from sharkpy.streaming.targets import targets_of
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import StreamSource
+    from sharkpy.execution.engine_session import EngineSession
+    from sharkpy.streaming.scheduler import StreamSession
+
+Continuous = CreateContinuousTable | CreateContinuousInsert | CreateContinuousSink
+MOST_PROFILES = 20
+"""Queries of epochs whose figures are kept: those of the last ones."""
+_SHOWN_EPOCHS = 20
+_ITEMS = {
+    FOLDER.name: "file",
+    PROGRAM.name: "push",
+    RATE.name: "row",
+    SOCKET.name: "part of its spool",
+    KAFKA.name: "record",
+    TABLE.name: "appended row",
+}
+"""What a stream's first item is."""
+
+
+def is_continuous(command: object) -> TypeGuard[Continuous]:
+    return isinstance(command, (CreateContinuousTable, CreateContinuousInsert, CreateContinuousSink))
+
+
+def check_analyzed(command: Continuous) -> None:
+    """UnsupportedError for a query without an end, whose figures nobody could wait for."""
+    if not command.trigger.ends:
+        name = _name(command)
+        hint = f"TRIGGER ONCE or AVAILABLE NOW makes it and shows the run; SHOW EPOCHS {name} those of one that runs"
+        raise UnsupportedError("EXPLAIN ANALYZE of a continuous query that does not end by itself", hint=hint)
+
+
+def continuous_lines(command: Continuous, session: EngineSession) -> Iterator[str]:
+    """Facts about the epochs of a continuous query, one a line."""
+    queries = queries_of(command)
+    yield f"trigger: {_trigger_text(command.trigger)}"
+    streams, tables = _inputs(queries)
+    for stream in streams:
+        if stream.stream is not None:
+            yield f"stream {stream.qualified_name}: {_stream_text(stream, stream.stream, command, session)}"
+    if command.start.history is not None:
+        history = command.start.history.table.qualified_name
+        yield f"table {history}: read once, by the first epoch, before the stream"
+    operators = dict.fromkeys(name for query in queries for name in _incremental(query))
+    yield f"incremental: {', '.join(operators)}: the rows of an epoch come from what is new alone"
+    yield "state: none is kept between epochs"
+    for table in tables:
+        yield f"table {table.qualified_name}: read by each epoch as it is then"
+    yield from (f"target: {one}" for one in _targets(command, session))
+    yield f"bad rows: {_bad_rows_text(command)}"
+
+
+def epoch_lines(command: Continuous, session: EngineSession) -> Iterator[str]:
+    """Figures of the epochs that a statement has run."""
+    database, name = _place(command)
+    streams = cast("StreamSession", session).streams
+    query = query_of(session.catalog.table(database, name), cast("StreamSession", session))
+    epochs = streams.log(query.query_id).epochs(_SHOWN_EPOCHS)
+    if not epochs:
+        yield "no epoch: there was nothing to read"
+    elif query.epoch > len(epochs):
+        yield f"the last {len(epochs)} of {query.epoch} epochs:"
+    for one in reversed(epochs):
+        bad = f", {one.bad_rows:,} bad rows" if one.bad_rows else ""
+        yield f"epoch {one.number}: {one.rows or 0:,} rows in {format_seconds(one.seconds or 0.0)}{bad}"
+
+
+def _place(command: Continuous) -> tuple[str, str]:
+    made = command.table if isinstance(command, CreateContinuousTable) else command
+    return made.database, made.name
+
+
+def _name(command: Continuous) -> str:
+    return _place(command)[1]
+
+
+def _trigger_text(trigger: Trigger) -> str:
+    if trigger.kind is TriggerKind.ONCE:
+        return "ONCE: one epoch reads all that is there, and the statement ends"
+    if trigger.kind is TriggerKind.AVAILABLE_NOW:
+        return "AVAILABLE NOW: epochs read all that is there, and the statement ends"
+    apart = f", {format_seconds(trigger.seconds)} after the last one began at the earliest" if trigger.seconds else ""
+    return f"EVERY: an epoch begins as soon as there is something to read{apart}"
+
+
+def _inputs(queries: Sequence[LogicalPlan]) -> tuple[list[Table], list[Table]]:
+    """Streams and tables that some queries read, each once."""
+    read = dict.fromkeys(table for query in queries for table in _tables(query))
+    return [one for one in read if one.is_stream], [one for one in read if not one.is_stream]
+
+
+def _tables(plan: LogicalPlan) -> Iterator[Table]:
+    for scan in scans_of(plan):
+        if isinstance(scan.table, QueryTable):
+            yield from _tables(scan.table.query)
+        else:
+            yield scan.table
+
+
+def _stream_text(stream: Table, source: StreamSource, command: Continuous, session: EngineSession) -> str:
+    kind, options = KINDS[source.kind], dict(source.options)
+    place = current_source(stream, source, session.catalog).place or (stream.location if kind is FOLDER else "")
+    words = [f"FROM {kind.name}", f'topic "{options[TOPIC]}"' if kind is KAFKA else place or ""]
+    text = " ".join(filter(None, words))
+    if kind.takes_format or kind in (PROGRAM, TABLE):
+        text = f"{text}, {stream.storage.name}"
+    return f"{text}; {_beginning(stream, options, source.kind, command.start)}; {_limit(source, command.trigger)}"
+
+
+def _beginning(stream: Table, options: dict[str, str], kind: str, start: StartFrom) -> str:
+    history = start.history
+    if history is not None and history.stream == stream:
+        if history.then is None:
+            return f"begins behind the rows of {history.table.qualified_name}"
+        start = history.then
+    elif history is not None:
+        start = StartFrom()
+    if not start.is_earliest:
+        return f"begins FROM {start.words}"
+    if kind == KAFKA.name and (given := options.get(START) or options.get(START_TIME)):
+        key = START if options.get(START) else START_TIME
+        return f"begins with {key} {given}"
+    return f"begins with the first {_ITEMS[kind]} that is there"
+
+
+def _limit(source: StreamSource, trigger: Trigger) -> str:
+    if trigger.kind is TriggerKind.ONCE:
+        return "one epoch reads all"
+    kind = KINDS[source.kind]
+    known = next(one.name for one in kind.options if one.name in (MAX_FILES, MAX_ROWS))
+    return f"an epoch reads at most {kind.value(source.options, known):,} ({known})"
+
+
+def _incremental(plan: LogicalPlan) -> Iterator[str]:
+    """Operators on the way from a stream to the result, from the result down."""
+    if not any(isinstance(node, Scan) and node.table.is_stream for node in plan.walk()):
+        return
+    if isinstance(plan, Join):
+        yield f"Join {plan.kind.value}"
+    elif not isinstance(plan, Distribute) and not (isinstance(plan, Project) and _is_plain(plan)):
+        yield type(plan).__name__
+    for child in plan.children:
+        yield from _incremental(child)
+
+
+def _is_plain(project: Project) -> bool:
+    """True if it only leaves columns out."""
+    return all(item in project.child.output for item in project.items)
+
+
+def _targets(command: Continuous, session: EngineSession) -> Iterator[str]:
+    if isinstance(command, CreateContinuousInsert):
+        for table in targets_of(command.inserts):
+            cached = f", in memory ({table.cache_mode.value})" if table.cache_mode.value != "NONE" else ""
+            yield f"table {table.qualified_name}, {table.storage.name}{cached}{_partitions(table.partition_columns)}"
+        if isinstance(command.inserts, Insert):
+            return
+        yield "all of them get their rows of an epoch at once"
+    elif isinstance(command, CreateContinuousSink):
+        storage = storage_format(command.storage, (), session, is_from_query=True)
+        yield f'files of {storage.name} in the folder "{command.path}", each put there whole, once, behind the epoch'
+    else:
+        made = command.table
+        storage = storage_format(made.storage, made.properties, session, is_from_query=True)
+        mode = dict(made.properties).get(CACHE_PROPERTY, "").upper()
+        cached = f", in memory ({mode})" if mode not in ("", "NONE", "FALSE") else ""
+        yield f"table {made.database}.{made.name}, {storage.name}{cached}{_partitions(made.partition_columns)}"
+
+
+def _partitions(columns: Sequence[str]) -> str:
+    return f", partitioned by {', '.join(columns)}" if columns else ""
+
+
+def _bad_rows_text(command: Continuous) -> str:
+    if command.on_bad_row.table is None:
+        return "their fields are NULL, and they are counted"
+    return f"left out, and written to {'.'.join(command.on_bad_row.table)} in the same transaction"

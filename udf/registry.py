@@ -33,7 +33,7 @@ from sharkpy.udf.mask_functions import MASK_FUNCTIONS
 from sharkpy.udf.math_functions import MATH_FUNCTIONS
 from sharkpy.udf.operators import OPERATORS
 from sharkpy.udf.random_functions import RANDOM_FUNCTIONS
-from sharkpy.udf.refused_functions import REFUSED
+from sharkpy.udf.refused_functions import OF_OTHERS, REFUSED
 from sharkpy.udf.regexp_functions import REGEXP_FUNCTIONS
 from sharkpy.udf.relation_functions import RELATION_FUNCTIONS
 from sharkpy.udf.rounding_functions import ROUNDING_FUNCTIONS
@@ -172,8 +172,8 @@ def described(name: str) -> Function | None:
 
 
 def refused(name: str) -> str | None:
-    """Why a function that Hive has is not there; None of all others."""
-    return REFUSED.get(name.lower())
+    """Why a function that Hive or another system has is not there; None of all others."""
+    return (REFUSED | OF_OTHERS).get(name.lower())
 
 
 def names() -> tuple[str, ...]:

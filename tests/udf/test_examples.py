@@ -11,7 +11,7 @@ import pytest
 import sharkpy
 from sharkpy.udf import registry
 from sharkpy.udf.function import Failure, Function, RelationFunction, Varying
-from sharkpy.udf.refused_functions import REFUSED
+from sharkpy.udf.refused_functions import OF_OTHERS, REFUSED
 from sharkpy.udf.special_forms import SPECIAL_FORMS
 from sharkpy.values.value_text import format_value
 
@@ -88,11 +88,12 @@ def test_names_that_are_listed() -> None:
     assert len(listed) > 280
     assert not listed & {row.name for row in BUILT_IN if not row.is_listed}
     assert listed >= {row.name for row in SPECIAL_FORMS} | REFUSED.keys()
-    assert not REFUSED.keys() & set(registry.names())
+    assert not (REFUSED | OF_OTHERS).keys() & set(registry.names())
+    assert not OF_OTHERS.keys() & listed
 
 
 def test_refused_functions_say_why(context: sharkpy.SharkContext) -> None:
-    for name, reason in REFUSED.items():
+    for name, reason in (REFUSED | OF_OTHERS).items():
         if name.isidentifier():
             with pytest.raises(sharkpy.SharkError, match=f"{name} is not supported"):
                 context.sql(f"SELECT {name}(1)")

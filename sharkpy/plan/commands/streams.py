@@ -166,8 +166,11 @@ class ShowStreams(Listing):
 
 @dataclass(frozen=True, slots=True)
 class ShowContinuousTables(Listing):
+    """Continuous queries of a database; `as_views`: the tables alone, as Hive lists materialized views."""
+
     database: str
     pattern: str | None = None
+    as_views: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
 from sharkpy.sql.grammar import dialect
 from sharkpy.sql.grammar.dialect import SyntaxProblem
 from sharkpy.sql.grammar.split_statements import split_statements
+from sharkpy.sql.grammar.stream_words import stream_words
 from sharkpy.sql.grammar.syntax_error import place, syntax_error
 from sharkpy.sql.grammar.syntax_hints import hint_at
 from sharkpy.sql.nesting import check_nesting, within_stack
@@ -147,6 +148,9 @@ def _translate(text: str, tokens: list[Token], problem: SyntaxProblem) -> SharkE
     if problem.is_unsupported and problem.token is not None:
         line, column = place(text, problem.token.start)
         return UnsupportedError(problem.message, line=line, column=column)
+    if (found := stream_words(tokens)) is not None:
+        line, column = place(text, found.token.start)
+        return UnsupportedError(f"{found.construct} is not supported", hint=found.hint, line=line, column=column)
     error = syntax_error(text, _message(problem.message), problem.token)
     error.hint = hint_at(tokens, problem.token) if problem.message.startswith(_UNEXPECTED) else problem.hint
     return error

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ColumnNotFoundError, SharkError, UnsupportedError
-from sharkpy.catalog.continuous_query import EpochPoint, Trigger, TriggerKind
+from sharkpy.catalog.continuous_query import EpochPoint
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.plan.commands import (
     AlterContinuous,
@@ -15,37 +18,28 @@ from sharkpy.plan.commands import (
     CreateContinuousSink,
     CreateContinuousTable,
     CreateTable,
-    History,
     Insert,
-    OnBadRow,
     RollbackContinuous,
     ShowEpochs,
-    StartFrom,
 )
 from sharkpy.plan.logical import Project
-from sharkpy.sql.moment import MOMENT_HINT, milliseconds, moment_text
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_continuous_insert import create_continuous_insert, kept_inserts
 from sharkpy.sql.statements.bind_insert import insertable
 from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
-from sharkpy.sql.statements.check_incremental import check_incremental
+from sharkpy.sql.statements.check_incremental import NoStreamError, check_incremental
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.sql.statements.query_text import KeptQuery, kept_query
+from sharkpy.sql.statements.stream_aliases import without_emit_changes, without_stream_words
+from sharkpy.sql.statements.stream_clauses import moment_of, on_bad_row_clause, stream_clauses, trigger_clause
 from sharkpy.sql.statements.table_parts import cached_by_name, partitioned_columns, storage_of_clauses
 from sharkpy.values.types import Schema
 
+_Created = TypeVar("_Created", CreateContinuousTable, CreateContinuousInsert, CreateContinuousSink)
 _CLAUSES = ("TRIGGER", "EMIT", "LATE", "ON", "START")
 """Words that begin the clauses behind those of tables."""
-_UNITS = {
-    **dict.fromkeys(("MS", "MILLISECOND", "MILLISECONDS"), 0.001),
-    **dict.fromkeys(("S", "SECOND", "SECONDS"), 1.0),
-    **dict.fromkeys(("MINUTE", "MINUTES"), 60.0),
-    **dict.fromkeys(("HOUR", "HOURS"), 3600.0),
-}
 _SINK_SECONDS = 60.0
 """Time between the epochs of a sink without TRIGGER: its files are not folded, and so must not be tiny."""
-_LONGEST = 7 * 24 * 3600.0
-"""Longest time between two epochs, in seconds."""
 
 
 def bind_create_continuous(
@@ -55,21 +49,58 @@ def bind_create_continuous(
     CONTINUOUS INSERT name [TRIGGER …] AS INSERTs, or CONTINUOUS SINK name TO FOLDER 'path' [format] [TRIGGER …] AS
     query; each with IF NOT EXISTS, ON BAD ROW and START FROM.
     """
+    binder.reader.expect("CONTINUOUS")
+    word = binder.reader.expect_any("TABLE", "INSERT", "SINK")
+    rewritten = without_emit_changes(binder)
+    if word == "TABLE":
+        return _whole(binder, rewritten, _table)
+    return _whole(binder, rewritten, _sink) if word == "SINK" else _whole(binder, rewritten, _insert)
+
+
+def bind_create_alias(binder: CommandBinder) -> CreateContinuousTable:
+    """Bind STREAMING TABLE, or MATERIALIZED VIEW over streams, behind CREATE, with the rest as of a continuous table:
+    words of other systems.
+    """
     reader = binder.reader
-    reader.expect("CONTINUOUS")
-    word = reader.expect_any("TABLE", "INSERT", "SINK")
+    is_view = reader.expect_any("STREAMING", "MATERIALIZED") == "MATERIALIZED"
+    reader.expect("VIEW" if is_view else "TABLE")
+    if reader.current is None:
+        raise reader.error("a table name expected")
+    try:
+        return _whole(binder, without_emit_changes(without_stream_words(binder)), _table)
+    except NoStreamError as error:
+        if not is_view:
+            raise
+        message = "the statement CREATE MATERIALIZED VIEW is not supported"
+        hint = "CREATE TABLE … AS SELECT; over a stream it makes a continuous table"
+        raise binder.error(message, reader.tokens[0], UnsupportedError, hint) from error
+
+
+def _whole(binder: CommandBinder, rewritten: CommandBinder, bind: Callable[[CommandBinder], _Created]) -> _Created:
+    """Bind the rest of a statement as it was rewritten."""
+    command = bind(rewritten)
+    rewritten.reader.expect_end()
+    binder.reader.position = len(binder.reader.tokens)
+    return command
+
+
+def _insert(binder: CommandBinder) -> CreateContinuousInsert:
+    if_not_exists = binder.reader.if_not_exists()
+    place = binder.new_name()
+    clauses_of_stream = stream_clauses(binder)
+    binder.reader.expect("AS")
+    return create_continuous_insert(binder, place, if_not_exists, *clauses_of_stream)
+
+
+def _table(binder: CommandBinder) -> CreateContinuousTable:
+    reader = binder.reader
     if_not_exists = reader.if_not_exists()
     database, name = binder.new_name()
-    if word == "SINK":
-        return _sink(binder, (database, name), if_not_exists)
-    if word == "INSERT":
-        clauses_of_stream = _stream_clauses(binder)
-        reader.expect("AS")
-        return create_continuous_insert(binder, (database, name), if_not_exists, *clauses_of_stream)
+    reader.match("DISABLE", "REWRITE")  # of materialized views: no query is rewritten anyway
     clauses = table_clauses(binder, (), (*ENDS, *_CLAUSES))
     if clauses.location is not None or clauses.buckets is not None or clauses.skew is not None:
         raise reader.unsupported("LOCATION, CLUSTERED BY or SKEWED BY of a continuous table")
-    clauses_of_stream = _stream_clauses(binder)
+    clauses_of_stream = stream_clauses(binder)
     reader.match("AS")
     kept = _continuous_query(binder)
     query = without_void(binder, kept.plan)
@@ -89,9 +120,11 @@ def bind_create_continuous(
     return CreateContinuousTable(table, query, kept.text, *clauses_of_stream)
 
 
-def _sink(binder: CommandBinder, place: tuple[str, str], if_not_exists: bool) -> CreateContinuousSink:
-    """Bind TO FOLDER 'path' [clauses for format and comment] [TRIGGER …] AS query."""
+def _sink(binder: CommandBinder) -> CreateContinuousSink:
+    """Bind [IF NOT EXISTS] name TO FOLDER 'path' [clauses for format and comment] [TRIGGER …] AS query."""
     reader = binder.reader
+    if_not_exists = reader.if_not_exists()
+    place = binder.new_name()
     reader.expect("TO")
     if reader.word() in ("KAFKA", "PROGRAM"):
         raise reader.unsupported(f"a continuous sink TO {reader.word()}")
@@ -101,7 +134,7 @@ def _sink(binder: CommandBinder, place: tuple[str, str], if_not_exists: bool) ->
     for other in ("location", "buckets", "skew", "partitions", "properties"):
         if getattr(clauses, other) is not None:
             raise reader.unsupported(f"the {other} of a continuous sink")
-    trigger, on_bad_row, start = _stream_clauses(binder, _SINK_SECONDS)
+    trigger, on_bad_row, start = stream_clauses(binder, _SINK_SECONDS)
     reader.match("AS")
     kept = _continuous_query(binder)
     query = without_void(binder, kept.plan)
@@ -123,116 +156,10 @@ def _continuous_query(binder: CommandBinder) -> KeptQuery:
     return kept
 
 
-def _stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> tuple[Trigger, OnBadRow, StartFrom]:
-    """Read the clauses of a continuous query: its trigger, by default one with `seconds` between two epochs, what is
-    done with records that do not parse, and where it begins.
-    """
-    reader = binder.reader
-    trigger, on_bad_row, start = Trigger(seconds=seconds), OnBadRow(), StartFrom()
-    while True:
-        if reader.match("TRIGGER"):
-            trigger = _trigger(binder)
-        elif reader.match("EMIT"):
-            if not reader.match("APPEND"):
-                raise reader.unsupported(f"EMIT {reader.word()}")
-        elif (given := _on_bad_row(binder)) is not None:
-            on_bad_row = given
-        elif reader.match("START", "FROM"):
-            start = _start_from(binder)
-        elif reader.word() in ("LATE", "ON", "START") or reader.peek("WITH", "UNBOUNDED"):
-            words = " ".join(token.text.upper() for token in reader.rest[:2])
-            raise reader.unsupported(f"{words} in a continuous query")
-        else:
-            return trigger, on_bad_row, start
-
-
-def _start_from(binder: CommandBinder) -> StartFrom:
-    """Read EARLIEST | LATEST | TIMESTAMP 'moment', or TABLE table THEN STREAM stream [FROM one of these]."""
-    reader = binder.reader
-    if reader.match("TABLE"):
-        history = _history(binder)
-        words = f"TABLE {_quoted(history.table)} THEN STREAM {_quoted(history.stream)}"
-        if history.then is not None:
-            words = f"{words} FROM {history.then.words or 'EARLIEST'}"
-        return StartFrom(words, history=history)
-    word = reader.expect_any("EARLIEST", "LATEST", "TIMESTAMP")
-    if word != "TIMESTAMP":
-        return StartFrom() if word == "EARLIEST" else StartFrom(word)
-    moment = _moment(binder)
-    return StartFrom(f"TIMESTAMP '{moment_text(moment)}'", moment)
-
-
-def _history(binder: CommandBinder) -> History:
-    """Read table THEN STREAM stream [FROM EARLIEST | LATEST | TIMESTAMP 'moment']."""
-    reader = binder.reader
-    token = reader.current
-    table = binder.table()
-    if not table.is_stored:
-        kind = table.streaming_kind or "view"
-        message = f"{table.qualified_name} is a {kind}, and has no rows of its own"
-        raise binder.error(message, token, hint="START FROM TABLE reads a table", sqlstate="42809")
-    reader.expect("THEN", "STREAM")
-    token = reader.current
-    stream = binder.table()
-    if not stream.is_stream:
-        raise binder.error(f"{stream.qualified_name} is no stream", token, sqlstate="42809")
-    known = set(table.schema.names)
-    if missing := [name for name in stream.schema.names if name not in known]:
-        message = f"{table.qualified_name} has no column {missing[0]}, as the stream {stream.qualified_name} has"
-        raise binder.error(message, token, ColumnNotFoundError)
-    return History(table, stream, _start_from(binder) if reader.match("FROM") else None)
-
-
-def _quoted(table: Table) -> str:
-    return f"`{table.database}`.`{table.name}`"
-
-
-def _moment(binder: CommandBinder) -> int:
-    """Read a text as a moment, in milliseconds since 1970."""
-    token = binder.reader.current
-    text = binder.reader.string("a moment")
-    moment = milliseconds(text, binder.context.conf)
-    if moment is None:
-        raise binder.error(f'"{text}" is no moment', token, hint=MOMENT_HINT, sqlstate="22007")
-    return moment
-
-
-def _on_bad_row(binder: CommandBinder) -> OnBadRow | None:
-    """Read ON BAD ROW NULL | ON BAD ROW SKIP TO table, if it is there."""
-    reader = binder.reader
-    if not reader.match("ON", "BAD", "ROW"):
-        return None
-    if reader.expect_any("NULL", "SKIP") == "NULL":
-        return OnBadRow()
-    reader.expect("TO")
-    return OnBadRow(binder.new_name())
-
-
-def _trigger(binder: CommandBinder) -> Trigger:
-    """Read ONCE | AVAILABLE NOW | EVERY n unit."""
-    reader = binder.reader
-    if reader.match("ONCE"):
-        return Trigger(TriggerKind.ONCE)
-    if reader.match("AVAILABLE", "NOW"):
-        return Trigger(TriggerKind.AVAILABLE_NOW)
-    if not reader.match("EVERY"):
-        raise reader.error("EVERY, ONCE or AVAILABLE NOW expected")
-    token = reader.current
-    number = reader.whole_number()
-    unit = reader.word()
-    if unit not in _UNITS:
-        raise reader.error("MILLISECONDS, SECONDS, MINUTES or HOURS expected")
-    reader.take()
-    seconds = number * _UNITS[unit] if number <= _LONGEST * 1000 else _LONGEST + 1
-    if seconds > _LONGEST:
-        raise binder.error("a trigger waits for 7 days at most", token, sqlstate="22023")
-    return Trigger(TriggerKind.EVERY, seconds)
-
-
 def bind_control(binder: CommandBinder) -> ControlContinuous:
     """Bind PAUSE | RESUME | REFRESH CONTINUOUS TABLE | INSERT | SINK name."""
     action = ContinuousAction(binder.reader.expect_any("PAUSE", "RESUME", "REFRESH"))
-    return _controlled(binder, action)
+    return _controlled(binder, action, _kind(binder))
 
 
 def bind_rollback(binder: CommandBinder) -> RollbackContinuous:
@@ -245,17 +172,18 @@ def bind_rollback(binder: CommandBinder) -> RollbackContinuous:
     reader.expect("TO")
     if reader.expect_any("EPOCH", "TIMESTAMP") == "EPOCH":
         return RollbackContinuous(table, EpochPoint(reader.whole_number("the number of an epoch")))
-    return RollbackContinuous(table, EpochPoint(moment_ms=_moment(binder)))
+    return RollbackContinuous(table, EpochPoint(moment_ms=moment_of(binder)))
 
 
 def bind_drop_continuous(binder: CommandBinder) -> ControlContinuous:
-    """Bind CONTINUOUS TABLE | INSERT | SINK [IF EXISTS] name, behind DROP."""
-    return _controlled(binder, ContinuousAction.DROP)
+    """Bind CONTINUOUS TABLE | INSERT | SINK [IF EXISTS] name, behind DROP; or other systems' words for the first."""
+    if binder.reader.match("STREAMING", "TABLE") or binder.reader.match("MATERIALIZED", "VIEW"):
+        return _controlled(binder, ContinuousAction.DROP, "continuous table")
+    return _controlled(binder, ContinuousAction.DROP, _kind(binder))
 
 
-def _controlled(binder: CommandBinder, action: ContinuousAction) -> ControlContinuous:
+def _controlled(binder: CommandBinder, action: ContinuousAction, kind: str) -> ControlContinuous:
     reader = binder.reader
-    kind = _kind(binder)
     if_exists = action is ContinuousAction.DROP and reader.if_exists()
     token = reader.current
     table = binder.optional_table() if if_exists else binder.table()
@@ -301,8 +229,8 @@ def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
     kind = _kind(binder)
     token = reader.current
     table = _required(binder, binder.table(), token, kind)
-    trigger = _trigger(binder) if reader.match("TRIGGER") else None
-    on_bad_row = _on_bad_row(binder)
+    trigger = trigger_clause(binder) if reader.match("TRIGGER") else None
+    on_bad_row = on_bad_row_clause(binder)
     if not reader.peek("AS"):
         if trigger is None and on_bad_row is None:
             raise reader.error("TRIGGER, ON BAD ROW or AS query expected")

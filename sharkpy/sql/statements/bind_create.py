@@ -12,7 +12,7 @@ from sharkpy.plan.commands import Command, CreateTable
 from sharkpy.sql.statements.bind_buckets import COPARTITION, bucket_spec
 from sharkpy.sql.statements.bind_columns import column_fields, output_fields, without_void
 from sharkpy.sql.statements.bind_constraints import check_names
-from sharkpy.sql.statements.bind_continuous import bind_create_continuous
+from sharkpy.sql.statements.bind_continuous import bind_create_alias, bind_create_continuous
 from sharkpy.sql.statements.bind_database import bind_create_database
 from sharkpy.sql.statements.bind_stream import bind_create_stream
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
@@ -35,9 +35,12 @@ def bind_create(binder: CommandBinder) -> Command:
         return bind_create_function(binder, or_replace, temporary)
     if reader.peek("MACRO"):
         return bind_create_macro(binder, temporary)
-    if reader.peek("STREAM") or reader.peek("CONTINUOUS"):
+    is_alias = reader.peek("STREAMING", "TABLE") or reader.peek("MATERIALIZED", "VIEW")
+    if reader.peek("STREAM") or reader.peek("CONTINUOUS") or is_alias:
         if or_replace or temporary:
             raise reader.unsupported("OR REPLACE or TEMPORARY with a stream or a continuous query")
+        if is_alias:
+            return bind_create_alias(binder)
         return bind_create_stream(binder) if reader.peek("STREAM") else bind_create_continuous(binder)
     if or_replace and reader.word() != "TABLE":
         raise reader.error("VIEW or TABLE expected after OR REPLACE")

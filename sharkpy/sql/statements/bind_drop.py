@@ -23,7 +23,8 @@ def bind_drop(binder: CommandBinder) -> Command:
         return bind_drop_function(binder, temporary)
     if reader.peek("STREAM"):
         return bind_drop_stream(binder)
-    if reader.peek("CONTINUOUS"):
+    words = (("CONTINUOUS",), ("STREAMING", "TABLE"), ("MATERIALIZED", "VIEW"))
+    if any(reader.peek(*one) for one in words):
         return bind_drop_continuous(binder)
     if reader.word() not in ("TABLE", "VIEW") or temporary:
         raise reader.error("TABLE, VIEW or DATABASE expected")

@@ -189,6 +189,10 @@ def _continuous(binder: CommandBinder) -> Command:
     return ShowContinuousTables(_database(binder), _pattern(binder))
 
 
+def _materialized(binder: CommandBinder) -> Command:
+    return ShowContinuousTables(_database(binder), _pattern(binder), as_views=True)
+
+
 def _empty(*columns: str) -> Callable[[CommandBinder], Command]:
     """Bind a listing without rows, whatever words follow."""
 
@@ -238,8 +242,9 @@ SHOWN: tuple[tuple[str, Callable[[CommandBinder], Command]], ...] = (
     ("QUERY", _query),
     ("STREAMS", _streams),
     ("CONTINUOUS TABLES", _continuous),
+    ("STREAMING TABLES", _continuous),
     ("EPOCHS", bind_show_epochs),
-    ("MATERIALIZED VIEWS", _empty("mv_name", "rewrite_enabled", "mode")),
+    ("MATERIALIZED VIEWS", _materialized),
     ("LOCKS", _empty("tab_name", "mode")),
     ("ROLES", _empty("role")),
     ("CURRENT ROLES", _empty("role")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.base.errors import ParseError, SharkError
+from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
 from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.stream_kinds import HISTORY, KINDS, TABLE, StreamKind
@@ -26,6 +26,7 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
     if_not_exists = reader.if_not_exists()
     database, name = binder.new_name()
     begin = reader.current
+    _refuse_other_words(binder)
     fields, constraints = column_fields(binder, ()) if reader.peek("(") else ([], ())
     if constraints:
         raise reader.unsupported("a constraint of a stream")
@@ -58,6 +59,22 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
         _properties(clauses),
         clauses.comment,
     )
+
+
+def _refuse_other_words(binder: CommandBinder) -> None:
+    """Refuse what stands behind the name of a stream in other systems."""
+    reader = binder.reader
+    rest = reader.rest
+    for place in range(len(rest)):
+        words = [one.text.upper() for one in rest[place : place + 3]]
+        if words[:1] == ["FROM"] or (place == 0 and words[:1] in (["AS"], ["WITH"])):
+            break
+        if len(words) == 3 and words[0] in ("(", ",") and words[1:] == ["WATERMARK", "FOR"]:
+            hint = "leave it out: no query needs one, as long as windows over streams are not supported"
+            raise binder.error("WATERMARK FOR is not supported", rest[place + 1], UnsupportedError, hint)
+    if reader.peek("AS"):
+        hint = "CREATE CONTINUOUS TABLE name AS query; CREATE STREAM … FROM TABLE name reads it as a stream"
+        raise binder.error("CREATE STREAM … AS query is not supported", reader.current, UnsupportedError, hint)
 
 
 def _of_table(

@@ -42,14 +42,18 @@ _REFUSED: tuple[tuple[type[LogicalPlan], str], ...] = (
 )
 
 
+class NoStreamError(BindError):
+    """The query of a continuous query reads no stream."""
+
+
 def check_incremental(query: LogicalPlan) -> None:
-    """BindError if the query reads no stream; UnsupportedError, naming the operator, if it needs rows of other epochs
-    than the one that it computes.
+    """NoStreamError if the query reads no stream; UnsupportedError, naming the operator, if it needs rows of other
+    epochs than the one that it computes.
     """
     streams = _Streams()
     if not streams.below(query):
         hint = "CREATE TABLE … AS SELECT, or INSERT"
-        raise BindError("the continuous query reads no stream", hint=hint, sqlstate="42809")
+        raise NoStreamError("the continuous query reads no stream", hint=hint, sqlstate="42809")
     waiting = [query]
     while waiting:
         node = waiting.pop()

@@ -14,6 +14,14 @@ _NO_COPY = (
 )
 _NO_POOLS = "shark.pool and shark.pool.weight share the engine"
 
+_NEW_QUERY = (
+    "CREATE CONTINUOUS TABLE IF NOT EXISTS makes it, ALTER CONTINUOUS TABLE name AS query gives it another query"
+)
+_UP_TO_DATE = (
+    "a continuous table is up to date by itself; with TRIGGER ONCE or AVAILABLE NOW, RESUME CONTINUOUS TABLE reads what"
+    " has come; REFRESH CONTINUOUS TABLE reads all anew"
+)
+
 REFUSED: tuple[tuple[str, str | None], ...] = (
     ("CREATE INDEX", _NO_INDEX),
     ("DROP INDEX", _NO_INDEX),
@@ -22,9 +30,15 @@ REFUSED: tuple[tuple[str, str | None], ...] = (
     ("DROP ROLE", _NO_AUTHORIZATION),
     ("GRANT", _NO_AUTHORIZATION),
     ("REVOKE", _NO_AUTHORIZATION),
-    ("CREATE MATERIALIZED VIEW", "CREATE TABLE … AS SELECT"),
-    ("DROP MATERIALIZED VIEW", None),
-    ("ALTER MATERIALIZED VIEW", None),
+    *((f"CREATE OR {word} STREAMING TABLE", _NEW_QUERY) for word in ("REFRESH", "REPLACE")),
+    *((f"CREATE OR {word} MATERIALIZED VIEW", _NEW_QUERY) for word in ("REFRESH", "REPLACE")),
+    *((f"ALTER {what}", "ALTER CONTINUOUS TABLE name AS query") for what in ("STREAMING TABLE", "MATERIALIZED VIEW")),
+    *((f"REFRESH {what}", _UP_TO_DATE) for what in ("STREAMING TABLE", "MATERIALIZED VIEW")),
+    ("CREATE SOURCE", "CREATE STREAM name (column type, …) FROM KAFKA (…), FOLDER '/path' or another source"),
+    ("DROP SOURCE", "DROP STREAM name"),
+    ("CREATE SINK", "CREATE CONTINUOUS SINK name TO FOLDER '/path' AS query"),
+    ("DROP SINK", "DROP CONTINUOUS SINK name"),
+    ("CREATE DYNAMIC TABLE", "CREATE CONTINUOUS TABLE name TRIGGER EVERY n MINUTES AS query"),
     *((f"{verb} {what}", _NO_POOLS) for verb in ("CREATE", "ALTER", "DROP") for what in ("RESOURCE PLAN", "POOL")),
     *((f"{verb} {what}", _NO_POOLS) for verb in ("CREATE", "ALTER", "DROP") for what in ("TRIGGER", "USER MAPPING")),
     ("ENABLE WORKLOAD MANAGEMENT", _NO_POOLS),

@@ -40,6 +40,8 @@ _QUERIES = Schema(
         Field("fault", STRING),
     )
 )
+_VIEWS = Schema(tuple(Field(name, STRING) for name in ("mv_name", "rewrite_enabled", "mode")))
+"""Hive's columns of SHOW MATERIALIZED VIEWS."""
 _EPOCHS = Schema(
     (
         Field("epoch", BIGINT),
@@ -62,6 +64,9 @@ def show_streams(command: ShowStreams, session: StreamSession) -> CommandResult:
 def show_continuous_tables(command: ShowContinuousTables, session: StreamSession) -> CommandResult:
     """State of each continuous table and insert; `lag` is in items of its streams, rows are those of this process."""
     tables = _tables(command.database, command.pattern, session)
+    if command.as_views:
+        names = [table.name for table in tables if table.continuous and not table.has_no_rows]
+        return CommandResult(_VIEWS, table_of(_VIEWS, ((name, "No", "Incremental") for name in names)))
     return CommandResult(_QUERIES, table_of(_QUERIES, _Shown.by(session).queries(tables)))
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sharkpy.catalog.avro_schema import schema_path
 from sharkpy.catalog.format_options import CSV
-from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import Constraint, StorageFormat, TableKind
 from sharkpy.plan.commands import Command, CreateTable
 from sharkpy.sql.statements.bind_buckets import COPARTITION, bucket_spec
@@ -19,7 +17,12 @@ from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clause
 from sharkpy.sql.statements.bind_user_functions import bind_create_function, bind_create_macro
 from sharkpy.sql.statements.bind_view import bind_create_view
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.sql.statements.table_parts import cached_by_name, partitioned_columns, storage_of_clauses
+from sharkpy.sql.statements.table_parts import (
+    cached_by_name,
+    columns_by_format,
+    partitioned_columns,
+    storage_of_clauses,
+)
 from sharkpy.values.types import Field, Schema
 
 
@@ -83,10 +86,7 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
         query = without_void(binder, query)
     storage = storage_of_clauses(binder, clauses)
     if storage is not None and query is None:
-        path = schema_path((*(clauses.properties or ()), *storage.properties))
-        if path is not None:
-            binder.context.catalog.check_path(path)
-        fields = columns_of_format(storage, clauses.properties or (), fields)
+        fields = columns_by_format(binder, storage, clauses.properties or (), fields)
     if fields is None and _are_columns_in_files(storage, clauses):
         fields = []
     if fields is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sqlglot.tokenizer_core import Token
 
 from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
-from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.stream_kinds import HISTORY, KINDS, TABLE, StreamKind
 from sharkpy.plan.commands import CreateStream, DropStream
@@ -13,6 +12,7 @@ from sharkpy.sql.statements.bind_columns import column_fields
 from sharkpy.sql.statements.bind_storage import combined, with_options
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.sql.statements.table_parts import columns_by_format
 from sharkpy.values.types import Field, Schema
 
 _OTHERS = ("location", "buckets", "skew", "partitions")
@@ -47,7 +47,7 @@ def bind_create_stream(binder: CommandBinder) -> CreateStream:
     if clauses.options and storage is not None:
         storage = with_options(reader, storage, clauses.options)
     if storage is not None:
-        fields = columns_of_format(storage, clauses.properties or (), fields) or fields
+        fields = columns_by_format(binder, storage, clauses.properties or (), fields) or fields
     return CreateStream(
         database,
         name,

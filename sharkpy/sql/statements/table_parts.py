@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sharkpy.base.errors import ColumnNotFoundError, did_you_mean
 from sharkpy.base.settings import CACHE_CHECK_NAME
+from sharkpy.catalog.avro_schema import schema_path
+from sharkpy.catalog.hive_formats import columns_of_format
 from sharkpy.catalog.model import StorageFormat, TableKind
 from sharkpy.plan.commands import Properties
 from sharkpy.plan.logical import LogicalPlan, Project
@@ -22,6 +24,17 @@ def storage_of_clauses(binder: CommandBinder, clauses: TableClauses) -> StorageF
     if storage is None:
         raise binder.reader.error("USING and a format expected, whose OPTIONS these are")
     return with_options(binder.reader, storage, clauses.options)
+
+
+def columns_by_format(
+    binder: CommandBinder, storage: StorageFormat, properties: Properties, fields: list[Field] | None
+) -> list[Field] | None:
+    """Columns of what is made with `fields` or without, which its format may decide. NotAllowedError if its schema is
+    a file out of the session's bounds.
+    """
+    if (path := schema_path((*properties, *storage.properties))) is not None:
+        binder.context.catalog.check_path(path)
+    return columns_of_format(storage, properties, fields)
 
 
 def partitioned_columns(

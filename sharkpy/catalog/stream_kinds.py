@@ -136,6 +136,12 @@ KAFKA = StreamKind(
         StreamOption(kafka.HAS_SCHEMA_ID, "false", kafka.one_of("true", "false"), "true: Avro behind a schema's id"),
         StreamOption(MAX_ROWS, "1000000", _count(1), "records of an epoch"),
         StreamOption(kafka.ZONE, "", kafka.is_zone, "zone of the times of records; the session's by default"),
+        StreamOption(
+            kafka.TIMES,
+            kafka.TIMESTAMPS,
+            kafka.one_of(kafka.TIMESTAMPS, kafka.MILLISECONDS),
+            "milliseconds: __timestamp is a BIGINT, since 1970",
+        ),
         *(StreamOption(kafka.CLIENT_PREFIX + one.name, "", lambda _: True, one.doc) for one in kafka.CLIENT_OPTIONS),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sharkpy.catalog.kafka_options import MILLISECONDS, TIMES
 from sharkpy.values.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Field, MapType, Schema
 
 if TYPE_CHECKING:
@@ -45,5 +46,9 @@ def is_virtual(name: str) -> bool:
 
 
 def _virtual_columns(table: Table) -> Schema:
-    kind = None if table.stream is None else table.stream.kind
-    return _OF_FILES if kind is None else _OF_KINDS.get(kind, _OF_FILES)
+    if table.stream is None:
+        return _OF_FILES
+    found = _OF_KINDS.get(table.stream.kind, _OF_FILES)
+    if dict(table.stream.options).get(TIMES, "").lower() != MILLISECONDS:
+        return found
+    return Schema(tuple(Field(TIME, BIGINT) if field.name == TIME else field for field in found))

@@ -17,7 +17,7 @@ from sharkpy.sources.kafka.values import ValueReader, value_reader
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.split import Split
 from sharkpy.sources.without_files import WithoutFiles
-from sharkpy.values.types import Schema, arrow_schema
+from sharkpy.values.types import BIGINT, Field, Schema, arrow_schema
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -55,10 +55,15 @@ def _batch(
     if not any(name in _OF_RECORDS for name in wanted.names):
         return batch
     columns = [
-        _OF_RECORDS[name](records, zone) if name in _OF_RECORDS else batch.column(batch.schema.get_field_index(name))
-        for name in wanted.names
+        _column(field, records, zone) if field.name in _OF_RECORDS else batch.column(field.name) for field in wanted
     ]
     return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(wanted))
+
+
+def _column(field: Field, records: list[Message], zone: str) -> Array:
+    if field.name == TIME and field.dtype == BIGINT:
+        return pa.array(list(map(_time, records)), pa.int64())
+    return _OF_RECORDS[field.name](records, zone)
 
 
 def _time(message: Message) -> int | None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.base.errors import TableExistsError
+from sharkpy.base.errors import TableExistsError, UnsupportedError
+from sharkpy.catalog.hive_kafka import PREFIXES
 from sharkpy.catalog.model import Table, TableKind
-from sharkpy.catalog.stream_kinds import FOLDER
+from sharkpy.catalog.stream_kinds import FOLDER, KAFKA
 from sharkpy.plan.commands import (
     AlterTable,
     Command,
@@ -139,7 +140,14 @@ def _rename(binder: CommandBinder, target: Target) -> Command:
 
 
 def _set_properties(binder: CommandBinder, target: Target) -> Command:
-    return SetTableProperties(target.table, binder.reader.properties())
+    token, properties = binder.reader.current, binder.reader.properties()
+    if target.table.stream is not None and target.table.stream.kind == KAFKA.name:
+        for key, _ in properties:
+            if key.startswith(PREFIXES):
+                message = f'changing the property "{key}" of a stream FROM KAFKA is not supported'
+                hint = "DROP STREAM and make it again: the records stay in the topic"
+                raise binder.error(message, token, UnsupportedError, hint)
+    return SetTableProperties(target.table, properties)
 
 
 def _unset_properties(binder: CommandBinder, target: Target) -> Command:

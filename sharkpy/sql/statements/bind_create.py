@@ -6,12 +6,13 @@ import dataclasses
 
 from sharkpy.catalog.format_options import CSV
 from sharkpy.catalog.model import Constraint, StorageFormat, TableKind
-from sharkpy.plan.commands import Command, CreateTable
+from sharkpy.plan.commands import Command, CreateStream, CreateTable
 from sharkpy.sql.statements.bind_buckets import COPARTITION, bucket_spec
 from sharkpy.sql.statements.bind_columns import column_fields, output_fields, without_void
 from sharkpy.sql.statements.bind_constraints import check_names
 from sharkpy.sql.statements.bind_continuous import bind_create_alias, bind_create_continuous
 from sharkpy.sql.statements.bind_database import bind_create_database
+from sharkpy.sql.statements.bind_kafka_table import kafka_table
 from sharkpy.sql.statements.bind_stream import bind_create_stream
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
 from sharkpy.sql.statements.bind_user_functions import bind_create_function, bind_create_macro
@@ -49,6 +50,12 @@ def bind_create(binder: CommandBinder) -> Command:
         raise reader.error("VIEW or TABLE expected after OR REPLACE")
     if reader.match_any("DATABASE", "SCHEMA"):
         return bind_create_database(binder)
+    return _table(binder, or_replace, temporary)
+
+
+def _table(binder: CommandBinder, or_replace: bool, temporary: bool) -> Command:
+    """Bind [EXTERNAL | MANAGED | TRANSACTIONAL] [TEMPORARY] TABLE and what follows."""
+    reader = binder.reader
     word = reader.match_any("EXTERNAL", "MANAGED", "TRANSACTIONAL")
     external = word == "EXTERNAL"
     temporary = temporary or bool(reader.match_any("TEMPORARY", "TEMP"))
@@ -59,14 +66,19 @@ def bind_create(binder: CommandBinder) -> Command:
     kind = TableKind.TEMPORARY if temporary else TableKind.EXTERNAL if external else TableKind.MANAGED
     if or_replace and reader.peek("IF"):
         raise reader.error("either OR REPLACE or IF NOT EXISTS expected")
-    command = dataclasses.replace(_create_table(binder, kind), or_replace=or_replace)
+    command = _create_table(binder, kind)
+    if isinstance(command, CreateStream):
+        if or_replace or temporary:
+            raise reader.unsupported("OR REPLACE or TEMPORARY with STORED BY a storage handler")
+        return command
+    command = dataclasses.replace(command, or_replace=or_replace)
     if word == "MANAGED" and "EXTERNAL" not in dict(command.properties):
         # The files that lie at its LOCATION are the table's: somebody has said so.
         command = dataclasses.replace(command, properties=(*command.properties, ("EXTERNAL", "FALSE")))
     return command
 
 
-def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
+def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable | CreateStream:
     reader = binder.reader
     if_not_exists = reader.if_not_exists()
     database, name = binder.new_name()
@@ -76,7 +88,11 @@ def _create_table(binder: CommandBinder, kind: TableKind) -> CreateTable:
     constraints: list[Constraint] = []
     if reader.peek("(") and not _is_query_ahead(binder):
         fields, constraints = column_fields(binder, ())
-    clauses = table_clauses(binder, [field.name for field in fields or ()])
+    clauses = table_clauses(binder, [field.name for field in fields or ()], takes_handler=True)
+    if clauses.handler is not None:
+        if constraints:
+            raise reader.unsupported("a constraint of a stream")
+        return kafka_table(binder, (database, name), if_not_exists, fields, clauses)
     query = None
     if reader.match("AS") or reader.word() in ("SELECT", "WITH", "(", "FROM"):
         if fields is not None:

@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sqlglot.tokenizer_core import Token
+
+from sharkpy.catalog.hive_kafka import HANDLER
 from sharkpy.catalog.model import BucketSpec, SkewSpec, StorageFormat
 from sharkpy.plan.commands import Properties
 from sharkpy.sql.statements.bind_buckets import clustered_by, skewed_by
 from sharkpy.sql.statements.bind_columns import column_fields
 from sharkpy.sql.statements.bind_partition import column_names
-from sharkpy.sql.statements.bind_storage import Option, options, provider, row_format, stored_as
+from sharkpy.sql.statements.bind_storage import Option, options, provider, row_format, serde_properties, stored_as
 from sharkpy.sql.statements.command_binder import CommandBinder
 from sharkpy.values.types import Field
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """Hive's Kafka storage handler of STORED BY, with its properties and the place of its name."""
+
+    token: Token
+    properties: Properties
 
 
 @dataclass(slots=True)
@@ -31,6 +42,7 @@ class TableClauses:
     skew: SkewSpec | None = None
     partitions: list[Field] | list[str] | None = None
     """Columns of PARTITIONED BY: fields, or the names of columns of the list or of the query."""
+    handler: Handler | None = None
     is_sparks: bool = False
     """True for Spark's form: with USING, or with OPTIONS."""
 
@@ -38,7 +50,9 @@ class TableClauses:
 ENDS = ("AS", "SELECT", "WITH", "(", "LIKE", "FROM")
 
 
-def table_clauses(binder: CommandBinder, columns: Sequence[str] = (), ends: Sequence[str] = ENDS) -> TableClauses:
+def table_clauses(
+    binder: CommandBinder, columns: Sequence[str] = (), ends: Sequence[str] = ENDS, *, takes_handler: bool = False
+) -> TableClauses:
     """Read clauses up to one of the words `ends`."""
     reader, clauses = binder.reader, TableClauses(columns)
     while reader.current is not None and reader.word() not in ends:
@@ -51,11 +65,22 @@ def table_clauses(binder: CommandBinder, columns: Sequence[str] = (), ends: Sequ
             break
         else:
             if reader.match("STORED", "BY"):
-                raise reader.unsupported("STORED BY a storage handler")
+                clauses.handler = _handler(binder, is_taken=takes_handler and clauses.handler is None)
+                continue
             if reader.word() in ("CLUSTER BY", "SORTED", "SORTED BY", "DISTRIBUTE BY"):
                 raise reader.unsupported(f"{reader.word()} in CREATE TABLE")
             raise reader.error("ROW FORMAT, STORED AS, LOCATION, COMMENT, TBLPROPERTIES or AS expected")
     return clauses
+
+
+def _handler(binder: CommandBinder, *, is_taken: bool) -> Handler:
+    """Read the class of a storage handler [WITH SERDEPROPERTIES (…)]; only that of Kafka is known."""
+    reader = binder.reader
+    token = reader.current
+    if token is None or token.text != HANDLER or not is_taken:
+        raise reader.unsupported("STORED BY a storage handler")
+    reader.take()
+    return Handler(token, serde_properties(reader))
 
 
 def _using(binder: CommandBinder, clauses: TableClauses) -> StorageFormat:

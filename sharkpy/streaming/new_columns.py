@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError
-from sharkpy.catalog.new_columns import ADD, IGNORE, NEW_COLUMNS, STOP, new_columns_of
+from sharkpy.catalog.new_columns import ADD, FORMATS, NEW_COLUMNS, STOP, new_columns_of
 from sharkpy.catalog.serialize import type_text
 from sharkpy.execution.commands.storage import stored_type
 from sharkpy.sources.json_keys import MOST_KEYS, common_type
@@ -32,7 +32,8 @@ def settle_new_columns(stream: Table, files: Sequence[DataFile], catalog: Catalo
     BindError where they stop it, or cannot become columns. Added ones stay if the epoch fails: it runs again.
     """
     policy = new_columns_of(stream)
-    if policy == IGNORE:
+    # Catalogs of earlier versions may have any value, with any format.
+    if policy not in (ADD, STOP) or stream.storage.name not in FORMATS:
         return
     added: dict[str, DataType] = {}
     for file in files:
@@ -43,7 +44,7 @@ def settle_new_columns(stream: Table, files: Sequence[DataFile], catalog: Catalo
         _check_added(stream, file, found, added)
         for one in found:
             added[one.name] = _common(added.get(one.name), one.dtype, stream)
-    if added and policy == ADD:
+    if added:
         fields = tuple(Field(name, stored_type(dtype)) for name, dtype in added.items())
         catalog.alter_table(dataclasses.replace(stream, schema=Schema((*stream.schema, *fields))), was=stream)
         _log.info("stream %s: the columns %s were added", stream.qualified_name, ", ".join(added))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -233,3 +234,14 @@ def test_altering_to_what_cannot_be_is_refused(context: sharkpy.SharkContext, fo
         context.sql("ALTER TABLE ticks ADD COLUMNS (x INT)")
     with pytest.raises(UnsupportedError, match="a constraint of a stream"):
         context.sql("ALTER TABLE numbers ADD COLUMNS (x INT NOT NULL)")
+
+
+def test_a_property_that_was_without_effect_before_stays_so(context: sharkpy.SharkContext, folder: Path) -> None:
+    context.sql(f"CREATE STREAM numbers (n BIGINT) STORED AS TEXTFILE FROM FOLDER '{folder}'")
+    for value in ("stop", "maybe"):
+        stream = context.catalog.table("default", "numbers")
+        context.catalog.alter_table(dataclasses.replace(stream, properties=((KEY, value),)))
+        folder.mkdir(exist_ok=True)
+        (folder / value).write_text("1\n")
+        context.sql(f"CREATE CONTINUOUS TABLE {value} {NOW} AS SELECT n FROM numbers")
+    assert numbers(context, "maybe") == [1, 1]

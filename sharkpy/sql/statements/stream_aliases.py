@@ -40,16 +40,18 @@ def without_emit_changes(binder: CommandBinder) -> CommandBinder:
 def _without(binder: CommandBinder, tokens: Sequence[Token]) -> CommandBinder:
     if not tokens:
         return binder
-    reader, text = binder.reader, binder.reader.text
+    reader, pieces, end = binder.reader, list[str](), 0
     for token in tokens:
-        text = f"{text[: token.start]}{' ' * (token.end + 1 - token.start)}{text[token.end + 1 :]}"
+        pieces += [reader.text[end : token.start], " " * (token.end + 1 - token.start)]
+        end = token.end + 1
+    text = "".join([*pieces, reader.text[end:]])
     blanked = TokenReader(text, tokenize(text))
     blanked.position = reader.position
     return CommandBinder(dataclasses.replace(binder.context, text=text), blanked)
 
 
 def _stream_words(binder: CommandBinder) -> Iterator[Token]:
-    """Tokens of `FROM STREAM(name)` and `FROM STREAM name` that are no part of the name."""
+    """Tokens of `FROM STREAM(name)` and `FROM STREAM name` that are no part of the name, in order."""
     tokens = binder.reader.rest
     for place in range(1, len(tokens) - 1):
         token, following = tokens[place], tokens[place + 1]

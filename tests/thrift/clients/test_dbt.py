@@ -12,12 +12,13 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.streaming.folder_input import put
 from tests.thrift.clients.served import Served
 from tests.waiting import until
 
@@ -65,6 +66,7 @@ def dbt(executable: Path, project: Path, served: Served) -> Dbt:
         "DBT_PROFILES_DIR": str(project),
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
         "NO_COLOR": "1",
+        "SHARKPY_LOADS": str(loads_of(served)),
     }
 
     def run(*command: str) -> dict[str, str]:
@@ -82,6 +84,15 @@ def dbt(executable: Path, project: Path, served: Served) -> Dbt:
         return {one["unique_id"].split(".")[2]: one["status"] for one in results}
 
     return run
+
+
+def loads_of(served: Served) -> Path:
+    """Folder of the files of the stream `loads`, within what clients may name."""
+    return Path(served.session.catalog.warehouse_dir, "loads")
+
+
+def put_load(served: Served, name: str, numbers: Sequence[int]) -> None:
+    put(loads_of(served), name, [{"n": number} for number in numbers])
 
 
 def rows(served: Served, table: str) -> list[Any]:
@@ -138,6 +149,25 @@ def test_a_project_is_seeded_built_tested_and_documented(dbt: Dbt, served: Serve
     assert not catalog["errors"]
 
     dbt("source", "freshness")
+
+
+def test_a_model_reads_what_has_come_since_its_last_run(dbt: Dbt, served: Served) -> None:
+    for name, numbers, added, expected in (
+        ("first", [1, 2], 0, [(1, 1), (2, 2)]),
+        ("second", [3], 10, [(1, 1), (2, 2), (3, 13)]),
+    ):
+        put_load(served, name, numbers)
+        assert dbt("run", "--select", "loaded", "--vars", f"{{added: {added}}}")["loaded"] == "success"
+        assert rows(served, "loaded") == expected
+    put_load(served, "third", [4])
+    assert rows(served, "loaded") == expected
+    assert dbt("run", "--select", "loaded", "--full-refresh")["loaded"] == "success"
+    assert rows(served, "loaded") == [(n, n) for n in range(1, 5)]
+
+
+def test_the_documents_have_the_macro_that_is_tested() -> None:
+    macro = (HERE / "dbt_project" / "macros" / "continuous_table.sql").read_text()
+    assert f"```sql\n{macro}```" in (BUILD.parent / "docs" / "server.md").read_text()
 
 
 def test_a_failing_model_tells_why(dbt: Dbt, project: Path) -> None:

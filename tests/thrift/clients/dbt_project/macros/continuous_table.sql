@@ -6,9 +6,12 @@
     {%- set known = none -%}
   {%- endif -%}
   {% call statement('main') %}
-    {{ 'ALTER' if known is not none else 'CREATE' }} CONTINUOUS TABLE {{ this }} {{ config.get('clauses', '') if known is none }}
-    AS {{ sql }}
+    {{ 'ALTER' if known is not none else 'CREATE' }} CONTINUOUS TABLE {{ this }}
+    {{ config.get('clauses', '') if known is none }} AS {{ sql }}
   {% endcall %}
+  {%- if known is not none -%}
+    {% call statement('resume') %} RESUME CONTINUOUS TABLE {{ this }} {% endcall %}
+  {%- endif -%}
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [this.incorporate(type='table')]}) }}
 {% endmaterialization %}

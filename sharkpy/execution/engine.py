@@ -51,6 +51,8 @@ class Engine:
         self._spark: SparkHandle | None = None
         self._jobs: SparkJobs | None = None
         self._is_stopped = False
+        self._lost_sparks = 0
+        """Sparks whose JVM has ended by itself, as far as that was noticed."""
         self.recipes = RecipeBook(lambda: self._recipes_folder)
         atexit.register(self.stop)
 
@@ -145,6 +147,7 @@ class Engine:
         with self._lock:
             if self._jobs is not None and self._jobs.spark.is_lost:
                 _log.warning("the JVM of the session has ended by itself: another one is started")
+                self._lost_sparks += 1
                 self._end_spark()
             if self._jobs is None:
                 from sharkpy.execution.spark.jobs import SparkJobs
@@ -155,6 +158,12 @@ class Engine:
                 self._spark = connect_spark(self.master, self.scratch, overrides, java_home, heap)
                 self._jobs = SparkJobs(self._spark, self.scratch)
             return self._jobs
+
+    @property
+    def lost_sparks(self) -> int:
+        """Number of the Sparks so far whose JVM has ended by itself."""
+        spark = self._spark
+        return self._lost_sparks + (spark is not None and spark.is_lost)
 
     def await_lost_spark(self) -> None:
         """Wait until the JVM's process, whose connections are gone, has ended: on a busy machine that takes a while."""

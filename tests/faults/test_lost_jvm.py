@@ -7,14 +7,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import SparkLostError
+from sharkpy.base.errors import BindError, InternalError, SparkLostError
 from sharkpy.execution.engine import Engine
 from sharkpy.execution.spark.gateway import JvmProcess
+from sharkpy.execution.spark.lost import noticing_lost_spark
 from sharkpy.session import prepared_statement
 
 pytestmark = pytest.mark.spark
@@ -97,3 +100,22 @@ def test_a_statement_waits_for_the_end_of_a_lost_jvm(tmp_path: Path, monkeypatch
     with sharkpy.connect("local[2]", tmp_path / "w") as context, pytest.raises(SparkLostError):
         context.sql("SELECT 1").fetchall()
     assert calls == ["run", "wait", "run", "wait"]
+
+
+@pytest.mark.parametrize(
+    "error", [AttributeError("no setLocalProperty"), InternalError("AttributeError"), BindError("x")]
+)
+def test_another_thread_notices_it_first(error: Exception) -> None:
+    """Then the context has become an empty object in the midst of a call."""
+    engine = SimpleNamespace(lost_sparks=3)
+    session: Any = SimpleNamespace(known_engine=engine, engine=engine)
+
+    def fail(lost: int) -> None:
+        with noticing_lost_spark(session):
+            engine.lost_sparks += lost
+            raise error
+
+    with pytest.raises(type(error)):
+        fail(0)
+    with pytest.raises(BindError if isinstance(error, BindError) else SparkLostError):
+        fail(1)

@@ -10,6 +10,7 @@ every later format has too.
 3: generations of tables that continuous queries write, these queries with their epochs, and the files of streams.
 4: epochs that continuous queries can be rolled back to.
 5: streams of the rows that are appended to tables.
+6: epochs of continuous tables with Hive partitions.
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ from sharkpy.catalog.format_1 import upgrade_format_1
 from sharkpy.catalog.format_2 import upgrade_format_2
 from sharkpy.catalog.format_3 import upgrade_format_3
 from sharkpy.catalog.format_4 import upgrade_format_4
+from sharkpy.catalog.format_5 import upgrade_format_5
 from sharkpy.columnar.store_folder import locked_file
 
-FORMAT = 5
+FORMAT = 6
 _UPGRADES: dict[int, Callable[[sqlite3.Connection, Locations], None]] = {
     1: upgrade_format_1,
     2: upgrade_format_2,
     3: upgrade_format_3,
     4: upgrade_format_4,
+    5: upgrade_format_5,
 }
 """Upgrades to the next format, by the format before."""
 _EXCLUSIVE_SECONDS = 2.0
@@ -61,6 +64,8 @@ _SCHEMA = (
     " UNIQUE (table_id, name)) WITHOUT ROWID",
     "CREATE TABLE epoch_ (query_id TEXT, epoch INTEGER, table_id TEXT NOT NULL, generation INTEGER NOT NULL,"
     " offsets TEXT NOT NULL, written_ms INTEGER NOT NULL, PRIMARY KEY (query_id, epoch)) WITHOUT ROWID",
+    "CREATE TABLE epoch_partition_ (query_id TEXT, epoch INTEGER, partition_id INTEGER, newest INTEGER,"
+    " PRIMARY KEY (query_id, epoch, partition_id)) WITHOUT ROWID",
     "CREATE TABLE feed_ (stream_id TEXT PRIMARY KEY, table_id TEXT NOT NULL) WITHOUT ROWID",
 )
 

@@ -18,7 +18,8 @@ _COLUMNS = "epoch, generation, offsets, written_ms"
 
 @dataclass(frozen=True, slots=True)
 class KeptEpoch:
-    """Epoch whose table can be had again: the rows of generations up to `generation` are its rows.
+    """Epoch whose table can be had again: the rows of generations up to `generation` are its rows; of a table with
+    Hive partitions, for which that is 0, `EpochStore.undone` tells those of each.
 
     `written_ms`: when it counted, in milliseconds since 1970.
     """
@@ -30,7 +31,11 @@ class KeptEpoch:
 
 
 class EpochStore:
-    """Rows of the catalog about kept epochs. Changes are called inside a transaction of the catalog."""
+    """Rows of the catalog about kept epochs. Changes are called inside a transaction of the catalog.
+
+    Of Hive partitions the rows say what each epoch has changed, and what was there before: so an epoch costs as much as
+    it changes, and the partitions of an earlier one are those of now without the changes since.
+    """
 
     def __init__(self, file: CatalogFile) -> None:
         self._file = file
@@ -41,6 +46,8 @@ class EpochStore:
         row = (query.query_id, number, query.table_id, generation, offsets_to_text(offsets), now)
         self._file.run("INSERT OR REPLACE INTO epoch_ VALUES (?, ?, ?, ?, ?, ?)", *row)
         self._file.run("DELETE FROM epoch_ WHERE query_id = ? AND epoch <= ?", query.query_id, number - most)
+        sql = "DELETE FROM epoch_partition_ WHERE query_id = ? AND epoch <= ?"
+        self._file.run(sql, query.query_id, number - most + 1)
 
     def kept(self, query_id: str) -> list[KeptEpoch]:
         """Kept epochs of a query, oldest first."""
@@ -68,6 +75,27 @@ class EpochStore:
         row = self._file.row("SELECT min(generation) FROM epoch_ WHERE table_id = ?", table_id)
         return None if row is None or row[0] is None else int(row[0])
 
+    def note_change(self, query_id: str, partition_id: int, newest: int | None) -> None:
+        """Note that the next epoch of a query changes the rows of a Hive partition, whose last generation before it is
+        `newest`; None where it is a new one.
+        """
+        sql = "INSERT OR IGNORE INTO epoch_partition_ SELECT query_id, epoch + 1, ?, ? FROM continuous_"
+        self._file.run(f"{sql} WHERE query_id = ?", partition_id, newest, query_id)
+
+    def undone(self, query_id: str, number: int) -> dict[int, int | None]:
+        """Last generation, in the epoch `number`, of each Hive partition that was changed since, by id; None for one
+        that was not there.
+        """
+        # Of the rows of a group SQLite takes that with the least epoch.
+        sql = "SELECT partition_id, newest, min(epoch) FROM epoch_partition_ WHERE query_id = ? AND epoch > ?"
+        rows = self._file.rows(f"{sql} GROUP BY partition_id", query_id, number)
+        return {partition_id: newest for partition_id, newest, _ in rows}
+
+    def undone_by_oldest(self, query_id: str) -> dict[int, int | None]:
+        """`undone` for the oldest epoch that is kept; empty where none is."""
+        row = self._file.row("SELECT min(epoch) FROM epoch_ WHERE query_id = ?", query_id)
+        return {} if row is None or row[0] is None else self.undone(query_id, row[0])
+
     def roll_back(self, query: ContinuousQuery, to: KeptEpoch, generation: int) -> None:
         """Let `to` be the query's last epoch, with the rows that the table has in `generation`; others are forgotten.
 
@@ -87,6 +115,7 @@ class EpochStore:
     def forget(self, query_id: str) -> None:
         """Forget all epochs of a query: its table begins anew, or is dropped."""
         self._file.run("DELETE FROM epoch_ WHERE query_id = ?", query_id)
+        self._file.run("DELETE FROM epoch_partition_ WHERE query_id = ?", query_id)
 
 
 def _kept(row: Any) -> KeptEpoch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +56,16 @@ class HivePartition:
         if columns is None and not cascade and known != same:
             columns = old.data_schema
         return replace(self, storage=storage, columns=columns)
+
+
+def of_then(known: Iterable[HivePartition], undone: Mapping[int, int | None]) -> tuple[HivePartition, ...]:
+    """Hive partitions before some changes: `undone` has the last generation of then of those that were changed, by
+    their ids; None for one that was not there.
+    """
+    then = ((one, undone.get(one.partition_id, one.newest)) for one in known)
+    return tuple(
+        replace(one, newest=newest) for one, newest in then if newest is not None or one.partition_id not in undone
+    )
 
 
 def escape(text: str) -> str:

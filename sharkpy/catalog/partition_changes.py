@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from sharkpy.catalog.database_file import CatalogFile
+from sharkpy.catalog.epoch_store import EpochStore
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import StorageFormat, Table
 from sharkpy.catalog.serialize import form_from_text, form_to_text
@@ -23,7 +24,10 @@ def read_partitions(file: CatalogFile, table: Table) -> tuple[HivePartition, ...
 
 
 class PartitionChanges:
-    """Changes of one transaction to the Hive partitions of `table`. `known` has the existing ones by name."""
+    """Changes of one transaction to the Hive partitions of `table`. `known` has the existing ones by name.
+
+    Of a continuous table, what was there before is noted for its kept epochs.
+    """
 
     def __init__(self, file: CatalogFile, table: Table) -> None:
         self._file = file
@@ -42,6 +46,7 @@ class PartitionChanges:
         form = form_to_text(storage, columns)
         self._file.run(sql, self.table.table_id, name, self._stored(location), newest, form)
         ((partition_id,),) = self._file.rows("SELECT last_insert_rowid()")
+        self._note(partition_id, None)
         self.known[name] = HivePartition(partition_id, name, location, newest, storage, columns)
         return self.known[name]
 
@@ -49,6 +54,8 @@ class PartitionChanges:
         """Replace `old` by `new`, under its id."""
         sql = "UPDATE partition_ SET name = ?, folder = ?, newest = ?, form = ? WHERE partition_id = ?"
         form = form_to_text(new.storage, new.columns)
+        if old.newest is not None and new.newest != old.newest:
+            self._note(old.partition_id, old.newest)
         self._file.run(sql, new.name, self._stored(new.location), new.newest, form, old.partition_id)
         del self.known[old.name]
         self.known[new.name] = dataclasses.replace(new, partition_id=old.partition_id)
@@ -60,6 +67,10 @@ class PartitionChanges:
             if with_data:
                 self._file.add_garbage(one.folder(self.table))
             del self.known[one.name]
+
+    def _note(self, partition_id: int, newest: int | None) -> None:
+        if self.table.continuous:
+            EpochStore(self._file).note_change(self.table.continuous, partition_id, newest)
 
     def _stored(self, location: str | None) -> str | None:
         return None if location is None else self._file.locations.stored(location)

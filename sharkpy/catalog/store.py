@@ -27,7 +27,7 @@ from sharkpy.base.locations import Locations
 from sharkpy.catalog.database_file import CatalogFile
 from sharkpy.catalog.folder_readers import FolderReaders
 from sharkpy.catalog.function_catalog import CatalogFunction, FunctionCatalog, ModelFunction
-from sharkpy.catalog.hive_partition import HivePartition
+from sharkpy.catalog.hive_partition import HivePartition, of_then
 from sharkpy.catalog.model import Database, Table, TableKind
 from sharkpy.catalog.names import DEFAULT_DATABASE, check_name
 from sharkpy.catalog.own_tables import OwnTables
@@ -47,6 +47,7 @@ from sharkpy.catalog.warehouse_place import note_place
 from sharkpy.values.types import Schema
 
 if TYPE_CHECKING:
+    from sharkpy.catalog.continuous_query import EpochPoint
     from sharkpy.catalog.table_folders import TableFolders
 
 STATE_FOLDER = ".sharkpy"
@@ -389,8 +390,22 @@ class Catalog:
             raise TableChangedError(message, hint="run the statement again")
 
     def partitions(self, table: Table) -> tuple[HivePartition, ...]:
-        """Hive partitions of a partitioned table as they are now, by name."""
-        return self._store.partitions(table) if table.is_partitioned else ()
+        """Hive partitions of a partitioned table by name, as they are now or at the epoch at which it is read.
+
+        BindError 22023 where that epoch is not kept.
+        """
+        if not table.is_partitioned:
+            return ()
+        return self._store.partitions(table) if table.as_of is None else self._partitions_of_then(table, table.as_of)
+
+    def _partitions_of_then(self, table: Table, point: EpochPoint) -> tuple[HivePartition, ...]:
+        with self._file.reading():
+            epoch = self.streams.epochs.wanted(table.continuous, table.qualified_name, point)
+            query = self.streams.find(table.continuous)
+            now = None if query is None else self.current_table(query.table_id)
+            known = () if now is None else self.partitions(now)
+            undone = self.streams.epochs.undone(table.continuous, epoch.number)
+        return of_then(known, undone)
 
     def placed_partitions(self) -> frozenset[str]:
         """Ids of the tables with Hive partitions in folders apart from their table's, as far as that is known."""
@@ -427,12 +442,29 @@ class Catalog:
         Inside a transaction it is asked anew: an ordinary table may have become the target of a continuous query.
         BindError 22023 where the table is read at an epoch that is not kept.
         """
+        if table.is_partitioned:
+            return None
         if table.as_of is not None:
             return self.streams.epochs.wanted(table.continuous, table.qualified_name, table.as_of).generation
-        if not table.is_stored or table.is_partitioned or self.is_shared or table.kind in TEMPORARY_KINDS:
+        if not table.is_stored or self.is_shared or table.kind in TEMPORARY_KINDS:
             return None
         newest = self.streams.newest(table.table_id)
         return 0 if newest is None and table.continuous else newest
+
+    def oldest_generation(self, table: Table, partition: str) -> int | None:
+        """Last generation of a table or its Hive partition that all kept epochs of a continuous table have; None where
+        they have all of them.
+        """
+        if not table.continuous:
+            return None
+        if not table.is_partitioned:
+            return self.streams.epochs.oldest_generation(table.table_id)
+        with self._file.reading():
+            undone = self.streams.epochs.undone_by_oldest(table.continuous)
+            changed = next((one for one in self.partitions(table) if one.name == partition), None)
+        if changed is None or changed.partition_id not in undone:
+            return None
+        return undone[changed.partition_id] or 0
 
     def published(self, tables: Iterable[Table]) -> dict[str, Published]:
         """State of some tables by their ids, all at one moment; those whose writes the catalog does not know are left
@@ -485,6 +517,19 @@ class Catalog:
             for (folder,) in self._file.rows(around, stored, stored):
                 self._clear_garbage(self.locations.absolute(folder))
         self.trash.empty()
+
+    def keep_garbage(self, path: str) -> bool:
+        """Keep what a dropped Hive partition has left at `path`, where somebody may read it: new data has to hide it.
+
+        False if nothing has to be kept. Called inside a transaction.
+        """
+        stored = self.locations.stored(path)
+        if self.is_shared or self._file.row("SELECT folder FROM garbage WHERE folder = ?", stored) is None:
+            return False
+        if not any(map(self.readers.is_read, (path, *map(str, Path(path).parents)))):
+            return False
+        self._file.run("DELETE FROM garbage WHERE folder = ?", stored)
+        return True
 
     def collect_garbage(self) -> None:
         """Delete the folders of dropped tables. Folders that are being read, or cannot be deleted now, stay listed."""

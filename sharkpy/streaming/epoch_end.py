@@ -40,9 +40,13 @@ class EpochEnd:
         steps.done(steps.PLACED)
 
     def _generation(self) -> int | None:
-        """Last generation of the table that counts with this epoch; None for one that is partitioned."""
+        """Last generation of the table that counts with this epoch; 0 where its Hive partitions have theirs, None where
+        the query writes other tables.
+        """
         table = self.catalog.current_table(self.query.table_id)
-        return None if table is None else self.catalog.newest_generation(table)
+        if table is None:
+            return None
+        return 0 if table.is_partitioned else self.catalog.newest_generation(table)
 
     def take_back(self) -> None:
         pass

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.epoch_store import KeptEpoch
 from sharkpy.catalog.store import Catalog
+from sharkpy.streaming import steps
 
 
 @dataclass(slots=True)
@@ -18,17 +19,18 @@ class EpochRollback:
     catalog: Catalog
 
     def prepare(self) -> None:
-        pass
+        steps.done(steps.STAGED)
 
     def place(self) -> None:
         streams = self.catalog.streams
         streams.epochs.roll_back(self.query, self.to, streams.newest(self.query.table_id) or 0)
+        steps.done(steps.PLACED)
 
     def take_back(self) -> None:
         pass
 
     def show(self) -> None:
-        pass
+        steps.done(steps.COMMITTED)
 
     def clean(self) -> None:
         pass

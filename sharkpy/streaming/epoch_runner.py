@@ -210,6 +210,7 @@ class EpochRunner:
         publish([written, EpochRollback(query, to, self.session.catalog)], self.session.catalog)
         self._begun = None
         self.log.roll_back(to.number)
+        steps.done(steps.ENDED)
 
     def release(self, queries: Sequence[ContinuousQuery], streams: Iterable[str]) -> None:
         """Let go of what all of `queries` have read of some streams."""

@@ -1,4 +1,4 @@
-"""Steps of an epoch's commit, for tests that end the process between two of them."""
+"""Steps of the commit of an epoch, or of a rollback, for tests that end the process between two of them."""
 
 from __future__ import annotations
 

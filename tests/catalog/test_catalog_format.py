@@ -1,6 +1,7 @@
-"""Format of the catalog: files of other formats, damaged ones, and the upgrade from format 1.
+"""Format of the catalog: files of other formats, damaged ones, and upgrades.
 
-`format_1.sql` was written by the engine when that was its format; `@ROOT@` stands for the folder of the warehouse.
+`format_1.sql` and `format_5.sql` were written by the engine when that was its format; `@ROOT@` stands for the folder
+with the warehouse in it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from sharkpy.base.errors import ConfigurationError, CorruptionError
+import sharkpy
+from sharkpy.base.errors import BindError, ConfigurationError, CorruptionError
 from sharkpy.base.locations import Locations
 from sharkpy.base.version import __version__
 from sharkpy.catalog import catalog_format, format_1
@@ -23,6 +25,7 @@ from sharkpy.catalog.model import TableKind
 from sharkpy.catalog.store import CATALOG_FILE, Catalog
 
 FORMAT_1 = Path(__file__).with_name("format_1.sql")
+FORMAT_5 = Path(__file__).with_name("format_5.sql")
 FILES = ("plain/delta_0000001/part-00000.txt", "shop.db/sales/d=x/delta_0000001/part-00000.txt", "elsewhere/z/one")
 
 
@@ -251,3 +254,36 @@ def test_processes_that_open_a_new_warehouse_meet_one_catalog(tmp_path: Path) ->
     with closing(Catalog(tmp_path / "w")) as catalog:
         assert catalog.database_names() == [*names, "default"]
     assert [path.name for path in (tmp_path / "w" / CATALOG_FILE).parent.glob("*.new")] == []
+
+
+def test_a_catalog_of_format_5_is_upgraded(tmp_path: Path) -> None:
+    """A continuous table with Hive partitions keeps its rows; its epochs can be had from the next one on."""
+    warehouse = tmp_path / "warehouse"
+    (warehouse / ".sharkpy").mkdir(parents=True)
+    for number in (1, 2, 3):
+        (warehouse / f"plain/delta_{number:07d}").mkdir(parents=True)
+        (warehouse / f"plain/delta_{number:07d}/part-00000.txt").write_text(f"{number}\x01p{number % 2}\n")
+    for place, number in (("s=p1/delta_0000001", 1), ("s=p0/delta_0000001", 2), ("s=p1/delta_0000002", 3)):
+        (warehouse / "parts" / place).mkdir(parents=True)
+        (warehouse / "parts" / place / "part-00000.txt").write_text(f"{number}\n")
+    with closing(sqlite3.connect(warehouse / CATALOG_FILE)) as file:
+        file.execute("PRAGMA journal_mode = WAL")
+        file.executescript(FORMAT_5.read_text().replace("@ROOT@", str(tmp_path)))
+    (tmp_path / "in").mkdir()
+    with sharkpy.connect("local[2]", warehouse) as context:
+
+        def numbers(table: str) -> list[int]:
+            return sorted(row[0] for row in context.sql(f"SELECT n FROM {table}").fetchall())
+
+        assert run(warehouse, "PRAGMA user_version") == [(catalog_format.FORMAT,)]
+        assert numbers("plain FOR SYSTEM_VERSION AS OF 2") == [1, 2]
+        assert numbers("parts") == [1, 2, 3]
+        with pytest.raises(BindError, match=r"epoch 3 of default\.parts is not kept"):
+            numbers("parts FOR SYSTEM_VERSION AS OF 3")
+        for number in (4, 5):
+            (tmp_path / f"in/{number}.json").write_text(f'{{"n": {number}, "s": "p{number}"}}\n')
+            context.sql("RESUME CONTINUOUS TABLE parts")
+        assert numbers("parts FOR SYSTEM_VERSION AS OF 4") == [1, 2, 3, 4]
+        context.sql("ROLLBACK CONTINUOUS TABLE parts TO EPOCH 4")
+        assert numbers("parts") == [1, 2, 3, 4]
+        assert [row[0] for row in context.sql("SHOW PARTITIONS parts").fetchall()] == ["s=p0", "s=p1", "s=p4"]

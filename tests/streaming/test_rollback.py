@@ -148,9 +148,6 @@ def test_pushed_rows_that_are_gone_cannot_be_read_again(context: sharkpy.SharkCo
 
 
 def test_what_cannot_be_rolled_back(context: sharkpy.SharkContext) -> None:
-    context.sql(f"CREATE CONTINUOUS TABLE t PARTITIONED BY (s) {NOW} AS SELECT n, s FROM numbers")
-    with pytest.raises(UnsupportedError, match=r"ROLLBACK of default\.t, which is partitioned"):
-        context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 1")
     context.sql("CREATE TABLE plain (n INT)")
     with pytest.raises(BindError, match="is no continuous table"):
         context.sql("ROLLBACK CONTINUOUS TABLE plain TO EPOCH 1")

@@ -96,7 +96,7 @@ def test_what_has_no_versions(context: sharkpy.SharkContext) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE parts PARTITIONED BY (s) {NOW} AS SELECT n, s FROM numbers")
     with pytest.raises(UnsupportedError, match=r"default\.plain, which is no continuous table"):
         rows(context, "SELECT * FROM plain FOR SYSTEM_VERSION AS OF 1")
-    with pytest.raises(UnsupportedError, match=r"default\.parts, which is partitioned"):
+    with pytest.raises(BindError, match=r"epoch 1 of default\.parts is not kept.*no epoch is"):
         rows(context, "SELECT * FROM parts VERSION AS OF 1")
     with pytest.raises(ParseError, match="AS OF and a literal expected"):
         rows(context, "SELECT * FROM parts FOR SYSTEM_TIME BETWEEN '2020-01-01' AND '2021-01-01'")

@@ -6,8 +6,9 @@ import contextlib
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 from sharkpy.base.errors import SharkError
 from sharkpy.base.settings import BLOCK_ROWS, COMPACTION, COMPACTION_BLOCKS
@@ -33,8 +34,10 @@ class Compactor:
         self._folding = folding
         self._lock = threading.Lock()
         self._background: ThreadPoolExecutor | None = None
-        self._written: Counter[str] = Counter()
-        """Writes into tables, by id, since their files were folded."""
+        self._written: Counter[tuple[str, str]] = Counter()
+        """Writes into tables, by id, and their Hive partitions since the files of these were folded."""
+        self._left: Counter[str] = Counter()
+        """Blocks of tables, by id, that were looked at because their files had not been folded."""
         self._folds: dict[str, Future[None]] = {}
 
     def compact(self, table: Table) -> TableVersion | None:
@@ -71,7 +74,11 @@ class Compactor:
         if version is None or not entry.table.continuous:
             return
         many = [place for place, origins in enumerate(version.origins) if len(origins) >= least]
-        for place in many[:_FOLDS_AT_ONCE]:
+        # Each comes to its turn: those of a Hive partition that is written all the time are never without new files.
+        first = self._left[entry.table.table_id]
+        self._left[entry.table.table_id] += _FOLDS_AT_ONCE
+        for number in range(first, first + min(_FOLDS_AT_ONCE, len(many))):
+            place = many[number % len(many)]
             self._folding.fold(entry, version.blocks[place], version.origins[place])
 
     def compact_later(self, entry: Entry) -> None:
@@ -80,33 +87,35 @@ class Compactor:
         if entry.version is None or is_busy or not self._versions.parts.conf.value(COMPACTION):
             return
         if self._small_runs(entry.version):
-            entry.compaction = self._submit(self._try_to_compact, entry.table)
+            entry.compaction = self._submit(partial(self._try_to_compact, entry.table))
 
-    def fold_later(self, table: Table) -> None:
-        """Fold the files of a table that is not in memory, each time that so many writes have left some as make a
-        fold.
+    def fold_later(self, table: Table, partitions: Sequence[str]) -> None:
+        """Fold the files of a table that is not in memory, in the folders of Hive partitions that were written, each
+        time that so many writes have left some there as make a fold.
         """
-        conf = self._versions.parts.conf
-        self._written[table.table_id] += 1
-        if self._written[table.table_id] < conf.value(COMPACTION_BLOCKS) or not conf.value(COMPACTION):
+        conf, table_id = self._versions.parts.conf, table.table_id
+        self._written.update((table_id, one) for one in partitions)
+        due = [one for one in partitions if self._written[table_id, one] >= conf.value(COMPACTION_BLOCKS)]
+        if not due or not conf.value(COMPACTION):
             return
-        known = self._folds.get(table.table_id)
+        known = self._folds.get(table_id)
         if known is None or known.done():
-            self._written[table.table_id] = 0
-            if (begun := self._submit(self._try_to_fold, table)) is not None:
-                self._folds[table.table_id] = begun
+            for one in due:
+                del self._written[table_id, one]
+            if (begun := self._submit(partial(self._try_to_fold, table, due))) is not None:
+                self._folds[table_id] = begun
 
-    def _submit(self, work: Callable[[Table], None], table: Table) -> Future[None] | None:
+    def _submit(self, work: Callable[[], None]) -> Future[None] | None:
         with self._lock:
             if self._background is None:
                 self._background = ThreadPoolExecutor(1, thread_name_prefix="sharkpy-compaction")
             with contextlib.suppress(RuntimeError):  # The session is ending.
-                return self._background.submit(work, table)
+                return self._background.submit(work)
         return None
 
-    def _try_to_fold(self, table: Table) -> None:
+    def _try_to_fold(self, table: Table, partitions: Sequence[str]) -> None:
         with contextlib.suppress(SharkError, OSError):
-            self._folding.fold_small(table)
+            self._folding.fold_small(table, partitions)
 
     def settle(self) -> None:
         """Wait for background work."""

@@ -73,12 +73,12 @@ class FileFolding:
         if is_placed:
             self._hidden.note(table.location or "", {run.folder: run.generations[-1][0].last})
 
-    def fold_small(self, table: Table) -> None:
-        """Fold the newest small generations of a table that is not in memory, in each of its folders."""
+    def fold_small(self, table: Table, partitions: Sequence[str]) -> None:
+        """Fold the newest small generations of a table that is not in memory, those of some Hive partitions."""
         if not _may_fold(table):
             return
         catalog = self._versions.parts.catalog
-        for partition in [one.name for one in catalog.partitions(table)] if table.is_partitioned else [""]:
+        for partition in partitions:
             with catalog.readers.reading(table.location or ""):
                 run = self._small_run(table, partition)
                 if run is None:
@@ -97,7 +97,7 @@ class FileFolding:
         conf, (folder, newest) = self._versions.parts.conf, self._place_of(table, partition)
         if folder is None:
             return None
-        unkept = self._unkept(table, layout.visible_generations(folder, newest))
+        unkept = self._unkept(table, partition, layout.visible_generations(folder, newest))
         found = small_run(unkept, conf.value(COMPACTION_BLOCKS), conf.value(FOLD_BYTES))
         return FoldedRun(folder, partition, newest, found) if found else None
 
@@ -129,19 +129,17 @@ class FileFolding:
         if folder is None:
             return None
         wanted = list(dict.fromkeys(map(file_of, origins)))
-        found = longest_run(self._unkept(table, layout.visible_generations(folder, newest)), wanted)
+        found = longest_run(self._unkept(table, partition, layout.visible_generations(folder, newest)), wanted)
         size = sum(file.size_bytes for _, files in found for file in files)
         if len(found) < conf.value(COMPACTION_BLOCKS) or size > conf.value(FOLD_BYTES):
             return None
         return FoldedRun(folder, partition, newest, found)
 
     def _unkept(
-        self, table: Table, generations: Sequence[tuple[Generation, list[DataFile]]]
+        self, table: Table, partition: str, generations: Sequence[tuple[Generation, list[DataFile]]]
     ) -> Sequence[tuple[Generation, Sequence[DataFile]]]:
         """Generations that all kept epochs of a continuous table have: none asks for a part of them."""
-        kept = (
-            self._versions.parts.catalog.streams.epochs.oldest_generation(table.table_id) if table.continuous else None
-        )
+        kept = self._versions.parts.catalog.oldest_generation(table, partition)
         return [pair for pair in generations if kept is None or pair[0].last <= kept]
 
     def _place_of(self, table: Table, partition: str) -> tuple[str | None, int | None]:

@@ -207,9 +207,11 @@ class TableCache:
         """Publish a version with merged runs of small blocks; readers keep theirs."""
         return self._compactor.compact(table)
 
-    def fold_later(self, table: Table) -> None:
-        """Fold the small files of a table that is not in memory, in the background, once there are enough of them."""
-        self._compactor.fold_later(table)
+    def fold_later(self, table: Table, partitions: Sequence[str]) -> None:
+        """Fold the small files of a table that is not in memory, in the background, once there are enough of them in
+        the folders of Hive partitions that were written.
+        """
+        self._compactor.fold_later(table, partitions)
 
     def settle(self) -> None:
         """Wait for background work."""

@@ -21,9 +21,9 @@ def at_version(context: Context, table: Table, version: exp.Expr | None) -> Tabl
     if version is None:
         return table
     point = _point(context, version)
-    if not table.continuous or table.is_partitioned:
-        kind = "which is partitioned" if table.continuous else "which is no continuous table"
-        raise context.error(f"an earlier version of {table.qualified_name}, {kind}", version, UnsupportedError)
+    if not table.continuous:
+        message = f"an earlier version of {table.qualified_name}, which is no continuous table"
+        raise context.error(message, version, UnsupportedError)
     properties = tuple(pair for pair in table.properties if pair[0] != _CACHE_PROPERTY)
     return dataclasses.replace(table, table_id=f"{table.table_id}@{point}", properties=properties, as_of=point)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.epoch_store import KeptEpoch
 from sharkpy.catalog.model import Table
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
+from sharkpy.execution.commands.writes.publish import StagedWrite
 from sharkpy.execution.commands.writes.table_files import TableFiles
 from sharkpy.plan.commands import RollbackContinuous
 from sharkpy.sources import layout
 from sharkpy.streaming.commands.control_continuous import check_own_rows, query_of
+from sharkpy.streaming.partition_rollback import PartitionRollback
 from sharkpy.streaming.scheduler import StreamSession
 
 
@@ -20,8 +21,6 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
     BindError 22023 for an epoch that is not kept.
     """
     table, streams = command.table, session.streams
-    if table.is_partitioned:
-        raise UnsupportedError(f"ROLLBACK of {table.qualified_name}, which is partitioned")
     query = query_of(table, session)
     check_own_rows(query, "ROLLBACK")
     to = session.catalog.streams.epochs.wanted(query.query_id, table.qualified_name, command.to)
@@ -30,8 +29,10 @@ def rollback_continuous(command: RollbackContinuous, session: StreamSession) -> 
     return NOTHING
 
 
-def _rows_of(table: Table, to: KeptEpoch, session: StreamSession) -> TableFiles:
+def _rows_of(table: Table, to: KeptEpoch, session: StreamSession) -> StagedWrite:
     """Write that replaces a table's files by those of an epoch, under second names."""
+    if table.is_partitioned:
+        return PartitionRollback.begin(table, to, session)
     write = TableFiles.begin(table, True, session)
     try:
         with session.catalog.readers.reading(table.location or ""):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sharkpy.base.errors import CancelledError, ResourceError
 from sharkpy.catalog.model import Table
 from sharkpy.execution.engine_session import EngineSession
 
 
-def load_new_blocks(table: Table, session: EngineSession) -> None:
+def load_new_blocks(table: Table, session: EngineSession, written: Sequence[str] = ("",)) -> None:
     """Load the blocks of new files. The statement does not depend on it: blocks without room are loaded by the next
-    query. A continuous table is loaded before any query asks for it, and otherwise its files are folded by themselves.
+    query. A continuous table is loaded before any query asks for it, and otherwise its files are folded by themselves,
+    in the folders of the Hive partitions that were `written`.
     """
     cache = session.table_cache
     if table.continuous and not cache.is_cached(table):
-        cache.fold_later(table)
+        cache.fold_later(table, written)
     if not cache.is_loaded(table) and not (table.continuous and cache.is_cached(table)):
         return
     with session.catalog.readers.reading(table.location or ""):

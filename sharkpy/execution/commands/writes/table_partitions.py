@@ -40,6 +40,8 @@ class TablePartitions:
     only_new: bool = False
     placed: list[tuple[str, int]] = field(default_factory=list)
     """Folder of each new generation, and its inode."""
+    written: list[str] = field(default_factory=list)
+    """Hive partitions that have one, by name."""
     plain: list[PlainFiles] = field(default_factory=list)
     """Writes of a table that others write too: they count as soon as they are in place."""
     feed: TableFeed | None = None
@@ -66,9 +68,8 @@ class TablePartitions:
             for name, known in targets.items():
                 if known is not None and self.only_new:
                     continue
-                if known is None:
-                    self.session.catalog.clear_garbage(str(Path(self.table.location or "", name)))
-                self._place(name, known, changes)
+                is_kept = known is None and not self._is_cleared(name)
+                self._place(name, known, changes, is_kept=is_kept)
             if self.feed is not None:
                 self.feed.end()
             layout.sync_folders(str(Path(folder).parent) for folder, _ in self.placed)
@@ -92,7 +93,7 @@ class TablePartitions:
             layout.remove_abandoned(self.table.location or "")
             hidden = {str(Path(folder).parent): layout.generation_of(folder) for folder, _ in self.placed}
             self.session.table_cache.hidden.note(self.table.location or "", hidden)
-        load_new_blocks(self.table, self.session)
+        load_new_blocks(self.table, self.session, self.written)
 
     def discard(self) -> None:
         discard_staging(self.staging, self.session)
@@ -118,7 +119,18 @@ class TablePartitions:
     def _folder(self, name: str, known: HivePartition | None) -> str:
         return str(Path(self.table.location or "", name)) if known is None else known.folder(self.table)
 
-    def _place(self, name: str, known: HivePartition | None, changes: PartitionChanges) -> None:
+    def _is_cleared(self, name: str) -> bool:
+        """Remove what a dropped Hive partition has left in the folder of a new one; False if somebody may read it, so
+        that it has to be hidden.
+        """
+        catalog, folder = self.session.catalog, str(Path(self.table.location or "", name))
+        if not self.table.is_plain and catalog.keep_garbage(folder):
+            return False
+        catalog.clear_garbage(folder)
+        return True
+
+    def _place(self, name: str, known: HivePartition | None, changes: PartitionChanges, *, is_kept: bool) -> None:
+        """Put a Hive partition's rows in place. `is_kept`: its folder holds data of a dropped one."""
         folder = self._folder(name, known)
         staged = Path(self.staging, name)
         if self.table.is_plain:
@@ -132,8 +144,10 @@ class TablePartitions:
                 )
             return
         inode = staged.stat().st_ino
-        target = layout.place_generation(str(staged), folder, self._newest(known, folder), self.overwrite)
+        newest = layout.newest_generation(folder) if is_kept else self._newest(known, folder)
+        target = layout.place_generation(str(staged), folder, newest, self.overwrite or is_kept)
         self.placed.append((target, inode))
+        self.written.append(name if known is None else known.name)
         generation = layout.generation_of(target)
         if known is None:
             changes.add(name, newest=generation)

@@ -1,0 +1,118 @@
+"""Rollback of a table with Hive partitions: those that have changed since an epoch become what they were then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import TableChangedError
+from sharkpy.catalog.table_folders import goes_with
+from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
+from sharkpy.execution.commands.writes.table_feed import TableFeed
+from sharkpy.sources import layout
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.epoch_store import KeptEpoch
+    from sharkpy.catalog.hive_partition import HivePartition
+    from sharkpy.catalog.model import Table
+    from sharkpy.catalog.partition_changes import PartitionChanges
+    from sharkpy.execution.engine_session import EngineSession
+
+
+@dataclass(slots=True)
+class PartitionRollback:
+    """Write that gives a continuous table the Hive partitions of an epoch, with their rows of then.
+
+    1. Those that were written since get one more generation, of second names of their files of then, which hides the
+       others. Those that were not there are dropped. The others are left alone, however many there are.
+    2. All of that counts with the commit of the catalog.
+    """
+
+    table: Table
+    to: KeptEpoch
+    staging: str
+    session: EngineSession
+    staged: dict[int, int] = field(default_factory=dict)
+    """Last generation of then of each Hive partition whose files have second names in `staging`, by id."""
+    placed: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Folder of each Hive partition's new generation, and its inode, by name."""
+    feed: TableFeed | None = None
+
+    @classmethod
+    def begin(cls, table: Table, to: KeptEpoch, session: EngineSession) -> PartitionRollback:
+        write = cls(table, to, table_staging(table, table.location or "", session), session)
+        try:
+            with session.catalog.readers.reading(table.location or ""):
+                write._stage()
+        except BaseException:
+            write.discard()
+            raise
+        return write
+
+    def prepare(self) -> None:
+        with while_known(self.table, self.session):
+            layout.sync_staged(self.staging)
+
+    def place(self) -> None:
+        catalog = self.session.catalog
+        feed = self.feed = TableFeed(self.table, catalog)
+        with catalog.partition_changes(self.table) as changes:
+            changed, undone = self._changed(changes.known.values())
+            feed.is_rewritten = feed.is_wanted and bool(changed)
+            kept = [one for one in changed if undone[one.partition_id] is not None]
+            if any(self.staged.get(one.partition_id) != undone[one.partition_id] for one in kept):
+                raise TableChangedError(f"an epoch of {self.table.qualified_name} was written meanwhile")
+            catalog.unfinished.note_partitions(self.table.table_id, (one.folder(self.table) for one in kept))
+            for one in kept:
+                self._place(one, changes)
+            self._drop([one for one in changed if undone[one.partition_id] is None], changes)
+            feed.end()
+            layout.sync_folders(str(Path(folder).parent) for folder, _ in self.placed.values())
+
+    def take_back(self) -> None:
+        if self.feed is not None:
+            self.feed.take_back()
+        for folder, inode in self.placed.values():
+            layout.take_back(folder, inode)
+
+    def show(self) -> None:
+        pass
+
+    def clean(self) -> None:
+        hidden = {str(Path(folder).parent): layout.generation_of(folder) for folder, _ in self.placed.values()}
+        self.session.table_cache.hidden.note(self.table.location or "", hidden)
+        self.session.catalog.collect_garbage()
+        load_new_blocks(self.table, self.session, list(self.placed))
+
+    def discard(self) -> None:
+        discard_staging(self.staging, self.session)
+
+    def _stage(self) -> None:
+        """Give the files of then second names."""
+        changed, undone = self._changed(self.session.catalog.partitions(self.table))
+        for one in changed:
+            if (newest := undone[one.partition_id]) is not None:
+                staged = layout.staged_subfolder(self.staging, str(one.partition_id))
+                layout.link_files(one.folder(self.table), newest, staged)
+                self.staged[one.partition_id] = newest
+
+    def _changed(self, known: Iterable[HivePartition]) -> tuple[list[HivePartition], dict[int, int | None]]:
+        """Hive partitions that have changed since the epoch, and their last generations of then."""
+        undone = self.session.catalog.streams.epochs.undone(self.table.continuous, self.to.number)
+        return [one for one in known if one.partition_id in undone], undone
+
+    def _place(self, one: HivePartition, changes: PartitionChanges) -> None:
+        staged = Path(self.staging, str(one.partition_id))
+        inode = staged.stat().st_ino
+        folder = layout.place_generation(str(staged), one.folder(self.table), one.newest, True)
+        self.placed[one.name] = folder, inode
+        changes.alter(one, replace(one, newest=layout.generation_of(folder)))
+
+    def _drop(self, gone: list[HivePartition], changes: PartitionChanges) -> None:
+        warehouse = self.session.catalog.warehouse_dir
+        owned = [one for one in gone if goes_with(one, self.table, warehouse)]
+        changes.drop(owned, with_data=True)
+        changes.drop([one for one in gone if one.name in changes.known], with_data=False)

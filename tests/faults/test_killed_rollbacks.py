@@ -1,0 +1,74 @@
+"""Processes killed while they roll a continuous table back: it is as before, or as it was then; no row comes twice."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.streaming import steps
+from tests.faults.test_killed_epochs import KINDS
+from tests.streaming.folder_input import make_stream, put, rows
+
+CHILD = """
+import os, signal, sys, sharkpy
+from sharkpy.streaming import steps
+warehouse, step, epoch = sys.argv[1:]
+
+def killed(done):
+    if done == step:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with sharkpy.connect("local[2]", warehouse) as context:
+    steps.hook = killed
+    context.sql(f"ROLLBACK CONTINUOUS TABLE t TO EPOCH {epoch}")
+"""
+EPOCHS = ["ab", "bc", "cd", "ad"]
+"""Hive partitions that get a row in each epoch."""
+
+
+def write_epochs(context: sharkpy.SharkContext, root: Path, clauses: str) -> None:
+    make_stream(context, root / "in")
+    query = "TRIGGER AVAILABLE NOW AS SELECT n, s FROM numbers"
+    context.sql(f"CREATE CONTINUOUS TABLE t {clauses} {query}")
+    for number, parts in enumerate(EPOCHS, 1):
+        put(root / "in", f"{number}.json", [{"n": number, "s": part} for part in parts])
+        context.sql("RESUME CONTINUOUS TABLE t")
+
+
+def expected(epoch: int) -> list[tuple[object, ...]]:
+    return [(number, part) for number, parts in enumerate(EPOCHS[:epoch], 1) for part in parts]
+
+
+def content(context: sharkpy.SharkContext, version: str = "") -> list[tuple[object, ...]]:
+    return sorted(rows(context, f"SELECT n, s FROM t {version}"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("step", [steps.STAGED, steps.PLACED, steps.COMMITTED, steps.ENDED])
+def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        write_epochs(context, tmp_path, KINDS[kind])
+    command = [sys.executable, "-c", CHILD, str(tmp_path / "w"), step, "2"]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    is_done = step in (steps.COMMITTED, steps.ENDED)
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        last = 2 if is_done else 4
+        assert content(context) == expected(last)
+        if kind == "parts":
+            wanted = sorted({f"s={part}" for parts in EPOCHS[:last] for part in parts})
+            assert [row[0] for row in rows(context, "SHOW PARTITIONS t")] == wanted
+        for epoch in [2] if is_done else [1, 2, 3, 4]:
+            assert content(context, f"VERSION AS OF {epoch}") == expected(epoch)
+        location = Path(context.catalog.table("default", "t").location or "")
+        assert not list(location.rglob(".staging*"))
+        context.sql("RESUME CONTINUOUS TABLE t")
+        assert content(context) == expected(4)
+        context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 2")
+        assert content(context) == expected(2)
+        context.sql("RESUME CONTINUOUS TABLE t")
+        assert content(context) == expected(4)

@@ -81,7 +81,8 @@ class EpochLog:
                 ranges = tuple(
                     (stream, of_numbers(start), of_numbers(end)) for stream, (start, end) in line["offsets"].items()
                 )
-                found.pop(number, None)
+                # Later ones were rolled back, perhaps by a process that was killed before it could say so.
+                found = {one: known for one, known in found.items() if one < number}
                 found[number] = LoggedEpoch(number, ranges, line["began"])
             elif number in found:
                 known = found[number]

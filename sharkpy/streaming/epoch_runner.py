@@ -284,10 +284,11 @@ class EpochRunner:
         number = query.epoch + 1
         if not self._is_restored:
             begun = self.log.begun(number)
-            known = begun is not None and [stream for stream, _, _ in begun.ranges] == list(query.streams)
-            self._begun = (number, begun.ranges) if begun is not None and known else None
+            self._begun = None if begun is None else (number, begun.ranges)
             self._is_restored = True
-        return self._begun[1] if self._begun is not None and self._begun[0] == number else None
+        if self._begun is None or self._begun[0] != number or not _continues(self._begun[1], query):
+            return None
+        return self._begun[1]
 
     @property
     def _is_sink(self) -> bool:
@@ -302,6 +303,15 @@ class EpochRunner:
         if found is None:
             raise TableNotFoundError("a stream of the continuous query was dropped")
         return found
+
+
+def _continues(ranges: Ranges, query: ContinuousQuery) -> bool:
+    """True if ranges begin where the query is. Others are of an epoch that was rolled back: of the rollback the log may
+    not know, or another process has made it.
+    """
+    known = [query.offset(stream) for stream, _, _ in ranges]
+    is_behind = all(start[: len(at)] == at for (_, start, _), at in zip(ranges, known, strict=True))
+    return is_behind and [stream for stream, _, _ in ranges] == list(query.streams)
 
 
 def _check_streams(command: Insert | MultiInsert, query: ContinuousQuery) -> None:

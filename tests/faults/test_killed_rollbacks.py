@@ -72,3 +72,19 @@ def test_killed_between_two_steps(tmp_path: Path, step: str, kind: str) -> None:
         assert content(context) == expected(2)
         context.sql("RESUME CONTINUOUS TABLE t")
         assert content(context) == expected(4)
+
+
+def test_epochs_that_were_rolled_back_do_not_begin_again(tmp_path: Path) -> None:
+    """The log does not know of the rollback: the ranges in it of later epochs are not those of the new ones."""
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        write_epochs(context, tmp_path, "")
+    command = [sys.executable, "-c", CHILD, str(tmp_path / "w"), steps.COMMITTED, "1"]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    wanted = expected(4)
+    for number in (5, 6, 7):
+        # The next process looks into the log for an epoch that has begun.
+        with sharkpy.connect("local[2]", tmp_path / "w") as context:
+            context.sql("RESUME CONTINUOUS TABLE t")
+            assert content(context) == wanted
+        put(tmp_path / "in", f"{number}.json", [{"n": number, "s": "x"}])
+        wanted.append((number, "x"))

@@ -85,3 +85,14 @@ def test_positions_of_several_partitions(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "log").read_text())["offsets"] == {"a": [[0, 3], [4, 3, 1]], "b": [7, 8]}
     (only,) = EpochLog(str(tmp_path / "log"), 100).epochs()
     assert only.ranges == ranges
+
+
+def test_an_epoch_that_begins_is_the_last_one(tmp_path: Path) -> None:
+    """A process that rolls back may be killed before the log says so."""
+    log = EpochLog(str(tmp_path / "log"), 100)
+    for number in (1, 2, 3):
+        log.begin(number, (("s", (number - 1,), (number,)),), ["s"])
+        log.end(number, 1, 0.5)
+    log.begin(2, (("s", (1,), (3,)),), ["s"])
+    assert [(one.number, one.rows) for one in log.epochs()] == [(2, None), (1, 1)]
+    assert log.begun(3) is None

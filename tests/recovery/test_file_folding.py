@@ -6,13 +6,17 @@ import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import ResourceError
 from sharkpy.catalog.model import Table
 from sharkpy.columnar.version import TableVersion
+from sharkpy.execution.tables import versions
 from sharkpy.execution.tables.file_contents import FileContents
+from sharkpy.sources import layout
 from sharkpy.sources.layout import DataFile, list_data_files
 
 MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
@@ -75,6 +79,34 @@ def test_a_lost_block_is_made_from_the_folded_file(context: sharkpy.SharkContext
         for path in (block.memory_path, block.durable_path):
             Path(path or "").unlink()
     assert rows(context, "SELECT count(*), sum(a) FROM t") == [(9, 36)]
+
+
+def test_a_full_disk_behind_a_fold_takes_no_rows(
+    context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folded file counts, and the table's version still has the blocks of the files before."""
+    context.sql(f"CREATE TABLE t (a INT, s STRING) {MEMORY}").close()
+    append(context, range(3))
+    place, publish, is_full = layout.place_fold, versions.publish_durably, threading.Event()
+
+    def placed(*arguments: Any) -> str | None:
+        is_full.set()
+        return place(*arguments)
+
+    def published(*arguments: Any) -> TableVersion:
+        if is_full.is_set():
+            raise ResourceError("no space left", sqlstate="53100")
+        return publish(*arguments)
+
+    monkeypatch.setattr(layout, "place_fold", placed)
+    monkeypatch.setattr(versions, "publish_durably", published)
+    append(context, range(3, 4))
+    assert is_full.is_set()
+    assert len(list_data_files(table_of(context).location or "")) == 1
+    assert rows(context, "SELECT count(*), sum(a) FROM t") == [(4, 6)]
+    monkeypatch.undo()
+    append(context, range(4, 5))
+    assert rows(context, "SELECT count(*), sum(a) FROM t") == [(5, 10)]
 
 
 def test_a_reader_keeps_its_files(context: sharkpy.SharkContext) -> None:

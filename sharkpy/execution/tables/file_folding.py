@@ -165,10 +165,11 @@ class FileFolding:
                     return False
             (folded,) = (replace(file, partition=run.partition) for file in layout.files_below(target))
             self._versions.contents.note_fold(folded, files)
-            entry.files = _with_fold(known, files, folded)
             splits = loading_splits([folded], table.schema, table.storage, self._versions.parts.conf)
             left = _with_fold_origins(version.origins[place], files, tuple(map(origin_of, splits)))
             self._versions.publish(entry, version.with_origins(place, left))
+            # Not before: a version without blocks of the new file, as a full disk leaves it, has to load them.
+            entry.files = _with_fold(known, files, folded)
         return True
 
     def _statistics(self, table: Table) -> TableStatistics | None:

@@ -191,9 +191,17 @@ def link_files(location: str, newest: int | None, staging_dir: str) -> None:
     try:
         files = [file for _, files in visible_generations(location, newest) for file in files]
         for number, file in enumerate(files):
-            Path(staging_dir, f"{number:07d}-{Path(file.path).name}").hardlink_to(file.path)
+            Path(staging_dir, f"{number:07d}-{_first_name(file.path)}").hardlink_to(file.path)
     except OSError as error:
         raise io_error(error, path) from None
+
+
+def _first_name(path: str) -> str:
+    """Name of a file without what second names begin with: it would grow with every rollback."""
+    name = Path(path).name
+    while name[:7].isdecimal() and name[7:8] == "-":
+        name = name[8:]
+    return name
 
 
 def files_below(folder: str) -> list[DataFile]:

@@ -82,7 +82,8 @@ class EpochLog:
                     (stream, of_numbers(start), of_numbers(end)) for stream, (start, end) in line["offsets"].items()
                 )
                 # Later ones were rolled back, perhaps by a process that was killed before it could say so.
-                found = {one: known for one, known in found.items() if one < number}
+                while found and next(reversed(found)) >= number:
+                    found.popitem()
                 found[number] = LoggedEpoch(number, ranges, line["began"])
             elif number in found:
                 known = found[number]

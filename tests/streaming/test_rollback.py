@@ -115,6 +115,20 @@ def test_files_of_kept_epochs_are_not_put_together(context: sharkpy.SharkContext
         known[epochs(context)[0]] = numbers(context)
 
 
+@pytest.mark.parametrize("clauses", ["", "PARTITIONED BY (s)"])
+def test_names_of_files_do_not_grow(context: sharkpy.SharkContext, folder: Path, clauses: str) -> None:
+    context.sql(f"CREATE CONTINUOUS TABLE t {clauses} {NOW} AS SELECT n, 'x' AS s FROM numbers")
+    write_epochs(context, folder, range(1, 3))
+    location = Path(context.catalog.table("default", "t").location or "")
+    lengths = []
+    for number in range(3, 8):
+        write_epochs(context, folder, range(number, number + 1))
+        context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 2")
+        lengths.append(sorted(len(path.name) for path in location.rglob("*base_*/*")))
+    assert lengths[0] == lengths[-1] != []
+    assert numbers(context) == [1, 2]
+
+
 def test_refresh_begins_anew(context: sharkpy.SharkContext, folder: Path) -> None:
     context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM numbers")
     write_epochs(context, folder, range(1, 4))

@@ -56,6 +56,8 @@ class EpochFigures:
     seconds: float = 0.0
     recent: list[tuple[float, int, float]] = field(default_factory=list)
     """End, rows and seconds of the last epochs."""
+    fault: str = ""
+    """Error that the catalog has no room for."""
 
     def add(self, rows: int, seconds: float, bad_rows: int) -> None:
         self.rows += rows

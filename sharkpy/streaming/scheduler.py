@@ -422,11 +422,13 @@ class StreamScheduler:
         if not ranges:
             scheduled.idle += 1
             scheduled.seen, scheduled.offsets = ends, query.offsets
-            if query.fault:
+            if query.fault or runner.figures.fault:
                 self._note(query_id, QueryState.RUNNING)
+                runner.figures.fault = ""
             return max(query.trigger.seconds, self._poll_seconds * _patience(scheduled.idle))
         scheduled.idle = 0
         runner.run(query, ranges)
+        runner.figures.fault = ""
         runner.release(self._catalog.streams.queries(), query.streams)
         scheduled.failures = 0
         return query.trigger.seconds
@@ -442,12 +444,12 @@ class StreamScheduler:
         scheduled.runner.figures.failures += 1
         if not is_passing(error):
             _log.warning("%s was stopped: %s", self._name(query_id), error)
-            self._note(query_id, QueryState.STOPPED, str(error))
+            self._note_fault(query_id, QueryState.STOPPED, scheduled, error)
             return _LIST_SECONDS
         wait = min(_FIRST_WAIT * float(2**scheduled.failures), _LONGEST_WAIT)
         scheduled.failures = min(scheduled.failures + 1, 10)
         _log.warning("%s waits for %g s: %s", self._name(query_id), wait, error)
-        self._note(query_id, QueryState.RUNNING, str(error))
+        self._note_fault(query_id, QueryState.RUNNING, scheduled, error)
         return wait
 
     @property
@@ -474,6 +476,17 @@ class StreamScheduler:
             query = self._catalog.streams.find(query_id)
             if is_running(query) and query is not None and (query.state, query.fault) != (state, fault):
                 self._catalog.streams.set_state(query_id, state, fault)
+
+    def _note_fault(self, query_id: str, state: QueryState, scheduled: _Scheduled, fault: SharkError) -> None:
+        """Note an error, at least in this process: where the disk is full the catalog may have no room for it."""
+        figures = scheduled.runner.figures
+        try:
+            self._note(query_id, state, str(fault))
+        except SharkError as error:
+            _log.warning("the state of %s cannot be noted: %s", self._name(query_id), error)
+            figures.fault = str(fault)
+        else:
+            figures.fault = ""
 
     def _scheduled(self, query_id: str) -> _Scheduled:
         with self._lock:

@@ -68,7 +68,7 @@ def status_of(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog
     if figures is None:
         return ContinuousStatus(*known, fault=query.fault or None)
     done = (figures.rows, figures.epochs, figures.failures, figures.seconds, figures.rows_per_second)
-    return ContinuousStatus(*known, *done, query.fault or None, figures.bad_rows)
+    return ContinuousStatus(*known, *done, query.fault or figures.fault or None, figures.bad_rows)
 
 
 def _name(table_id: str, catalog: Catalog) -> str:

@@ -16,7 +16,7 @@ from sharkpy.base.settings import Conf
 from sharkpy.catalog.model import BucketSpec, StorageFormat
 from sharkpy.columnar.handle import BlockHandle
 from sharkpy.columnar.statistics import BlockStatistics
-from sharkpy.columnar.store_folder import sync_directory, sync_file
+from sharkpy.columnar.store_folder import storage_error, sync_directory, sync_file
 from sharkpy.execution.tasks.row_buckets import RowBuckets
 from sharkpy.sources.file_splits import by_form, read_properties
 from sharkpy.sources.layout import DataFile
@@ -140,14 +140,14 @@ class DriverLoader:
                     total.merge(metrics)
                 for copy in copies:
                     copy.result()
+                if durable_dir is not None and loaded:
+                    _sync_folder(durable_dir)
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)
                 syncs.shutdown(wait=True, cancel_futures=True)
                 self._store.adopt(written)
                 self._store.release([handle.block_id for handle in written], durable=True)
                 raise
-        if durable_dir is not None and loaded:
-            sync_directory(durable_dir)
         return loaded, total
 
     def _load_here(self, split: Split, schema: Schema) -> tuple[list[LoadedBlock], ReadMetrics]:
@@ -194,6 +194,14 @@ class DriverLoader:
         for bucket, rows in RowBuckets(self._buckets, schema).split_all(tables):
             for table in block_tables([rows], *limits):
                 yield bucket, table
+
+
+def _sync_folder(path: str) -> None:
+    """ResourceError where the disk turns out to be full."""
+    try:
+        sync_directory(path)
+    except OSError as error:
+        raise storage_error(path, error) from None
 
 
 def block_tables(tables: Iterable[pa.Table], block_rows: int, block_bytes: int) -> Iterator[pa.Table]:

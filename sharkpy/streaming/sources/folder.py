@@ -40,7 +40,7 @@ _FULL_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
     """File as it was found."""
 
     name: str
@@ -178,11 +178,15 @@ class FolderReader:
         self._unsettled = max((one.settles for one in new), default=0.0)
         newest = max(folders.values(), default=0)
         is_settled = bool(folders) and not self._unsettled and time.time_ns() - newest > _CLOCK_SECONDS * 1e9
-        whole = sorted((one for one in new if one.is_whole), key=lambda one: (one.modified_ns, one.name))
+        whole = sorted((one for one in new if one.is_whole), key=self._place)
         self._seen = {one.name: self._seen[one.name] for one in new if not one.is_whole and one.name in self._seen}
         if whole:
             self._add([StreamFile(0, one.name, one.size_bytes, one.modified_ns) for one in whole])
         self._folders = folders if is_settled else None
+
+    def _place(self, file: Found) -> tuple[int, str]:
+        """Place of a file among those that are found with it."""
+        return file.modified_ns, file.name
 
     def _add(self, files: list[StreamFile]) -> None:
         """Give numbers to new files. Another process may have found some of them before."""
@@ -201,7 +205,7 @@ class FolderReader:
         except OSError:
             return False
 
-    def _files(self, folder: str, prefix: str, folders: dict[str, int], left_out: Container[str]) -> Iterator[_Found]:
+    def _files(self, folder: str, prefix: str, folders: dict[str, int], left_out: Container[str]) -> Iterator[Found]:
         """Files at and below a folder, but those `left_out`; the times of folders go to `folders`. A folder that is not
         there yet has none.
         """
@@ -224,14 +228,14 @@ class FolderReader:
             elif (found := self._found(entry, f"{prefix}{entry.name}")) is not None:
                 yield found
 
-    def _found(self, entry: os.DirEntry[str], name: str) -> _Found | None:
+    def _found(self, entry: os.DirEntry[str], name: str) -> Found | None:
         try:
             status = entry.stat(follow_symlinks=False)
         except FileNotFoundError:
             return None
         if not stat.S_ISREG(status.st_mode):
             return None
-        return _Found(name, status.st_size, status.st_mtime_ns, self._settles(entry.path, name, status))
+        return Found(name, status.st_size, status.st_mtime_ns, self._settles(entry.path, name, status))
 
     def _settles(self, path: str, name: str, status: os.stat_result) -> float:
         """Seconds after which a file counts as whole; 0: it is."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +15,25 @@ from pathlib import Path
 from sharkpy.catalog.position import Position
 from sharkpy.sources.failures import io_error
 from sharkpy.sources.layout import sync_folders, sync_staged
-from sharkpy.streaming.sources.folder import FolderReader
+from sharkpy.streaming.sources.folder import FolderReader, Found
 
 _numbers = itertools.count()
+
+
+class _Times:
+    """Times in the names of files: each is behind the last one, though the clock may go back."""
+
+    def __init__(self) -> None:
+        self._last_ns = 0
+        self._lock = threading.Lock()
+
+    def next_ns(self) -> int:
+        with self._lock:
+            self._last_ns = max(self._last_ns + 1, time.time_ns())
+            return self._last_ns
+
+
+_times = _Times()
 
 
 @contextmanager
@@ -24,7 +41,7 @@ def spool_file(folder: Path, suffix: str) -> Iterator[Path]:
     """Make a file of a spool: the body writes it at the path, and it is on the disk, behind those of before, when the
     context ends without an error. ResourceError or SourceError where the disk fails.
     """
-    name = f"{time.time_ns():020d}-{os.getpid()}-{next(_numbers):09d}{suffix}"
+    name = f"{_times.next_ns():020d}-{os.getpid()}-{next(_numbers):09d}{suffix}"
     hidden = folder / f".{name}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -39,7 +56,10 @@ def spool_file(folder: Path, suffix: str) -> Iterator[Path]:
 
 
 class SpoolReader(FolderReader):
-    """Reader of a folder of the engine's own."""
+    """Reader of a folder of the engine's own, whose names are in the order in which files were made."""
+
+    def _place(self, file: Found) -> tuple[int, str]:
+        return 0, file.name
 
     def since(self, moment_ms: int) -> Position | None:  # noqa: ARG002 - rows of a spool may be gone
         return None

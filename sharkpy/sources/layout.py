@@ -32,6 +32,7 @@ _GENERATION = re.compile(r"(base|delta)_(?:(\d+)_)?(\d+)")
 """Kind, first generation of a fold, last or only generation."""
 _STAGING_PREFIX = ".staging-"
 _SYNC_THREADS = 8
+_LIST_TRIES = 10
 _DISCARD_TRIES = 3
 """A file that was about to be made as its folder moved away keeps the folder from going at once."""
 
@@ -85,11 +86,23 @@ def list_data_files(location: str, newest: Callable[[], int | None] | None = Non
         if Path(path).is_file():
             status = Path(path).stat()
             return [DataFile(path, status.st_size, status.st_mtime_ns)]
-        names = _names(path)
-        visible = _visible_of(names, None if newest is None else newest())
-        return [file for entry in visible for file in _files(str(Path(path, entry.name)))]
+        return _listed(path, newest)
     except OSError as error:
         raise io_error(error, path) from None
+
+
+def _listed(path: str, newest: Callable[[], int | None] | None) -> list[DataFile]:
+    tries = 0
+    while True:
+        names = _names(path)
+        visible = _visible_of(names, None if newest is None else newest())
+        try:
+            return [file for entry in visible for file in _files(str(Path(path, entry.name)))]
+        except FileNotFoundError:
+            # A write that failed took back what was listed, and another one has its number by now.
+            tries += 1
+            if tries == _LIST_TRIES:
+                raise
 
 
 def list_partition_files(location: str, newest: int | None, partition: str) -> list[DataFile]:

@@ -75,6 +75,23 @@ def contents_of_partition(location: Path, newest: int) -> list[str]:
     return [Path(file.path).read_text() for file in layout.list_partition_files(str(location), newest, "k=1")]
 
 
+def test_a_number_that_another_write_has_by_now(tmp_path: Path) -> None:
+    """A write that failed took its generation back after it was listed; the next one counts before it was asked."""
+    for name in ("delta_0000001", "base_0000002"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").write_text("")
+
+    def newest() -> int:
+        if (tmp_path / "base_0000002").exists():
+            (tmp_path / "base_0000002").rename(tmp_path / ".staging-gone")
+            (tmp_path / "delta_0000002").mkdir()
+            (tmp_path / "delta_0000002" / "x").write_text("")
+        return 2
+
+    found = [Path(file.path).parent.name for file in layout.list_data_files(str(tmp_path), newest)]
+    assert found == ["delta_0000001", "delta_0000002"]
+
+
 def test_a_fold_comes_too_late(tmp_path: Path) -> None:
     for text in "abcd":
         add(tmp_path, text)

@@ -13,7 +13,14 @@ from sharkpy.execution.commands.create_table import make_folder, new_table
 from sharkpy.execution.commands.storage import CACHE_PROPERTY, storage_format
 from sharkpy.plan.commands import CreateContinuousTable
 from sharkpy.streaming.bad_rows import bad_row_table
-from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
+from sharkpy.streaming.commands.definition import (
+    check_definition,
+    check_epochs,
+    definer,
+    make_and_run,
+    settings_of,
+    streams_of,
+)
 from sharkpy.streaming.commands.start_from import beginning
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.targets import become_targets
@@ -59,10 +66,5 @@ def create_continuous(command: CreateContinuousTable, session: StreamSession) ->
         catalog.streams.add(query)
         check_epochs(query, table, session)
 
-    catalog.create_table(table, publish=publish)
-    if query.trigger.ends:
-        session.streams.run_now(query_id)
-    else:
-        session.streams.start()
-        session.streams.wake()
+    make_and_run(table, query, publish, session, if_not_exists=create.if_not_exists)
     return NOTHING

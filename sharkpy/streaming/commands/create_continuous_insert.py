@@ -12,7 +12,14 @@ from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.plan.commands import CreateContinuousInsert, queries_of
 from sharkpy.streaming.bad_rows import bad_row_table
-from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
+from sharkpy.streaming.commands.definition import (
+    check_definition,
+    check_epochs,
+    definer,
+    make_and_run,
+    settings_of,
+    streams_of,
+)
 from sharkpy.streaming.commands.start_from import beginning
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.targets import become_targets, target_ids, targets_of
@@ -63,10 +70,5 @@ def create_continuous_insert(command: CreateContinuousInsert, session: StreamSes
         catalog.streams.add(query)
         check_epochs(query, table, session)
 
-    catalog.create_table(table, publish=publish)
-    if query.trigger.ends:
-        session.streams.run_now(query_id)
-    else:
-        session.streams.start()
-        session.streams.wake()
+    make_and_run(table, query, publish, session, if_not_exists=command.if_not_exists)
     return NOTHING

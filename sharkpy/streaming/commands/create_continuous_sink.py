@@ -17,7 +17,14 @@ from sharkpy.execution.commands.storage import check_storage, storage_format, st
 from sharkpy.plan.commands import CreateContinuousSink
 from sharkpy.sources.failures import io_error
 from sharkpy.streaming.bad_rows import bad_row_table
-from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
+from sharkpy.streaming.commands.definition import (
+    check_definition,
+    check_epochs,
+    definer,
+    make_and_run,
+    settings_of,
+    streams_of,
+)
 from sharkpy.streaming.commands.start_from import beginning
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.targets import become_targets
@@ -70,12 +77,7 @@ def create_continuous_sink(command: CreateContinuousSink, session: StreamSession
         catalog.streams.add(query)
         check_epochs(query, table, session)
 
-    catalog.create_table(table, publish=publish)
-    if query.trigger.ends:
-        session.streams.run_now(query_id)
-    else:
-        session.streams.start()
-        session.streams.wake()
+    make_and_run(table, query, publish, session, if_not_exists=command.if_not_exists)
     return NOTHING
 
 

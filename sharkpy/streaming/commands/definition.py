@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from sharkpy.base.errors import UnsupportedError
+from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.base.settings import USER, is_guarded
 from sharkpy.base.users import user_name
 from sharkpy.catalog.continuous_query import ContinuousQuery
@@ -16,6 +16,7 @@ from sharkpy.plan.logical import LogicalPlan, Scan, Step
 from sharkpy.plan.steps.script import Script
 from sharkpy.sql.binder import bind_epoch
 from sharkpy.streaming.history import HistoryLookups, history_of
+from sharkpy.streaming.scheduler import StreamSession
 
 _OF_STATEMENTS = ("shark.query.timeout", "shark.pool")
 """Settings of a session that say nothing about what a query means."""
@@ -29,6 +30,32 @@ def check_definition(queries: Sequence[LogicalPlan], session: EngineSession) -> 
     for node in nodes:
         if isinstance(node, Scan) and node.table.kind in TEMPORARY_KINDS:
             raise UnsupportedError(f"the temporary table {node.table.name} in a continuous query")
+
+
+def make_and_run(
+    table: Table,
+    query: ContinuousQuery,
+    publish: Callable[[], object],
+    session: StreamSession,
+    *,
+    if_not_exists: bool,
+) -> None:
+    """Put a continuous query and its name into the catalog, with `publish` in the same transaction, and let it run:
+    to the end of what is there, where its trigger ends.
+
+    TableExistsError where another session was faster, unless `if_not_exists`.
+    """
+    try:
+        session.catalog.create_table(table, publish=publish)
+    except TableExistsError:
+        if not if_not_exists:
+            raise
+        return
+    if query.trigger.ends:
+        session.streams.run_now(query.query_id)
+    else:
+        session.streams.start()
+        session.streams.wake()
 
 
 def streams_of(queries: Sequence[LogicalPlan]) -> tuple[str, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.serialize import form_to_text
 from sharkpy.execution.tables.data_files import partition_files
 from sharkpy.execution.tables.entry import Entry
 from sharkpy.sources import layout
@@ -52,6 +54,41 @@ def files_of_partitions(entry: Entry, partitions: Sequence[HivePartition]) -> tu
     for one in partitions:
         found += known.get(one.name, ()) if one in before else partition_files(entry.table, [one])
     return tuple(found)
+
+
+def files_added_to(entry: Entry, partitions: Sequence[HivePartition]) -> list[DataFile] | None:
+    """Files of Hive partitions behind those that `entry` has blocks of; None where more has changed than that some were
+    added, or where all have to be listed to know.
+    """
+    if entry.version is None or entry.files is None or entry.partitions is None:
+        return None
+    if time.monotonic() - entry.listed >= _LIST_SECONDS or len(partitions) < len(entry.partitions):
+        return None
+    before = {one.partition_id: one for one in entry.partitions}
+    found, num_known = list[DataFile](), 0
+    for one in partitions:
+        old = before.get(one.partition_id)
+        num_known += old is not None
+        if old is one or old == one:
+            continue
+        files = _added_to(entry.table, old, one)
+        if files is None:
+            return None
+        found += files
+    return found if num_known == len(before) else None
+
+
+def _added_to(table: Table, old: HivePartition | None, one: HivePartition) -> Sequence[DataFile] | None:
+    """Files that were added to a Hive partition; all of a new one's."""
+    if old is None:
+        return partition_files(table, [one])
+    if old.newest is None or one.newest is None or replace(old, newest=one.newest) != one:
+        return None
+    if not 0 < one.newest - old.newest <= _MOST_GENERATIONS:
+        return None
+    generations = range(old.newest + 1, one.newest + 1)
+    files, form = layout.delta_files(one.folder(table), generations), form_to_text(one.storage, one.columns)
+    return None if files is None else [replace(file, partition=one.name, form=form) for file in files]
 
 
 def added_files(entry: Entry, newest: int) -> list[DataFile] | None:

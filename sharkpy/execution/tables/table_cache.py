@@ -18,7 +18,7 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tables.block_lineage import BlockLineage, Contents
 from sharkpy.execution.tables.block_loading import BlockLoader
 from sharkpy.execution.tables.compactor import Compactor
-from sharkpy.execution.tables.counted_files import added_files, counted_state, files_of_partitions
+from sharkpy.execution.tables.counted_files import added_files, counted_state, files_added_to, files_of_partitions
 from sharkpy.execution.tables.data_files import partition_files, table_files
 from sharkpy.execution.tables.entry import EngineParts, Entry, blocks_with_origins, is_blocks_alone, version_of_blocks
 from sharkpy.execution.tables.file_folding import FileFolding
@@ -115,7 +115,9 @@ class TableCache:
             catalog = self._parts.catalog
             newest, partitions = counted_state(table, catalog, published)
             if newest is not None and (added := added_files(entry, newest)) is not None:
-                return self._extended(entry, added, newest)
+                return self._extended(entry, added, newest, partitions)
+            if partitions is not None and (added := files_added_to(entry, partitions)) is not None:
+                return self._extended(entry, added, newest, partitions)
             files = None if partitions is None else files_of_partitions(entry, partitions)
             if files is None:
                 entry.listed = monotonic()
@@ -162,11 +164,17 @@ class TableCache:
             self.versions.drop(entry, durable=True)
         entry.table = table
 
-    def _extended(self, entry: Entry, added: list[DataFile], newest: int) -> TableVersion | None:
+    def _extended(
+        self,
+        entry: Entry,
+        added: list[DataFile],
+        newest: int | None,
+        partitions: tuple[HivePartition, ...] | None,
+    ) -> TableVersion | None:
         """Version with the rows of files that have come behind the others."""
         if added and self.versions.extend(entry, added):
             self._compactor.compact_later(entry)
-        entry.newest = newest
+        entry.newest, entry.partitions = newest, partitions
         if entry.version is not None:
             self.versions.store.touch(entry.version.blocks)
         return entry.version

@@ -24,7 +24,7 @@ class TableKind(Enum):
     CONTINUOUS_INSERT = "CONTINUOUS_INSERT"
     """Name of a continuous query that writes ordinary tables; it has no columns and no rows."""
     CONTINUOUS_SINK = "CONTINUOUS_SINK"
-    """Continuous query that writes files into a folder, its `location`, for others; it has columns and no rows."""
+    """Continuous query that gives its rows to others, outside of the warehouse; it has columns and no rows."""
 
 
 _STREAMING_KINDS = {
@@ -113,7 +113,9 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class StreamSource:
-    """Where the rows of a stream come from. `kind` is one of `sharkpy.catalog.stream_kinds.KINDS`."""
+    """Where the rows of a stream come from, or those of a sink go to. `kind` is one of
+    `sharkpy.catalog.stream_kinds.KINDS`, or of `sharkpy.catalog.sink_kinds.SINK_KINDS`.
+    """
 
     kind: str
     options: tuple[tuple[str, str], ...] = ()
@@ -148,6 +150,8 @@ class Table:
     """Query of a view as it was written; `view_text` has the columns that each `*` stood for. None: they are equal."""
     stream: StreamSource | None = field(compare=False, default=None)
     """Source of a stream."""
+    sink: StreamSource | None = field(compare=False, default=None)
+    """Outside end of a continuous sink; None for one into a folder, which is its `location`."""
     as_of: EpochPoint | None = field(compare=False, default=None)
     """Epoch at which a query reads a continuous table; the catalog holds no such table."""
     continuous: str = field(compare=False, default="")

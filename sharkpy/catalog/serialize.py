@@ -55,7 +55,9 @@ def table_to_json(table: Table) -> str:
         "written_text": table.written_text,
     }
     if table.stream is not None:
-        body["stream"] = [table.stream.kind, [list(item) for item in table.stream.options], table.stream.place]
+        body["stream"] = _stream_to_json(table.stream)
+    if table.sink is not None:
+        body["sink"] = _stream_to_json(table.sink)
     if table.continuous:
         body["continuous"] = table.continuous
     return json.dumps(body)
@@ -82,6 +84,7 @@ def table_from_json(table_id: str, database: str, name: str, text: str) -> Table
         tuple(_constraint_from_json(item) for item in body.get("constraints", ())),
         written_text=body.get("written_text"),
         stream=_stream_from_json(body.get("stream")),
+        sink=_stream_from_json(body.get("sink")),
         continuous=body.get("continuous", ""),
     )
 
@@ -128,6 +131,10 @@ def _buckets_to_json(buckets: BucketSpec | None) -> list[object] | None:
     if buckets is None:
         return None
     return [list(buckets.columns), buckets.num_buckets, [list(item) for item in buckets.sort_columns]]
+
+
+def _stream_to_json(source: StreamSource) -> list[object]:
+    return [source.kind, [list(item) for item in source.options], source.place]
 
 
 def _stream_from_json(body: list[Any] | None) -> StreamSource | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharkpy.base.digits import whole_number
-from sharkpy.base.errors import BindError, did_you_mean
 from sharkpy.catalog import kafka_options as kafka
+from sharkpy.catalog.stream_options import StreamOption, check_options, count
 from sharkpy.values.types import BIGINT, TIMESTAMP, Field, Schema
 
 if TYPE_CHECKING:
@@ -22,27 +21,7 @@ MAX_ROWS = "max.rows.per.epoch"
 ROWS_PER_SECOND = "rowsPerSecond"
 START_MS = "start.ms"
 HISTORY = "history"
-_MOST = 1 << 50
 ANY_COLUMNS = Schema(())
-
-
-def _count(least: int, most: int = _MOST) -> Callable[[str], bool]:
-    def check(text: str) -> bool:
-        number = whole_number(text)
-        return number is not None and least <= number <= most
-
-    return check
-
-
-@dataclass(frozen=True, slots=True)
-class StreamOption:
-    """Option of a kind of streams; `check` is False for a value that cannot be obeyed."""
-
-    name: str
-    default: str
-    check: Callable[[str], bool]
-    doc: str
-    is_needed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +46,7 @@ class StreamKind:
 
     def check(self, options: Iterable[tuple[str, str]]) -> None:
         """BindError for an unknown option, a value that cannot be obeyed, or a missing option."""
-        options = tuple(options)
-        known = {one.name: one for one in self.options}
-        for one in self.options:
-            if one.is_needed and one.name not in dict(options):
-                raise BindError(f"FROM {self.name} needs the option {one.name}: {one.doc}", sqlstate="22023")
-        for name, value in options:
-            if name not in known:
-                hint = did_you_mean(name, known) or f"there are {', '.join(known) or 'none'}"
-                raise BindError(f'FROM {self.name} has no option "{name}"', hint=hint, sqlstate="22023")
-            if not known[name].check(value):
-                raise BindError(f'"{value}" is not a value of the option {name}', sqlstate="22023")
+        check_options(f"FROM {self.name}", self.options, options)
 
     def value(self, options: Iterable[tuple[str, str]], name: str) -> int:
         """Value of an option that is a number, as given or by default."""
@@ -89,16 +58,16 @@ FOLDER = StreamKind(
     "FOLDER",
     "the path of a folder",
     (
-        StreamOption(SETTLE_MS, "0", _count(0), "milliseconds without a write after which a file is whole"),
-        StreamOption(MAX_FILES, "10000", _count(1), "files of an epoch"),
+        StreamOption(SETTLE_MS, "0", count(0), "milliseconds without a write after which a file is whole"),
+        StreamOption(MAX_FILES, "10000", count(1), "files of an epoch"),
     ),
 )
 PROGRAM = StreamKind(
     "PROGRAM",
     "",
     (
-        StreamOption(MAX_BYTES, str(1 << 30), _count(1), "bytes that may wait to be read"),
-        StreamOption(MAX_FILES, "10000", _count(1), "pushes of an epoch"),
+        StreamOption(MAX_BYTES, str(1 << 30), count(1), "bytes that may wait to be read"),
+        StreamOption(MAX_FILES, "10000", count(1), "pushes of an epoch"),
     ),
     takes_format=False,
     is_spooled=True,
@@ -107,9 +76,9 @@ RATE = StreamKind(
     "RATE",
     "",
     (
-        StreamOption(ROWS_PER_SECOND, "1", _count(1, 10**9), "rows that come in a second"),
-        StreamOption(START_MS, "0", _count(0), "time of the first row, in milliseconds since 1970; now by default"),
-        StreamOption(MAX_ROWS, "1000000", _count(1), "rows of an epoch"),
+        StreamOption(ROWS_PER_SECOND, "1", count(1, 10**9), "rows that come in a second"),
+        StreamOption(START_MS, "0", count(0), "time of the first row, in milliseconds since 1970; now by default"),
+        StreamOption(MAX_ROWS, "1000000", count(1), "rows of an epoch"),
     ),
     Schema((Field("timestamp", TIMESTAMP), Field("value", BIGINT))),
     takes_format=False,
@@ -119,8 +88,8 @@ SOCKET = StreamKind(
     "the address of a host and a port",
     (
         StreamOption(FRAMES, "lines", ("lines", "arrow").__contains__, "what comes: lines, or Arrow data with lengths"),
-        StreamOption(MAX_BYTES, str(1 << 30), _count(1), "bytes that may wait to be read"),
-        StreamOption(MAX_FILES, "10000", _count(1), "files of an epoch"),
+        StreamOption(MAX_BYTES, str(1 << 30), count(1), "bytes that may wait to be read"),
+        StreamOption(MAX_FILES, "10000", count(1), "files of an epoch"),
     ),
     is_spooled=True,
 )
@@ -131,10 +100,10 @@ KAFKA = StreamKind(
         StreamOption(kafka.SERVERS, "", kafka.is_address_list, "the brokers' hosts and ports", is_needed=True),
         StreamOption(kafka.TOPIC, "", bool, "the name of the topic", is_needed=True),
         StreamOption(kafka.START, kafka.EARLIEST, kafka.is_start, "earliest, latest, or offsets by partition in JSON"),
-        StreamOption(kafka.START_TIME, "", _count(0), "time in milliseconds since 1970 from which on records are read"),
+        StreamOption(kafka.START_TIME, "", count(0), "time in milliseconds since 1970 from which on records are read"),
         StreamOption(kafka.FAIL_ON_LOSS, "true", kafka.one_of("true", "false"), "false: lost records are left out"),
         StreamOption(kafka.HAS_SCHEMA_ID, "false", kafka.one_of("true", "false"), "true: Avro behind a schema's id"),
-        StreamOption(MAX_ROWS, "1000000", _count(1), "records of an epoch"),
+        StreamOption(MAX_ROWS, "1000000", count(1), "records of an epoch"),
         StreamOption(kafka.ZONE, "", kafka.is_zone, "zone of the times of records; the session's by default"),
         StreamOption(
             kafka.TIMES,
@@ -150,7 +119,7 @@ TABLE = StreamKind(
     "the name of a table",
     (
         StreamOption(HISTORY, "false", ("true", "false").__contains__, "true: the rows that the table has come first"),
-        StreamOption(MAX_FILES, "10000", _count(1), "files of an epoch"),
+        StreamOption(MAX_FILES, "10000", count(1), "files of an epoch"),
     ),
     takes_format=False,
     is_spooled=True,

@@ -187,7 +187,7 @@ def _targets(command: Continuous, session: EngineSession) -> Iterator[str]:
         yield "all of them get their rows of an epoch at once"
     elif isinstance(command, CreateContinuousSink):
         storage = storage_format(command.storage, (), session, is_from_query=True)
-        yield f'files of {storage.name} in the folder "{command.path}", each put there whole, once, behind the epoch'
+        yield f'files of {storage.name} in the folder "{command.sink.place}", each put there whole, once, behind the epoch'
     else:
         made = command.table
         storage = storage_format(made.storage, made.properties, session, is_from_query=True)

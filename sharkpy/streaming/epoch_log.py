@@ -6,6 +6,7 @@ written. The catalog says which epochs count: a line about an epoch that it does
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -19,6 +20,12 @@ from sharkpy.sources.failures import io_error
 
 Ranges = tuple[tuple[str, Position, Position], ...]
 """Ids of streams, each with the positions at which an epoch begins and ends."""
+
+
+def mark_of(ranges: Ranges) -> str:
+    """Short text that tells ranges apart from others."""
+    texts = [[stream, as_numbers(start), as_numbers(end)] for stream, start, end in sorted(ranges)]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +85,10 @@ class EpochLog:
             if "rolled_back" in line:
                 found = {one: known for one, known in found.items() if one <= number}
             elif "offsets" in line:
-                ranges = tuple(
-                    (stream, of_numbers(start), of_numbers(end)) for stream, (start, end) in line["offsets"].items()
-                )
                 # Later ones were rolled back, perhaps by a process that was killed before it could say so.
                 while found and next(reversed(found)) >= number:
                     found.popitem()
-                found[number] = LoggedEpoch(number, ranges, line["began"])
+                found[number] = LoggedEpoch(number, _ranges(line), line["began"])
             elif number in found:
                 known = found[number]
                 figures = line["rows"], line["seconds"], line.get("bad_rows")
@@ -96,6 +100,13 @@ class EpochLog:
         """Epoch that was begun and may not have ended; None if it was not begun."""
         newest = self.epochs(1)
         return newest[0] if newest and newest[0].number == number else None
+
+    def tried(self, number: int, mark: str) -> Ranges | None:
+        """Ranges with a mark that an epoch had in one of its tries, in whatever process; None if it had no such."""
+        for line in self._read():
+            if line["epoch"] == number and "offsets" in line and mark_of(ranges := _ranges(line)) == mark:
+                return ranges
+        return None
 
     def remove(self) -> None:
         Path(self._path).unlink(missing_ok=True)
@@ -153,6 +164,10 @@ class EpochLog:
         except OSError as error:
             raise io_error(error, self._path) from None
         self._lines = len(lines)
+
+
+def _ranges(line: dict[str, Any]) -> Ranges:
+    return tuple((stream, of_numbers(start), of_numbers(end)) for stream, (start, end) in line["offsets"].items())
 
 
 def _begin_line(number: int, began: str, ranges: Ranges) -> dict[str, Any]:

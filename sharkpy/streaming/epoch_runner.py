@@ -24,11 +24,12 @@ from sharkpy.sql.context import StatementClock
 from sharkpy.streaming import steps
 from sharkpy.streaming.bad_rows import skipped_rows
 from sharkpy.streaming.epoch_end import EpochEnd
-from sharkpy.streaming.epoch_log import EpochLog, Ranges
+from sharkpy.streaming.epoch_log import EpochLog, Ranges, mark_of
 from sharkpy.streaming.epoch_rollback import EpochRollback
 from sharkpy.streaming.history import HistoryLookups, history_of, snapshot_of_history
 from sharkpy.streaming.new_columns import settle_new_columns
-from sharkpy.streaming.sinks.folder_sink import show_epochs, write_epoch
+from sharkpy.streaming.sinks import sink_type
+from sharkpy.streaming.sinks.sink import SinkEpoch, count_epoch, write_epoch
 from sharkpy.streaming.targets import check_targets
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.streaming.sinks.sink import Sink
     from sharkpy.streaming.sources.source_reader import SourceReader
 
 _CHECK_SECONDS = 0.05
@@ -108,7 +110,8 @@ class EpochRunner:
         self._reader = reader
         self._begun: tuple[int, Ranges] | None = None
         self._is_restored = False
-        self._table: Table | None = None
+        self._sink: Sink | None = None
+        self._is_table = False
         self._bound: _BoundEpoch | None = None
 
     def ends(self, query: ContinuousQuery, age: float = 0.0) -> dict[str, Position]:
@@ -131,11 +134,8 @@ class EpochRunner:
         """Ranges of the next epoch of a query, up to `ends`; () where there is nothing to read. `whole`: without a
         limit on its size.
         """
-        if self._table is None:
-            self._table = self.session.catalog.current_table(query.table_id)
-        if self._table is not None and self._table.is_continuous_sink:
-            # A process that was killed behind its commit may have left some.
-            show_epochs(self._table, query.epoch)
+        if (sink := self._outside(query)) is not None:
+            sink.look_after(query.epoch)
         if query.is_before_history:
             # How far the table goes is known when it is read.
             return tuple((stream, (), ()) for stream in query.streams)
@@ -156,14 +156,19 @@ class EpochRunner:
     def run(self, query: ContinuousQuery, ranges: Ranges) -> None:
         """Run the epoch after `query.epoch`, over `ranges`, to its end."""
         number, began = query.epoch + 1, time.monotonic()
-        snapshot, ranges = self._at_history(query) if query.is_before_history else (self.session.snapshot(), ranges)
+        sink = self._outside(query)
+        known = None if sink is None else self._written(query, sink)
+        if known is None and query.is_before_history:
+            snapshot, ranges = self._at_history(query)
+        else:
+            snapshot, ranges = self.session.snapshot(), known or ranges
         try:
-            if self._begun != (number, ranges):
-                self.log.begin(number, ranges, self._names(query), is_synced=self._is_sink)
+            if known is None and self._begun != (number, ranges):
+                self.log.begin(number, ranges, self._names(query), is_synced=sink is not None)
                 self._begun = number, ranges
             steps.done(steps.BEGUN)
             with noticing_lost_spark(self.session), self.session.as_statement() as statement:
-                self._write(query, ranges, snapshot)
+                self._write(query, ranges, snapshot, is_written=known is not None)
         finally:
             snapshot.release()
         self._begun = None
@@ -221,7 +226,36 @@ class EpochRunner:
                 least(query.offset(stream) for query in queries if stream in query.streams)
             )
 
-    def _write(self, query: ContinuousQuery, ranges: Ranges, snapshot: QuerySnapshot) -> None:
+    def close(self) -> None:
+        """Let go of what is held outside."""
+        if self._sink is not None:
+            self._sink.close()
+
+    def _outside(self, query: ContinuousQuery) -> Sink | None:
+        """Outside end of the query, if it is that of a sink: others may see something of an epoch before its end."""
+        if self._sink is None and not self._is_table:
+            table = self.session.catalog.current_table(query.table_id)
+            if table is not None and table.is_continuous_sink:
+                self._sink = sink_type(table).open(table, self.session)
+            self._is_table = self._sink is None
+        return self._sink
+
+    def _written(self, query: ContinuousQuery, sink: Sink) -> Ranges | None:
+        """Ranges of the next epoch, if it is outside already; it may have been begun by another process."""
+        mark = sink.written(query)
+        if mark is None:
+            return None
+        ranges = self.log.tried(query.epoch + 1, mark)
+        if ranges is None:
+            message = f"epoch {query.epoch + 1} has been written, and the log of epochs does not tell what it has read"
+            hint = "DROP the sink and make it again, with START FROM where its rows end"
+            raise BindError(message, hint=hint, sqlstate="55000")
+        return ranges
+
+    def _write(
+        self, query: ContinuousQuery, ranges: Ranges, snapshot: QuerySnapshot, *, is_written: bool = False
+    ) -> None:
+        """Write the rows of an epoch, or of one that `is_written` outside already only what belongs to it here."""
         session = self.session
         table = session.catalog.current_table(query.table_id)
         if table is None:
@@ -237,11 +271,16 @@ class EpochRunner:
         offsets = tuple((stream, end) for stream, _, end in ranges)
         bad_rows = skipped_rows(query, session) if query.bad_rows and not query.is_before_history else None
         kept = session.conf.value(STREAM_KEPT_EPOCHS)
-        last = EpochEnd(query, offsets, session.catalog, kept, log=None if self._is_sink else self.log)
-        if table.is_continuous_sink and isinstance(command, Insert):
-            write_epoch(table, command, query, session, snapshot, last, bad_rows)
-        else:
+        sink = self._outside(query)
+        last = EpochEnd(query, offsets, session.catalog, kept, log=self.log if sink is None else None)
+        if sink is None or not isinstance(command, Insert):
             insert_with(command, session, snapshot, last, bad_rows)
+            return
+        epoch = SinkEpoch(table, query, mark_of(ranges), command, session, snapshot, last, bad_rows)
+        if is_written:
+            count_epoch(epoch)
+        else:
+            write_epoch(sink, epoch)
 
     def _at_history(self, query: ContinuousQuery) -> tuple[QuerySnapshot, Ranges]:
         """A snapshot with the rows that come before a stream, and the ranges of the epoch that reads them alone."""
@@ -291,11 +330,6 @@ class EpochRunner:
         if self._begun is None or self._begun[0] != number or not _continues(self._begun[1], query):
             return None
         return self._begun[1]
-
-    @property
-    def _is_sink(self) -> bool:
-        """True if others may see something of an epoch before its transaction."""
-        return self._table is not None and self._table.is_continuous_sink
 
     def _names(self, query: ContinuousQuery) -> list[str]:
         return [self._stream(stream).qualified_name for stream in query.streams]

@@ -509,3 +509,4 @@ class StreamScheduler:
                 return
             del self._known[query_id]
         known.session.stop()
+        known.runner.close()

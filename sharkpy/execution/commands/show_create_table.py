@@ -17,6 +17,7 @@ from sharkpy.catalog.hive_formats import (
 from sharkpy.catalog.kafka_options import RAW, shown_options
 from sharkpy.catalog.model import BucketSpec, Constraint, SkewSpec, StorageFormat, StreamSource, Table, TableKind
 from sharkpy.catalog.serialize import type_text
+from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.catalog.stream_kinds import KINDS, TABLE
 from sharkpy.execution.commands.command_result import CommandResult, text_rows
 from sharkpy.execution.commands.stream_facts import current_source
@@ -102,8 +103,8 @@ def _continuous(table: Table, query: ContinuousQuery, bad_rows: Table | None) ->
     if table.is_partitioned:
         yield f"PARTITIONED BY ({', '.join(f'`{name}`' for name in table.partition_columns)})"
     if table.is_continuous_sink:
-        yield f"TO FOLDER {quoted(table.location or '')}"
-    if not table.is_continuous_insert:
+        yield from _outside(table)
+    elif not table.is_continuous_insert:
         yield from _form(table)
     yield f"TRIGGER {query.trigger}"
     if bad_rows is not None:
@@ -111,6 +112,18 @@ def _continuous(table: Table, query: ContinuousQuery, bad_rows: Table | None) ->
     if query.start_words:
         yield f"START FROM {query.start_words}"
     yield f"AS {query.text}"
+
+
+def _outside(sink: Table) -> Iterator[str]:
+    """Where the rows of a sink go."""
+    kind = sink_kind(sink)
+    yield f"TO {kind.name} {quoted(sink.location or '')}" if kind.place else f"TO {kind.name}"
+    if sink.sink is not None:
+        yield from _properties("", shown_options(sink.sink.options))
+    if kind.takes_format and sink.storage.name != RAW:
+        yield from _form(sink)
+    else:
+        yield from _notes(sink)
 
 
 def _form(table: Table) -> Iterator[str]:

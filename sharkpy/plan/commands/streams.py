@@ -100,14 +100,12 @@ class CreateContinuousInsert(Command):
 
 @dataclass(frozen=True, slots=True)
 class CreateContinuousSink(Command):
-    """CREATE CONTINUOUS SINK TO FOLDER: files with the `columns` of `query`, whose text is `text`, in the folder
-    `path`.
-    """
+    """CREATE CONTINUOUS SINK: the rows of `query`, with its `columns` and the text `text`, go to `sink`."""
 
     database: str
     name: str
     if_not_exists: bool
-    path: str
+    sink: StreamSource
     storage: StorageFormat | None
     comment: str | None
     columns: Schema

@@ -129,9 +129,15 @@ def find_table(context: Context, database: str, name: str, node: exp.Expr | None
         raise context.error(message, node, type(error), hint) from None
     if found.has_no_rows:
         message = f"{found.qualified_name} is a {found.streaming_kind}, which has no rows"
-        place = "its targets have them" if found.location is None else f"files in {found.location} have them"
-        raise context.error(message, node, hint=place, sqlstate="42809")
+        raise context.error(message, node, hint=_place_of_rows(found), sqlstate="42809")
     return found
+
+
+def _place_of_rows(query: Table) -> str:
+    """Where the rows of a continuous query are that has none."""
+    if query.location is not None:
+        return f"files in {query.location} have them"
+    return "its targets have them" if query.sink is None else f"they went to {query.sink.kind}"
 
 
 def scan(context: Context, table: Table) -> Scan:

@@ -7,9 +7,10 @@ from typing import TypeVar
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.base.errors import ColumnNotFoundError, SharkError, UnsupportedError
+from sharkpy.base.errors import ColumnNotFoundError, UnsupportedError
 from sharkpy.catalog.continuous_query import EpochPoint
 from sharkpy.catalog.model import Table, TableKind
+from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.plan.commands import (
     AlterContinuous,
     ContinuousAction,
@@ -25,36 +26,40 @@ from sharkpy.plan.commands import (
 from sharkpy.plan.logical import Project
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_continuous_insert import create_continuous_insert, kept_inserts
+from sharkpy.sql.statements.bind_continuous_sink import continuous_sink
 from sharkpy.sql.statements.bind_insert import insertable
 from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
-from sharkpy.sql.statements.check_incremental import NoStreamError, check_incremental
+from sharkpy.sql.statements.check_incremental import NoStreamError
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.sql.statements.query_text import KeptQuery, kept_query
+from sharkpy.sql.statements.query_text import KeptQuery
 from sharkpy.sql.statements.stream_aliases import without_emit_changes, without_stream_words
-from sharkpy.sql.statements.stream_clauses import moment_of, on_bad_row_clause, stream_clauses, trigger_clause
+from sharkpy.sql.statements.stream_clauses import (
+    CLAUSES,
+    continuous_query,
+    moment_of,
+    on_bad_row_clause,
+    stream_clauses,
+    trigger_clause,
+)
 from sharkpy.sql.statements.table_parts import cached_by_name, partitioned_columns, storage_of_clauses
 from sharkpy.values.types import Schema
 
 _Created = TypeVar("_Created", CreateContinuousTable, CreateContinuousInsert, CreateContinuousSink)
-_CLAUSES = ("TRIGGER", "EMIT", "LATE", "ON", "START")
-"""Words that begin the clauses behind those of tables."""
-_SINK_SECONDS = 60.0
-"""Time between the epochs of a sink without TRIGGER: its files are not folded, and so must not be tiny."""
 
 
 def bind_create_continuous(
     binder: CommandBinder,
 ) -> CreateContinuousTable | CreateContinuousInsert | CreateContinuousSink:
     """Bind what stands behind CREATE: CONTINUOUS TABLE name [clauses of tables] [TRIGGER …] [EMIT APPEND] AS query,
-    CONTINUOUS INSERT name [TRIGGER …] AS INSERTs, or CONTINUOUS SINK name TO FOLDER 'path' [format] [TRIGGER …] AS
-    query; each with IF NOT EXISTS, ON BAD ROW and START FROM.
+    CONTINUOUS INSERT name [TRIGGER …] AS INSERTs, or CONTINUOUS SINK name TO kind [format] [TRIGGER …] AS query; each
+    with IF NOT EXISTS, ON BAD ROW and START FROM.
     """
     binder.reader.expect("CONTINUOUS")
     word = binder.reader.expect_any("TABLE", "INSERT", "SINK")
     rewritten = without_emit_changes(binder)
     if word == "TABLE":
         return _whole(binder, rewritten, _table)
-    return _whole(binder, rewritten, _sink) if word == "SINK" else _whole(binder, rewritten, _insert)
+    return _whole(binder, rewritten, continuous_sink) if word == "SINK" else _whole(binder, rewritten, _insert)
 
 
 def bind_create_alias(binder: CommandBinder) -> CreateContinuousTable:
@@ -97,12 +102,12 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
     if_not_exists = reader.if_not_exists()
     database, name = binder.new_name()
     reader.match("DISABLE", "REWRITE")  # of materialized views: no query is rewritten anyway
-    clauses = table_clauses(binder, (), (*ENDS, *_CLAUSES))
+    clauses = table_clauses(binder, (), (*ENDS, *CLAUSES))
     if clauses.location is not None or clauses.buckets is not None or clauses.skew is not None:
         raise reader.unsupported("LOCATION, CLUSTERED BY or SKEWED BY of a continuous table")
     clauses_of_stream = stream_clauses(binder)
     reader.match("AS")
-    kept = _continuous_query(binder)
+    kept = continuous_query(binder)
     query = without_void(binder, kept.plan)
     fields = output_fields(binder, query)
     fields, _, partitions = partitioned_columns(binder, TableKind.MANAGED, fields, query, clauses.partitions or [])
@@ -118,42 +123,6 @@ def _table(binder: CommandBinder) -> CreateContinuousTable:
         partition_columns=partitions,
     )
     return CreateContinuousTable(table, query, kept.text, *clauses_of_stream)
-
-
-def _sink(binder: CommandBinder) -> CreateContinuousSink:
-    """Bind [IF NOT EXISTS] name TO FOLDER 'path' [clauses for format and comment] [TRIGGER …] AS query."""
-    reader = binder.reader
-    if_not_exists = reader.if_not_exists()
-    place = binder.new_name()
-    reader.expect("TO")
-    if reader.word() in ("KAFKA", "PROGRAM"):
-        raise reader.unsupported(f"a continuous sink TO {reader.word()}")
-    reader.expect("FOLDER")
-    path = reader.string("a path")
-    clauses = table_clauses(binder, (), (*ENDS, *_CLAUSES))
-    for other in ("location", "buckets", "skew", "partitions", "properties"):
-        if getattr(clauses, other) is not None:
-            raise reader.unsupported(f"the {other} of a continuous sink")
-    trigger, on_bad_row, start = stream_clauses(binder, _SINK_SECONDS)
-    reader.match("AS")
-    kept = _continuous_query(binder)
-    query = without_void(binder, kept.plan)
-    columns = Schema(tuple(output_fields(binder, query)))
-    storage = storage_of_clauses(binder, clauses)
-    return CreateContinuousSink(
-        *place, if_not_exists, path, storage, clauses.comment, columns, query, kept.text, trigger, on_bad_row, start
-    )
-
-
-def _continuous_query(binder: CommandBinder) -> KeptQuery:
-    """Bind the rest of the statement as a query that can be kept up to date."""
-    token = binder.reader.current
-    kept = kept_query(binder)
-    try:
-        check_incremental(kept.plan)
-    except SharkError as error:
-        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
-    return kept
 
 
 def bind_control(binder: CommandBinder) -> ControlContinuous:
@@ -199,7 +168,7 @@ def _with_own_rows(binder: CommandBinder, table: Table, token: Token | None, act
     """The table, if its rows are those of its query alone."""
     if table.has_no_rows:
         hint = "the rows of a continuous table come from its query alone"
-        why = "others may have read its files" if table.is_continuous_sink else "its targets have other rows too"
+        why = sink_kind(table).why_kept if table.is_continuous_sink else "its targets have other rows too"
         message = f"{action} of {table.qualified_name}, a {table.streaming_kind}: {why}"
         raise binder.error(message, token, UnsupportedError, hint)
     return table
@@ -240,7 +209,7 @@ def bind_alter_continuous(binder: CommandBinder) -> AlterContinuous:
         inserts = kept_inserts(binder)
         return AlterContinuous(table, inserts.command, inserts.text, trigger, on_bad_row)
     token = reader.current
-    kept = _continuous_query(binder)
+    kept = continuous_query(binder)
     _check_columns(binder, table, kept, token)
     return AlterContinuous(table, kept.plan, kept.text, trigger, on_bad_row)
 

@@ -1,14 +1,18 @@
-"""Clauses of continuous queries: TRIGGER, EMIT, ON BAD ROW and START FROM."""
+"""Clauses of continuous queries, and the queries themselves."""
 
 from __future__ import annotations
 
-from sharkpy.base.errors import ColumnNotFoundError
+from sharkpy.base.errors import ColumnNotFoundError, SharkError
 from sharkpy.catalog.continuous_query import Trigger, TriggerKind
 from sharkpy.catalog.model import Table
 from sharkpy.plan.commands import History, OnBadRow, StartFrom
 from sharkpy.sql.moment import MOMENT_HINT, milliseconds, moment_text
+from sharkpy.sql.statements.check_incremental import check_incremental
 from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.sql.statements.query_text import KeptQuery, kept_query
 
+CLAUSES = ("TRIGGER", "EMIT", "LATE", "ON", "START")
+"""Words that begin the clauses behind those of tables."""
 _UNITS = {
     **dict.fromkeys(("MS", "MILLISECOND", "MILLISECONDS"), 0.001),
     **dict.fromkeys(("S", "SECOND", "SECONDS"), 1.0),
@@ -17,6 +21,17 @@ _UNITS = {
 }
 _LONGEST = 7 * 24 * 3600.0
 """Longest time between two epochs, in seconds."""
+
+
+def continuous_query(binder: CommandBinder) -> KeptQuery:
+    """Bind the rest of the statement as a query that can be kept up to date."""
+    token = binder.reader.current
+    kept = kept_query(binder)
+    try:
+        check_incremental(kept.plan)
+    except SharkError as error:
+        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
+    return kept
 
 
 def stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> tuple[Trigger, OnBadRow, StartFrom]:

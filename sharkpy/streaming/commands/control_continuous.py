@@ -24,7 +24,7 @@ from sharkpy.plan.logical import LogicalPlan
 from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
 from sharkpy.streaming.scheduler import StreamSession
-from sharkpy.streaming.sinks.folder_sink import forget_epochs, show_epochs
+from sharkpy.streaming.sinks import sink_type
 from sharkpy.streaming.targets import become_targets, target_ids, targets_of
 
 
@@ -149,9 +149,9 @@ def _drop(table: Table, session: StreamSession) -> None:
     """Drop the table, or the name, with its query; streams, targets and files of sinks stay."""
     if table.is_continuous_sink:
         _pause(table, session)
-        show_epochs(table, query_of(table, session).epoch)
+        sink_type(table).open(table, session).look_after(query_of(table, session).epoch)
     session.catalog.drop_table(table)
     session.streams.forget(table.continuous)
     release_dropped(table, session.catalog, session.table_cache)
     if table.is_continuous_sink:
-        forget_epochs(table)
+        sink_type(table).forget(table)

@@ -1,1 +1,19 @@
-"""Sinks of continuous queries that are no tables, one kind a file."""
+"""Sinks of continuous queries, a kind a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sharkpy.catalog.sink_kinds import FOLDER, sink_kind
+from sharkpy.streaming.sinks.folder_sink import FOLDER_SINK
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+    from sharkpy.streaming.sinks.sink import SinkType
+
+SINKS: dict[str, SinkType] = {FOLDER.name: FOLDER_SINK}
+
+
+def sink_type(sink: Table) -> SinkType:
+    """What the engine does for a continuous sink."""
+    return SINKS[sink_kind(sink).name]

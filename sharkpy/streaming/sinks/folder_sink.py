@@ -5,26 +5,31 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import BindError, BlocksReplacedError, TableChangedError
-from sharkpy.catalog.continuous_query import ContinuousQuery
-from sharkpy.catalog.model import Table
-from sharkpy.execution.commands.insert import BadRows, stage_bad_rows
-from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.base.errors import BindError, TableChangedError
+from sharkpy.catalog.table_folders import TableFolders
+from sharkpy.execution.commands.storage import check_storage, storage_format
 from sharkpy.execution.commands.writes.staging import discard_staging, new_staging
-from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.queries.write_plan import write_files
-from sharkpy.execution.tables.snapshot import QuerySnapshot
 from sharkpy.physical.sinks import FileSink
-from sharkpy.plan.commands import Insert
 from sharkpy.sources import layout
 from sharkpy.sources.failures import io_error
+from sharkpy.streaming.sinks.sink import SinkType
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.continuous_query import ContinuousQuery
+    from sharkpy.catalog.model import Table
+    from sharkpy.execution.statement import Statement
+    from sharkpy.plan.commands import CreateContinuousSink
+    from sharkpy.streaming.scheduler import StreamSession
+    from sharkpy.streaming.sinks.sink import SinkEpoch
 
 
 @dataclass(slots=True)
-class FolderSink:
+class FolderWrite:
     """Write of an epoch's files. Who takes each file of the folder once gets each row once.
 
     1. Files wait in a hidden folder of the epoch, which gets its name in the transaction that counts the epoch. A try
@@ -33,101 +38,86 @@ class FolderSink:
        `show_epochs` does later: the names of the files are those of the epoch.
     """
 
-    table: Table
-    query: ContinuousQuery
+    epoch: SinkEpoch
     staging: str
-    session: EngineSession
     is_placed: bool = False
 
     @classmethod
-    def begin(cls, table: Table, query: ContinuousQuery, session: EngineSession) -> FolderSink:
+    def begin(cls, epoch: SinkEpoch) -> FolderWrite:
+        table = epoch.table
         if os.path.realpath(table.location or "") != table.location:
             # Who made the sink was allowed to write into that folder, and not where a link leads since.
             raise BindError(f'the folder "{table.location}" of {table.qualified_name} is behind a link now')
-        return cls(table, query, new_staging(str(_waiting(table)), session), session)
+        return cls(epoch, new_staging(str(_waiting(table)), epoch.session))
 
     @property
-    def _epoch(self) -> Path:
-        return _waiting(self.table) / str(self.query.epoch + 1)
+    def _folder(self) -> Path:
+        return _waiting(self.epoch.table) / str(self.epoch.number)
+
+    def fill(self, statement: Statement) -> None:  # noqa: ARG002  the writer counts the rows
+        table = self.epoch.table
+        sink = FileSink(table.schema, table.storage.name, table.storage.properties, self.staging)
+        write_files(self.epoch.session, self.epoch.command.query, sink, self.epoch.snapshot)
 
     def prepare(self) -> None:
         try:
             for number, file in enumerate(layout.files_below(self.staging)):
                 _, dot, ending = Path(file.path).name.partition(".")
-                name = f"{self.query.query_id[:8]}-{self.query.epoch + 1:010}-{number:05}{dot}{ending}"
+                name = f"{self.epoch.query.query_id[:8]}-{self.epoch.number:010}-{number:05}{dot}{ending}"
                 Path(file.path).rename(Path(self.staging, name))
         except OSError as error:
             raise io_error(error, self.staging) from None
         layout.sync_staged(self.staging)
 
     def place(self) -> None:
-        now = self.session.catalog.streams.find(self.query.query_id)
-        if now is None or now.epoch != self.query.epoch:
-            raise TableChangedError(f"epoch {self.query.epoch + 1} was written by another process, or its sink dropped")
+        now = self.epoch.session.catalog.streams.find(self.epoch.query.query_id)
+        if now is None or now.epoch != self.epoch.query.epoch:
+            raise TableChangedError(f"epoch {self.epoch.number} was written by another process, or its sink dropped")
         try:
-            for epoch in _epochs(self.table):
-                if epoch > self.query.epoch:
-                    shutil.rmtree(_waiting(self.table) / str(epoch))
+            for epoch in _epochs(self.epoch.table):
+                if epoch > self.epoch.query.epoch:
+                    shutil.rmtree(_waiting(self.epoch.table) / str(epoch))
             if layout.files_below(self.staging):
-                Path(self.staging).rename(self._epoch)
+                Path(self.staging).rename(self._folder)
                 self.is_placed = True
         except OSError as error:
             raise io_error(error, self.staging) from None
         if self.is_placed:
-            layout.sync_folders([str(self._epoch), str(self._epoch.parent)])
+            layout.sync_folders([str(self._folder), str(self._folder.parent)])
 
     def take_back(self) -> None:
         if self.is_placed:
             self.is_placed = False
-            shutil.rmtree(self._epoch, ignore_errors=True)
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def show(self) -> None:
         pass
 
     def clean(self) -> None:
-        show_epochs(self.table, self.query.epoch + 1)
+        show_epochs(self.epoch.table, self.epoch.number)
 
     def discard(self) -> None:
-        discard_staging(self.staging, self.session)
+        discard_staging(self.staging, self.epoch.session)
 
 
-def write_epoch(
-    table: Table,
-    command: Insert,
-    query: ContinuousQuery,
-    session: EngineSession,
-    snapshot: QuerySnapshot,
-    end: StagedWrite,
-    bad_rows: BadRows | None = None,
-) -> None:
-    """Write the rows of an epoch into the folder of a sink; `end` counts with them, and so do skipped `bad_rows`."""
-    try:
-        _write(table, command, query, session, snapshot, end, bad_rows)
-    except BlocksReplacedError:
-        # The tables that it reads have other blocks now, and nothing that it made is seen yet.
-        snapshot.renew()
-        _write(table, command, query, session, snapshot, end, bad_rows)
+@dataclass(frozen=True, slots=True)
+class FolderSink:
+    """Folder of a sink."""
 
+    table: Table
 
-def _write(
-    table: Table,
-    command: Insert,
-    query: ContinuousQuery,
-    session: EngineSession,
-    snapshot: QuerySnapshot,
-    end: StagedWrite,
-    bad_rows: BadRows | None,
-) -> None:
-    write = FolderSink.begin(table, query, session)
-    writes: list[StagedWrite] = [write]
-    with discarding(writes), session.as_statement() as statement:
-        statement.malformed_rows = 0
-        sink = FileSink(table.schema, table.storage.name, table.storage.properties, write.staging)
-        write_files(session, command.query, sink, snapshot)
-        if bad_rows is not None:
-            stage_bad_rows(bad_rows, statement, session, snapshot, writes)
-        snapshot.release()
-        publish([*writes, end], session.catalog)
+    def look_after(self, last: int) -> None:
+        """Show what a process that was killed behind its commit may have left."""
+        show_epochs(self.table, last)
+
+    def written(self, query: ContinuousQuery) -> str | None:  # noqa: ARG002  nothing can be seen before its commit
+        return None
+
+    def begin(self, epoch: SinkEpoch) -> FolderWrite:
+        return FolderWrite.begin(epoch)
+
+    def close(self) -> None:
+        pass
 
 
 def show_epochs(table: Table, last: int) -> None:
@@ -168,3 +158,31 @@ def _epochs(table: Table) -> list[int]:
     except FileNotFoundError:
         return []
     return sorted(int(name) for name in names if name.isdigit())
+
+
+def _define(sink: Table, command: CreateContinuousSink, streams: tuple[str, ...], session: StreamSession) -> Table:
+    storage = storage_format(command.storage, (), session, is_from_query=True)
+    check_storage(storage, sink.schema, session)
+    return replace(sink, storage=storage, location=_folder(command.sink.place, streams, session), sink=None)
+
+
+def _folder(path: str, streams: tuple[str, ...], session: StreamSession) -> str:
+    """Folder of a sink, which is made; BindError for one of a table, or of a stream that the sink reads."""
+    folder = session.restrictions.check_path(path)
+    session.restrictions.gate.require_below(path)
+    folders = TableFolders(session.catalog)
+    if (owner := folders.lies_in(folder) or folders.held_by(folder)) is not None:
+        raise BindError(f'the folder "{folder}" of a continuous sink is that of {owner.owner}', sqlstate="42809")
+    folder = os.path.realpath(folder)
+    for stream in filter(None, map(session.catalog.current_table, streams)):
+        if stream.location is not None and Path(folder).is_relative_to(os.path.realpath(stream.location)):
+            message = f'the folder "{folder}" of a continuous sink is read by its stream {stream.qualified_name}'
+            raise BindError(message, sqlstate="42809")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise io_error(error, folder) from None
+    return folder
+
+
+FOLDER_SINK = SinkType(_define, lambda table, _: FolderSink(table), forget_epochs)

@@ -1,0 +1,44 @@
+"""Kinds of continuous sinks: what stands behind TO in CREATE CONTINUOUS SINK, and the options that each takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sharkpy.catalog.stream_options import StreamOption, check_options
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+
+
+@dataclass(frozen=True, slots=True)
+class SinkKind:
+    """Kind of sinks.
+
+    1. `place`: what its text in quotes is; empty if it takes none.
+    2. `seconds`: time between two epochs of a sink without TRIGGER.
+    3. `takes_format`: its rows go out in a format that the statement may name.
+    4. `why_kept`: why epochs that were written cannot be written anew.
+    """
+
+    name: str
+    place: str = ""
+    options: tuple[StreamOption, ...] = ()
+    seconds: float = 0.0
+    takes_format: bool = True
+    why_kept: str = ""
+
+    def check(self, options: Iterable[tuple[str, str]]) -> None:
+        """BindError for an unknown option, a value that cannot be obeyed, or a missing option."""
+        check_options(f"TO {self.name}", self.options, options)
+
+
+# A minute: its files are not folded, and so must not be tiny.
+FOLDER = SinkKind("FOLDER", "a path", seconds=60.0, why_kept="others may have read its files")
+SINK_KINDS = {kind.name: kind for kind in (FOLDER,)}
+
+
+def sink_kind(sink: Table) -> SinkKind:
+    """Kind of a continuous sink."""
+    return FOLDER if sink.sink is None else SINK_KINDS[sink.sink.kind]

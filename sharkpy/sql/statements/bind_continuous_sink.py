@@ -1,0 +1,63 @@
+"""CREATE CONTINUOUS SINK: where its rows go, and what they are."""
+
+from __future__ import annotations
+
+from sharkpy.base.errors import SharkError
+from sharkpy.catalog.model import StreamSource
+from sharkpy.catalog.sink_kinds import SINK_KINDS, SinkKind
+from sharkpy.plan.commands import CreateContinuousSink
+from sharkpy.sql.statements.bind_columns import output_fields, without_void
+from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
+from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.sql.statements.stream_clauses import CLAUSES, continuous_query, stream_clauses
+from sharkpy.sql.statements.table_parts import storage_of_clauses
+from sharkpy.values.types import Schema
+
+_OTHERS = ("location", "buckets", "skew", "partitions", "properties")
+"""Clauses of tables that no sink has."""
+
+
+def continuous_sink(binder: CommandBinder) -> CreateContinuousSink:
+    """Bind [IF NOT EXISTS] name TO kind ['place'] [(options)] [clauses for format and comment] [TRIGGER …] AS query."""
+    reader = binder.reader
+    if_not_exists = reader.if_not_exists()
+    place = binder.new_name()
+    reader.expect("TO")
+    kind = _kind(binder)
+    outside = reader.string(kind.place) if kind.place else ""
+    sink = StreamSource(kind.name, _options(binder, kind), outside)
+    clauses = table_clauses(binder, (), (*ENDS, *CLAUSES))
+    for other in _OTHERS:
+        if getattr(clauses, other) is not None:
+            raise reader.unsupported(f"the {other} of a continuous sink")
+    storage = storage_of_clauses(binder, clauses)
+    if storage is not None and not kind.takes_format:
+        raise reader.unsupported(f"a format of a continuous sink TO {kind.name}")
+    trigger, on_bad_row, start = stream_clauses(binder, kind.seconds)
+    reader.match("AS")
+    kept = continuous_query(binder)
+    query = without_void(binder, kept.plan)
+    columns = Schema(tuple(output_fields(binder, query)))
+    return CreateContinuousSink(
+        *place, if_not_exists, sink, storage, clauses.comment, columns, query, kept.text, trigger, on_bad_row, start
+    )
+
+
+def _kind(binder: CommandBinder) -> SinkKind:
+    reader = binder.reader
+    word = reader.word()
+    if word not in SINK_KINDS:
+        raise reader.error(f"{' or '.join(SINK_KINDS)} expected")
+    reader.take()
+    return SINK_KINDS[word]
+
+
+def _options(binder: CommandBinder, kind: SinkKind) -> tuple[tuple[str, str], ...]:
+    reader = binder.reader
+    token = reader.current
+    options = reader.properties() if reader.peek("(") else ()
+    try:
+        kind.check(options)
+    except SharkError as error:
+        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
+    return options

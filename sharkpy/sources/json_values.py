@@ -21,7 +21,6 @@ from sharkpy.values.types import (
     BOOLEAN,
     ArrayType,
     DataType,
-    Field,
     MapType,
     Schema,
     StructType,
@@ -169,32 +168,17 @@ def _without_null_keys(maps: list[dict[str, Json] | None], keys: Array, items: A
     return pa.array(kept, target)
 
 
-def json_objects(batch: pa.RecordBatch, schema: Schema) -> list[bytes]:
-    """JSON text of each row, an object; NULL columns are null, names in lower case."""
-    columns = [_python_values(column, field) for column, field in zip(batch.columns, schema, strict=True)]
-    names = schema.names
-    return [
-        json.dumps(
-            dict(zip(names, row, strict=True)), ensure_ascii=False, separators=(",", ":"), allow_nan=False
-        ).encode()
-        for row in zip(*columns, strict=True)
-    ]
-
-
-def _python_values(column: Array, field: Field) -> list[object]:
-    return [_to_json(value, field.dtype) for value in column.to_pylist()]
-
-
-def _to_json(value: object, dtype: DataType) -> object:
+def json_value(value: object, dtype: DataType | None) -> object:
+    """A value of a column, of a type that matters where it is nested, in the form that `json` takes."""
     match value, dtype:
         case None, _:
             return None
         case list(), ArrayType(element):
-            return [_to_json(item, element) for item in value]
+            return [json_value(item, element) for item in value]
         case list(), MapType(key, item_type):
-            return {_key_text(name, key): _to_json(item, item_type) for name, item in value}
+            return {_key_text(name, key): json_value(item, item_type) for name, item in value}
         case Mapping(), StructType(names, types):
-            return {name: _to_json(value[name], t) for name, t in zip(names, types, strict=True)}
+            return {name: json_value(value[name], t) for name, t in zip(names, types, strict=True)}
         case float(), _:
             return value if math.isfinite(value) else _real_name(value)
         case bytes(), _:
@@ -209,7 +193,7 @@ def _to_json(value: object, dtype: DataType) -> object:
 
 
 def _key_text(value: object, dtype: DataType) -> str:
-    written = _to_json(value, dtype)
+    written = json_value(value, dtype)
     return str(written).lower() if dtype == BOOLEAN else str(written)
 
 

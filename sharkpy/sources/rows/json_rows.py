@@ -9,7 +9,8 @@ import pyarrow.json
 
 from sharkpy.sources.arrow import Array, reader_of
 from sharkpy.sources.columns import batches_of, row_count_batch
-from sharkpy.sources.json_values import JsonReader, json_objects
+from sharkpy.sources.json_values import JsonReader
+from sharkpy.sources.json_write import json_rows
 from sharkpy.sources.line_chunks import LineLayout
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.rows.row_format import Properties
@@ -59,7 +60,7 @@ class JsonRows:
         return JsonRowReader(schema.select(names), metrics)
 
     def encode(self, batch: pa.RecordBatch, schema: Schema, properties: Properties) -> Array:  # noqa: ARG002
-        return pa.array(json_objects(batch, schema), pa.binary())
+        return json_rows(batch, schema)
 
 
 class JsonRowReader:

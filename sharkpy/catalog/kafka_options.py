@@ -1,4 +1,4 @@
-"""Options of streams FROM KAFKA: the place of the records, where reading begins, and those of the client."""
+"""Options of streams FROM KAFKA and sinks TO KAFKA: where records are, where reading begins, those of the client."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ClientOption:
 
 # Others can run programs (sasl.kerberos.kinit.cmd), load code (plugin.library.paths, ssl.engine.location), connect to
 # more hosts, or would change which records are read.
-CLIENT_OPTIONS = (
+_CONNECTION_OPTIONS = (
     ClientOption("security.protocol", "plaintext, ssl, sasl_plaintext or sasl_ssl"),
     ClientOption("sasl.mechanism", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"),
     ClientOption("sasl.mechanisms", "the same"),
@@ -60,21 +60,39 @@ CLIENT_OPTIONS = (
     ClientOption("ssl.cipher.suites", "ciphers that may be used"),
     ClientOption("ssl.endpoint.identification.algorithm", "https or none"),
     ClientOption("enable.ssl.certificate.verification", "true or false"),
-    ClientOption("isolation.level", "read_committed, or read_uncommitted: aborted records too"),
     ClientOption("client.id", "name of the client, for the broker's logs and quotas"),
-    ClientOption("client.rack", "place of the client: a replica there is read"),
     ClientOption("client.dns.lookup", "use_all_dns_ips or resolve_canonical_bootstrap_servers_only"),
     ClientOption("broker.address.family", "any, v4 or v6"),
-    ClientOption("check.crcs", "true: checksums of records are compared"),
     ClientOption("socket.timeout.ms", "time until a request counts as lost"),
     ClientOption("socket.keepalive.enable", "true or false"),
     ClientOption("socket.connection.setup.timeout.ms", "time until a connection counts as failed"),
+)
+CLIENT_OPTIONS = (
+    *_CONNECTION_OPTIONS,
+    ClientOption("isolation.level", "read_committed, or read_uncommitted: aborted records too"),
+    ClientOption("client.rack", "place of the client: a replica there is read"),
+    ClientOption("check.crcs", "true: checksums of records are compared"),
     ClientOption("fetch.max.bytes", "bytes of an answer"),
     ClientOption("max.partition.fetch.bytes", "bytes of a partition in an answer"),
     ClientOption("receive.message.max.bytes", "largest answer that is taken"),
     ClientOption("queued.max.messages.kbytes", "kilobytes of records that wait in the client"),
 )
-_OF_CLIENT: Mapping[str, ClientOption] = {CLIENT_PREFIX + one.name: one for one in CLIENT_OPTIONS}
+PRODUCER_OPTIONS = (
+    *_CONNECTION_OPTIONS,
+    ClientOption("compression.type", "none, gzip, snappy, lz4 or zstd"),
+    ClientOption("compression.level", "a number that the codec knows"),
+    ClientOption("partitioner", "murmur2_random, as Java's producers, or another one of librdkafka's"),
+    ClientOption("linger.ms", "time for which records are gathered"),
+    ClientOption("batch.size", "bytes of a batch"),
+    ClientOption("batch.num.messages", "records of a batch"),
+    ClientOption("message.max.bytes", "largest record or batch that is sent"),
+    ClientOption("message.timeout.ms", "time after which a record that no broker has taken is an error"),
+    ClientOption("transaction.timeout.ms", "time after which the broker gives an epoch up"),
+    ClientOption("queue.buffering.max.messages", "records that wait in the client"),
+    ClientOption("queue.buffering.max.kbytes", "kilobytes of records that wait in the client"),
+)
+"""Options of sinks."""
+_OF_CLIENT: Mapping[str, ClientOption] = {CLIENT_PREFIX + one.name: one for one in (*CLIENT_OPTIONS, *PRODUCER_OPTIONS)}
 
 
 def is_start(text: str) -> bool:
@@ -104,6 +122,12 @@ def client_options(options: Options) -> tuple[tuple[str, str], ...]:
     """Options of librdkafka among those of a stream, by librdkafka's names."""
     own = ((SERVERS, value) for key, value in options if key == SERVERS)
     return (*own, *((_OF_CLIENT[key].name, value) for key, value in options if key in _OF_CLIENT))
+
+
+def connection_options(options: Options) -> tuple[tuple[str, str], ...]:
+    """Options of librdkafka that any client takes, by librdkafka's names."""
+    known = {SERVERS, *(one.name for one in _CONNECTION_OPTIONS)}
+    return tuple((key, value) for key, value in client_options(options) if key in known)
 
 
 def paths_in(options: Options) -> list[str]:

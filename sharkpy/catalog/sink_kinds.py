@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sharkpy.catalog import kafka_options as kafka
 from sharkpy.catalog.stream_options import StreamOption, check_options
 
 if TYPE_CHECKING:
@@ -36,7 +37,17 @@ class SinkKind:
 
 # A minute: its files are not folded, and so must not be tiny.
 FOLDER = SinkKind("FOLDER", "a path", seconds=60.0, why_kept="others may have read its files")
-SINK_KINDS = {kind.name: kind for kind in (FOLDER,)}
+KAFKA = SinkKind(
+    "KAFKA",
+    options=(
+        StreamOption(kafka.SERVERS, "", kafka.is_address_list, "the brokers' hosts and ports", is_needed=True),
+        StreamOption(kafka.TOPIC, "", bool, "the name of the topic", is_needed=True),
+        StreamOption(kafka.ZONE, "", kafka.is_zone, "zone of the times of records; the session's by default"),
+        *(StreamOption(kafka.CLIENT_PREFIX + one.name, "", lambda _: True, one.doc) for one in kafka.PRODUCER_OPTIONS),
+    ),
+    why_kept="others may have read its records",
+)
+SINK_KINDS = {kind.name: kind for kind in (FOLDER, KAFKA)}
 
 
 def sink_kind(sink: Table) -> SinkKind:

@@ -58,7 +58,7 @@ class Restrictions:
     def check_connection(self, action: str) -> None:
         """Raise NotAllowedError if the session may not let the engine connect to an address that it names."""
         if self.refuses_connections:
-            hint = "the engine's owner makes the stream, or starts the server with --allow-connections"
+            hint = "the engine's owner makes it, or starts the server with --allow-connections"
             raise NotAllowedError(f"{action} is not allowed in this session", hint=hint)
 
     def keeps(self, key: str) -> bool:

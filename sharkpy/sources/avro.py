@@ -93,22 +93,53 @@ class AvroSource:
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         import fastavro
 
+        written = _WrittenRecords.of(schema, properties)
+        num_rows = 0
+        with output_file(path) as file:
+            writer = fastavro.write.Writer(file, written.schema, codec=_output_codec(properties))
+            for batch in batches:
+                for record in written.of_batch(batch):
+                    writer.write(record)
+                num_rows += batch.num_rows
+            writer.flush()
+        return num_rows
+
+
+def avro_rows(batch: pa.RecordBatch, schema: Schema, properties: Properties) -> Iterator[bytes]:
+    """Each row as an Avro record of its own, without a header."""
+    import fastavro
+
+    written = _WrittenRecords.of(schema, properties)
+    for record in written.of_batch(batch):
+        stream = io.BytesIO()
+        fastavro.schemaless_writer(stream, written.schema, record)
+        yield stream.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class _WrittenRecords:
+    """Records of rows, in the schema that properties give or that of their columns."""
+
+    schema: Any
+    order: Sequence[tuple[str, DataType]]
+    places: Sequence[int]
+    """Columns of the rows that the records have, in the `order` of their names."""
+
+    @classmethod
+    def of(cls, schema: Schema, properties: Properties) -> _WrittenRecords:
+        import fastavro
+
         record = given_schema(properties) or record_of(schema)
         names = {str(field["name"]).lower(): str(field["name"]) for field in record["fields"]}
         order = [(names[field.name], field.dtype) for field in schema if field.name in names]
         places = [place for place, field in enumerate(schema) if field.name in names]
-        num_rows = 0
-        with output_file(path) as file:
-            parsed = fastavro.parse_schema(record)
-            writer = fastavro.write.Writer(file, parsed, codec=_output_codec(properties))
-            for batch in batches:
-                columns = [batch.column(place).to_pylist() for place in places]
-                for values in zip(*columns, strict=True):
-                    pairs = zip(order, values, strict=True)
-                    writer.write({name: _written(value, dtype) for (name, dtype), value in pairs})
-                num_rows += batch.num_rows
-            writer.flush()
-        return num_rows
+        return cls(fastavro.parse_schema(record), order, places)
+
+    def of_batch(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        columns = [batch.column(place).to_pylist() for place in self.places]
+        for values in zip(*columns, strict=True):
+            pairs = zip(self.order, values, strict=True)
+            yield {name: _written(value, dtype) for (name, dtype), value in pairs}
 
 
 class AvroColumns:

@@ -236,7 +236,7 @@ class EpochRunner:
         if self._sink is None and not self._is_table:
             table = self.session.catalog.current_table(query.table_id)
             if table is not None and table.is_continuous_sink:
-                self._sink = sink_type(table).open(table, self.session)
+                self._sink = sink_type(table).connect(table, self.session)
             self._is_table = self._sink is None
         return self._sink
 

@@ -8,6 +8,10 @@ BEGUN, STAGED, PLACED, COMMITTED, ENDED = STEPS = ("begun", "staged", "placed", 
 """The epoch is in the log; its rows are staged; they are in place, and the catalog's transaction is about to be
 committed; it was; the log says so.
 """
+FLUSHED, SENT = OUTSIDE_STEPS = ("flushed", "sent")
+"""Of a sink whose rows are in another system's transaction: that system has them all; they count there, and the catalog
+does not know yet. Both come before `STAGED`.
+"""
 
 hook: Callable[[str], None] | None = None
 """Called with the name of each step that was done."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
 from tests.streaming.kafka_broker import KafkaBroker
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 QUIET = {"log_level": 0}
 
@@ -29,12 +31,24 @@ class KafkaTopic:
     def create(self, partitions: int) -> None:
         topic = NewTopic(self.name, partitions, 1, config=self._settings)
         self.admin.create_topics([topic])[self.name].result(PATIENCE)
+        # The broker learns of it from the controller.
+        until(lambda: self._is_there(partitions))
+
+    def _is_there(self, partitions: int) -> bool:
+        found = self.admin.list_topics(self.name, timeout=PATIENCE).topics[self.name]
+        is_led = all(one.error is None and one.leader >= 0 for one in found.partitions.values())
+        if found.error is not None or len(found.partitions) != partitions or not is_led:
+            return False
+        with suppress(KafkaException):
+            return len(self._ends(range(partitions))) == partitions
+        return False
 
     def delete(self) -> None:
         self.admin.delete_topics([self.name])[self.name].result(PATIENCE)
 
     def grow(self, partitions: int) -> None:
         self.admin.create_partitions([NewPartitions(self.name, partitions)])[self.name].result(PATIENCE)
+        until(lambda: self._is_there(partitions))
         # Another one would learn of the new partitions only after minutes.
         self._producer = self._new_producer()
 
@@ -64,6 +78,44 @@ class KafkaTopic:
         producer.init_transactions(PATIENCE)
         producer.begin_transaction()
         return producer
+
+    def committed(self, *, has_open: bool = False) -> list[Message]:
+        """All records that count, in the order of their partitions and offsets, as a consumer of transactions has them.
+        Where the topic `has_open` transactions, these and what is behind them are none; else it waits for their ends:
+        the broker writes them behind its answer.
+        """
+        partitions = range(len(self.admin.list_topics(self.name, timeout=PATIENCE).topics[self.name].partitions))
+        if not has_open:
+            until(lambda: self._ends(partitions, IsolationLevel.READ_COMMITTED) == self._ends(partitions))
+        ends = self._ends(partitions, IsolationLevel.READ_COMMITTED)
+        settings = {"bootstrap.servers": self.broker.address, "group.id": "test", "enable.partition.eof": True}
+        settings |= {"isolation.level": "read_committed", "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        consumer, found = Consumer({**settings, **QUIET}), list[Message]()
+        consumer.assign([TopicPartition(self.name, partition, 0) for partition in partitions])
+        left = {partition for partition in partitions if ends[partition]}
+        deadline = time.monotonic() + PATIENCE
+        while left:
+            assert time.monotonic() < deadline, f"{self.name} does not come to its end"
+            for message in consumer.consume(10000, 0.1):
+                if (error := message.error()) is None:
+                    found.append(message)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    left.discard(message.partition())
+                else:
+                    raise AssertionError(error.str())
+        consumer.close()
+        return sorted(found, key=lambda one: (one.partition(), one.offset()))
+
+    def _ends(
+        self, partitions: Iterable[int], level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    ) -> dict[int, int]:
+        places = {TopicPartition(self.name, partition): OffsetSpec.latest() for partition in partitions}
+        answers = self.admin.list_offsets(places, isolation_level=level)
+        return {place.partition: answer.result(PATIENCE).offset for place, answer in answers.items()}
+
+    def sink(self, **options: str) -> str:
+        """The clause TO KAFKA."""
+        return self.source(**options).replace("FROM", "TO", 1)
 
     def source(self, **options: str) -> str:
         """The clause FROM KAFKA; `_` in names stands for a point."""

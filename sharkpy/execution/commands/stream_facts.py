@@ -26,7 +26,14 @@ def stream_facts(table: Table, catalog: Catalog) -> list[Fact]:
             *([("Known Items", str(catalog.streams.end(table.table_id)))] if table.location else []),
         ]
     query = catalog.streams.find(table.continuous) if table.continuous else None
-    return [] if query is None else list(_query_facts(query, catalog))
+    return [] if query is None else [*_outside(table), *_query_facts(query, catalog)]
+
+
+def _outside(table: Table) -> Iterator[Fact]:
+    """Where the rows of a sink go that is not into a folder."""
+    if table.sink is not None:
+        options = ", ".join(f"{key}={value}" for key, value in shown_options(table.sink.options))
+        yield "Sink", f"{table.sink.kind}{f' ({options})' if options else ''}"
 
 
 def current_source(stream: Table, source: StreamSource, catalog: Catalog) -> StreamSource:

@@ -37,7 +37,7 @@ _READING: Mapping[str, Any] = {
     "fetch.queue.backoff.ms": 2,
     "max.partition.fetch.bytes": 4 << 20,
 }
-_CONNECTING: Mapping[str, Any] = {
+CONNECTING: Mapping[str, Any] = {
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 1000,
     "topic.metadata.refresh.interval.ms": -1,
@@ -111,8 +111,8 @@ def _connected(options: Options) -> Connection:
         for connection in found:
             connection.note(error)
 
-    settings = {**_CONNECTING, **_READING, **dict(options), "error_cb": note}
-    with _checked_settings():
+    settings = {**CONNECTING, **_READING, **dict(options), "error_cb": note}
+    with checked_settings():
         connection = Connection(library.Consumer(settings, logger=_log))
     found.append(connection)
     return connection
@@ -125,19 +125,20 @@ def admin_client(options: Options) -> AdminClient:
 
     own = dict(client_options(options))
     own.pop("isolation.level", None)
-    with _checked_settings():
-        return AdminClient({**_CONNECTING, **own}, logger=_log)
+    with checked_settings():
+        return AdminClient({**CONNECTING, **own}, logger=_log)
 
 
 @contextlib.contextmanager
-def _checked_settings() -> Iterator[None]:
+def checked_settings() -> Iterator[None]:
+    """Raise ConfigurationError 22023 for options that the client does not take."""
     from confluent_kafka import KafkaException
 
     try:
         yield
     except (KafkaException, ValueError, TypeError) as error:
         reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
-        raise ConfigurationError(f"the options of FROM KAFKA: {reason}", sqlstate="22023") from None
+        raise ConfigurationError(f"the options of the Kafka client: {reason}", sqlstate="22023") from None
 
 
 def require_library() -> Any:
@@ -146,7 +147,9 @@ def require_library() -> Any:
         import confluent_kafka
     except ImportError:
         hint = 'run: pip install "sharkpy[kafka]"'
-        raise ConfigurationError("streams FROM KAFKA need the package confluent-kafka", hint=hint) from None
+        raise ConfigurationError(
+            "streams FROM KAFKA and sinks TO KAFKA need the package confluent-kafka", hint=hint
+        ) from None
     return confluent_kafka
 
 
@@ -168,6 +171,8 @@ def broker_error(error: KafkaError | None, options: Options, topic: str) -> Shar
         KafkaError.UNSUPPORTED_SASL_MECHANISM,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     )
     if code in refused:
         return ExecutionError(f'Kafka at {servers} refuses "{topic}": {error.str()}', sqlstate="28000")

@@ -149,7 +149,7 @@ def _drop(table: Table, session: StreamSession) -> None:
     """Drop the table, or the name, with its query; streams, targets and files of sinks stay."""
     if table.is_continuous_sink:
         _pause(table, session)
-        sink_type(table).open(table, session).look_after(query_of(table, session).epoch)
+        sink_type(table).connect(table, session).look_after(query_of(table, session).epoch)
     session.catalog.drop_table(table)
     session.streams.forget(table.continuous)
     release_dropped(table, session.catalog, session.table_cache)

@@ -78,12 +78,12 @@ class SinkType:
     """What the engine does for a kind of sinks.
 
     1. `define` completes a sink that is made, from the statement, the streams that it reads and the session.
-    2. `open` makes its outside end for a runner of epochs.
+    2. `connect` makes its outside end for a runner of epochs.
     3. `forget` removes what a sink that was dropped has left for itself.
     """
 
     define: Callable[[Table, CreateContinuousSink, tuple[str, ...], StreamSession], Table]
-    open: Callable[[Table, EngineSession], Sink]
+    connect: Callable[[Table, EngineSession], Sink]
     forget: Callable[[Table], None] = lambda _: None
 
 

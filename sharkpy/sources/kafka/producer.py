@@ -1,0 +1,206 @@
+"""Producer of a topic's records, in transactions that each end with a mark."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sharkpy.base.cancellation import check_cancelled
+from sharkpy.base.errors import ConfigurationError, ExecutionError, SharkError, TableChangedError
+from sharkpy.catalog.kafka_options import CLIENT_PREFIX, TOPIC, Options, client_options, connection_options
+from sharkpy.sources.kafka.client import CONNECTING, broker_error, checked_settings, require_library
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
+    from sharkpy.sources.kafka.encode import Records
+
+_WRITING: Mapping[str, Any] = {
+    "enable.idempotence": True,
+    # A key is in the partition where Java's producers put it.
+    "partitioner": "murmur2_random",
+    "compression.type": "lz4",
+    "queue.buffering.max.messages": 100_000,
+    "queue.buffering.max.kbytes": 65_536,
+    # Readers wait behind a transaction that a killed process has left, until it is ended by the next one, or so long.
+    "transaction.timeout.ms": 600_000,
+    "delivery.report.only.error": True,
+}
+_ANSWER_SECONDS = 20.0
+_SLICE_SECONDS = 0.5
+_WAIT_SECONDS = 0.05
+_ABORT_SECONDS = 10.0
+STALL_SECONDS = 10.0
+"""Time without progress after which the brokers count as gone."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Number and text of the last transaction that was committed."""
+
+    number: int
+    text: str
+
+
+class MarkedProducer:
+    """Producer of the topic that `options` name. The last one that has taken over an `identity` fences those before.
+
+    1. The mark of a transaction is committed with its records: as the offset, with a text, of a consumer group that has
+       the identity as its name and that nobody joins. So it needs no topic of its own.
+    2. `take_over` ends what earlier producers have left, and returns the last mark.
+    3. A transaction is `begin`, any number of `send`, and `commit` or `abort`. Where `commit` fails, nobody knows
+       whether it counts until another producer takes over.
+    4. Its errors are those of `broker_error`, and TableChangedError where another producer has fenced this one.
+    """
+
+    def __init__(self, options: Options, identity: str) -> None:
+        self._options = tuple(options)
+        self._topic = dict(self._options)[TOPIC]
+        self._identity = identity
+        self._fault: KafkaError | None = None
+        settings = {**CONNECTING, **_WRITING, **dict(client_options(self._options))}
+        settings |= {"transactional.id": identity, "error_cb": self._note}
+        library = require_library()
+        with checked_settings():
+            self._producer = library.Producer(settings, logger=_log)
+        self._group: Any = None
+        self._num_partitions = 0
+        self._is_stalled = False
+
+    def take_over(self) -> Mark | None:
+        """Take the place of earlier producers; None where no transaction of theirs has counted."""
+        self._num_partitions = self._partitions()
+        deadline = time.monotonic() + STALL_SECONDS
+        while not self._is_initialised(deadline):
+            check_cancelled()
+        return self._last_mark()
+
+    def begin(self) -> None:
+        with self._failures():
+            self._producer.begin_transaction()
+
+    def send(self, records: Records) -> None:
+        """Produce records; wait while too many are under way."""
+        produce, topic = self._producer.produce, self._topic
+        self._check_partitions(records.partitions)
+        with self._failures():
+            for value, key, partition, milliseconds, headers in records.rows():
+                while True:
+                    try:
+                        produce(topic, value, key, partition, timestamp=milliseconds, headers=headers)
+                        break
+                    except BufferError:
+                        self._wait_for(lambda left, before: left < before)
+            self._producer.poll(0)
+
+    def flush(self) -> None:
+        """Wait until the brokers have all records."""
+        with self._failures():
+            self._wait_for(lambda left, _: not left)
+
+    def commit(self, mark: Mark) -> None:
+        """Let the records of the transaction, which were flushed, count, and the mark with them."""
+        place = require_library().TopicPartition(self._topic, 0, mark.number, mark.text)
+        with self._failures():
+            self._producer.send_offsets_to_transaction([place], self._group, _ANSWER_SECONDS)
+            self._producer.commit_transaction(_ANSWER_SECONDS)
+
+    def abort(self) -> None:
+        """Let the records of the transaction be as if they had never been sent."""
+        # What is still under way could be taken for a part of the next transaction.
+        if self._is_stalled or self._producer.flush(_ABORT_SECONDS):
+            raise broker_error(self._fault, self._options, self._topic)
+        with self._failures():
+            self._producer.abort_transaction(_ABORT_SECONDS)
+
+    def _note(self, error: KafkaError) -> None:
+        self._fault = error
+
+    def _partitions(self) -> int:
+        with self._failures():
+            found = self._producer.list_topics(self._topic, timeout=_ANSWER_SECONDS).topics[self._topic]
+        if found.error is not None:
+            raise broker_error(found.error, self._options, self._topic)
+        return len(found.partitions)
+
+    def _check_partitions(self, partitions: list[int] | None) -> None:
+        """ExecutionError 22003 for a partition that the topic does not have."""
+        if not partitions:
+            return
+        least, most = min(partitions), max(partitions)
+        if most >= self._num_partitions:
+            self._num_partitions = self._partitions()
+        if least < -1 or most >= self._num_partitions:
+            wrong = least if least < -1 else most
+            message = f'the topic "{self._topic}" has no partition {wrong}'
+            raise ExecutionError(message, hint=f"it has {self._num_partitions}, from 0 on", sqlstate="22003")
+
+    def _is_initialised(self, deadline: float) -> bool:
+        """Take a step; False if the brokers need more time."""
+        from confluent_kafka import KafkaException
+
+        try:
+            self._producer.init_transactions(_SLICE_SECONDS)
+        except KafkaException as error:
+            if error.args[0].retriable() and time.monotonic() < deadline:
+                return False
+            raise self._failure(error.args[0]) from None
+        return True
+
+    def _last_mark(self) -> Mark | None:
+        library = require_library()
+        settings = {"group.id": self._identity, "enable.auto.commit": False, "isolation.level": "read_committed"}
+        known = {**CONNECTING, **settings, **dict(connection_options(self._options)), "error_cb": self._note}
+        consumer = library.Consumer(known, logger=_log)
+        try:
+            with self._failures():
+                (place,) = consumer.committed([library.TopicPartition(self._topic, 0)], _ANSWER_SECONDS)
+            self._group = consumer.consumer_group_metadata()
+        finally:
+            consumer.close()
+        if place.error is not None:
+            raise self._failure(place.error)
+        return None if place.offset < 0 else Mark(place.offset, place.metadata or "")
+
+    def _wait_for(self, is_enough: Callable[[int, int], bool]) -> None:
+        """Wait until so many records are under way, of those that were at first; 08006 where none gets away."""
+        before = left = len(self._producer)
+        progressed = time.monotonic()
+        while not is_enough(len(self._producer), before):
+            check_cancelled()
+            self._producer.poll(_WAIT_SECONDS)
+            now = time.monotonic()
+            if len(self._producer) < left:
+                left, progressed = len(self._producer), now
+            elif now - progressed > STALL_SECONDS:
+                self._is_stalled = True
+                raise broker_error(self._fault, self._options, self._topic)
+
+    @contextlib.contextmanager
+    def _failures(self) -> Iterator[None]:
+        from confluent_kafka import KafkaException
+
+        try:
+            yield
+        except KafkaException as error:
+            raise self._failure(error.args[0]) from None
+
+    def _failure(self, error: KafkaError) -> SharkError:
+        from confluent_kafka import KafkaError
+
+        code = error.code()
+        if code in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED):
+            return TableChangedError(f'another process writes to the topic "{self._topic}" in the place of this one')
+        if code == KafkaError.MSG_SIZE_TOO_LARGE:
+            hint = f"{CLIENT_PREFIX}message.max.bytes, and the topic's max.message.bytes"
+            return ExecutionError(f'a record is too large for the topic "{self._topic}"', hint=hint, sqlstate="54000")
+        if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+            hint = f"the option {CLIENT_PREFIX}transaction.timeout.ms may be as large as transaction.max.timeout.ms"
+            return ConfigurationError(f"the brokers refuse so long transactions: {error.str()}", hint=hint)
+        told = self._fault if code == KafkaError._TIMED_OUT and self._fault is not None else error
+        return broker_error(told, self._options, self._topic)

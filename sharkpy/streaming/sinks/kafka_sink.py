@@ -1,0 +1,170 @@
+"""Topic into which a continuous query writes: an epoch is a transaction of the broker's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sharkpy.base.errors import BindError, SharkError
+from sharkpy.base.settings import TIME_ZONE
+from sharkpy.base.time_zone import zone_name
+from sharkpy.catalog.kafka_options import RAW, TOPIC, ZONE, paths_in
+from sharkpy.catalog.model import StorageFormat, StreamSource
+from sharkpy.execution.commands.storage import storage_format
+from sharkpy.sources.kafka.encode import VALUE, RecordEncoder, check_value_format, value_columns
+from sharkpy.sources.kafka.producer import Mark, MarkedProducer
+from sharkpy.sources.kafka.values import text_or_bytes
+from sharkpy.streaming import steps
+from sharkpy.streaming.sinks.sink import SinkType, rows_of
+from sharkpy.streaming.sources.rate import arrow_zone
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sharkpy.catalog.continuous_query import ContinuousQuery
+    from sharkpy.catalog.kafka_options import Options
+    from sharkpy.catalog.model import Table
+    from sharkpy.execution.statement import Statement
+    from sharkpy.plan.commands import CreateContinuousSink
+    from sharkpy.streaming.scheduler import StreamSession
+    from sharkpy.streaming.sinks.sink import SinkEpoch
+
+
+_SLICE_ROWS = 20_000
+"""Rows that are Python objects at a time."""
+
+
+class KafkaSink:
+    """Topic of a sink.
+
+    1. The number of an epoch, and the mark of what it has read, are committed by the broker with its records. They tell
+       whoever comes next whether the epoch is there already: the catalog knows it only behind the broker.
+    2. The producer's identity is that of the query: the last process that has taken it up fences the others.
+    3. An epoch without rows is none for the broker.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._producer: MarkedProducer | None = None
+        self._mark: Mark | None = None
+
+    def look_after(self, last: int) -> None:
+        """Do nothing: what counts is there."""
+
+    def written(self, query: ContinuousQuery) -> str | None:
+        self._opened()
+        mark = self._mark
+        if mark is None or mark.number <= query.epoch:
+            return None
+        if mark.number == query.epoch + 1:
+            return mark.text
+        topic = dict(_options(self._table))[TOPIC]
+        message = f'the topic "{topic}" has epoch {mark.number} of the sink, and the warehouse knows {query.epoch}'
+        hint = "the warehouse is an older copy; DROP the sink and make it again, with START FROM where its rows end"
+        raise BindError(message, hint=hint, sqlstate="55000")
+
+    def begin(self, epoch: SinkEpoch) -> KafkaWrite:
+        table, zone = epoch.table, dict(_options(epoch.table))[ZONE]
+        return KafkaWrite(self, epoch, self._opened(), RecordEncoder(table.schema, table.storage, zone))
+
+    def close(self) -> None:
+        self._producer = None
+
+    def note(self, mark: Mark) -> None:
+        """Note the mark of a transaction that was committed."""
+        self._mark = mark
+
+    def _opened(self) -> MarkedProducer:
+        if self._producer is None:
+            producer = MarkedProducer(_options(self._table), f"sharkpy-{self._table.continuous}")
+            self._mark = producer.take_over()
+            self._producer = producer
+        return self._producer
+
+
+@dataclass(slots=True)
+class KafkaWrite:
+    """Write of an epoch's records."""
+
+    sink: KafkaSink
+    epoch: SinkEpoch
+    producer: MarkedProducer
+    encoder: RecordEncoder
+    is_open: bool = False
+
+    def fill(self, statement: Statement) -> None:
+        for batch in rows_of(self.epoch, statement):
+            if not batch.num_rows:
+                continue
+            if not self.is_open:
+                self.producer.begin()
+                self.is_open = True
+            self._send(batch)
+
+    def _send(self, batch: pa.RecordBatch) -> None:
+        for first in range(0, batch.num_rows, _SLICE_ROWS):
+            self.producer.send(self.encoder.records(batch.slice(first, _SLICE_ROWS)))
+
+    def prepare(self) -> None:
+        """Commit the transaction: from here on the epoch counts, though the catalog does not know yet."""
+        if not self.is_open:
+            return
+        self.producer.flush()
+        steps.done(steps.FLUSHED)
+        mark = Mark(self.epoch.number, self.epoch.mark)
+        # Where it fails, the next producer is told whether it counts.
+        self.is_open = False
+        try:
+            self.producer.commit(mark)
+        except BaseException:
+            self.sink.close()
+            raise
+        self.sink.note(mark)
+        steps.done(steps.SENT)
+
+    def place(self) -> None:
+        pass
+
+    def take_back(self) -> None:
+        pass
+
+    def show(self) -> None:
+        pass
+
+    def clean(self) -> None:
+        pass
+
+    def discard(self) -> None:
+        """Abort what was not committed, if the brokers answer; else the next producer does."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        try:
+            self.producer.abort()
+        except SharkError:
+            self.sink.close()
+
+
+def _options(sink: Table) -> Options:
+    return () if sink.sink is None else sink.sink.options
+
+
+def _define(sink: Table, command: CreateContinuousSink, _: tuple[str, ...], session: StreamSession) -> Table:
+    """Complete a sink; NotAllowedError for what the session may not name."""
+    session.restrictions.check_connection("a continuous sink TO KAFKA")
+    for path in paths_in(command.sink.options):
+        session.restrictions.check_path(path)
+    # Options that contradict each other are an error now; nobody is connected to.
+    MarkedProducer(command.sink.options, "sharkpy")
+    options = dict(command.sink.options)
+    options[ZONE] = arrow_zone(zone_name(options.get(ZONE) or session.conf.value(TIME_ZONE)))
+    values = value_columns(sink.schema)
+    if command.storage is None and (text_or_bytes(values) or values.names == (VALUE,)):
+        storage = StorageFormat(RAW)
+    else:
+        storage = storage_format(command.storage or StorageFormat("json"), (), session)
+    check_value_format(storage, values)
+    return replace(sink, storage=storage, sink=StreamSource(command.sink.kind, tuple(options.items())))
+
+
+KAFKA_SINK = SinkType(_define, lambda table, _: KafkaSink(table))

@@ -1,0 +1,205 @@
+"""Processes and brokers killed while a query writes into a topic: a consumer of transactions has each row once."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sharkpy
+from sharkpy.streaming import steps
+from tests.faults.test_killed_epochs import PER_FILE, put_file, runner
+from tests.streaming.folder_input import make_stream, rows, state_of
+from tests.streaming.kafka_broker import KafkaBroker
+from tests.streaming.kafka_topic import KafkaTopic
+from tests.waiting import until
+
+STEPS = (steps.BEGUN, *steps.OUTSIDE_STEPS, *steps.STEPS[1:])
+ZOMBIE = """
+import sys, sharkpy, time
+from pathlib import Path
+from sharkpy.streaming import steps
+warehouse, signs = sys.argv[1], Path(sys.argv[2])
+
+def wait(done):
+    if done == steps.FLUSHED and not (signs / "waiting").exists():
+        (signs / "waiting").touch()
+        while not (signs / "go").exists():
+            time.sleep(0.01)
+
+with sharkpy.connect("local[2]", warehouse) as context:
+    steps.hook = wait
+    context.streams.start()
+    time.sleep(600)
+"""
+
+
+def make(root: Path, broker: KafkaBroker, options: str = "('max.files.per.epoch' = '2')") -> KafkaTopic:
+    topic = KafkaTopic(broker, f"killed.{uuid.uuid4().hex[:8]}", 2)
+    with sharkpy.connect("local[2]", root / "w") as context:
+        make_stream(context, root / "in", options)
+        (root / "in").mkdir()
+        sink = f"CREATE CONTINUOUS SINK s {topic.sink()} TRIGGER EVERY 1 MILLISECONDS"
+        context.sql(f"{sink} AS SELECT n, CAST(n AS STRING) AS __key FROM numbers")
+    return topic
+
+
+def numbers_in(topic: KafkaTopic, *, has_open: bool = True) -> list[int]:
+    return sorted(json.loads(one.value() or b"")["n"] for one in topic.committed(has_open=has_open))
+
+
+def check_prefix(topic: KafkaTopic) -> int:
+    """The topic has the rows of the first files, each once; returns how many files."""
+    found = numbers_in(topic)
+    assert found == list(range(len(found)))
+    assert len(found) % PER_FILE == 0
+    return len(found) // PER_FILE
+
+
+def until_files(topic: KafkaTopic, count: int) -> None:
+    """Wait until the topic has the rows of so many files, and not one more or twice."""
+    until(lambda: len(numbers_in(topic)) >= count * PER_FILE)
+    assert numbers_in(topic, has_open=False) == list(range(count * PER_FILE))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_between_two_steps(tmp_path: Path, kafka: KafkaBroker, step: str) -> None:
+    topic = make(tmp_path, kafka)
+    for number in range(3):
+        put_file(tmp_path, number)
+    with runner(tmp_path, step, 2) as process:
+        assert process.wait(120) == -signal.SIGKILL
+    sent = 2 if step in (steps.BEGUN, steps.FLUSHED) else 3
+    until(lambda: len(numbers_in(topic)) >= sent * PER_FILE)
+    assert numbers_in(topic) == list(range(sent * PER_FILE))
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        epochs = 2 if STEPS.index(step) >= STEPS.index(steps.COMMITTED) else 1
+        assert rows(context, "SHOW CONTINUOUS TABLES")[0][4] == epochs
+        put_file(tmp_path, 3)
+        context.streams.start()
+        until_files(topic, 4)
+        until(lambda: state_of(context, "s") == ("RUNNING", None))
+        logged = rows(context, "SHOW EPOCHS s")
+        assert [row[0] for row in reversed(logged)] == list(range(1, len(logged) + 1))
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [pytest.param(4, id="some"), pytest.param(150, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(7200)])],
+)
+def test_killed_at_any_moment(tmp_path: Path, kafka: KafkaBroker, kills: int) -> None:
+    """`SHARKPY_SEED` replays a run."""
+    seed = int(os.environ.get("SHARKPY_SEED") or random.randrange(1 << 30))
+    print(f"SHARKPY_SEED={seed}")
+    chance = random.Random(seed)
+    topic, put = make(tmp_path, kafka), 0
+    for _ in range(kills):
+        with runner(tmp_path) as process:
+            for _ in range(chance.randrange(4)):
+                put_file(tmp_path, put)
+                put += 1
+                time.sleep(chance.random() * 0.1)
+            time.sleep(chance.random() * 0.6)
+            process.kill()
+            process.wait()
+        assert check_prefix(topic) <= put
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        context.streams.start()
+        until_files(topic, put)
+
+
+def test_another_process_comes_in_its_place(tmp_path: Path, kafka: KafkaBroker) -> None:
+    """A process that slept while another one wrote its epoch cannot write it too, and goes on behind it."""
+    topic, signs = make(tmp_path, kafka), tmp_path / "signs"
+    signs.mkdir()
+    put_file(tmp_path, 0)
+    with subprocess.Popen([sys.executable, "-c", ZOMBIE, str(tmp_path / "w"), str(signs)]) as zombie:
+        try:
+            until((signs / "waiting").exists)
+            with sharkpy.connect("local[2]", tmp_path / "w") as context:
+                query = context.catalog.table("default", "s").continuous
+                put_file(tmp_path, 1)
+                context.streams.run_now(query)
+                until_files(topic, 2)
+                context.sql("RESUME CONTINUOUS SINK s")
+                (signs / "go").touch()
+                put_file(tmp_path, 2)
+                until_files(topic, 3)
+                until(lambda: state_of(context, "s") == ("RUNNING", None))
+                assert numbers_in(topic, has_open=False) == list(range(3 * PER_FILE))
+        finally:
+            zombie.kill()
+
+
+def test_an_epoch_of_another_process_has_its_own_ranges(tmp_path: Path, kafka: KafkaBroker) -> None:
+    """Who finds it at the broker would have read more by now, and reads the rest in the next epoch."""
+    topic = make(tmp_path, kafka)
+    put_file(tmp_path, 0)
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        query = context.catalog.table("default", "s").continuous
+        context.streams.run_now(query)
+        context.sql("RESUME CONTINUOUS SINK s")
+        context.streams.stop()
+        put_file(tmp_path, 1)
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        known = context.streams._scheduled(query).runner
+        found = context.catalog.streams.find(query)
+        assert found is not None
+        assert known._restored(found) is None
+        with runner(tmp_path, steps.SENT, 1) as process:
+            assert process.wait(120) == -signal.SIGKILL
+        put_file(tmp_path, 2)
+        context.streams.run_now(query)
+        assert numbers_in(topic, has_open=False) == list(range(3 * PER_FILE))
+        assert rows(context, "SHOW EPOCHS s")[0][:2] == (3, "WRITTEN")
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[KafkaBroker]:
+    """A broker that the test may kill."""
+    broker = KafkaBroker(tmp_path / "kafka")
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.kill()
+
+
+@pytest.mark.slow
+def test_the_broker_is_killed(tmp_path: Path, broker: KafkaBroker) -> None:
+    """Epochs wait for it, and go on by themselves."""
+    topic = make(tmp_path, broker)
+    is_over, put = threading.Event(), [0]
+
+    def send() -> None:
+        while not is_over.is_set():
+            put_file(tmp_path, put[0])
+            put[0] += 1
+            time.sleep(0.05)
+
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        context.streams.start()
+        sender = threading.Thread(target=send)
+        sender.start()
+        try:
+            seen = len(numbers_in(topic))
+            until(lambda: len(numbers_in(topic)) > seen + 50)
+            broker.kill()
+            until(lambda: "Kafka at" in str(state_of(context, "s")[1]))
+            assert state_of(context, "s")[0] == "RUNNING"
+            broker.start()
+        finally:
+            is_over.set()
+            sender.join()
+        until_files(topic, put[0])
+        until(lambda: state_of(context, "s") == ("RUNNING", None))

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from sharkpy.streaming.handles import ContinuousTable, Stream
     from sharkpy.streaming.push import StreamWriter
     from sharkpy.streaming.scheduler import StreamScheduler
+    from sharkpy.streaming.sinks.programs import BatchFunction
     from sharkpy.udf.user.declare import Returns, TypeLike
 
 
@@ -314,6 +315,14 @@ class SharkContext:
         from sharkpy.streaming.handles import handle_of
 
         return handle_of(self._table_named(name), self)
+
+    def foreach_batch(self, sink: str, function: BatchFunction, *, as_reader: bool = False) -> ContinuousTable:
+        """Let `function(epoch, rows)` take the rows of a continuous sink TO PROGRAM, by its name. See
+        `sharkpy.streaming.handles.ContinuousTable.foreach_batch`.
+        """
+        from sharkpy.streaming.handles import ContinuousTable
+
+        return ContinuousTable(self, self._table_named(sink)).foreach_batch(function, as_reader=as_reader)
 
     def _table_named(self, text: str) -> Table:
         self._statements.check_open()

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.tables.snapshot import QuerySnapshot
+    from sharkpy.streaming.sinks.programs import Programs
     from sharkpy.streaming.sinks.sink import Sink
     from sharkpy.streaming.sources.source_reader import SourceReader
 
@@ -102,8 +103,10 @@ class EpochRunner:
         log: EpochLog,
         reader: Callable[[Table], SourceReader],
         figures: EpochFigures,
+        programs: Programs,
     ) -> None:
         """`reader` gives the reader of a stream that all queries share."""
+        self._programs = programs
         self.session = session
         self.log = log
         self.figures = figures
@@ -236,7 +239,7 @@ class EpochRunner:
         if self._sink is None and not self._is_table:
             table = self.session.catalog.current_table(query.table_id)
             if table is not None and table.is_continuous_sink:
-                self._sink = sink_type(table).connect(table, self.session)
+                self._sink = sink_type(table).connect(table, self.session, self._programs)
             self._is_table = self._sink is None
         return self._sink
 

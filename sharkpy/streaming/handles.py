@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import BindError, ExecutionError, StatementTimeoutError
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
-from sharkpy.plan.commands import ContinuousAction, ControlContinuous
+from sharkpy.catalog.sink_kinds import PROGRAM
+from sharkpy.plan.commands import ContinuousAction, ControlContinuous, CreateContinuousSink
+from sharkpy.sql.binder import bind
 from sharkpy.streaming.commands.control_continuous import control_continuous
+from sharkpy.streaming.commands.create_continuous_sink import create_continuous_sink
+from sharkpy.streaming.sinks.programs import Program
 from sharkpy.streaming.status import ContinuousStatus, StreamStatus, status_of
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.streaming.push import StreamWriter
     from sharkpy.streaming.scheduler import StreamSession
+    from sharkpy.streaming.sinks.programs import BatchFunction
 
 _CHECK_SECONDS = 0.005
 
@@ -46,6 +51,21 @@ class Stream:
         readers = tuple(status_of(one, streams, catalog) for one in queries)
         kind = "" if self._table.stream is None else self._table.stream.kind
         return StreamStatus(self._table.qualified_name, kind, streams.readers.seen(self._table.table_id), readers)
+
+    def foreach_batch(self, function: BatchFunction, *, name: str, as_reader: bool = False) -> ContinuousTable:
+        """Let a function take the rows of the stream, by a continuous sink TO PROGRAM that has the `name` and is made
+        if it is not there. See `ContinuousTable.foreach_batch`.
+        """
+        session, stream = self._session, self._table
+        database, _, sink = name.lower().rpartition(".")
+        place = f"`{database or session.current_database}`.`{sink}`"
+        query = f"SELECT * FROM `{stream.database}`.`{stream.name}`"
+        text = f"CREATE CONTINUOUS SINK IF NOT EXISTS {place} TO PROGRAM AS {query}"
+        command = bind(text, session.catalog, session.conf, session.current_database)
+        assert isinstance(command, CreateContinuousSink)  # the text is one
+        create_continuous_sink(command, session)
+        made = ContinuousTable(session, session.catalog.table(database or session.current_database, sink))
+        return made.foreach_batch(function, as_reader=as_reader)
 
     def push(self) -> StreamWriter:
         """Writer of rows, if the stream is FROM PROGRAM; BindError for another one."""
@@ -86,6 +106,25 @@ class ContinuousTable:
             check_cancelled()
             time.sleep(_CHECK_SECONDS)
         return self.status()
+
+    def foreach_batch(self, function: BatchFunction, *, as_reader: bool = False) -> ContinuousTable:
+        """Let a function of this process take the rows of a sink TO PROGRAM, as `function(epoch, rows)`: `rows` is an
+        Arrow table, or `as_reader` a reader of batches.
+
+        It is called at least once for each epoch, in the order of their numbers and in a thread of the engine's; an
+        epoch counts when it has returned. An error of it stops the sink. Where the sink's trigger ends, this returns
+        when all has been taken that is there. BindError 42809 for another table.
+        """
+        table, session = self._table, self._session
+        if table.sink is None or table.sink.kind != PROGRAM.name:
+            raise BindError(f"{table.qualified_name} is no continuous sink TO PROGRAM", sqlstate="42809")
+        session.streams.programs.add(table, Program(function, as_reader))
+        if self._query().trigger.ends:
+            self.resume()
+        else:
+            session.streams.start()
+            session.streams.wake()
+        return self
 
     def pause(self) -> None:
         """Let no further epoch begin; one that runs ends first."""

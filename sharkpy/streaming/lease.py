@@ -38,6 +38,20 @@ class Lease:
         self._file = file
         return True
 
+    def is_taken(self) -> bool:
+        """True if a process has the lease."""
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(file)
+        return False
+
     def holder(self) -> int | None:
         """Number of the process that has had it last, as far as that can be read."""
         with suppress(OSError, ValueError):

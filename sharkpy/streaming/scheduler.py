@@ -26,11 +26,13 @@ from sharkpy.base.errors import (
 from sharkpy.base.settings import POOL, QUERY_TIMEOUT, STREAM_EPOCHS, STREAM_LOG_EPOCHS, STREAM_POLL_MS, USER
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, QueryState, TriggerKind
 from sharkpy.catalog.position import Position, items_between
+from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.streaming.epoch_log import EpochLog
 from sharkpy.streaming.epoch_runner import EpochFigures, EpochRunner, is_passing, is_running
 from sharkpy.streaming.lease import Lease
 from sharkpy.streaming.readers import StreamReaders
+from sharkpy.streaming.sinks.programs import Programs
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
@@ -135,6 +137,7 @@ class StreamScheduler:
         self._conf = conf
         self._new_session = new_session
         self.readers = StreamReaders(catalog)
+        self.programs = Programs(str(Path(catalog.state_dir, FOLDER)))
         self._lease = Lease(str(Path(catalog.state_dir, "streams.lock")))
         self._known: dict[str, _Scheduled] = {}
         self._figures: dict[str, EpochFigures] = {}
@@ -222,6 +225,7 @@ class StreamScheduler:
         self._end(query_id)
         self._figures.pop(query_id, None)
         self.log(query_id).remove()
+        self.programs.forget(query_id)
 
     def pause(self, query_id: str) -> None:
         """Wait for the end of an epoch that runs; none begins after it, since the query is no longer running."""
@@ -281,15 +285,19 @@ class StreamScheduler:
             thread.join()
         self.readers.close()
         self._lease.release()
+        self.programs.close()
 
     # The thread
 
     def _run(self) -> None:
-        listed, queries = 0.0, list[ContinuousQuery]()
+        listed, asked, queries = 0.0, -_LEASE_SECONDS, list[ContinuousQuery]()
         quiet = list[_Scheduled]()
         while not self._is_stopped:
             now = time.monotonic()
-            if not self._lease.take():
+            if not self._lease.is_held and now - asked >= _LEASE_SECONDS:
+                asked = now
+                self._lease.take()
+            if not self._lease.is_held and not self.programs:
                 self._sleep(_LEASE_SECONDS)
                 continue
             try:
@@ -323,7 +331,14 @@ class StreamScheduler:
                     self._end(query_id, known)
                 finally:
                     known.lock.release()
-        return [query for query in running if not query.trigger.ends]
+        return [query for query in running if not query.trigger.ends and self._runs_here(query)]
+
+    def _runs_here(self, query: ContinuousQuery) -> bool:
+        """True if this process runs a query: a sink with a program runs where that is, the others by the lease."""
+        table = self._catalog.current_table(query.table_id)
+        if table is not None and table.is_continuous_sink and sink_kind(table).needs_program:
+            return self.programs.takes(table)
+        return self._lease.is_held
 
     def _begin(self, query: ContinuousQuery, now: float, quiet: list[_Scheduled]) -> float:
         """Let a thread of the pool look after a query that is due, or put it to the `quiet` ones; returns when it is
@@ -497,7 +512,7 @@ class StreamScheduler:
                 own = {POOL.key: STREAM_POOL, USER.key: query.user, QUERY_TIMEOUT.key: "0"}
                 session = self._new_session(dict(query.settings) | own)
                 figures = self._figures.setdefault(query_id, EpochFigures())
-                runner = EpochRunner(session, self.log(query_id), self.readers.of, figures)
+                runner = EpochRunner(session, self.log(query_id), self.readers.of, figures, self.programs)
                 self._known[query_id] = _Scheduled(runner, session, query)
             return self._known[query_id]
 

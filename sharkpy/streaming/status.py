@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sharkpy.catalog.continuous_query import ContinuousQuery
+from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.position import Position
 
 if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.streaming.scheduler import StreamScheduler
+
+WAITING = "WAITING FOR ITS PROGRAM"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,19 @@ def status_of(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog
     figures = streams.figures(query.query_id)
     offsets = {_name(stream, catalog): query.offset(stream) for stream in query.streams}
     name = _name(query.table_id, catalog)
-    known = (name, query.state.value, str(query.trigger), query.epoch, streams.lag(query), offsets)
+    known = (name, _state(query, streams, catalog), str(query.trigger), query.epoch, streams.lag(query), offsets)
     if figures is None:
         return ContinuousStatus(*known, fault=query.fault or None)
     done = (figures.rows, figures.epochs, figures.failures, figures.seconds, figures.rows_per_second)
     return ContinuousStatus(*known, *done, query.fault or figures.fault or None, figures.bad_rows)
+
+
+def _state(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog) -> str:
+    """State of a query, for people; a sink may run nowhere though nobody has paused it."""
+    table = catalog.current_table(query.table_id)
+    if query.state is QueryState.RUNNING and table is not None and table.is_continuous_sink:
+        return WAITING if streams.programs.is_missing(table) else query.state.value
+    return query.state.value
 
 
 def _name(table_id: str, catalog: Catalog) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sharkpy.base.errors import TableNotFoundError, UnsupportedError
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, Trigger
 from sharkpy.catalog.model import Table
+from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.tables import release_dropped
 from sharkpy.execution.commands.truncate import without_rows
@@ -25,6 +26,7 @@ from sharkpy.streaming.bad_rows import bad_row_table
 from sharkpy.streaming.commands.definition import check_definition, check_epochs, definer, settings_of, streams_of
 from sharkpy.streaming.scheduler import StreamSession
 from sharkpy.streaming.sinks import sink_type
+from sharkpy.streaming.sinks.program_sink import missing_program
 from sharkpy.streaming.targets import become_targets, target_ids, targets_of
 
 
@@ -125,16 +127,24 @@ def _pause(table: Table, session: StreamSession) -> None:
 
 
 def _resume(table: Table, session: StreamSession) -> None:
-    """Go on with the next epoch, or with the one that has failed."""
+    """Go on with the next epoch, or the one that has failed. ExecutionError 55000 if a program is needed at once."""
     catalog = session.catalog
     with catalog.transaction():
         query = query_of(table, session)
+        if query.trigger.ends and lacks_program(table, session):
+            raise missing_program(table)
         catalog.streams.set_state(query.query_id, QueryState.RUNNING)
     if query.trigger.ends:
         session.streams.run_now(query.query_id)
     else:
         session.streams.start()
         session.streams.wake()
+
+
+def lacks_program(table: Table, session: StreamSession) -> bool:
+    """True for a sink whose program this process does not have."""
+    is_needed = table.is_continuous_sink and sink_kind(table).needs_program
+    return is_needed and session.streams.programs.of(table) is None
 
 
 def _refresh(table: Table, session: StreamSession) -> None:
@@ -149,7 +159,7 @@ def _drop(table: Table, session: StreamSession) -> None:
     """Drop the table, or the name, with its query; streams, targets and files of sinks stay."""
     if table.is_continuous_sink:
         _pause(table, session)
-        sink_type(table).connect(table, session).look_after(query_of(table, session).epoch)
+        sink_type(table).connect(table, session, session.streams.programs).look_after(query_of(table, session).epoch)
     session.catalog.drop_table(table)
     session.streams.forget(table.continuous)
     release_dropped(table, session.catalog, session.table_cache)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.base.users import user_name
-from sharkpy.catalog.continuous_query import ContinuousQuery
+from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.model import Table, TableKind
 from sharkpy.catalog.store import new_table_id
 from sharkpy.execution.commands.command_result import NOTHING, CommandResult
 from sharkpy.execution.commands.storage import stored_schema
 from sharkpy.plan.commands import CreateContinuousSink
 from sharkpy.streaming.bad_rows import bad_row_table
+from sharkpy.streaming.commands.control_continuous import lacks_program
 from sharkpy.streaming.commands.definition import (
     check_definition,
     check_epochs,
@@ -65,6 +67,9 @@ def create_continuous_sink(command: CreateContinuousSink, session: StreamSession
         definer(session),
         bad_rows="" if bad_rows is None else bad_rows.table_id,
     )
+    if command.trigger.ends and lacks_program(table, session):
+        # Who gives it a program runs it.
+        query = replace(query, state=QueryState.FINISHED)
     query = beginning(query, command.start, session)
 
     def publish() -> None:

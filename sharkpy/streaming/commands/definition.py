@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from sharkpy.base.errors import TableExistsError, UnsupportedError
 from sharkpy.base.settings import USER, is_guarded
 from sharkpy.base.users import user_name
-from sharkpy.catalog.continuous_query import ContinuousQuery
+from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.store import TEMPORARY_KINDS
 from sharkpy.execution.engine_session import EngineSession
@@ -41,7 +41,7 @@ def make_and_run(
     if_not_exists: bool,
 ) -> None:
     """Put a continuous query and its name into the catalog, with `publish` in the same transaction, and let it run:
-    to the end of what is there, where its trigger ends.
+    to the end of what is there, where its trigger ends. One that is not to run yet is merely noted.
 
     TableExistsError where another session was faster, unless `if_not_exists`.
     """
@@ -50,6 +50,8 @@ def make_and_run(
     except TableExistsError:
         if not if_not_exists:
             raise
+        return
+    if query.state is not QueryState.RUNNING:
         return
     if query.trigger.ends:
         session.streams.run_now(query.query_id)

@@ -185,4 +185,4 @@ def _folder(path: str, streams: tuple[str, ...], session: StreamSession) -> str:
     return folder
 
 
-FOLDER_SINK = SinkType(_define, lambda table, _: FolderSink(table), forget_epochs)
+FOLDER_SINK = SinkType(_define, lambda table, _session, _programs: FolderSink(table), forget_epochs)

@@ -167,4 +167,4 @@ def _define(sink: Table, command: CreateContinuousSink, _: tuple[str, ...], sess
     return replace(sink, storage=storage, sink=StreamSource(command.sink.kind, tuple(options.items())))
 
 
-KAFKA_SINK = SinkType(_define, lambda table, _: KafkaSink(table))
+KAFKA_SINK = SinkType(_define, lambda table, _session, _programs: KafkaSink(table))

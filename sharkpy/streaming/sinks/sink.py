@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.tables.snapshot import QuerySnapshot
     from sharkpy.plan.commands import CreateContinuousSink, Insert
     from sharkpy.streaming.scheduler import StreamSession
+    from sharkpy.streaming.sinks.programs import Programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +79,12 @@ class SinkType:
     """What the engine does for a kind of sinks.
 
     1. `define` completes a sink that is made, from the statement, the streams that it reads and the session.
-    2. `connect` makes its outside end for a runner of epochs.
+    2. `connect` makes its outside end for a runner of epochs, in a process with some functions.
     3. `forget` removes what a sink that was dropped has left for itself.
     """
 
     define: Callable[[Table, CreateContinuousSink, tuple[str, ...], StreamSession], Table]
-    connect: Callable[[Table, EngineSession], Sink]
+    connect: Callable[[Table, EngineSession, Programs], Sink]
     forget: Callable[[Table], None] = lambda _: None
 
 

@@ -1,0 +1,85 @@
+"""Functions of this process that take the rows of continuous sinks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sharkpy.catalog.sink_kinds import sink_kind
+from sharkpy.streaming.lease import Lease
+
+if TYPE_CHECKING:
+    from sharkpy.catalog.model import Table
+
+BatchFunction: TypeAlias = Callable[[int, Any], object]
+"""Takes the number of an epoch and its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Function that takes the rows of each epoch: an Arrow table, or a reader of batches where it `reads` them."""
+
+    function: BatchFunction
+    reads: bool = False
+
+
+class Programs:
+    """Functions by the ids of the sinks' queries. Any thread may call it.
+
+    A sink with a function runs where its function is. If several processes have one, the first to take the lease of the
+    sink runs it, and another one when that has ended.
+    """
+
+    def __init__(self, folder: str) -> None:
+        """`folder` has the files of the leases."""
+        self._folder = folder
+        self._programs: dict[str, Program] = {}
+        self._leases: dict[str, Lease] = {}
+        self._lock = threading.Lock()
+
+    def add(self, sink: Table, program: Program) -> None:
+        with self._lock:
+            self._programs[sink.continuous] = program
+
+    def of(self, sink: Table) -> Program | None:
+        """Function of this process for a sink."""
+        with self._lock:
+            return self._programs.get(sink.continuous)
+
+    def __bool__(self) -> bool:
+        return bool(self._programs)
+
+    def takes(self, sink: Table) -> bool:
+        """True if this process has the function of a sink, and from now on its lease."""
+        if self.of(sink) is None:
+            return False
+        Path(self._folder).mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            lease = self._leases.setdefault(sink.continuous, Lease(self._path(sink.continuous)))
+            return lease.take()
+
+    def is_missing(self, sink: Table) -> bool:
+        """True if a sink needs a function, and no process has one that takes its rows."""
+        if not sink_kind(sink).needs_program or self.of(sink) is not None:
+            return False
+        return not Lease(self._path(sink.continuous)).is_taken()
+
+    def forget(self, query_id: str) -> None:
+        """Forget the function of a sink that was dropped."""
+        with self._lock:
+            self._programs.pop(query_id, None)
+            lease = self._leases.pop(query_id, None)
+        if lease is not None:
+            lease.release()
+        Path(self._path(query_id)).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        with self._lock:
+            for lease in self._leases.values():
+                lease.release()
+
+    def _path(self, query_id: str) -> str:
+        return str(Path(self._folder, f"{query_id}.lock"))

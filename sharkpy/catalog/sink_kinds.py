@@ -20,7 +20,7 @@ class SinkKind:
     1. `place`: what its text in quotes is; empty if it takes none.
     2. `seconds`: time between two epochs of a sink without TRIGGER.
     3. `takes_format`: its rows go out in a format that the statement may name.
-    4. `needs_program`: a function of a process takes its rows, and it runs where that is.
+    4. `taker`: a function of a process takes its rows, and it runs where that is: whose it is; empty for others.
     5. `why_kept`: why epochs that were written cannot be written anew.
     """
 
@@ -29,7 +29,7 @@ class SinkKind:
     options: tuple[StreamOption, ...] = ()
     seconds: float = 0.0
     takes_format: bool = True
-    needs_program: bool = False
+    taker: str = ""
     why_kept: str = ""
 
     def check(self, options: Iterable[tuple[str, str]]) -> None:
@@ -49,8 +49,9 @@ KAFKA = SinkKind(
     ),
     why_kept="others may have read its records",
 )
-PROGRAM = SinkKind("PROGRAM", takes_format=False, needs_program=True, why_kept="its program has had their rows")
-SINK_KINDS = {kind.name: kind for kind in (FOLDER, KAFKA, PROGRAM)}
+PROGRAM = SinkKind("PROGRAM", takes_format=False, taker="its program", why_kept="its program has had their rows")
+CONSOLE = SinkKind("CONSOLE", takes_format=False, taker="a shell", why_kept="a shell has shown their rows")
+SINK_KINDS = {kind.name: kind for kind in (CONSOLE, FOLDER, KAFKA, PROGRAM)}
 
 
 def sink_kind(sink: Table) -> SinkKind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,18 +12,23 @@ from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
+from prompt_toolkit.patch_stdout import patch_stdout
 
 from sharkpy.base.version import __version__
 from sharkpy.cli.answers import Answer
 from sharkpy.cli.commands import is_command
 from sharkpy.cli.completer import SharkCompleter
+from sharkpy.cli.epoch_text import epoch_text
 from sharkpy.cli.error_text import error_text
 from sharkpy.cli.shell_options import ShellOptions
 from sharkpy.cli.shell_session import Names, ShellSession
 from sharkpy.cli.statement_shell import QUIT, StatementShell, footer
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from prompt_toolkit.formatted_text import StyleAndTextTuples
+
+    from sharkpy.catalog.model import Table
 
 
 def state_dir() -> Path:
@@ -41,12 +47,14 @@ class Shell(StatementShell):
 
     def run(self) -> int:
         prompt = self._prompt_session()
+        self.session.take_console(self.show_epoch)
         remove = self.session.add_progress_listener(self.board.update)
         self.say(f"sharkpy {__version__} on {self.session.master}; .help tells more")
         try:
             while not self.is_over:
                 try:
-                    text = prompt.prompt(f"{self.session.current_database}> ", prompt_continuation=_continuation)
+                    with patch_stdout(raw=True):
+                        text = prompt.prompt(f"{self.session.current_database}> ", prompt_continuation=_continuation)
                 except KeyboardInterrupt:
                     continue
                 except EOFError:
@@ -56,6 +64,11 @@ class Shell(StatementShell):
         finally:
             self.answers.close()
             remove()
+
+    def show_epoch(self, sink: Table, number: int, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write the rows of a continuous sink TO CONSOLE between the statements."""
+        if text := epoch_text(sink, number, batches):
+            self.write_log(text)
 
     def handle(self, text: str) -> None:
         """Run a typed text: a command of the shell, or statements."""

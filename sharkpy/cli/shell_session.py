@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 from sharkpy.base.errors import SharkError
 
 if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+    from sharkpy.catalog.model import Table
     from sharkpy.execution.stages.progress import ProgressListener
     from sharkpy.session.result import Result
     from sharkpy.session.shark_context import SharkContext
@@ -30,6 +33,9 @@ class ShellSession(Protocol):
     def cancel(self) -> None: ...
 
     def stop(self) -> None: ...
+
+    def take_console(self, console: Callable[[Table, int, Iterable[RecordBatch]], None]) -> None:
+        """Let a function show the epochs of continuous sinks TO CONSOLE; those of a server are not shown."""
 
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]: ...
 

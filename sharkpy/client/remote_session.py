@@ -139,6 +139,9 @@ class RemoteSession:
         if operation is not None:
             operation.cancel()
 
+    def take_console(self, console: object) -> None:
+        """Do nothing: the server's epochs are not shown."""
+
     def add_progress_listener(self, listener: ProgressListener) -> Callable[[], None]:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables.table_cache import TableCache
     from sharkpy.streaming.scheduler import OwnSession, StreamScheduler
+    from sharkpy.streaming.sinks.programs import Console
 
 
 class Member(EngineSession, Protocol):
@@ -60,6 +61,7 @@ class SharedParts:
         self._table_cache: TableCache | None = None
         self._admission: Admission | None = None
         self._streams: StreamScheduler | None = None
+        self._console: Console | None = None
 
     def _open_catalog(self, warehouse: str) -> Catalog:
         """Open a catalog over the warehouse's own store, or over a Hive metastore, which is called only when needed."""
@@ -138,8 +140,15 @@ class SharedParts:
             if self._streams is None:
                 from sharkpy.streaming.scheduler import StreamScheduler
 
-                self._streams = StreamScheduler(self.catalog, self.conf, new_session)
+                self._streams = StreamScheduler(self.catalog, self.conf, new_session, lambda: self._console)
             return self._streams
+
+    def take_console(self, console: Console) -> None:
+        """Let a function show the epochs of sinks TO CONSOLE."""
+        with self._lock:
+            self._console = console
+            if self._streams is not None:
+                self._streams.wake()
 
     def stop_streams(self) -> None:
         """End the epochs that run, before the sessions that they run in."""

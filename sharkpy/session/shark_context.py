@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from sharkpy.streaming.handles import ContinuousTable, Stream
     from sharkpy.streaming.push import StreamWriter
     from sharkpy.streaming.scheduler import StreamScheduler
-    from sharkpy.streaming.sinks.programs import BatchFunction
+    from sharkpy.streaming.sinks.programs import BatchFunction, Console
     from sharkpy.udf.user.declare import Returns, TypeLike
 
 
@@ -328,6 +328,10 @@ class SharkContext:
         self._statements.check_open()
         database, _, name = text.lower().rpartition(".")
         return self.catalog.table(database or self.current_database, name)
+
+    def take_console(self, console: Console) -> None:
+        """Let a function of this process, which has a terminal, show the epochs of sinks TO CONSOLE."""
+        self._parts.take_console(console)
 
     def start_streams(self) -> None:
         """Let the continuous tables of the warehouse that were running go on in this process, if no other has them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import check_cancelled
@@ -24,6 +24,7 @@ from sharkpy.sql.context import StatementClock
 from sharkpy.streaming import steps
 from sharkpy.streaming.bad_rows import skipped_rows
 from sharkpy.streaming.epoch_end import EpochEnd
+from sharkpy.streaming.epoch_figures import EpochFigures
 from sharkpy.streaming.epoch_log import EpochLog, Ranges, mark_of
 from sharkpy.streaming.epoch_rollback import EpochRollback
 from sharkpy.streaming.history import HistoryLookups, history_of, snapshot_of_history
@@ -43,37 +44,6 @@ if TYPE_CHECKING:
     from sharkpy.streaming.sources.source_reader import SourceReader
 
 _CHECK_SECONDS = 0.05
-_RATE_EPOCHS = 20
-"""Epochs whose rows and times make the rate that is shown."""
-
-
-@dataclass(slots=True)
-class EpochFigures:
-    """Figures of the epochs that this process has run."""
-
-    rows: int = 0
-    bad_rows: int = 0
-    """Records that did not parse."""
-    epochs: int = 0
-    failures: int = 0
-    seconds: float = 0.0
-    recent: list[tuple[float, int, float]] = field(default_factory=list)
-    """End, rows and seconds of the last epochs."""
-    fault: str = ""
-    """Error that the catalog has no room for."""
-
-    def add(self, rows: int, seconds: float, bad_rows: int) -> None:
-        self.rows += rows
-        self.bad_rows += bad_rows
-        self.epochs += 1
-        self.seconds += seconds
-        self.recent = [*self.recent[1 - _RATE_EPOCHS :], (time.monotonic(), rows, seconds)]
-
-    @property
-    def rows_per_second(self) -> float:
-        """Rows of the last epochs, by the time that was spent on them."""
-        seconds = sum(spent for _, _, spent in self.recent)
-        return sum(rows for _, rows, _ in self.recent) / seconds if seconds else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,12 @@ from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, QueryStat
 from sharkpy.catalog.position import Position, items_between
 from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.streaming.epoch_figures import EpochFigures
 from sharkpy.streaming.epoch_log import EpochLog
-from sharkpy.streaming.epoch_runner import EpochFigures, EpochRunner, is_passing, is_running
+from sharkpy.streaming.epoch_runner import EpochRunner, is_passing, is_running
 from sharkpy.streaming.lease import Lease
 from sharkpy.streaming.readers import StreamReaders
-from sharkpy.streaming.sinks.programs import Programs
+from sharkpy.streaming.sinks.programs import Console, Programs
 
 if TYPE_CHECKING:
     from sharkpy.base.settings import Conf
@@ -131,13 +132,19 @@ class StreamScheduler:
     3. An epoch that fails for a reason that may pass is tried again, with the same cuts; other errors stop its query.
     """
 
-    def __init__(self, catalog: Catalog, conf: Conf, new_session: Callable[[Mapping[str, str]], OwnSession]) -> None:
-        """`new_session` opens a session of the engine under some settings."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        conf: Conf,
+        new_session: Callable[[Mapping[str, str]], OwnSession],
+        console: Callable[[], Console | None] = lambda: None,
+    ) -> None:
+        """`new_session` opens a session of the engine under some settings; `console` gives that of a shell."""
         self._catalog = catalog
         self._conf = conf
         self._new_session = new_session
         self.readers = StreamReaders(catalog)
-        self.programs = Programs(str(Path(catalog.state_dir, FOLDER)))
+        self.programs = Programs(str(Path(catalog.state_dir, FOLDER)), console)
         self._lease = Lease(str(Path(catalog.state_dir, "streams.lock")))
         self._known: dict[str, _Scheduled] = {}
         self._figures: dict[str, EpochFigures] = {}
@@ -336,7 +343,7 @@ class StreamScheduler:
     def _runs_here(self, query: ContinuousQuery) -> bool:
         """True if this process runs a query: a sink with a program runs where that is, the others by the lease."""
         table = self._catalog.current_table(query.table_id)
-        if table is not None and table.is_continuous_sink and sink_kind(table).needs_program:
+        if table is not None and table.is_continuous_sink and sink_kind(table).taker:
             return self.programs.takes(table)
         return self._lease.is_held
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.position import Position
+from sharkpy.catalog.sink_kinds import sink_kind
 
 if TYPE_CHECKING:
     from sharkpy.catalog.store import Catalog
     from sharkpy.streaming.scheduler import StreamScheduler
-
-WAITING = "WAITING FOR ITS PROGRAM"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +75,9 @@ def status_of(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog
 def _state(query: ContinuousQuery, streams: StreamScheduler, catalog: Catalog) -> str:
     """State of a query, for people; a sink may run nowhere though nobody has paused it."""
     table = catalog.current_table(query.table_id)
-    if query.state is QueryState.RUNNING and table is not None and table.is_continuous_sink:
-        return WAITING if streams.programs.is_missing(table) else query.state.value
+    is_sink = table is not None and table.is_continuous_sink
+    if query.state is QueryState.RUNNING and table is not None and is_sink and streams.programs.is_missing(table):
+        return f"WAITING FOR {sink_kind(table).taker.upper()}"
     return query.state.value
 
 

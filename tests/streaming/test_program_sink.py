@@ -15,10 +15,10 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError, ResourceError, SharkError
 from sharkpy.streaming import steps
-from sharkpy.streaming.status import WAITING
 from tests.streaming.folder_input import make_stream, put_numbers, rows, state_of, until_numbers
 from tests.waiting import until
 
+WAITING = "WAITING FOR ITS PROGRAM"
 LIVE = "TRIGGER EVERY 1 MILLISECONDS"
 PROGRAM = """
 import os, signal, sys, sharkpy, time

@@ -143,8 +143,8 @@ def _resume(table: Table, session: StreamSession) -> None:
 
 def lacks_program(table: Table, session: StreamSession) -> bool:
     """True for a sink whose program this process does not have."""
-    is_needed = table.is_continuous_sink and sink_kind(table).needs_program
-    return is_needed and session.streams.programs.of(table) is None
+    is_taken = table.is_continuous_sink and bool(sink_kind(table).taker)
+    return is_taken and session.streams.programs.of(table) is None
 
 
 def _refresh(table: Table, session: StreamSession) -> None:

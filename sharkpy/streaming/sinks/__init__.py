@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sharkpy.catalog.sink_kinds import FOLDER, KAFKA, PROGRAM, sink_kind
+from sharkpy.catalog.sink_kinds import CONSOLE, FOLDER, KAFKA, PROGRAM, sink_kind
 from sharkpy.streaming.sinks.folder_sink import FOLDER_SINK
 from sharkpy.streaming.sinks.kafka_sink import KAFKA_SINK
-from sharkpy.streaming.sinks.program_sink import PROGRAM_SINK
+from sharkpy.streaming.sinks.program_sink import CONSOLE_SINK, PROGRAM_SINK
 
 if TYPE_CHECKING:
     from sharkpy.catalog.model import Table
     from sharkpy.streaming.sinks.sink import SinkType
 
-SINKS: dict[str, SinkType] = {FOLDER.name: FOLDER_SINK, KAFKA.name: KAFKA_SINK, PROGRAM.name: PROGRAM_SINK}
+SINKS: dict[str, SinkType] = {
+    CONSOLE.name: CONSOLE_SINK,
+    FOLDER.name: FOLDER_SINK,
+    KAFKA.name: KAFKA_SINK,
+    PROGRAM.name: PROGRAM_SINK,
+}
 
 
 def sink_type(sink: Table) -> SinkType:

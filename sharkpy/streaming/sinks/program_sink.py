@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sharkpy.base.errors import ExecutionError
+from sharkpy.base.errors import ExecutionError, UnsupportedError
+from sharkpy.catalog.sink_kinds import PROGRAM, sink_kind
 from sharkpy.streaming.sinks.sink import SinkType, rows_of
 from sharkpy.values.types import arrow_schema
 
@@ -106,12 +107,21 @@ class ProgramWrite:
 
 def missing_program(sink: Table) -> ExecutionError:
     """Error where a sink that needs a function cannot wait for it."""
-    hint = f'ctx.foreach_batch("{sink.qualified_name}", function) gives it one'
-    return ExecutionError(f"{sink.qualified_name} waits for its program", hint=hint, sqlstate="55000")
+    kind = sink_kind(sink)
+    hint = f'ctx.foreach_batch("{sink.qualified_name}", function) gives it one' if kind is PROGRAM else None
+    return ExecutionError(f"{sink.qualified_name} waits for {kind.taker}", hint=hint, sqlstate="55000")
 
 
 def _define(sink: Table, command: CreateContinuousSink, _: tuple[str, ...], session: StreamSession) -> Table:  # noqa: ARG001
     return replace(sink, sink=command.sink)
 
 
+def _define_console(sink: Table, command: CreateContinuousSink, _: tuple[str, ...], session: StreamSession) -> Table:
+    made = replace(sink, sink=command.sink)
+    if session.streams.programs.of(made) is None:
+        raise UnsupportedError("a continuous sink TO CONSOLE outside of an interactive shell")
+    return made
+
+
+CONSOLE_SINK = SinkType(_define_console, lambda table, _session, programs: ProgramSink(table, programs))
 PROGRAM_SINK = SinkType(_define, lambda table, _session, programs: ProgramSink(table, programs))

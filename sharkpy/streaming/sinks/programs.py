@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sharkpy.catalog.sink_kinds import sink_kind
+from sharkpy.catalog.sink_kinds import CONSOLE, sink_kind
 from sharkpy.streaming.lease import Lease
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 BatchFunction: TypeAlias = Callable[[int, Any], object]
 """Takes the number of an epoch and its rows."""
+
+Console: TypeAlias = "Callable[[Table, int, Any], None]"
+"""Takes a sink, the number of an epoch, and a reader of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +37,10 @@ class Programs:
     sink runs it, and another one when that has ended.
     """
 
-    def __init__(self, folder: str) -> None:
-        """`folder` has the files of the leases."""
+    def __init__(self, folder: str, console: Callable[[], Console | None] = lambda: None) -> None:
+        """`folder` has the files of the leases; `console` gives that of an interactive shell, where there is one."""
         self._folder = folder
+        self._console = console
         self._programs: dict[str, Program] = {}
         self._leases: dict[str, Lease] = {}
         self._lock = threading.Lock()
@@ -46,11 +51,14 @@ class Programs:
 
     def of(self, sink: Table) -> Program | None:
         """Function of this process for a sink."""
+        if sink_kind(sink) is CONSOLE:
+            console = self._console()
+            return None if console is None else Program(partial(console, sink), reads=True)
         with self._lock:
             return self._programs.get(sink.continuous)
 
     def __bool__(self) -> bool:
-        return bool(self._programs)
+        return bool(self._programs) or self._console() is not None
 
     def takes(self, sink: Table) -> bool:
         """True if this process has the function of a sink, and from now on its lease."""
@@ -63,7 +71,7 @@ class Programs:
 
     def is_missing(self, sink: Table) -> bool:
         """True if a sink needs a function, and no process has one that takes its rows."""
-        if not sink_kind(sink).needs_program or self.of(sink) is not None:
+        if not sink_kind(sink).taker or self.of(sink) is not None:
             return False
         return not Lease(self._path(sink.continuous)).is_taken()
 

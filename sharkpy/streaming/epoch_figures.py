@@ -1,0 +1,38 @@
+"""Figures of a continuous query's epochs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+_RATE_EPOCHS = 20
+"""Epochs whose rows and times make the rate that is shown."""
+
+
+@dataclass(slots=True)
+class EpochFigures:
+    """Figures of the epochs that this process has run."""
+
+    rows: int = 0
+    bad_rows: int = 0
+    """Records that did not parse."""
+    epochs: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+    recent: list[tuple[float, int, float]] = field(default_factory=list)
+    """End, rows and seconds of the last epochs."""
+    fault: str = ""
+    """Error that the catalog has no room for."""
+
+    def add(self, rows: int, seconds: float, bad_rows: int) -> None:
+        self.rows += rows
+        self.bad_rows += bad_rows
+        self.epochs += 1
+        self.seconds += seconds
+        self.recent = [*self.recent[1 - _RATE_EPOCHS :], (time.monotonic(), rows, seconds)]
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows of the last epochs, by the time that was spent on them."""
+        seconds = sum(spent for _, _, spent in self.recent)
+        return sum(rows for _, rows, _ in self.recent) / seconds if seconds else 0.0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sharkpy.base.cancellation import check_cancelled
@@ -215,7 +217,7 @@ class EpochRunner:
 
     def _written(self, query: ContinuousQuery, sink: Sink) -> Ranges | None:
         """Ranges of the next epoch, if it is outside already; it may have been begun by another process."""
-        mark = sink.written(query)
+        mark = sink.written(query, partial(self._begun_at, query.epoch + 1))
         if mark is None:
             return None
         ranges = self.log.tried(query.epoch + 1, mark)
@@ -225,6 +227,11 @@ class EpochRunner:
             raise BindError(message, hint=hint, sqlstate="55000")
         return ranges
 
+    def _begun_at(self, number: int) -> datetime | None:
+        """When somebody has begun an epoch that did not end."""
+        begun = self.log.begun(number)
+        return None if begun is None else datetime.fromisoformat(begun.began)
+
     def _write(
         self, query: ContinuousQuery, ranges: Ranges, snapshot: QuerySnapshot, *, is_written: bool = False
     ) -> None:
@@ -233,7 +240,9 @@ class EpochRunner:
         table = session.catalog.current_table(query.table_id)
         if table is None:
             raise TableNotFoundError(f"the table of the continuous query {query.query_id} was dropped")
-        for stream, start, end in ranges:
+        skips = bool(query.bad_rows) and not query.is_before_history
+        # Items whose rows are outside already may be gone.
+        for stream, start, end in ranges if skips or not is_written else ():
             found = self._stream(stream)
             self._reader(found).give(snapshot, start, end)
             snapshot.judge(found, SKIPPED if query.bad_rows else COUNTED)
@@ -242,7 +251,7 @@ class EpochRunner:
         if table.is_continuous_insert:
             check_targets(command, query.targets)
         offsets = tuple((stream, end) for stream, _, end in ranges)
-        bad_rows = skipped_rows(query, session) if query.bad_rows and not query.is_before_history else None
+        bad_rows = skipped_rows(query, session) if skips else None
         kept = session.conf.value(STREAM_KEPT_EPOCHS)
         sink = self._outside(query)
         last = EpochEnd(query, offsets, session.catalog, kept, log=self.log if sink is None else None)

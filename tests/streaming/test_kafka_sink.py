@@ -18,6 +18,7 @@ import sharkpy
 from sharkpy.base.errors import ConfigurationError, NotAllowedError, ResourceError, SharkError
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.streaming import steps
+from sharkpy.streaming.sinks import kafka_sink
 from tests.streaming.folder_input import make_stream, put, put_numbers, rows, state_of
 from tests.streaming.kafka_broker import KafkaBroker
 from tests.streaming.kafka_topic import QUIET, KafkaTopic
@@ -243,6 +244,59 @@ def test_an_older_copy_of_the_warehouse_writes_nothing(
         with pytest.raises(SharkError, match="has epoch 3 of the sink, and the warehouse knows 1"):
             context.sql("RESUME CONTINUOUS SINK k")
         assert numbers_in(made) == [0, 1, 1]
+
+
+def test_a_mark_that_the_broker_has_forgotten(
+    context: sharkpy.SharkContext, folder: Path, topic: Callable[..., KafkaTopic], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an epoch that was begun long ago nobody knows then whether it is there; of a new one that is clear."""
+    make_stream(context, folder)
+    made = topic()
+    put_numbers(folder, "a", [0])
+    context.sql(f"CREATE CONTINUOUS SINK k {made.sink()} {NOW} AS SELECT n FROM numbers")
+    query = context.catalog.table("default", "k").continuous
+
+    def forget(step: str) -> None:
+        if step == steps.BEGUN:
+            context.streams._end(query)
+            made.admin.delete_consumer_groups([f"sharkpy-{query}"])[f"sharkpy-{query}"].result(30)
+            raise ResourceError("no room", sqlstate="53100")
+
+    put_numbers(folder, "b", [1])
+    monkeypatch.setattr(steps, "hook", forget)
+    with pytest.raises(ResourceError):
+        context.sql("RESUME CONTINUOUS SINK k")
+    monkeypatch.setattr(steps, "hook", None)
+    with monkeypatch.context() as patch:
+        patch.setattr(kafka_sink, "_MARK_KEPT", datetime.timedelta(0))
+        with pytest.raises(SharkError, match="nobody knows whether epoch 2 was written"):
+            context.sql("RESUME CONTINUOUS SINK k")
+    assert numbers_in(made) == [0]
+    context.sql("RESUME CONTINUOUS SINK k")
+    assert numbers_in(made) == [0, 1]
+
+
+def test_the_items_of_an_epoch_at_the_broker_may_be_gone(
+    context: sharkpy.SharkContext, folder: Path, topic: Callable[..., KafkaTopic]
+) -> None:
+    make_stream(context, folder)
+    made = topic()
+    path = put_numbers(folder, "a", [0])
+
+    def fail(step: str) -> None:
+        if step == steps.SENT:
+            path.unlink()
+            raise ResourceError("no room", sqlstate="53100")
+
+    steps.hook = fail
+    try:
+        with pytest.raises(ResourceError):
+            context.sql(f"CREATE CONTINUOUS SINK k {made.sink()} {NOW} AS SELECT n FROM numbers")
+    finally:
+        steps.hook = None
+    context.sql("RESUME CONTINUOUS SINK k")
+    assert rows(context, "SHOW CONTINUOUS TABLES")[0][4] == 1
+    assert numbers_in(made) == [0]
 
 
 def test_the_mark_is_in_the_transaction(

@@ -20,6 +20,9 @@ from sharkpy.sources.failures import io_error
 from sharkpy.streaming.sinks.sink import SinkType
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
     from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.catalog.model import Table
     from sharkpy.execution.statement import Statement
@@ -110,7 +113,7 @@ class FolderSink:
         """Show what a process that was killed behind its commit may have left."""
         show_epochs(self.table, last)
 
-    def written(self, query: ContinuousQuery) -> str | None:  # noqa: ARG002  nothing can be seen before its commit
+    def written(self, query: ContinuousQuery, begun: Callable[[], datetime | None]) -> str | None:  # noqa: ARG002  nothing can be seen before its commit
         return None
 
     def begin(self, epoch: SinkEpoch) -> FolderWrite:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import BindError, SharkError
@@ -19,6 +20,8 @@ from sharkpy.streaming.sinks.sink import SinkType, rows_of
 from sharkpy.streaming.sources.rate import arrow_zone
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
 
     from sharkpy.catalog.continuous_query import ContinuousQuery
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from sharkpy.streaming.sinks.sink import SinkEpoch
 
 
+_MARK_KEPT = timedelta(days=6)
+"""Age up to which the broker has an epoch's mark: it keeps the offsets of a group without members for a week."""
 _SLICE_ROWS = 20_000
 """Rows that are Python objects at a time."""
 
@@ -51,9 +56,13 @@ class KafkaSink:
     def look_after(self, last: int) -> None:
         """Do nothing: what counts is there."""
 
-    def written(self, query: ContinuousQuery) -> str | None:
+    def written(self, query: ContinuousQuery, begun: Callable[[], datetime | None]) -> str | None:
         self._opened()
         mark = self._mark
+        if mark is None and query.epoch and (at := begun()) is not None and datetime.now(UTC) - at > _MARK_KEPT:
+            message = f"nobody knows whether epoch {query.epoch + 1} was written: the broker has forgotten the sink"
+            hint = "DROP the sink and make it again, with START FROM where its rows end"
+            raise BindError(message, hint=hint, sqlstate="55000")
         if mark is None or mark.number <= query.epoch:
             return None
         if mark.number == query.epoch + 1:

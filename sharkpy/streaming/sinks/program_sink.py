@@ -14,7 +14,8 @@ from sharkpy.streaming.sinks.sink import SinkType, rows_of
 from sharkpy.values.types import arrow_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
+    from datetime import datetime
 
     from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.catalog.model import Table
@@ -35,7 +36,7 @@ class ProgramSink:
     def look_after(self, last: int) -> None:
         """Do nothing: the function has had the rows of epochs that count."""
 
-    def written(self, query: ContinuousQuery) -> str | None:  # noqa: ARG002  the program alone knows what it has
+    def written(self, query: ContinuousQuery, begun: Callable[[], datetime | None]) -> str | None:  # noqa: ARG002  the program alone knows what it has
         return None
 
     def begin(self, epoch: SinkEpoch) -> ProgramWrite:

@@ -15,6 +15,8 @@ from sharkpy.execution.tasks.sinks import conform
 from sharkpy.values.types import arrow_schema
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import pyarrow as pa
 
     from sharkpy.catalog.continuous_query import ContinuousQuery
@@ -61,13 +63,14 @@ class Sink(Protocol):
        count.
     2. `written` is the mark of the epoch behind the query's last one, if it is outside already: a process was killed
        before the catalog knew. Such an epoch counts, and is not written again. None where the catalog knows all.
+       `begun` tells when somebody has begun it.
     3. `begin` makes the write of an epoch; what it has prepared counts in the end, or is written again.
     4. `close` lets go of what it holds; it may come while an epoch runs, which fails then.
     """
 
     def look_after(self, last: int) -> None: ...
 
-    def written(self, query: ContinuousQuery) -> str | None: ...
+    def written(self, query: ContinuousQuery, begun: Callable[[], datetime | None]) -> str | None: ...
 
     def begin(self, epoch: SinkEpoch) -> SinkWrite: ...
 

@@ -58,11 +58,16 @@ class Records:
     milliseconds: list[int] | None = None
     headers: list[list[tuple[str, bytes | None]] | None] | None = None
 
-    def rows(self) -> Iterator[tuple[Any, Any, Any, Any, Any]]:
-        """Value, key, partition, time and headers of each record."""
-        keys, headers = self.keys or repeat(None), self.headers or repeat(None)
-        partitions, milliseconds = self.partitions or repeat(_ANY_PARTITION), self.milliseconds or repeat(_NOW)
-        return zip(self.values, keys, partitions, milliseconds, headers, strict=False)
+    def arguments(self) -> Iterator[tuple[Any, ...]]:
+        """Arguments of the client's `produce` for each record, behind the topic: no more than there must be, since each
+        takes time.
+        """
+        if self.milliseconds is None and self.headers is None and self.partitions is None:
+            return zip(self.values) if self.keys is None else zip(self.values, self.keys, strict=True)
+        keys, partitions = self.keys or repeat(None), self.partitions or repeat(_ANY_PARTITION)
+        milliseconds, headers = self.milliseconds or repeat(_NOW), self.headers or repeat(None)
+        # Between them are two names of the function that nobody wants to be called.
+        return zip(self.values, keys, partitions, repeat(None), repeat(None), milliseconds, headers, strict=False)
 
 
 def value_columns(schema: Schema) -> Schema:

@@ -89,10 +89,10 @@ class MarkedProducer:
         produce, topic = self._producer.produce, self._topic
         self._check_partitions(records.partitions)
         with self._failures():
-            for value, key, partition, milliseconds, headers in records.rows():
+            for arguments in records.arguments():
                 while True:
                     try:
-                        produce(topic, value, key, partition, timestamp=milliseconds, headers=headers)
+                        produce(topic, *arguments)
                         break
                     except BufferError:
                         self._wait_for(lambda left, before: left < before)

@@ -25,6 +25,7 @@ from sharkpy.plan.commands import (
 from sharkpy.plan.logical import Distribute, Join, LogicalPlan, Project, Scan
 from sharkpy.plan.query_table import QueryTable
 from sharkpy.streaming.commands.control_continuous import query_of
+from sharkpy.streaming.sinks import SINKS
 from sharkpy.streaming.targets import targets_of
 
 if TYPE_CHECKING:
@@ -186,8 +187,7 @@ def _targets(command: Continuous, session: EngineSession) -> Iterator[str]:
             return
         yield "all of them get their rows of an epoch at once"
     elif isinstance(command, CreateContinuousSink):
-        storage = storage_format(command.storage, (), session, is_from_query=True)
-        yield f'files of {storage.name} in the folder "{command.sink.place}", each put there whole, once, behind the epoch'
+        yield SINKS[command.sink.kind].told(command, session)
     else:
         made = command.table
         storage = storage_format(made.storage, made.properties, session, is_from_query=True)

@@ -114,3 +114,19 @@ def test_analyze_of_a_query_without_an_end_is_refused(context: sharkpy.SharkCont
 def test_analyze_without_anything_to_read(context: sharkpy.SharkContext) -> None:
     found = lines(context, "EXPLAIN ANALYZE CREATE CONTINUOUS TABLE t TRIGGER ONCE AS SELECT n FROM numbers")
     assert found[-1] == "no epoch: there was nothing to read"
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        (
+            "KAFKA ('bootstrap.servers' = 'localhost:1', 'topic' = 'x')",
+            'records of json in the topic "x", by a transaction of the broker',
+        ),
+        ("PROGRAM", "a function of a program, at least once for each epoch"),
+        ("CONSOLE", "an interactive shell"),
+    ],
+)
+def test_sinks_of_all_kinds(context: sharkpy.SharkContext, place: str, told: str) -> None:
+    assert told in "\n".join(lines(context, f"EXPLAIN CREATE CONTINUOUS SINK k TO {place} AS {QUERY}"))
+    assert [tuple(row) for row in context.sql("SHOW CONTINUOUS TABLES").fetchall()] == []

@@ -36,7 +36,7 @@ REFUSED: tuple[tuple[str, str | None], ...] = (
     *((f"REFRESH {what}", _UP_TO_DATE) for what in ("STREAMING TABLE", "MATERIALIZED VIEW")),
     ("CREATE SOURCE", "CREATE STREAM name (column type, …) FROM KAFKA (…), FOLDER '/path' or another source"),
     ("DROP SOURCE", "DROP STREAM name"),
-    ("CREATE SINK", "CREATE CONTINUOUS SINK name TO FOLDER '/path' AS query"),
+    ("CREATE SINK", "CREATE CONTINUOUS SINK name TO FOLDER '/path' | KAFKA (…) | PROGRAM AS query"),
     ("DROP SINK", "DROP CONTINUOUS SINK name"),
     ("CREATE DYNAMIC TABLE", "CREATE CONTINUOUS TABLE name TRIGGER EVERY n MINUTES AS query"),
     *((f"{verb} {what}", _NO_POOLS) for verb in ("CREATE", "ALTER", "DROP") for what in ("RESOURCE PLAN", "POOL")),

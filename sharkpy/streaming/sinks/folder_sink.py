@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.catalog.model import Table
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.statement import Statement
     from sharkpy.plan.commands import CreateContinuousSink
     from sharkpy.streaming.scheduler import StreamSession
@@ -163,6 +164,11 @@ def _epochs(table: Table) -> list[int]:
     return sorted(int(name) for name in names if name.isdigit())
 
 
+def _told(command: CreateContinuousSink, session: EngineSession) -> str:
+    storage = storage_format(command.storage, (), session, is_from_query=True)
+    return f'files of {storage.name} in the folder "{command.sink.place}", each put there whole, once, behind the epoch'
+
+
 def _define(sink: Table, command: CreateContinuousSink, streams: tuple[str, ...], session: StreamSession) -> Table:
     storage = storage_format(command.storage, (), session, is_from_query=True)
     check_storage(storage, sink.schema, session)
@@ -188,4 +194,4 @@ def _folder(path: str, streams: tuple[str, ...], session: StreamSession) -> str:
     return folder
 
 
-FOLDER_SINK = SinkType(_define, lambda table, _session, _programs: FolderSink(table), forget_epochs)
+FOLDER_SINK = SinkType(_define, lambda table, _session, _programs: FolderSink(table), _told, forget_epochs)

@@ -11,7 +11,7 @@ from sharkpy.base.settings import TIME_ZONE
 from sharkpy.base.time_zone import zone_name
 from sharkpy.catalog.kafka_options import RAW, TOPIC, ZONE, paths_in
 from sharkpy.catalog.model import StorageFormat, StreamSource
-from sharkpy.execution.commands.storage import storage_format
+from sharkpy.execution.commands.storage import storage_format, stored_schema
 from sharkpy.sources.kafka.encode import VALUE, RecordEncoder, check_value_format, value_columns
 from sharkpy.sources.kafka.producer import Mark, MarkedProducer
 from sharkpy.sources.kafka.values import text_or_bytes
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from sharkpy.catalog.continuous_query import ContinuousQuery
     from sharkpy.catalog.kafka_options import Options
     from sharkpy.catalog.model import Table
+    from sharkpy.execution.engine_session import EngineSession
     from sharkpy.execution.statement import Statement
     from sharkpy.plan.commands import CreateContinuousSink
     from sharkpy.streaming.scheduler import StreamSession
     from sharkpy.streaming.sinks.sink import SinkEpoch
+    from sharkpy.values.types import Schema
 
 
 _MARK_KEPT = timedelta(days=6)
@@ -158,6 +160,12 @@ def _options(sink: Table) -> Options:
     return () if sink.sink is None else sink.sink.options
 
 
+def _told(command: CreateContinuousSink, session: EngineSession) -> str:
+    storage = _storage(command, stored_schema(command.columns), session)
+    topic = dict(command.sink.options)[TOPIC]
+    return f'records of {storage.name} in the topic "{topic}", by a transaction of the broker, once, before the epoch'
+
+
 def _define(sink: Table, command: CreateContinuousSink, _: tuple[str, ...], session: StreamSession) -> Table:
     """Complete a sink; NotAllowedError for what the session may not name."""
     session.restrictions.check_connection("a continuous sink TO KAFKA")
@@ -167,13 +175,18 @@ def _define(sink: Table, command: CreateContinuousSink, _: tuple[str, ...], sess
     MarkedProducer(command.sink.options, "sharkpy")
     options = dict(command.sink.options)
     options[ZONE] = arrow_zone(zone_name(options.get(ZONE) or session.conf.value(TIME_ZONE)))
-    values = value_columns(sink.schema)
-    if command.storage is None and (text_or_bytes(values) or values.names == (VALUE,)):
-        storage = StorageFormat(RAW)
-    else:
-        storage = storage_format(command.storage or StorageFormat("json"), (), session)
-    check_value_format(storage, values)
+    storage = _storage(command, sink.schema, session)
     return replace(sink, storage=storage, sink=StreamSource(command.sink.kind, tuple(options.items())))
 
 
-KAFKA_SINK = SinkType(_define, lambda table, _session, _programs: KafkaSink(table))
+def _storage(command: CreateContinuousSink, schema: Schema, session: EngineSession) -> StorageFormat:
+    """Format of the values of records."""
+    values = value_columns(schema)
+    if command.storage is None and (text_or_bytes(values) or values.names == (VALUE,)):
+        return StorageFormat(RAW)
+    storage = storage_format(command.storage or StorageFormat("json"), (), session)
+    check_value_format(storage, values)
+    return storage
+
+
+KAFKA_SINK = SinkType(_define, lambda table, _session, _programs: KafkaSink(table), _told)

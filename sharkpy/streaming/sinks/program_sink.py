@@ -124,5 +124,13 @@ def _define_console(sink: Table, command: CreateContinuousSink, _: tuple[str, ..
     return made
 
 
-CONSOLE_SINK = SinkType(_define_console, lambda table, _session, programs: ProgramSink(table, programs))
-PROGRAM_SINK = SinkType(_define, lambda table, _session, programs: ProgramSink(table, programs))
+CONSOLE_SINK = SinkType(
+    _define_console,
+    lambda table, _session, programs: ProgramSink(table, programs),
+    lambda _command, _session: "an interactive shell, at least once for each epoch",
+)
+PROGRAM_SINK = SinkType(
+    _define,
+    lambda table, _session, programs: ProgramSink(table, programs),
+    lambda _command, _session: "a function of a program, at least once for each epoch, always under its number",
+)

@@ -83,11 +83,13 @@ class SinkType:
 
     1. `define` completes a sink that is made, from the statement, the streams that it reads and the session.
     2. `connect` makes its outside end for a runner of epochs, in a process with some functions.
-    3. `forget` removes what a sink that was dropped has left for itself.
+    3. `told` tells for EXPLAIN where the rows of a sink would go, and how.
+    4. `forget` removes what a sink that was dropped has left for itself.
     """
 
     define: Callable[[Table, CreateContinuousSink, tuple[str, ...], StreamSession], Table]
     connect: Callable[[Table, EngineSession, Programs], Sink]
+    told: Callable[[CreateContinuousSink, EngineSession], str]
     forget: Callable[[Table], None] = lambda _: None
 
 

@@ -18,6 +18,7 @@ LONG_FILES = (
     "tests/faults/test_soak.py",
     "tests/thrift/test_evil_statements.py",
     "tests/faults/test_killed_epochs.py",
+    "tests/faults/test_altered_tables.py",
     "tests/udf/test_huge_arguments.py",
     "tests/differential/test_differential.py",
     "tests/thrift/test_sessions.py",

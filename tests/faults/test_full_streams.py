@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from sharkpy.base.errors import SharkError
 from sharkpy.streaming import scheduler
 from tests.faults.disk import ballast, small_disk
 from tests.faults.nth_write import nth_write_fails
@@ -87,3 +88,35 @@ def test_a_disk_without_room(tmp_path: Path, kind: str) -> None:
                     assert check_prefix(context, kind, number + 1) >= number
                 until_numbers(context, range((number + 1) * PER_FILE), kind)
                 until(lambda: fault_of(context, kind) is None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_rollback_without_room(tmp_path: Path, kind: str) -> None:
+    """For every n: the table is as before, or as it was then."""
+    failures = 0
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        make_stream(context, tmp_path / "in")
+        query = "SELECT n, concat('p', n) AS s FROM numbers"
+        context.sql(f"CREATE CONTINUOUS TABLE {kind} {KINDS[kind]} TRIGGER AVAILABLE NOW AS {query}")
+        for number in range(4):
+            put_file(tmp_path, number)
+            context.sql(f"RESUME CONTINUOUS TABLE {kind}")
+        for number in range(1, _MOST_WRITES):
+            with nth_write_fails(tmp_path / "w", number) as writes:
+                try:
+                    context.sql(f"ROLLBACK CONTINUOUS TABLE {kind} TO EPOCH 2")
+                    is_done = True
+                except SharkError as error:
+                    assert error.sqlstate == "53100", writes.place  # noqa: PT017 - which write it was
+                    is_done = False
+            found = check_prefix(context, kind, 4)
+            assert found == 2 if is_done else found in (2, 4), writes.place
+            assert check_prefix(context, f"{kind} VERSION AS OF 2", 4) == 2
+            if found == 2:
+                context.sql(f"RESUME CONTINUOUS TABLE {kind}")
+            assert check_prefix(context, kind, 4) == 4
+            if not writes.has_failed:
+                break
+            failures += not is_done
+        assert is_done
+        assert failures > 2

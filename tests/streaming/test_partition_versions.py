@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sharkpy
-from sharkpy.base.errors import BindError
+from sharkpy.base.errors import BindError, SharkError
 from sharkpy.physical.hive_partitions import HivePartitions
 from tests.streaming.folder_input import make_stream, put, rows
 from tests.waiting import until
@@ -189,6 +189,23 @@ def test_readers_keep_what_a_rollback_takes(context: sharkpy.SharkContext, folde
     write_epoch(context, folder, 3, "b")
     assert not any(path.exists() for path in files)
     assert content(context) == [(1, "a"), (2, "a"), (2, "b"), (3, "b")]
+
+
+def test_a_table_that_follows_is_told_of_a_rollback(context: sharkpy.SharkContext, folder: Path) -> None:
+    context.sql(CREATE.format(""))
+    write_epoch(context, folder, 1, "ab")
+    context.sql("CREATE STREAM added FROM TABLE t")
+    context.sql("CREATE CONTINUOUS TABLE second TRIGGER AVAILABLE NOW AS SELECT n, s FROM added")
+    write_epoch(context, folder, 2, "bc")
+    context.sql("RESUME CONTINUOUS TABLE second")
+    assert sorted(rows(context, "SELECT n, s FROM second")) == [(2, "b"), (2, "c")]
+    context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 2")
+    write_epoch(context, folder, 3, "c")
+    context.sql("RESUME CONTINUOUS TABLE second")
+    assert sorted(rows(context, "SELECT n, s FROM second")) == [(2, "b"), (2, "c"), (3, "c")]
+    context.sql("ROLLBACK CONTINUOUS TABLE t TO EPOCH 2")
+    with pytest.raises(SharkError, match=r"rows of the table of default\.added were replaced or removed"):
+        context.sql("RESUME CONTINUOUS TABLE second")
 
 
 @pytest.mark.parametrize("clauses", ["", MEMORY])

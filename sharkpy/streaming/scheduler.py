@@ -57,7 +57,8 @@ _IDLE_LOOKS, _IDLE_FACTOR = 20, 4
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 """Seconds until an epoch that failed is tried again, doubled each time."""
 _CHECK_SECONDS = 0.05
-_TRIES = 10
+_TRIES = 50
+"""Tries to change a query between two epochs of another process, which may write them one after the other."""
 _log = logging.getLogger(__name__)
 
 
@@ -260,10 +261,12 @@ class StreamScheduler:
                 try:
                     change(scheduled.runner, self._query(query_id))
                     return
-                except TableChangedError:
+                except TableChangedError as error:
                     # Another process has written an epoch.
                     if tries == _TRIES:
+                        error.hint = "PAUSE it first: another process writes epochs all the time"
                         raise
+                    check_cancelled()
 
     @contextmanager
     def _held(self, query_id: str) -> Iterator[_Scheduled]:

@@ -18,11 +18,11 @@ from sharkpy.base.errors import (
     SparkLostError,
 )
 from sharkpy.execution.engine_session import EngineSession
+from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
 from sharkpy.execution.queries.plan_cache import CatalogLookups, PlanCache, PlannedQuery
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.restrictions import SCRIPT
-from sharkpy.execution.spark.lost import noticing_lost_spark
 from sharkpy.physical.lowering.lower_stage import only_stage
 from sharkpy.physical.plan_step import runs_scripts
 from sharkpy.plan.commands import Command, CreateTable, Explain, GenerateTable, Insert

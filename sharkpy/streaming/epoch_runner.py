@@ -16,8 +16,8 @@ from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.position import Position, furthest, is_within, least
 from sharkpy.execution.commands.insert import insert_with
 from sharkpy.execution.commands.writes.publish import StagedWrite, publish
+from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
 from sharkpy.execution.queries.plan_cache import CatalogLookups
-from sharkpy.execution.spark.lost import noticing_lost_spark
 from sharkpy.plan.commands import Insert, MultiInsert, queries_of
 from sharkpy.plan.logical import Scan
 from sharkpy.sources.bad_rows.judged import COUNTED, SKIPPED

@@ -59,6 +59,8 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 _CHECK_SECONDS = 0.05
 _TRIES = 50
 """Tries to change a query between two epochs of another process, which may write them one after the other."""
+_LOST_SPARKS = 3
+"""JVMs of Spark that may be lost until a statement that runs epochs fails."""
 _log = logging.getLogger(__name__)
 
 
@@ -201,7 +203,7 @@ class StreamScheduler:
                 _log.info("epoch %d of %s was written by another process", query.epoch + 1, self._name(query_id))
             except SparkLostError:
                 lost += 1
-                if lost == _TRIES:
+                if lost == _LOST_SPARKS:
                     raise
             query = self._query(query_id)
         runner.release(self._catalog.streams.queries(), query.streams)

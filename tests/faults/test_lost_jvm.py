@@ -16,8 +16,8 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, InternalError, SparkLostError
 from sharkpy.execution.engine import Engine
+from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
 from sharkpy.execution.spark.gateway import JvmProcess
-from sharkpy.execution.spark.lost import noticing_lost_spark
 from sharkpy.session import prepared_statement
 
 pytestmark = pytest.mark.spark

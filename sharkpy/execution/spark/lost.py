@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import InternalError, SharkError, SparkLostError
-
-if TYPE_CHECKING:
-    from sharkpy.execution.engine_session import EngineSession
+from sharkpy.base.errors import SparkLostError
 
 _OF_PY4J = ("Py4JError", "Py4JNetworkError")
 
@@ -34,25 +30,4 @@ def raising_spark_lost() -> Iterator[None]:
     except Exception as error:
         if is_lost(error):
             raise lost_spark() from None
-        raise
-
-
-@contextmanager
-def noticing_lost_spark(session: EngineSession) -> Iterator[None]:
-    """Raise SparkLostError for a JVM that has ended, once the engine knows of it: what runs next starts another one.
-
-    Where another thread has noticed it first, what is left of the context fails in ways of its own.
-    """
-    engine = session.known_engine
-    before = 0 if engine is None else engine.lost_sparks
-    try:
-        with raising_spark_lost():
-            yield
-    except SparkLostError:
-        session.engine.await_lost_spark()
-        raise
-    except Exception as error:
-        is_told = isinstance(error, SharkError) and not isinstance(error, InternalError)
-        if not is_told and session.engine.lost_sparks > before:
-            raise lost_spark() from error
         raise

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from sharkpy.base.errors import DatabaseNotFoundError, TableNotFoundError, did_you_mean
 from sharkpy.base.settings import Conf
-from sharkpy.catalog.model import Database, Table, TableKind
+from sharkpy.catalog.model import Database, StorageFormat, StreamSource, Table, TableKind
 from sharkpy.plan.commands import CreateView
 from sharkpy.plan.logical import LogicalPlan
 from sharkpy.sql.binder import bind
@@ -47,6 +48,12 @@ class MemoryCatalog:
 
     def add(self, database: str, name: str, columns: str, kind: TableKind = TableKind.MANAGED) -> None:
         self._put(database, name, kind, Schema(tuple(_fields(columns))), None)
+
+    def add_stream(self, database: str, name: str, columns: str) -> None:
+        """Add a stream of files of JSON."""
+        self.add(database, name, columns, TableKind.STREAM)
+        source, storage = StreamSource("FOLDER", place="/in"), StorageFormat("json")
+        self._tables[database, name] = replace(self._tables[database, name], stream=source, storage=storage)
 
     def add_view(self, database: str, name: str, text: str) -> None:
         """Add a view, bound as CREATE VIEW binds it."""
@@ -110,6 +117,8 @@ def make_catalog() -> MemoryCatalog:
     for name, columns in _TPCH.items():
         catalog.add("tpch", name, columns)
     catalog.add("other", "t", "z int")
+    catalog.add_stream("default", "clicks", "a int, b string, items array<int>")
+    catalog.add_stream("default", "visits", "a int, b string")
     return catalog
 
 

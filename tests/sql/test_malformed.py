@@ -37,6 +37,48 @@ select a from t from t
 select .a from t
 select t..a from t
 """
+_STREAMS = """
+create stream z
+create stream z (a int)
+create stream z (a int) from
+create stream z (a int) from folder
+create stream z (a int) from folder x
+create stream z (a int) from nowhere '/x'
+create stream z (a int) from kafka ('topic')
+create stream z (a int) from kafka ('topic' = )
+create stream z (a int) from table
+create continuous
+create continuous table
+create continuous view z as select a from clicks
+create continuous table z
+create continuous table z as
+create continuous table z as select a from
+create continuous table z trigger as select a from clicks
+create continuous table z trigger every as select a from clicks
+create continuous table z trigger every 5 as select a from clicks
+create continuous table z trigger every -5 seconds as select a from clicks
+create continuous table z trigger every five seconds as select a from clicks
+create continuous table z trigger available as select a from clicks
+create continuous table z emit as select a from clicks
+create continuous table z emit later as select a from clicks
+create continuous table z on bad row as select a from clicks
+create continuous table z on bad row skip as select a from clicks
+create continuous table z start from as select a from clicks
+create continuous insert z as
+create continuous insert z as select a from clicks
+create continuous sink z as select a from clicks
+create continuous sink z to as select a from clicks
+create continuous sink z to folder as select a from clicks
+create continuous sink z to nowhere '/x' as select a from clicks
+create continuous sink z to kafka ('topic' = 'x' as select a from clicks
+create continuous sink z to program stored as parquet as select a from clicks
+create streaming table z as select a from stream() x
+pause continuous
+pause clicks
+resume continuous table
+rollback continuous table
+show epochs
+"""
 _EXPRESSIONS = """
 select 1 +
 select 1 <<
@@ -337,7 +379,7 @@ select 1;; select 2
 """
 _STATEMENTS = tuple(
     line
-    for group in (_SELECT_LISTS, _EXPRESSIONS, _WINDOWS, _RELATIONS, _CLAUSES, _GENERATE, _SETS_AND_WITH)
+    for group in (_SELECT_LISTS, _EXPRESSIONS, _WINDOWS, _RELATIONS, _CLAUSES, _GENERATE, _SETS_AND_WITH, _STREAMS)
     for line in group.strip().splitlines()
 )
 

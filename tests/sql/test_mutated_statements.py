@@ -42,6 +42,14 @@ select /*+ mapjoin(u), streamtable(t) */ t.a from t right outer join u using (a)
 insert into t select a, cast(x as string), 1.0, null, null from u
 create table z stored as parquet as select a, b from t where a = 1
 generate kmeans((select c, a from t where a > 1), 3, features => array('c', 'a'), model => 'm') as table other.z
+create stream if not exists z (a int) stored as jsonfile from kafka ('bootstrap.servers' = 'h:1', 'topic' = 'x')
+create stream z (a int) comment 'c' tblproperties ('stream.new.columns' = 'stop') from folder '/x' ('settle.ms' = '5')
+create continuous table z partitioned by (b) trigger every 5 seconds on bad row skip to y as select a, b from clicks
+create continuous table z start from table t then stream visits from latest as select a, b, 1 as k from visits
+create continuous insert z trigger once as from clicks insert into other.t select a insert into other.t select 1
+create continuous sink z to kafka ('bootstrap.servers' = 'h:1', 'topic' = 'x') trigger once as select * from clicks
+create continuous sink z to folder '/y' stored as orc as select i from clicks lateral view explode(items) e as i
+create streaming table z as select c.a, t.b from stream(clicks) c join t on c.a = t.a emit changes
 select * from range(1, 10, 2) r join explode(array(1, 2)) as e (x) on r.id = e.x
 """.strip().splitlines()
 

@@ -31,7 +31,7 @@ def test_options() -> None:
     parser = argparse.ArgumentParser()
     add_server_arguments(parser)
     known = {option for action in parser._actions for option in action.option_strings}
-    assert set(re.findall(r"(?<![-\w])--[a-z][a-z-]+", TEXT)) - {"--warehouse", "--set"} <= known
+    assert set(re.findall(r"(?<![-\w])--[a-z][a-z-]+", TEXT)) - {"--warehouse", "--set", "--full-refresh"} <= known
     assert all(f"`{way}`" in section("Control who may log in") for way in AUTHENTICATIONS)
 
 

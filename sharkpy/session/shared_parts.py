@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from sharkpy.execution.spark.jvm_metastore import JvmMetastore
     from sharkpy.execution.statement import Statement
     from sharkpy.execution.tables.table_cache import TableCache
-    from sharkpy.streaming.scheduler import OwnSession, StreamScheduler
+    from sharkpy.streaming.scheduled_query import OwnSession
+    from sharkpy.streaming.scheduler import StreamScheduler
     from sharkpy.streaming.sinks.programs import Console
 
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,7 +23,7 @@ from sharkpy.base.errors import (
     TableChangedError,
 )
 from sharkpy.base.settings import POOL, QUERY_TIMEOUT, STREAM_EPOCHS, STREAM_LOG_EPOCHS, STREAM_POLL_MS, USER
-from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, QueryState, TriggerKind
+from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState, TriggerKind
 from sharkpy.catalog.position import Position, items_between
 from sharkpy.catalog.sink_kinds import sink_kind
 from sharkpy.execution.engine_session import EngineSession
@@ -33,6 +32,7 @@ from sharkpy.streaming.epoch_log import EpochLog
 from sharkpy.streaming.epoch_runner import EpochRunner, is_passing, is_running
 from sharkpy.streaming.lease import Lease
 from sharkpy.streaming.readers import StreamReaders
+from sharkpy.streaming.scheduled_query import OwnSession, ScheduledQuery
 from sharkpy.streaming.sinks.programs import Console, Programs
 
 if TYPE_CHECKING:
@@ -51,12 +51,8 @@ _LIST_SECONDS = 0.5
 """Time after which the catalog is asked for queries that other processes have made."""
 _SHARED_SECONDS = 0.01
 """Time for which a look at a source counts for all queries of its stream."""
-_EAGER_LOOKS, _EAGER_SHARE = 200, 0.1
-"""Looks behind the last rows, for which less time is waited: where something came more may follow."""
-_IDLE_LOOKS, _IDLE_FACTOR = 20, 4
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 """Seconds until an epoch that failed is tried again, doubled each time."""
-_CHECK_SECONDS = 0.05
 _TRIES = 50
 """Tries to change a query between two epochs of another process, which may write them one after the other."""
 _LOST_SPARKS = 3
@@ -69,61 +65,6 @@ class StreamSession(EngineSession, Protocol):
 
     @property
     def streams(self) -> StreamScheduler: ...
-
-
-class OwnSession(EngineSession, Protocol):
-    """Session of the scheduler's own."""
-
-    def stop(self) -> None: ...
-
-
-@dataclass(slots=True)
-class _Scheduled:
-    """Continuous query that this process runs. `due`: by the monotonic clock."""
-
-    runner: EpochRunner
-    session: OwnSession
-    query: ContinuousQuery
-    """As it was when the runner was made; its definition is that of now."""
-    began: float = 0.0
-    """When it was looked at last."""
-    due: float = 0.0
-    has_news: bool = False
-    """Something has arrived since."""
-    idle: int = 0
-    """Looks since the last epoch."""
-    seen: dict[str, Position] | None = None
-    """Where its streams ended when nothing was to be read; None: it has to be looked after as a whole."""
-    offsets: Offsets = ()
-    """Up to where it had read then."""
-    failures: int = 0
-    is_busy: bool = False
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held by the thread that runs an epoch."""
-
-
-@contextmanager
-def _between_epochs(scheduled: _Scheduled) -> Iterator[None]:
-    """Wait for the end of an epoch, and let none begin in the body; CancelledError where that is cancelled."""
-    while not scheduled.lock.acquire(timeout=_CHECK_SECONDS):
-        check_cancelled()
-    try:
-        yield
-    finally:
-        scheduled.lock.release()
-
-
-def _patience(idle: int) -> float:
-    """Share of the usual time between two looks, after so many that have found nothing."""
-    if idle <= _EAGER_LOOKS:
-        return _EAGER_SHARE
-    return min(1 + (idle - _EAGER_LOOKS) // _IDLE_LOOKS, _IDLE_FACTOR)
-
-
-def _is_quiet(scheduled: _Scheduled, query: ContinuousQuery) -> bool:
-    """True if nothing was to be read for a query when it was looked after, and it is the same now."""
-    is_same = query.definition == scheduled.query.definition and query.offsets == scheduled.offsets
-    return is_same and scheduled.seen is not None and not query.fault and not scheduled.has_news
 
 
 class StreamScheduler:
@@ -149,7 +90,7 @@ class StreamScheduler:
         self.readers = StreamReaders(catalog)
         self.programs = Programs(str(Path(catalog.state_dir, FOLDER)), console)
         self._lease = Lease(str(Path(catalog.state_dir, "streams.lock")))
-        self._known: dict[str, _Scheduled] = {}
+        self._known: dict[str, ScheduledQuery] = {}
         self._figures: dict[str, EpochFigures] = {}
         self._lock = threading.RLock()
         self._wake = threading.Condition(threading.Lock())
@@ -241,7 +182,7 @@ class StreamScheduler:
         """Wait for the end of an epoch that runs; none begins after it, since the query is no longer running."""
         known = self._known.get(query_id)
         if known is not None:
-            with _between_epochs(known):
+            with known.between_epochs():
                 pass
 
     def restart(self, query_id: str, emptied: Callable[[], StagedWrite]) -> None:
@@ -271,11 +212,11 @@ class StreamScheduler:
                     check_cancelled()
 
     @contextmanager
-    def _held(self, query_id: str) -> Iterator[_Scheduled]:
+    def _held(self, query_id: str) -> Iterator[ScheduledQuery]:
         """A query as it is defined now, of which no epoch begins here in the body."""
         while True:
             scheduled = self._scheduled(query_id)
-            with _between_epochs(scheduled):
+            with scheduled.between_epochs():
                 # Another thread may have ended it meanwhile.
                 if self._known.get(query_id) is scheduled:
                     if scheduled.query.definition == self._query(query_id).definition:
@@ -303,7 +244,7 @@ class StreamScheduler:
 
     def _run(self) -> None:
         listed, asked, queries = 0.0, -_LEASE_SECONDS, list[ContinuousQuery]()
-        quiet = list[_Scheduled]()
+        quiet = list[ScheduledQuery]()
         while not self._is_stopped:
             now = time.monotonic()
             if not self._lease.is_held and now - asked >= _LEASE_SECONDS:
@@ -352,7 +293,7 @@ class StreamScheduler:
             return self.programs.takes(table)
         return self._lease.is_held
 
-    def _begin(self, query: ContinuousQuery, now: float, quiet: list[_Scheduled]) -> float:
+    def _begin(self, query: ContinuousQuery, now: float, quiet: list[ScheduledQuery]) -> float:
         """Let a thread of the pool look after a query that is due, or put it to the `quiet` ones; returns when it is
         next due.
         """
@@ -365,13 +306,13 @@ class StreamScheduler:
             return now + _LIST_SECONDS
         if scheduled.due > now:
             return scheduled.due
-        if _is_quiet(scheduled, query):
+        if scheduled.is_quiet(query):
             quiet.append(scheduled)
         else:
             self._submit([scheduled], self._look_after, query.query_id, scheduled)
         return now + _LIST_SECONDS
 
-    def _submit(self, busy: Sequence[_Scheduled], work: Callable[..., None], *arguments: object) -> None:
+    def _submit(self, busy: Sequence[ScheduledQuery], work: Callable[..., None], *arguments: object) -> None:
         """Let a thread of the pool do some work, during which some queries are not looked after again."""
         pool = self._pool
         assert pool is not None  # `start` made it before the thread
@@ -383,14 +324,14 @@ class StreamScheduler:
             for one in busy:
                 one.is_busy = False
 
-    def _begin_quiet(self, quiet: list[_Scheduled]) -> None:
+    def _begin_quiet(self, quiet: list[ScheduledQuery]) -> None:
         """Let one thread look at the streams of all quiet queries that are due."""
         if quiet:
             found = list(quiet)
             quiet.clear()
             self._submit(found, self._look_at, found)
 
-    def _look_at(self, quiet: Sequence[_Scheduled]) -> None:
+    def _look_at(self, quiet: Sequence[ScheduledQuery]) -> None:
         """Look whether something has come for some quiet queries; a stream that several of them read is looked at once.
         Those that have something to do are due at once.
         """
@@ -406,14 +347,14 @@ class StreamScheduler:
             except SharkError:
                 is_quiet = False
             # Those that are idle for long are due together.
-            wait = self._poll_seconds * _patience(one.idle)
+            wait = self._poll_seconds * one.patience
             one.due = max(began + one.query.trigger.seconds, (began // wait + 1) * wait) if wait else 0.0
             if one.has_news or not is_quiet:
                 one.due, one.seen = 0.0, None
             one.is_busy = False
         self._look_again()
 
-    def _look_after(self, query_id: str, scheduled: _Scheduled) -> None:
+    def _look_after(self, query_id: str, scheduled: ScheduledQuery) -> None:
         """Run the epochs that are there to be run."""
         began = scheduled.began = time.monotonic()
         scheduled.has_news, scheduled.seen = False, None
@@ -435,7 +376,7 @@ class StreamScheduler:
             scheduled.is_busy = False
             self._look_again()
 
-    def _step(self, query_id: str, scheduled: _Scheduled) -> float:
+    def _step(self, query_id: str, scheduled: ScheduledQuery) -> float:
         """Run one epoch, if there is one; returns the seconds after which the query is due again."""
         query = self._catalog.streams.find(query_id)
         if query is None or not is_running(query) or self._is_stopped:
@@ -452,7 +393,7 @@ class StreamScheduler:
             if query.fault or runner.figures.fault:
                 self._note(query_id, QueryState.RUNNING)
                 runner.figures.fault = ""
-            return max(query.trigger.seconds, self._poll_seconds * _patience(scheduled.idle))
+            return max(query.trigger.seconds, self._poll_seconds * scheduled.patience)
         scheduled.idle = 0
         runner.run(query, ranges)
         runner.figures.fault = ""
@@ -460,7 +401,7 @@ class StreamScheduler:
         scheduled.failures = 0
         return query.trigger.seconds
 
-    def _failed(self, query_id: str, scheduled: _Scheduled, error: SharkError) -> float:
+    def _failed(self, query_id: str, scheduled: ScheduledQuery, error: SharkError) -> float:
         """Note what an epoch has failed with; returns the seconds after which it is tried again."""
         if isinstance(error, TableChangedError):
             # Another process was faster, or somebody has dropped something: the catalog says what is true.
@@ -504,7 +445,7 @@ class StreamScheduler:
             if is_running(query) and query is not None and (query.state, query.fault) != (state, fault):
                 self._catalog.streams.set_state(query_id, state, fault)
 
-    def _note_fault(self, query_id: str, state: QueryState, scheduled: _Scheduled, fault: SharkError) -> None:
+    def _note_fault(self, query_id: str, state: QueryState, scheduled: ScheduledQuery, fault: SharkError) -> None:
         """Note an error, at least in this process: where the disk is full the catalog may have no room for it."""
         figures = scheduled.runner.figures
         try:
@@ -515,7 +456,7 @@ class StreamScheduler:
         else:
             figures.fault = ""
 
-    def _scheduled(self, query_id: str) -> _Scheduled:
+    def _scheduled(self, query_id: str) -> ScheduledQuery:
         with self._lock:
             if self._is_stopped:
                 raise ExecutionError("the engine is stopped", sqlstate="08003")
@@ -525,10 +466,10 @@ class StreamScheduler:
                 session = self._new_session(dict(query.settings) | own)
                 figures = self._figures.setdefault(query_id, EpochFigures())
                 runner = EpochRunner(session, self.log(query_id), self.readers.of, figures, self.programs)
-                self._known[query_id] = _Scheduled(runner, session, query)
+                self._known[query_id] = ScheduledQuery(runner, session, query)
             return self._known[query_id]
 
-    def _end(self, query_id: str, only: _Scheduled | None = None) -> None:
+    def _end(self, query_id: str, only: ScheduledQuery | None = None) -> None:
         """End the work for a query; with `only`, unless that was ended before."""
         with self._lock:
             known = self._known.get(query_id)

@@ -15,7 +15,7 @@ from sharkpy.execution.tables import counted_files
 from sharkpy.execution.tables.file_folding import small_run
 from sharkpy.sources import layout
 from sharkpy.sources.layout import DataFile, Generation
-from sharkpy.streaming import scheduler
+from sharkpy.streaming import scheduled_query, scheduler
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
 from tests.waiting import until
 
@@ -259,10 +259,10 @@ def test_idle_queries_are_looked_at_together(
 ) -> None:
     looked: list[int] = []
     look_at = scheduler.StreamScheduler._look_at
-    monkeypatch.setattr(scheduler, "_EAGER_LOOKS", 3)
-    monkeypatch.setattr(scheduler, "_IDLE_LOOKS", 1)
+    monkeypatch.setattr(scheduled_query, "_EAGER_LOOKS", 3)
+    monkeypatch.setattr(scheduled_query, "_IDLE_LOOKS", 1)
 
-    def noted(self: scheduler.StreamScheduler, quiet: list[scheduler._Scheduled]) -> None:
+    def noted(self: scheduler.StreamScheduler, quiet: list[scheduled_query.ScheduledQuery]) -> None:
         looked.append(len(quiet))
         look_at(self, quiet)
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
 from sharkpy.catalog.store import Catalog
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.streaming import steps
 from sharkpy.streaming.epoch_log import EpochLog
 
 
 @dataclass(slots=True)
-class EpochEnd:
+class EpochEnd(QuietWrite):
     """Last of an epoch's writes: the query's number of epochs and its offsets change with the rows, or not at all.
 
     The newest `kept` epochs can be had again, unless the table `is_emptied` by this one.
@@ -48,14 +49,5 @@ class EpochEnd:
             return None
         return 0 if table.is_partitioned else self.catalog.newest_generation(table)
 
-    def take_back(self) -> None:
-        pass
-
     def show(self) -> None:
         steps.done(steps.COMMITTED)
-
-    def clean(self) -> None:
-        pass
-
-    def discard(self) -> None:
-        pass

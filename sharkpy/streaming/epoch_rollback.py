@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.epoch_store import KeptEpoch
 from sharkpy.catalog.store import Catalog
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.streaming import steps
 
 
 @dataclass(slots=True)
-class EpochRollback:
+class EpochRollback(QuietWrite):
     """Write behind that of a table's rows: the query's epoch and offsets go back with them, or not at all."""
 
     query: ContinuousQuery
@@ -26,14 +27,5 @@ class EpochRollback:
         streams.epochs.roll_back(self.query, self.to, streams.newest(self.query.table_id) or 0)
         steps.done(steps.PLACED)
 
-    def take_back(self) -> None:
-        pass
-
     def show(self) -> None:
         steps.done(steps.COMMITTED)
-
-    def clean(self) -> None:
-        pass
-
-    def discard(self) -> None:
-        pass

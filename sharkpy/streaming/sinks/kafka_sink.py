@@ -12,6 +12,7 @@ from sharkpy.base.time_zone import zone_name
 from sharkpy.catalog.kafka_options import RAW, TOPIC, ZONE, paths_in
 from sharkpy.catalog.model import StorageFormat, StreamSource
 from sharkpy.execution.commands.storage import storage_format, stored_schema
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.sources.kafka.encode import VALUE, RecordEncoder, check_value_format, value_columns
 from sharkpy.sources.kafka.producer import Mark, MarkedProducer
 from sharkpy.sources.kafka.values import text_or_bytes
@@ -94,7 +95,7 @@ class KafkaSink:
 
 
 @dataclass(slots=True)
-class KafkaWrite:
+class KafkaWrite(QuietWrite):
     """Write of an epoch's records."""
 
     sink: KafkaSink
@@ -132,18 +133,6 @@ class KafkaWrite:
             raise
         self.sink.note(mark)
         steps.done(steps.SENT)
-
-    def place(self) -> None:
-        pass
-
-    def take_back(self) -> None:
-        pass
-
-    def show(self) -> None:
-        pass
-
-    def clean(self) -> None:
-        pass
 
     def discard(self) -> None:
         """Abort what was not committed, if the brokers answer; else the next producer does."""

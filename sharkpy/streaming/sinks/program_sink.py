@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sharkpy.base.errors import ExecutionError, UnsupportedError
 from sharkpy.catalog.sink_kinds import PROGRAM, sink_kind
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.streaming.sinks.sink import SinkType, rows_of
 from sharkpy.values.types import arrow_schema
 
@@ -50,7 +51,7 @@ class ProgramSink:
 
 
 @dataclass(slots=True)
-class ProgramWrite:
+class ProgramWrite(QuietWrite):
     """Call of the function with the rows of an epoch, which counts after it has returned."""
 
     epoch: SinkEpoch
@@ -86,24 +87,6 @@ class ProgramWrite:
             message = f"the program of {name} has failed on epoch {self.epoch.number}: {type(error).__name__}: {error}"
             hint = f"RESUME CONTINUOUS SINK {name} gives it the epoch again"
             raise ExecutionError(message, hint=hint, sqlstate="38000") from error
-
-    def prepare(self) -> None:
-        pass
-
-    def place(self) -> None:
-        pass
-
-    def take_back(self) -> None:
-        pass
-
-    def show(self) -> None:
-        pass
-
-    def clean(self) -> None:
-        pass
-
-    def discard(self) -> None:
-        pass
 
 
 def missing_program(sink: Table) -> ExecutionError:

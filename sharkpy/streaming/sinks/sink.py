@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sharkpy.base.errors import BlocksReplacedError
 from sharkpy.execution.commands.insert import BadRows, stage_bad_rows
-from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.publish import QuietWrite, StagedWrite, discarding, publish
 from sharkpy.execution.queries.plan_query import plan_query
 from sharkpy.execution.queries.run_plan import new_runner, run_batches
 from sharkpy.execution.tasks.sinks import conform
@@ -134,7 +134,7 @@ def _write(epoch: SinkEpoch, begin: Callable[[SinkEpoch], SinkWrite] | None) -> 
 
 
 @dataclass(slots=True)
-class _Unwritten:
+class _Unwritten(QuietWrite):
     """Write of rows that are outside already: they are computed, and go nowhere."""
 
     epoch: SinkEpoch
@@ -142,21 +142,3 @@ class _Unwritten:
     def fill(self, statement: Statement) -> None:
         for _ in rows_of(self.epoch, statement):
             pass
-
-    def prepare(self) -> None:
-        pass
-
-    def place(self) -> None:
-        pass
-
-    def take_back(self) -> None:
-        pass
-
-    def show(self) -> None:
-        pass
-
-    def clean(self) -> None:
-        pass
-
-    def discard(self) -> None:
-        pass

@@ -33,6 +33,30 @@ class StagedWrite(Protocol):
     def discard(self) -> None: ...
 
 
+class QuietWrite:
+    """Base of writes that have something to do in a few of the steps of `StagedWrite`: the others do nothing."""
+
+    __slots__ = ()
+
+    def prepare(self) -> None:
+        pass
+
+    def place(self) -> None:
+        pass
+
+    def take_back(self) -> None:
+        pass
+
+    def show(self) -> None:
+        pass
+
+    def clean(self) -> None:
+        pass
+
+    def discard(self) -> None:
+        pass
+
+
 def publish(writes: Sequence[StagedWrite], catalog: Catalog) -> None:
     """Publish the targets, in their order if the same one occurs twice.
 

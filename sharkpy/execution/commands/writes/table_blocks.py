@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharkpy.catalog.model import Table
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.engine_session import EngineSession
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class TableBlocks:
+class TableBlocks(QuietWrite):
     """Write of `blocks` that replace or extend the table's."""
 
     table: Table
@@ -23,21 +24,12 @@ class TableBlocks:
     session: EngineSession
     blocks: Sequence[tuple[BlockHandle, BlockStatistics]]
 
-    def prepare(self) -> None:
-        pass
-
     def place(self) -> None:
         self.session.catalog.require(self.table)
-
-    def take_back(self) -> None:
-        pass
 
     def show(self) -> None:
         blocks, self.blocks = self.blocks, ()
         self.session.table_cache.append(self.table, blocks, overwrite=self.overwrite)
-
-    def clean(self) -> None:
-        pass
 
     def discard(self) -> None:
         blocks, self.blocks = self.blocks, ()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sharkpy.base.errors import TableChangedError
 from sharkpy.catalog.model import Table
+from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.execution.tables.data_files import table_files
 from sharkpy.sources import layout
@@ -19,7 +20,7 @@ _ATTEMPTS = 5
 
 
 @dataclass(slots=True)
-class Unchanged:
+class Unchanged(QuietWrite):
     """First of a statement's writes: raises TableChangedError, before any other does, if the rows it read are old."""
 
     table: Table
@@ -31,24 +32,9 @@ class Unchanged:
         """Note the table's state, before the table is read."""
         return cls(table, session, _state(table, session))
 
-    def prepare(self) -> None:
-        pass
-
     def place(self) -> None:
         if _state(self.table, self.session) != self.state:
             raise TableChangedError(f"{self.table.qualified_name} was changed while the statement ran")
-
-    def take_back(self) -> None:
-        pass
-
-    def show(self) -> None:
-        pass
-
-    def clean(self) -> None:
-        pass
-
-    def discard(self) -> None:
-        pass
 
 
 def retried(work: Callable[[], None], snapshot: QuerySnapshot) -> None:

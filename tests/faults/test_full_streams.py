@@ -70,7 +70,8 @@ def test_full_from_the_nth_write_on(tmp_path: Path, kind: str) -> None:
         assert all("disk full" in one or "no space left" in one for one in faults), faults
         assert len(faults) > 2
         location = Path(context.catalog.table("default", kind).location or "")
-        assert not list(location.rglob(".staging*"))
+        # A fold of small files may be under way.
+        until(lambda: not list(location.rglob(".staging*")), 10)
 
 
 @pytest.mark.parametrize("kind", KINDS)

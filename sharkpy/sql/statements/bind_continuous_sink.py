@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from sharkpy.base.errors import SharkError
 from sharkpy.catalog.model import StreamSource
 from sharkpy.catalog.sink_kinds import SINK_KINDS, SinkKind
 from sharkpy.plan.commands import CreateContinuousSink
 from sharkpy.sql.statements.bind_columns import output_fields, without_void
 from sharkpy.sql.statements.bind_table_clauses import ENDS, table_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
-from sharkpy.sql.statements.stream_clauses import CLAUSES, continuous_query, stream_clauses
+from sharkpy.sql.statements.stream_clauses import CLAUSES, checked_options, continuous_query, stream_clauses
 from sharkpy.sql.statements.table_parts import storage_of_clauses
 from sharkpy.values.types import Schema
 
@@ -25,7 +24,7 @@ def continuous_sink(binder: CommandBinder) -> CreateContinuousSink:
     reader.expect("TO")
     kind = _kind(binder)
     outside = reader.string(kind.place) if kind.place else ""
-    sink = StreamSource(kind.name, _options(binder, kind), outside)
+    sink = StreamSource(kind.name, checked_options(binder, kind.check), outside)
     clauses = table_clauses(binder, (), (*ENDS, *CLAUSES))
     for other in _OTHERS:
         if getattr(clauses, other) is not None:
@@ -50,14 +49,3 @@ def _kind(binder: CommandBinder) -> SinkKind:
         raise reader.error(f"{' or '.join(SINK_KINDS)} expected")
     reader.take()
     return SINK_KINDS[word]
-
-
-def _options(binder: CommandBinder, kind: SinkKind) -> tuple[tuple[str, str], ...]:
-    reader = binder.reader
-    token = reader.current
-    options = reader.properties() if reader.peek("(") else ()
-    try:
-        kind.check(options)
-    except SharkError as error:
-        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
-    return options

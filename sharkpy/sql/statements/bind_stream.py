@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import Token
 
-from sharkpy.base.errors import ParseError, SharkError, UnsupportedError
+from sharkpy.base.errors import ParseError, UnsupportedError
 from sharkpy.catalog.model import StreamSource, Table
 from sharkpy.catalog.stream_kinds import HISTORY, KINDS, TABLE, StreamKind
 from sharkpy.plan.commands import CreateStream, DropStream
@@ -12,6 +12,7 @@ from sharkpy.sql.statements.bind_columns import column_fields
 from sharkpy.sql.statements.bind_storage import combined, with_options
 from sharkpy.sql.statements.bind_table_clauses import TableClauses, table_clauses
 from sharkpy.sql.statements.command_binder import CommandBinder
+from sharkpy.sql.statements.stream_clauses import checked_options
 from sharkpy.sql.statements.table_parts import columns_by_format
 from sharkpy.values.types import Field, Schema
 
@@ -121,16 +122,8 @@ def _kind(binder: CommandBinder) -> StreamKind:
 
 
 def _options(binder: CommandBinder, kind: StreamKind) -> tuple[tuple[str, str], ...]:
-    reader = binder.reader
-    token = reader.current
-    if not reader.peek("("):
-        return ()
-    options = reader.properties()
-    try:
-        kind.check(options)
-    except SharkError as error:
-        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
-    return options
+    """Options of the source; what is missing where there are none is told when the stream is made."""
+    return checked_options(binder, kind.check) if binder.reader.peek("(") else ()
 
 
 def _properties(clauses: TableClauses) -> tuple[tuple[str, str], ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sharkpy.base.errors import ColumnNotFoundError, SharkError
 from sharkpy.catalog.continuous_query import Trigger, TriggerKind
 from sharkpy.catalog.model import Table
@@ -32,6 +34,19 @@ def continuous_query(binder: CommandBinder) -> KeptQuery:
     except SharkError as error:
         raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
     return kept
+
+
+def checked_options(
+    binder: CommandBinder, check: Callable[[tuple[tuple[str, str], ...]], None]
+) -> tuple[tuple[str, str], ...]:
+    """Read ('option' = 'value', …), if it is there. What `check` raises is an error at its place."""
+    token = binder.reader.current
+    options = binder.reader.properties() if binder.reader.peek("(") else ()
+    try:
+        check(options)
+    except SharkError as error:
+        raise binder.error(error.message, token, type(error), error.hint, error.sqlstate) from None
+    return options
 
 
 def stream_clauses(binder: CommandBinder, seconds: float = 0.0) -> tuple[Trigger, OnBadRow, StartFrom]:

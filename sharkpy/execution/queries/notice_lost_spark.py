@@ -16,8 +16,7 @@ def noticing_lost_spark(session: EngineSession) -> Iterator[None]:
 
     Where another thread has noticed it first, what is left of the context fails in ways of its own.
     """
-    engine = session.known_engine
-    before = 0 if engine is None else engine.lost_sparks
+    before = _lost_sparks(session)
     try:
         with raising_spark_lost():
             yield
@@ -26,6 +25,12 @@ def noticing_lost_spark(session: EngineSession) -> Iterator[None]:
         raise
     except Exception as error:
         is_told = isinstance(error, SharkError) and not isinstance(error, InternalError)
-        if not is_told and session.engine.lost_sparks > before:
+        if not is_told and _lost_sparks(session) > before:
             raise lost_spark() from error
         raise
+
+
+def _lost_sparks(session: EngineSession) -> int:
+    """Number of them so far; an engine is not made to know it."""
+    engine = session.known_engine
+    return 0 if engine is None else engine.lost_sparks

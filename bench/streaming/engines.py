@@ -22,12 +22,17 @@ CHECK = ", ".join(CHECKS)
 
 def sharkpy_append(form: str, source: Path, folder: str) -> Answer:
     """A continuous table in memory and on disk."""
+    stored = {"json": "JSONFILE", "parquet": "PARQUET"}[form]
+    return sharkpy_table(f"STORED AS {stored} FROM FOLDER '{source}'", folder)
+
+
+def sharkpy_table(stream: str, folder: str) -> Answer:
+    """A continuous table of all that is in a stream, of which the format and the source are given."""
     import sharkpy
 
-    stored = {"json": "JSONFILE", "parquet": "PARQUET"}[form]
     columns = ", ".join(f"{name} {dtype}" for name, dtype in COLUMNS.items())
     with sharkpy.connect(f"local[{CORES}]", folder) as context:
-        context.sql(f"CREATE STREAM events ({columns}) STORED AS {stored} FROM FOLDER '{source}'")
+        context.sql(f"CREATE STREAM events ({columns}) {stream}")
         start = time.perf_counter()
         context.sql(
             "CREATE CONTINUOUS TABLE t TBLPROPERTIES ('shark.cache' = 'MEMORY') TRIGGER AVAILABLE NOW"

@@ -10,7 +10,7 @@ import sys
 import time
 
 from bench.engines import CORES
-from bench.streaming.engines import CHECK, Answer, print_answer, texts
+from bench.streaming.engines import CHECK, Answer, print_answer, sharkpy_table, texts
 from bench.streaming.events import CHECKS, COLUMNS
 from tests.jars import jars_of
 
@@ -27,19 +27,8 @@ _PATIENCE = 30.0
 
 def sharkpy_append(address: str, topic: str, folder: str) -> Answer:
     """A continuous table in memory and on disk."""
-    import sharkpy
-
-    columns = ", ".join(f"{name} {dtype}" for name, dtype in COLUMNS.items())
-    with sharkpy.connect(f"local[{CORES}]", folder) as context:
-        options = f"'bootstrap.servers' = '{address}', 'topic' = '{topic}'"
-        context.sql(f"CREATE STREAM events ({columns}) STORED AS JSONFILE FROM KAFKA ({options})")
-        start = time.perf_counter()
-        context.sql(
-            "CREATE CONTINUOUS TABLE t TBLPROPERTIES ('shark.cache' = 'MEMORY') TRIGGER AVAILABLE NOW"
-            " AS SELECT * FROM events"
-        )
-        seconds = time.perf_counter() - start
-        return seconds, texts(context.sql(f"SELECT {CHECK} FROM t").fetchall()[0])
+    options = f"'bootstrap.servers' = '{address}', 'topic' = '{topic}'"
+    return sharkpy_table(f"STORED AS JSONFILE FROM KAFKA ({options})", folder)
 
 
 def bare_consumer(address: str, topic: str, folder: str) -> Answer:  # noqa: ARG001  it writes nothing

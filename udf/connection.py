@@ -5,6 +5,7 @@ A kernel is a Python function whose first parameter is the number of the connect
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sharkpy.base.settings import VALUE_BYTES
 from sharkpy.udf.batch_size import SizeKernel
 from sharkpy.udf.calling_connection import NUMBER, CallingConnection, called_from
+from sharkpy.udf.create_function import create_function
 from sharkpy.udf.group_kernels import GROUP_KERNELS, GroupKernel
 from sharkpy.udf.kernels import KERNELS, Kernel
 from sharkpy.udf.macros import MACROS
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 LIMIT = "shark_value_bytes"
 """Variable in DuckDB: bytes that one value may have."""
+_MARK = "shark_has_kernels"
+"""Macro of a database that has all kernels."""
+_creating = threading.Lock()
 AnyKernel = Kernel | GroupKernel | SizeKernel
 SETTINGS = (
     ("TimeZone", "'UTC'"),
@@ -54,16 +59,26 @@ def prepare_connection(con: duckdb.DuckDBPyConnection, value_bytes: int = VALUE_
 
 
 def _create_kernels(con: duckdb.DuckDBPyConnection) -> None:
+    # Cursors of one database are prepared by several threads: none is to find half of the kernels.
+    with _creating:
+        if _has_kernels(con):
+            return
+        kernels: tuple[AnyKernel, ...] = (*KERNELS, *GROUP_KERNELS, SizeKernel())
+        for kernel in kernels:
+            _create_kernel(con, kernel)
+        # The mark comes last: what a failure has left undone is done by the next.
+        macros = "; ".join(map(_macro, kernels))
+        con.execute(f"{macros}; CREATE MACRO IF NOT EXISTS {_MARK}() AS true").fetchall()
+
+
+def _has_kernels(con: duckdb.DuckDBPyConnection) -> bool:
     import duckdb
 
     try:
-        _create_kernel(con, KERNELS[0])
-    except (duckdb.NotImplementedException, duckdb.CatalogException):
-        return
-    kernels: tuple[AnyKernel, ...] = (*KERNELS, *GROUP_KERNELS, SizeKernel())
-    for kernel in kernels[1:]:
-        _create_kernel(con, kernel)
-    con.execute("; ".join(map(_macro, kernels)))
+        con.execute(f"SELECT {_MARK}()").fetchall()
+    except duckdb.CatalogException:
+        return False
+    return True
 
 
 def _python_name(kernel: AnyKernel) -> str:
@@ -77,16 +92,7 @@ def _macro(kernel: AnyKernel) -> str:
 
 
 def _create_kernel(con: duckdb.DuckDBPyConnection, kernel: AnyKernel) -> None:
-    from duckdb.func import FunctionNullHandling, PythonUDFType
-
-    con.create_function(
-        _python_name(kernel),
-        _function_of(kernel),
-        ["INTEGER", *kernel.parameters],
-        kernel.result,
-        type=PythonUDFType.ARROW,
-        null_handling=FunctionNullHandling.SPECIAL,
-    )
+    create_function(con, _python_name(kernel), _function_of(kernel), ["INTEGER", *kernel.parameters], kernel.result)
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sharkpy.udf.create_function import create_function
 from sharkpy.udf.parameter_count import with_parameters
 from sharkpy.udf.types_duckdb import duckdb_type
 from sharkpy.udf.user.function import Column, FunctionUse, Routine
@@ -28,24 +29,17 @@ def install_functions(connection: DuckDBPyConnection, uses: Iterable[FunctionUse
 
 
 def _install(connection: DuckDBPyConnection, routine: Routine) -> None:
-    import duckdb
-    from duckdb.func import FunctionNullHandling, PythonUDFType
-
-    # The database calls it by address: one function object for the life of the process.
+    # One function object for the life of the process.
     function = _functions.setdefault(routine.name, _over_columns(routine))
-    try:
-        connection.create_function(
-            routine.name,
-            function,
-            [duckdb_type(dtype) for dtype in routine.parameters],
-            duckdb_type(routine.result),
-            type=PythonUDFType.ARROW,
-            null_handling=FunctionNullHandling.SPECIAL,
-            side_effects=not routine.is_deterministic,
-        )
-    except (duckdb.NotImplementedException, duckdb.CatalogException) as error:
-        if "already" not in str(error):
-            raise
+    parameters = [duckdb_type(dtype) for dtype in routine.parameters]
+    create_function(
+        connection,
+        routine.name,
+        function,
+        parameters,
+        duckdb_type(routine.result),
+        is_deterministic=routine.is_deterministic,
+    )
 
 
 def _over_columns(routine: Routine) -> Callable[..., Column]:

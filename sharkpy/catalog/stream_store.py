@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sharkpy.base.errors import TableChangedError
+from sharkpy.base.errors import BindError, TableChangedError
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets, QueryState, Trigger, TriggerKind
 from sharkpy.catalog.epoch_store import EpochStore
 from sharkpy.catalog.stream_texts import offsets_from_text, offsets_to_text
@@ -53,6 +53,13 @@ class StreamStore:
     def find(self, query_id: str) -> ContinuousQuery | None:
         row = self._file.row(f"SELECT {_COLUMNS} FROM continuous_ WHERE query_id = ?", query_id)
         return None if row is None else _query(row)
+
+    def get(self, query_id: str) -> ContinuousQuery:
+        """BindError 42704 where there is none."""
+        query = self.find(query_id)
+        if query is None:
+            raise BindError("the continuous query was dropped", sqlstate="42704")
+        return query
 
     def add(self, query: ContinuousQuery) -> None:
         row = (

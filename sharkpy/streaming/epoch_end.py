@@ -15,14 +15,13 @@ from sharkpy.streaming.epoch_log import EpochLog
 class EpochEnd(QuietWrite):
     """Last of an epoch's writes: the query's number of epochs and its offsets change with the rows, or not at all.
 
-    The newest `kept` epochs can be had again, unless the table `is_emptied` by this one.
+    The newest `kept` epochs can be had again.
     """
 
     query: ContinuousQuery
     offsets: Offsets
     catalog: Catalog
     kept: int
-    is_emptied: bool = False
     log: EpochLog | None = None
     """Log that has not reached the disk: it does so behind the files, which costs less than before them."""
 
@@ -34,9 +33,7 @@ class EpochEnd(QuietWrite):
     def place(self) -> None:
         streams, query = self.catalog.streams, self.query
         streams.end_epoch(query, self.offsets)
-        if self.is_emptied:
-            streams.epochs.forget(query.query_id)
-        elif (generation := self._generation()) is not None:
+        if (generation := self._generation()) is not None:
             streams.epochs.keep(query, query.epoch + 1, self.offsets, generation, self.kept)
         steps.done(steps.PLACED)
 

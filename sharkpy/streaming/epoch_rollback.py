@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sharkpy.catalog.continuous_query import ContinuousQuery
@@ -15,16 +16,20 @@ from sharkpy.streaming import steps
 class EpochRollback(QuietWrite):
     """Write behind that of a table's rows: the query's epoch and offsets go back with them, or not at all."""
 
-    query: ContinuousQuery
+    query_id: str
     to: KeptEpoch
     catalog: Catalog
+    check: Callable[[ContinuousQuery], None]
+    """Raises an error where the query of now cannot go back: another process may have run it since it was looked at."""
 
     def prepare(self) -> None:
         steps.done(steps.STAGED)
 
     def place(self) -> None:
         streams = self.catalog.streams
-        streams.epochs.roll_back(self.query, self.to, streams.newest(self.query.table_id) or 0)
+        query = streams.get(self.query_id)
+        self.check(query)
+        streams.epochs.roll_back(query, self.to, streams.newest(query.table_id) or 0)
         steps.done(steps.PLACED)
 
     def show(self) -> None:

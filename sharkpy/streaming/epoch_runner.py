@@ -15,7 +15,7 @@ from sharkpy.base.settings import STREAM_KEPT_EPOCHS
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.position import Position, furthest, is_within, least
 from sharkpy.execution.commands.insert import insert_with
-from sharkpy.execution.commands.writes.publish import StagedWrite, publish
+from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
 from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
 from sharkpy.execution.queries.plan_cache import CatalogLookups
 from sharkpy.plan.commands import Insert, MultiInsert, queries_of
@@ -28,6 +28,7 @@ from sharkpy.streaming.bad_rows import skipped_rows
 from sharkpy.streaming.epoch_end import EpochEnd
 from sharkpy.streaming.epoch_figures import EpochFigures
 from sharkpy.streaming.epoch_log import EpochLog, Ranges, mark_of
+from sharkpy.streaming.epoch_restart import EpochRestart
 from sharkpy.streaming.epoch_rollback import EpochRollback
 from sharkpy.streaming.history import HistoryLookups, history_of, snapshot_of_history
 from sharkpy.streaming.new_columns import settle_new_columns
@@ -170,26 +171,32 @@ class EpochRunner:
                 message = f"the first {gone} items of {self._stream(stream).qualified_name} are gone"
                 hint = "pushed rows are kept until all continuous tables have read them"
                 raise BindError(message, hint=hint, sqlstate="55000")
-        number, began = query.epoch + 1, time.monotonic()
-        end = EpochEnd(query, offsets, self.session.catalog, 0, is_emptied=True)
+        began = time.monotonic()
+        end = EpochRestart(query.query_id, offsets, self.session.catalog)
         publish([emptied(), end], self.session.catalog)
         starts = [dict(query.start).get(stream, (0,)) for stream in query.streams]
         ranges = tuple((stream, start, start) for stream, start in zip(query.streams, starts, strict=True))
-        self.log.begin(number, ranges, self._names(query))
-        self.log.end(number, 0, time.monotonic() - began)
+        self.log.begin(end.number, ranges, self._names(query))
+        self.log.end(end.number, 0, time.monotonic() - began)
 
     def roll_back(self, query: ContinuousQuery, to: KeptEpoch, written: StagedWrite) -> None:
         """Let the epoch `to` be the query's last one; `written` gives its table the rows of then.
 
         BindError 55000 where items that would be read again are gone.
         """
-        for stream, position in to.offsets:
-            reader = self._reader(self._stream(stream))
+        readers = {stream: self._reader(self._stream(stream)) for stream, _ in to.offsets}
+        for reader in readers.values():
             reader.look()
-            if not is_within(reader.first(), position) and position != query.offset(stream):
-                name = self._stream(stream).qualified_name
-                raise BindError(f"items of {name} behind epoch {to.number} are gone", sqlstate="55000")
-        publish([written, EpochRollback(query, to, self.session.catalog)], self.session.catalog)
+
+        def check(current: ContinuousQuery) -> None:
+            for stream, position in to.offsets:
+                if not is_within(readers[stream].first(), position) and position != current.offset(stream):
+                    name = self._stream(stream).qualified_name
+                    raise BindError(f"items of {name} behind epoch {to.number} are gone", sqlstate="55000")
+
+        with discarding([written]):
+            check(query)
+            publish([written, EpochRollback(query.query_id, to, self.session.catalog, check)], self.session.catalog)
         self._begun = None
         self.log.roll_back(to.number)
         steps.done(steps.ENDED)

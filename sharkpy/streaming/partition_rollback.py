@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sharkpy.base.errors import TableChangedError
 from sharkpy.catalog.table_folders import goes_with
 from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
@@ -35,8 +34,8 @@ class PartitionRollback:
     to: KeptEpoch
     staging: str
     session: EngineSession
-    staged: dict[int, int] = field(default_factory=dict)
-    """Last generation of then of each Hive partition whose files have second names in `staging`, by id."""
+    staged: dict[int, tuple[int, str]] = field(default_factory=dict)
+    """Last generation of then of each Hive partition whose files have second names, and their folder, by id."""
     placed: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Folder of each Hive partition's new generation, and its inode, by name."""
     feed: TableFeed | None = None
@@ -45,8 +44,7 @@ class PartitionRollback:
     def begin(cls, table: Table, to: KeptEpoch, session: EngineSession) -> PartitionRollback:
         write = cls(table, to, table_staging(table, table.location or "", session), session)
         try:
-            with session.catalog.readers.reading(table.location or ""):
-                write._stage()
+            write._stage(*write._changed(session.catalog.partitions(table)))
         except BaseException:
             write.discard()
             raise
@@ -63,8 +61,9 @@ class PartitionRollback:
             changed, undone = self._changed(changes.known.values())
             feed.is_rewritten = feed.is_wanted and bool(changed)
             kept = [one for one in changed if undone[one.partition_id] is not None]
-            if any(self.staged.get(one.partition_id) != undone[one.partition_id] for one in kept):
-                raise TableChangedError(f"an epoch of {self.table.qualified_name} was written meanwhile")
+            # Another process may have written an epoch since they were staged; now nobody does.
+            for folder in self._stage(kept, undone):
+                layout.sync_staged(folder)
             catalog.unfinished.note_partitions(self.table.table_id, (one.folder(self.table) for one in kept))
             for one in kept:
                 self._place(one, changes)
@@ -90,14 +89,19 @@ class PartitionRollback:
     def discard(self) -> None:
         discard_staging(self.staging, self.session)
 
-    def _stage(self) -> None:
-        """Give the files of then second names."""
-        changed, undone = self._changed(self.session.catalog.partitions(self.table))
-        for one in changed:
-            if (newest := undone[one.partition_id]) is not None:
-                staged = layout.staged_subfolder(self.staging, str(one.partition_id))
-                layout.link_files(one.folder(self.table), newest, staged)
-                self.staged[one.partition_id] = newest
+    def _stage(self, changed: Iterable[HivePartition], undone: dict[int, int | None]) -> list[str]:
+        """Give the files of then second names, where they do not have them yet; returns the folders of these."""
+        folders = []
+        with self.session.catalog.readers.reading(self.table.location or ""):
+            for one in changed:
+                newest = undone[one.partition_id]
+                if newest is None or self.staged.get(one.partition_id, (None, ""))[0] == newest:
+                    continue
+                folder = layout.staged_subfolder(self.staging, f"{one.partition_id}-{newest}")
+                layout.link_files(one.folder(self.table), newest, folder)
+                self.staged[one.partition_id] = newest, folder
+                folders.append(folder)
+        return folders
 
     def _changed(self, known: Iterable[HivePartition]) -> tuple[list[HivePartition], dict[int, int | None]]:
         """Hive partitions that have changed since the epoch, and their last generations of then."""
@@ -105,9 +109,9 @@ class PartitionRollback:
         return [one for one in known if one.partition_id in undone], undone
 
     def _place(self, one: HivePartition, changes: PartitionChanges) -> None:
-        staged = Path(self.staging, str(one.partition_id))
-        inode = staged.stat().st_ino
-        folder = layout.place_generation(str(staged), one.folder(self.table), one.newest, True)
+        _, staged = self.staged[one.partition_id]
+        inode = Path(staged).stat().st_ino
+        folder = layout.place_generation(staged, one.folder(self.table), one.newest, True)
         self.placed[one.name] = folder, inode
         changes.alter(one, replace(one, newest=layout.generation_of(folder)))
 

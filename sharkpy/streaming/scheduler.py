@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import threading
 import time
@@ -12,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from sharkpy.base.cancellation import check_cancelled
 from sharkpy.base.errors import (
     BindError,
     CancelledError,
@@ -53,8 +51,6 @@ _SHARED_SECONDS = 0.01
 """Time for which a look at a source counts for all queries of its stream."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 """Seconds until an epoch that failed is tried again, doubled each time."""
-_TRIES = 50
-"""Tries to change a query between two epochs of another process, which may write them one after the other."""
 _LOST_SPARKS = 3
 """JVMs of Spark that may be lost until a statement that runs epochs fails."""
 _log = logging.getLogger(__name__)
@@ -198,18 +194,9 @@ class StreamScheduler:
         self._between(query_id, lambda runner, query: runner.roll_back(query, to, written()))
 
     def _between(self, query_id: str, change: Callable[[EpochRunner, ContinuousQuery], None]) -> None:
-        """Change a query between two epochs, here and in other processes."""
+        """Change a query between two epochs of this process; others may write one until the change is committed."""
         with self._held(query_id) as scheduled:
-            for tries in itertools.count(1):
-                try:
-                    change(scheduled.runner, self._query(query_id))
-                    return
-                except TableChangedError as error:
-                    # Another process has written an epoch.
-                    if tries == _TRIES:
-                        error.hint = "PAUSE it first: another process writes epochs all the time"
-                        raise
-                    check_cancelled()
+            change(scheduled.runner, self._query(query_id))
 
     @contextmanager
     def _held(self, query_id: str) -> Iterator[ScheduledQuery]:
@@ -433,10 +420,7 @@ class StreamScheduler:
         return query_id if table is None else f"the {table.streaming_kind} {table.qualified_name}"
 
     def _query(self, query_id: str) -> ContinuousQuery:
-        query = self._catalog.streams.find(query_id)
-        if query is None:
-            raise BindError("the continuous query was dropped", sqlstate="42704")
-        return query
+        return self._catalog.streams.get(query_id)
 
     def _note(self, query_id: str, state: QueryState, fault: str = "") -> None:
         """Note a state, unless somebody has given the query another one meanwhile."""

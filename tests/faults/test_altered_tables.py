@@ -19,6 +19,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError
+from sharkpy.streaming import steps
 from tests.faults.test_killed_epochs import KINDS, PER_FILE, put_file
 from tests.streaming.folder_input import make_stream, rows
 from tests.waiting import until
@@ -200,3 +201,37 @@ def test_changed_at_any_moment(tmp_path: Path, kind: str, troubles: int) -> None
         # A rollback at the end may leave most of the files to be read again.
         until(lambda: check(context, kind, files) == files, 60 + troubles)
         assert check(context, kind, files, LAST) == files
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("statement", ["ROLLBACK CONTINUOUS TABLE {} TO EPOCH 1", "REFRESH CONTINUOUS TABLE {}"])
+def test_another_process_goes_on_meanwhile(
+    tmp_path: Path, kind: str, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It writes an epoch whenever a statement has staged what it is about to put in place."""
+    put, done = itertools.count(), list[str]()
+
+    def write(step: str) -> None:
+        done.append(step)
+        if step == steps.STAGED and steps.COMMITTED not in done:
+            put_file(tmp_path, next(put))
+            other(f"RESUME CONTINUOUS TABLE {kind}")
+
+    with sharkpy.connect("local[2]", tmp_path / "w") as context, other_process(tmp_path) as other:
+        make_stream(context, tmp_path / "in", "('max.files.per.epoch' = '1')")
+        (tmp_path / "in").mkdir()
+        put_file(tmp_path, next(put))
+        context.sql(f"CREATE CONTINUOUS TABLE {kind} {KINDS[kind]} TRIGGER AVAILABLE NOW AS {QUERY.format(1)}").close()
+        put_file(tmp_path, next(put))
+        context.sql(f"RESUME CONTINUOUS TABLE {kind}").close()
+        assert check(context, kind, 2) == 2
+        context.sql(f"PAUSE CONTINUOUS TABLE {kind}").close()
+        with monkeypatch.context() as patch:
+            patch.setattr(steps, "hook", write)
+            context.sql(statement.format(kind)).close()
+        assert next(put) == 3
+        assert check(context, kind, 3) == (1 if "ROLLBACK" in statement else 3)
+        context.sql(f"RESUME CONTINUOUS TABLE {kind}").close()
+        assert check(context, kind, 3) == 3
+        if kind != "memory":
+            assert check(context, kind, 3, LAST) == 3

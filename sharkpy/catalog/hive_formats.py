@@ -38,6 +38,7 @@ _STORAGE_KEYS = (
     "line.delim",
     "timestamp.formats",
     "parquet.compression",
+    "parquet.writer.version",
     "orc.compress",
     "avro.schema.literal",
     "avro.schema.url",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from sharkpy.sources.layout import DataFile
 from sharkpy.sources.line_chunks import check_unchanged
 from sharkpy.sources.metrics import ReadMetrics
 from sharkpy.sources.output_file import output_file
+from sharkpy.sources.parquet_encodings import choose_encodings
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import PlainFile, Split
 from sharkpy.sources.write_behind import written_behind
@@ -48,6 +50,10 @@ _COMPRESSIONS: dict[str, Any] = {
     "brotli": "brotli",
 }
 
+_WRITER_VERSION = "parquet.writer.version"
+_VERSIONS = {"v1": False, "v2": True, "parquet_1_0": False, "parquet_2_0": True}
+"""Whether files have the second version's encodings, by its name."""
+
 
 class ParquetSource:
     name = "parquet"
@@ -58,6 +64,7 @@ class ParquetSource:
 
     def check(self, schema: Schema, properties: Properties) -> None:  # noqa: ARG002 - any columns
         _codec(properties)
+        _has_deltas(properties)
 
     def splits(
         self,
@@ -116,14 +123,28 @@ class ParquetSource:
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: Schema, properties: Properties, path: str) -> int:
         target, num_rows = arrow_schema(schema), 0
-        codec = _codec(properties)
-        with (
-            output_file(path) as file,
-            pq.ParquetWriter(file, target, compression=codec, write_page_checksum=True) as writer,
-        ):
-            for table in written_behind(_groups(batches, target), functools.partial(_write_group, writer)):
-                num_rows += table.num_rows
+        groups = _groups(batches, target)
+        with output_file(path) as file:
+            first = next(groups, None)
+            with _writer(file, target, first, properties) as writer:
+                rows = itertools.chain([first], groups) if first is not None else ()
+                for table in written_behind(rows, functools.partial(_write_group, writer)):
+                    num_rows += table.num_rows
         return num_rows
+
+
+def _writer(file: Any, target: pa.Schema, first: pa.Table | None, properties: Properties) -> pq.ParquetWriter:
+    """Writer of a file that begins with the rows of `first`."""
+    encodings = choose_encodings(first or target.empty_table(), has_deltas=_has_deltas(properties))
+    dictionaries: Any = list(encodings.dictionaries)
+    return pq.ParquetWriter(
+        file,
+        target,
+        compression=_codec(properties),
+        write_page_checksum=True,
+        use_dictionary=dictionaries,
+        column_encoding=dict(encodings.encodings) or None,
+    )
 
 
 def _write_group(writer: pq.ParquetWriter, table: pa.Table) -> None:
@@ -137,6 +158,17 @@ def _codec(properties: Properties) -> Any:
         hint = did_you_mean(name, _COMPRESSIONS) or f"one of {', '.join(_COMPRESSIONS)}"
         raise ConfigurationError(f'"{name}" is not a compression of Parquet', hint=hint, sqlstate="22023")
     return _COMPRESSIONS[name.lower()]
+
+
+def _has_deltas(properties: Properties) -> bool:
+    """Whether numbers may be packed as differences, which the oldest readers do not know; ConfigurationError for an
+    unknown version of the writer.
+    """
+    name = dict(properties).get(_WRITER_VERSION, "v2")
+    if name.lower() not in _VERSIONS:
+        hint = did_you_mean(name, _VERSIONS) or f"one of {', '.join(_VERSIONS)}"
+        raise ConfigurationError(f'"{name}" is not a version of the Parquet writer', hint=hint, sqlstate="22023")
+    return _VERSIONS[name.lower()]
 
 
 @functools.lru_cache(maxsize=8)

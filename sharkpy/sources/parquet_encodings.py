@@ -1,0 +1,90 @@
+"""Encodings of the columns of a Parquet file, chosen by a sample of its first rows before it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sharkpy.base.cancellation import check_cancelled
+
+_RUNS, _RUN_ROWS = 16, 256
+_DELTA = "DELTA_BINARY_PACKED"
+_WIDE_BITS = 40
+"""Differences of so many bits are not packed: that would save little, and old readers know plain values."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetEncodings:
+    """Leaves of columns with a dictionary, and encodings of others by the name of the column; the rest are plain."""
+
+    dictionaries: tuple[str, ...]
+    encodings: tuple[tuple[str, str], ...]
+
+
+def choose_encodings(table: pa.Table, *, has_deltas: bool) -> ParquetEncodings:
+    """Encodings that suit the rows of `table`, at least one; numbers as differences only with `has_deltas`.
+
+    A dictionary is made of values that repeat: for others hashing them all would tell nothing.
+    """
+    sample = _sample(table)
+    dictionaries: list[str] = []
+    deltas: list[tuple[str, str]] = []
+    for field, column in zip(table.schema, sample.columns, strict=True):
+        check_cancelled()
+        if pa.types.is_nested(field.type):
+            dictionaries += _leaves(field)
+            continue
+        values = column.drop_null()
+        distinct, bits = _num_distinct(values), _difference_bits(values) if has_deltas else None
+        repeats = 2 * distinct <= len(values)
+        if bits is None or (repeats and 2 * (distinct - 1).bit_length() < bits):
+            if repeats:
+                dictionaries.append(field.name)
+        elif bits < _WIDE_BITS:
+            deltas.append((field.name, _DELTA))
+    return ParquetEncodings(tuple(dictionaries), tuple(deltas))
+
+
+def _sample(table: pa.Table) -> pa.Table:
+    """Stretches of neighbouring rows spread over the table."""
+    if table.num_rows <= _RUNS * _RUN_ROWS:
+        return table
+    starts = np.linspace(0, table.num_rows - _RUN_ROWS, _RUNS).astype(np.int64)
+    return pa.concat_tables([table.slice(int(start), _RUN_ROWS) for start in starts])
+
+
+def _num_distinct(values: pa.ChunkedArray[Any]) -> int:
+    return int(pc.count_distinct(values).as_py())
+
+
+def _difference_bits(values: pa.ChunkedArray[Any]) -> int | None:
+    """Bits of the differences of neighbours, at most; None for types that are not stored as integers."""
+    dtype = values.type
+    if not (pa.types.is_integer(dtype) or pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype)):
+        return None
+    if len(values) < 2:
+        return 0
+    numbers = values.cast(pa.int32() if pa.types.is_date32(dtype) else pa.int64()).to_numpy().astype(np.int64)
+    differences = np.diff(numbers)
+    return (int(differences.max()) - int(differences.min())).bit_length()
+
+
+def _leaves(field: pa.Field[Any], path: str = "") -> Iterator[str]:
+    """Paths of the leaves of a column, as Parquet names them."""
+    path, dtype = path or field.name, field.type
+    if pa.types.is_map(dtype):
+        inner = [(f"{path}.key_value.{one.name}", one) for one in (dtype.key_field, dtype.item_field)]
+    elif pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        inner = [(f"{path}.list.element", dtype.value_field)]
+    elif pa.types.is_struct(dtype):
+        inner = [(f"{path}.{one.name}", one) for one in dtype]
+    else:
+        yield path
+        return
+    for name, one in inner:
+        yield from _leaves(one, name)

@@ -22,6 +22,7 @@ from sharkpy.sources.parquet_encodings import choose_encodings
 from sharkpy.sources.source import Properties
 from sharkpy.sources.split import PlainFile, Split
 from sharkpy.sources.write_behind import written_behind
+from sharkpy.sources.written_rows import rows_of
 from sharkpy.values.types import (
     STRING,
     CharType,
@@ -104,6 +105,11 @@ class ParquetSource:
     def read_coded(self, split: Split, schema: Schema, metrics: ReadMetrics) -> pa.Table:
         """All columns of a split in one piece; strings of few values as Arrow dictionaries, where it costs nothing."""
         check_unchanged(split)
+        if (written := rows_of(split)) is not None:
+            metrics.rows += written.num_rows
+            metrics.bytes += split.file_bytes
+            found = file_columns(written.schema.names, schema, schema.names)
+            return conform(written, found, schema, schema.names, split.path)
         groups = range(split.start, split.start + split.length)
         with _open(split.path) as file:
             found = file_columns(file.schema_arrow.names, schema, schema.names)

@@ -132,6 +132,7 @@ def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> 
     The folder exists while the statement runs: a task that outlives it must not make it anew.
     """
     from sharkpy.sources.registry import file_suffix, source
+    from sharkpy.sources.written_rows import kept_of
     from sharkpy.values.types import arrow_schema
 
     schema = arrow_schema(sink.schema)
@@ -144,8 +145,14 @@ def write_file(batches: Iterable[pa.RecordBatch], sink: FileSink, name: str) -> 
     path = folder / f"{name}{suffix}"
     # A name of its own for each attempt: two of them may run at once.
     attempt = folder / f".{name}-{uuid.uuid4().hex}{suffix}"
+    whole: Iterator[pa.RecordBatch] = itertools.chain([first], filled)
+    heard: list[pa.RecordBatch] = []
+    if (kept := kept_of(sink.directory)) is not None:
+        whole = kept.heard(whole, heard)
     try:
-        rows = source(sink.format).write(itertools.chain([first], filled), sink.schema, sink.properties, str(attempt))
+        rows = source(sink.format).write(whole, sink.schema, sink.properties, str(attempt))
+        if kept is not None:
+            kept.note(attempt, heard)
         attempt.replace(path)
     except BaseException:
         attempt.unlink(missing_ok=True)

@@ -17,10 +17,16 @@ def load_new_blocks(table: Table, session: EngineSession, written: Sequence[str]
     cache = session.table_cache
     if table.continuous and not cache.is_cached(table):
         cache.fold_later(table, written)
-    if not cache.is_loaded(table) and not (table.continuous and cache.is_cached(table)):
+    if not will_load(table, session):
         return
     with session.catalog.readers.reading(table.location or ""):
         try:
             cache.version(table)
         except (CancelledError, ResourceError):
             cache.release(table)
+
+
+def will_load(table: Table, session: EngineSession) -> bool:
+    """Whether blocks of new files are made at once."""
+    cache = session.table_cache
+    return cache.is_loaded(table) or (bool(table.continuous) and cache.is_cached(table))

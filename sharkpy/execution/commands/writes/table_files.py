@@ -10,12 +10,13 @@ from sharkpy.base.errors import UnsupportedError
 from sharkpy.catalog.local_path import local_path
 from sharkpy.catalog.model import Table
 from sharkpy.catalog.table_folders import TableFolders
-from sharkpy.execution.commands.writes.new_blocks import load_new_blocks
+from sharkpy.execution.commands.writes.new_blocks import load_new_blocks, will_load
 from sharkpy.execution.commands.writes.staging import discard_staging, table_staging, while_known
 from sharkpy.execution.commands.writes.table_feed import TableFeed
 from sharkpy.execution.engine_session import EngineSession
 from sharkpy.sources import layout
 from sharkpy.sources.plain_files import PlainFiles
+from sharkpy.sources.written_rows import WrittenRows
 
 
 def table_folder(table: Table, session: EngineSession, *, overwrite: bool = False) -> str:
@@ -58,11 +59,16 @@ class TableFiles:
     feed: TableFeed | None = None
     keeps_rows: bool = False
     """The rows that are replaced are the same."""
+    rows: WrittenRows | None = None
+    """The staged rows, where blocks will be made of them."""
 
     @classmethod
     def begin(cls, table: Table, overwrite: bool, session: EngineSession) -> TableFiles:
         location = table_folder(table, session, overwrite=overwrite)
-        return cls(table, location, table_staging(table, location, session), overwrite, session)
+        write = cls(table, location, table_staging(table, location, session), overwrite, session)
+        if table.storage.name == "parquet" and will_load(table, session):
+            write.rows = WrittenRows(write.staging)
+        return write
 
     def prepare(self) -> None:
         with while_known(self.table, self.session):
@@ -121,4 +127,6 @@ class TableFiles:
         load_new_blocks(self.table, self.session)
 
     def discard(self) -> None:
+        if self.rows is not None:
+            self.rows.forget()
         discard_staging(self.staging, self.session)

@@ -1,0 +1,99 @@
+"""Blocks of rows that were just written are made of these, without reading their files, and hold the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import sharkpy
+from sharkpy.base.errors import SharkError
+from sharkpy.sources import written_rows
+
+_TYPES = (
+    "b BOOLEAN, y TINYINT, s SMALLINT, i INT, l BIGINT, f FLOAT, d DOUBLE, t STRING, v VARCHAR(3), c CHAR(3), "
+    "x BINARY, e DECIMAL(12, 3), g DECIMAL(38, 10), a DATE, m TIMESTAMP, r ARRAY<STRING>, p MAP<STRING, INT>, "
+    "u STRUCT<k: INT, w: ARRAY<DATE>>"
+)
+_ROW = (
+    "true, {n}, {n}, {n}, 9223372036854775807 - {n}, -0.0, 'NaN', 'text {n}', 'abcd', 'a', 'x', {n}.125, "
+    "-1234567890.0987654321, date '0001-01-01', timestamp '9999-12-31 23:59:59.999999', array('a', NULL), "
+    "map('k', {n}), named_struct('k', {n}, 'w', array(date '2026-01-01', NULL))"
+)
+_NUMBERS = "SELECT id FROM (SELECT explode(sequence({first}, {last})) AS id) s"
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        yield context
+    assert not written_rows._kept
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """A list that gets an item for each file whose rows are read for blocks."""
+    found: list[object] = []
+    read = pq.ParquetFile.read_row_groups
+
+    def reading(file: pq.ParquetFile, *args: Any, **kwargs: Any) -> object:
+        found.append(file)
+        return read(file, *args, **kwargs)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", reading)
+    return found
+
+
+def _numbers(context: sharkpy.SharkContext) -> None:
+    context.sql("CREATE TABLE t (id BIGINT) STORED AS PARQUET TBLPROPERTIES ('shark.cache' = 'MEMORY')").close()
+    context.sql(f"INSERT INTO t {_NUMBERS.format(first=1, last=10)}").close()
+    assert context.sql("SELECT count(*) FROM t").fetchall() == [(10,)]
+
+
+def test_files_are_not_read_for_blocks_of_new_rows(context: sharkpy.SharkContext, read: list[object]) -> None:
+    _numbers(context)
+    read.clear()
+    context.sql(f"INSERT INTO t {_NUMBERS.format(first=11, last=5000)}").close()
+    context.sql(f"INSERT INTO t {_NUMBERS.format(first=5001, last=5010)}").close()
+    assert context.sql("SELECT count(*), sum(id), max(id) FROM t").fetchall() == [(5010, 5010 * 5011 // 2, 5010)]
+    context.sql(f"INSERT OVERWRITE TABLE t {_NUMBERS.format(first=7, last=9)}").close()
+    assert context.sql("SELECT * FROM t ORDER BY id").fetchall() == [(7,), (8,), (9,)]
+    assert not read
+
+
+def test_blocks_hold_what_the_files_do(context: sharkpy.SharkContext, read: list[object]) -> None:
+    context.sql(f"CREATE TABLE t ({_TYPES}) STORED AS PARQUET TBLPROPERTIES ('shark.cache' = 'MEMORY')").close()
+    nulls = f"SELECT {', '.join(['NULL'] * 18)}"
+    context.sql(f"INSERT INTO t {nulls}").close()
+    assert context.sql("SELECT count(*) FROM t").fetchall() == [(1,)]
+    read.clear()
+    rows = " UNION ALL ".join(f"SELECT {_ROW.format(n=n)}" for n in range(20))
+    context.sql(f"INSERT INTO t {rows} UNION ALL {nulls}").close()
+    made = context.sql("SELECT * FROM t ORDER BY l").fetchall()
+    assert not read
+    context.sql("UNCACHE TABLE IF EXISTS t").close()
+    context.sql("ALTER TABLE t SET TBLPROPERTIES ('shark.cache' = 'NONE')").close()
+    assert repr(context.sql("SELECT * FROM t ORDER BY l").fetchall()) == repr(made)
+    assert len(made) == 22
+
+
+def test_many_rows_are_read_from_their_files(
+    context: sharkpy.SharkContext, read: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _numbers(context)
+    read.clear()
+    monkeypatch.setattr(written_rows, "_MOST_BYTES", 100_000)
+    context.sql(f"INSERT INTO t {_NUMBERS.format(first=11, last=200_000)}").close()
+    assert context.sql("SELECT count(*), sum(id) FROM t").fetchall() == [(200_000, 200_000 * 200_001 // 2)]
+    assert read
+
+
+def test_nothing_is_kept_of_a_write_that_failed(context: sharkpy.SharkContext) -> None:
+    _numbers(context)
+    with pytest.raises(SharkError):
+        context.sql(f"INSERT INTO t SELECT id * assert_true(id < 4000) FROM ({_NUMBERS.format(first=1, last=5000)}) s")
+    assert not written_rows._kept
+    assert context.sql("SELECT count(*) FROM t").fetchall() == [(10,)]

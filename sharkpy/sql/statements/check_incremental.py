@@ -90,6 +90,9 @@ def _check(node: LogicalPlan, streams: _Streams) -> None:
         raise _refused("a stream in a subquery of an expression")
     if isinstance(node, Scan) and isinstance(node.table, QueryTable):
         raise _refused("a stream in a WITH query that is computed once for several uses")
+    if isinstance(node, Union) and not all(streams.below(one) for one in node.inputs):
+        # Each epoch would have them again.
+        raise _refused("UNION ALL of a stream and rows that are there already", "START FROM TABLE … THEN STREAM …")
     if isinstance(node, Join):
         _check_join(node, streams)
     elif not isinstance(node, _ROW_WISE) and not (isinstance(node, Sort) and not node.is_global):
@@ -111,5 +114,5 @@ def _plans_in_expressions(node: LogicalPlan) -> Iterator[LogicalPlan]:
                 yield part.plan
 
 
-def _refused(what: str) -> SharkError:
-    return UnsupportedError(f"{what} in a continuous query is not supported")
+def _refused(what: str, hint: str | None = None) -> SharkError:
+    return UnsupportedError(f"{what} in a continuous query is not supported", hint=hint)

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from time import monotonic
 
 from sharkpy.base.cancellation import held, submit
+from sharkpy.base.errors import SourceError
 from sharkpy.catalog.cache_policy import PolicyKind
 from sharkpy.catalog.hive_partition import HivePartition
 from sharkpy.catalog.model import CacheMode, Table
@@ -114,10 +115,16 @@ class TableCache:
             self._set_table(entry, table)
             catalog = self._parts.catalog
             newest, partitions = counted_state(table, catalog, published)
-            if newest is not None and (added := added_files(entry, newest)) is not None:
-                return self._extended(entry, added, newest, partitions)
-            if partitions is not None and (added := files_added_to(entry, partitions)) is not None:
-                return self._extended(entry, added, newest, partitions)
+            added = None if newest is None else added_files(entry, newest)
+            if added is None and partitions is not None:
+                added = files_added_to(entry, partitions)
+            if added is not None:
+                try:
+                    return self._extended(entry, added, newest, partitions)
+                except SourceError as error:
+                    # What others have folded is there until it is deleted; a list of the folder leaves it out.
+                    if error.sqlstate != "58P01":
+                        raise
             files = None if partitions is None else files_of_partitions(entry, partitions)
             if files is None:
                 entry.listed = monotonic()

@@ -86,7 +86,10 @@ class StreamStore:
             " WHERE query_id = ? AND epoch = ? AND definition = ?"
         )
         known = (query.query_id, query.epoch, _definition(query))
-        if not self._file.run(sql, query.epoch + 1, offsets_to_text(offsets), *known):
+        # After a rollback the number of an epoch comes again, and may stand for other offsets.
+        now = self.find(query.query_id)
+        is_same = now is not None and now.offsets == query.offsets
+        if not is_same or not self._file.run(sql, query.epoch + 1, offsets_to_text(offsets), *known):
             message = f"epoch {query.epoch + 1} was written by another process, or its query was altered or dropped"
             raise TableChangedError(message)
 

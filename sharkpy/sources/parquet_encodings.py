@@ -27,7 +27,7 @@ class ParquetEncodings:
 
 
 def choose_encodings(table: pa.Table, *, has_deltas: bool) -> ParquetEncodings:
-    """Encodings that suit the rows of `table`, at least one; numbers as differences only with `has_deltas`.
+    """Encodings that suit the rows of `table`; numbers as differences only with `has_deltas`.
 
     A dictionary is made of values that repeat: for others hashing them all would tell nothing.
     """
@@ -40,7 +40,8 @@ def choose_encodings(table: pa.Table, *, has_deltas: bool) -> ParquetEncodings:
             dictionaries += _leaves(field)
             continue
         values = column.drop_null()
-        distinct, bits = _num_distinct(values), _difference_bits(values) if has_deltas else None
+        distinct = int(pc.count_distinct(values).as_py())
+        bits = _difference_bits(values) if has_deltas else None
         repeats = 2 * distinct <= len(values)
         if bits is None or (repeats and 2 * (distinct - 1).bit_length() < bits):
             if repeats:
@@ -56,10 +57,6 @@ def _sample(table: pa.Table) -> pa.Table:
         return table
     starts = np.linspace(0, table.num_rows - _RUN_ROWS, _RUNS).astype(np.int64)
     return pa.concat_tables([table.slice(int(start), _RUN_ROWS) for start in starts])
-
-
-def _num_distinct(values: pa.ChunkedArray[Any]) -> int:
-    return int(pc.count_distinct(values).as_py())
 
 
 def _difference_bits(values: pa.ChunkedArray[Any]) -> int | None:

@@ -62,8 +62,7 @@ class WrittenRows:
     def forget(self) -> None:
         """Let go of all rows; repeatedly."""
         with _lock:
-            if _kept.get(self.folder) is self:
-                del _kept[self.folder]
+            _kept.pop(self.folder, None)
         self._tables.clear()
 
 

@@ -118,13 +118,8 @@ class TableCache:
             added = None if newest is None else added_files(entry, newest)
             if added is None and partitions is not None:
                 added = files_added_to(entry, partitions)
-            if added is not None:
-                try:
-                    return self._extended(entry, added, newest, partitions)
-                except SourceError as error:
-                    # What others have folded is there until it is deleted; a list of the folder leaves it out.
-                    if error.sqlstate != "58P01":
-                        raise
+            if added is not None and (extended := self._extended(entry, added, newest, partitions)) is not None:
+                return extended
             files = None if partitions is None else files_of_partitions(entry, partitions)
             if files is None:
                 entry.listed = monotonic()
@@ -178,8 +173,15 @@ class TableCache:
         newest: int | None,
         partitions: tuple[HivePartition, ...] | None,
     ) -> TableVersion | None:
-        """Version with the rows of files that have come behind the others."""
-        if added and self.versions.extend(entry, added):
+        """Version with the rows of files that have come behind the others; None where one of them is gone."""
+        try:
+            is_another = bool(added) and self.versions.extend(entry, added)
+        except SourceError as error:
+            # What others have folded is there until it is deleted; a list of the folder leaves it out.
+            if error.sqlstate != "58P01":
+                raise
+            return None
+        if is_another:
             self._compactor.compact_later(entry)
         entry.newest, entry.partitions = newest, partitions
         if entry.version is not None:

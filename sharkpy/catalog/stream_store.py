@@ -81,17 +81,13 @@ class StreamStore:
 
         TableChangedError if somebody else has written it, or the query was altered or dropped.
         """
-        sql = (
-            "UPDATE continuous_ SET epoch = ?, offsets = ?, fault = ''"
-            " WHERE query_id = ? AND epoch = ? AND definition = ?"
-        )
-        known = (query.query_id, query.epoch, _definition(query))
-        # After a rollback the number of an epoch comes again, and may stand for other offsets.
         now = self.find(query.query_id)
-        is_same = now is not None and now.offsets == query.offsets
-        if not is_same or not self._file.run(sql, query.epoch + 1, offsets_to_text(offsets), *known):
+        # After a rollback the number of an epoch comes again, and may stand for other offsets.
+        if now is None or _progress(now) != _progress(query):
             message = f"epoch {query.epoch + 1} was written by another process, or its query was altered or dropped"
             raise TableChangedError(message)
+        sql = "UPDATE continuous_ SET epoch = ?, offsets = ?, fault = '' WHERE query_id = ?"
+        self._file.run(sql, query.epoch + 1, offsets_to_text(offsets), query.query_id)
 
     def redefine(self, query: ContinuousQuery) -> None:
         """Give a query another definition, from the next epoch on."""
@@ -167,6 +163,11 @@ class StreamStore:
         if query_id:
             self._file.run("DELETE FROM continuous_ WHERE query_id = ?", query_id)
             self.epochs.forget(query_id)
+
+
+def _progress(query: ContinuousQuery) -> tuple[object, ...]:
+    """What an epoch is computed from: how the query is defined, and how far it is."""
+    return query.epoch, query.offsets, _definition(query)
 
 
 def _definition(query: ContinuousQuery) -> str:

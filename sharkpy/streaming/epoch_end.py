@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from sharkpy.catalog.continuous_query import ContinuousQuery, Offsets
 from sharkpy.catalog.store import Catalog
-from sharkpy.execution.commands.writes.publish import QuietWrite
 from sharkpy.streaming import steps
 from sharkpy.streaming.epoch_log import EpochLog
+from sharkpy.streaming.epoch_write import EpochWrite
 
 
 @dataclass(slots=True)
-class EpochEnd(QuietWrite):
+class EpochEnd(EpochWrite):
     """Last of an epoch's writes: the query's number of epochs and its offsets change with the rows, or not at all.
 
     The newest `kept` epochs can be had again.
@@ -30,12 +30,11 @@ class EpochEnd(QuietWrite):
             self.log.sync()
         steps.done(steps.STAGED)
 
-    def place(self) -> None:
+    def note(self) -> None:
         streams, query = self.catalog.streams, self.query
         streams.end_epoch(query, self.offsets)
         if (generation := self._generation()) is not None:
             streams.epochs.keep(query, query.epoch + 1, self.offsets, generation, self.kept)
-        steps.done(steps.PLACED)
 
     def _generation(self) -> int | None:
         """Last generation of the table that counts with this epoch; 0 where its Hive partitions have theirs, None where
@@ -45,6 +44,3 @@ class EpochEnd(QuietWrite):
         if table is None:
             return None
         return 0 if table.is_partitioned else self.catalog.newest_generation(table)
-
-    def show(self) -> None:
-        steps.done(steps.COMMITTED)

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from sharkpy.catalog.continuous_query import Offsets
 from sharkpy.catalog.store import Catalog
-from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.streaming import steps
+from sharkpy.streaming.epoch_write import EpochWrite
 
 
 @dataclass(slots=True)
-class EpochRestart(QuietWrite):
+class EpochRestart(EpochWrite):
     """Write behind that of a table without rows: the query's offsets are those of its start with it, or not at all.
 
     It comes behind the last epoch of then, which another process may have written since the query was looked at.
@@ -23,16 +22,9 @@ class EpochRestart(QuietWrite):
     number: int = 0
     """Number of the epoch, once it has its place."""
 
-    def prepare(self) -> None:
-        steps.done(steps.STAGED)
-
-    def place(self) -> None:
+    def note(self) -> None:
         streams = self.catalog.streams
         query = streams.get(self.query_id)
         streams.end_epoch(query, self.offsets)
         streams.epochs.forget(self.query_id)
         self.number = query.epoch + 1
-        steps.done(steps.PLACED)
-
-    def show(self) -> None:
-        steps.done(steps.COMMITTED)

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from sharkpy.catalog.continuous_query import ContinuousQuery
 from sharkpy.catalog.epoch_store import KeptEpoch
 from sharkpy.catalog.store import Catalog
-from sharkpy.execution.commands.writes.publish import QuietWrite
-from sharkpy.streaming import steps
+from sharkpy.streaming.epoch_write import EpochWrite
 
 
 @dataclass(slots=True)
-class EpochRollback(QuietWrite):
+class EpochRollback(EpochWrite):
     """Write behind that of a table's rows: the query's epoch and offsets go back with them, or not at all."""
 
     query_id: str
@@ -22,15 +21,8 @@ class EpochRollback(QuietWrite):
     check: Callable[[ContinuousQuery], None]
     """Raises an error where the query of now cannot go back: another process may have run it since it was looked at."""
 
-    def prepare(self) -> None:
-        steps.done(steps.STAGED)
-
-    def place(self) -> None:
+    def note(self) -> None:
         streams = self.catalog.streams
         query = streams.get(self.query_id)
         self.check(query)
         streams.epochs.roll_back(query, self.to, streams.newest(query.table_id) or 0)
-        steps.done(steps.PLACED)
-
-    def show(self) -> None:
-        steps.done(steps.COMMITTED)

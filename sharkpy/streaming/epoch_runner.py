@@ -15,7 +15,7 @@ from sharkpy.base.settings import STREAM_KEPT_EPOCHS
 from sharkpy.catalog.continuous_query import ContinuousQuery, QueryState
 from sharkpy.catalog.position import Position, furthest, is_within, least
 from sharkpy.execution.commands.insert import insert_with
-from sharkpy.execution.commands.writes.publish import StagedWrite, discarding, publish
+from sharkpy.execution.commands.writes.publish import StagedWrite, publish
 from sharkpy.execution.queries.notice_lost_spark import noticing_lost_spark
 from sharkpy.execution.queries.plan_cache import CatalogLookups
 from sharkpy.plan.commands import Insert, MultiInsert, queries_of
@@ -179,8 +179,8 @@ class EpochRunner:
         self.log.begin(end.number, ranges, self._names(query))
         self.log.end(end.number, 0, time.monotonic() - began)
 
-    def roll_back(self, query: ContinuousQuery, to: KeptEpoch, written: StagedWrite) -> None:
-        """Let the epoch `to` be the query's last one; `written` gives its table the rows of then.
+    def roll_back(self, query: ContinuousQuery, to: KeptEpoch, written: Callable[[], StagedWrite]) -> None:
+        """Let the epoch `to` be the query's last one; `written` makes the write that gives its table the rows of then.
 
         BindError 55000 where items that would be read again are gone.
         """
@@ -194,9 +194,8 @@ class EpochRunner:
                     name = self._stream(stream).qualified_name
                     raise BindError(f"items of {name} behind epoch {to.number} are gone", sqlstate="55000")
 
-        with discarding([written]):
-            check(query)
-            publish([written, EpochRollback(query.query_id, to, self.session.catalog, check)], self.session.catalog)
+        check(query)
+        publish([written(), EpochRollback(query.query_id, to, self.session.catalog, check)], self.session.catalog)
         self._begun = None
         self.log.roll_back(to.number)
         steps.done(steps.ENDED)

@@ -34,8 +34,8 @@ class PartitionRollback:
     to: KeptEpoch
     staging: str
     session: EngineSession
-    staged: dict[int, tuple[int, str]] = field(default_factory=dict)
-    """Last generation of then of each Hive partition whose files have second names, and their folder, by id."""
+    staged: dict[int, int] = field(default_factory=dict)
+    """Last generation of then of each Hive partition whose files have second names in `staging`, by id."""
     placed: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Folder of each Hive partition's new generation, and its inode, by name."""
     feed: TableFeed | None = None
@@ -95,13 +95,16 @@ class PartitionRollback:
         with self.session.catalog.readers.reading(self.table.location or ""):
             for one in changed:
                 newest = undone[one.partition_id]
-                if newest is None or self.staged.get(one.partition_id, (None, ""))[0] == newest:
+                if newest is None or self.staged.get(one.partition_id) == newest:
                     continue
-                folder = layout.staged_subfolder(self.staging, f"{one.partition_id}-{newest}")
+                self.staged[one.partition_id] = newest
+                folder = layout.staged_subfolder(self.staging, self._staged_name(one))
                 layout.link_files(one.folder(self.table), newest, folder)
-                self.staged[one.partition_id] = newest, folder
                 folders.append(folder)
         return folders
+
+    def _staged_name(self, one: HivePartition) -> str:
+        return f"{one.partition_id}-{self.staged[one.partition_id]}"
 
     def _changed(self, known: Iterable[HivePartition]) -> tuple[list[HivePartition], dict[int, int | None]]:
         """Hive partitions that have changed since the epoch, and their last generations of then."""
@@ -109,9 +112,9 @@ class PartitionRollback:
         return [one for one in known if one.partition_id in undone], undone
 
     def _place(self, one: HivePartition, changes: PartitionChanges) -> None:
-        _, staged = self.staged[one.partition_id]
-        inode = Path(staged).stat().st_ino
-        folder = layout.place_generation(staged, one.folder(self.table), one.newest, True)
+        staged = Path(self.staging, self._staged_name(one))
+        inode = staged.stat().st_ino
+        folder = layout.place_generation(str(staged), one.folder(self.table), one.newest, True)
         self.placed[one.name] = folder, inode
         changes.alter(one, replace(one, newest=layout.generation_of(folder)))
 

@@ -129,7 +129,7 @@ class StreamScheduler:
             self._end(query_id, scheduled)
 
     def _run_to_end(self, query_id: str, runner: EpochRunner) -> None:
-        query = self._query(query_id)
+        query = self._catalog.streams.get(query_id)
         runner.wait_until_settled(query)
         ends = runner.ends(query)
         lost = 0
@@ -142,7 +142,7 @@ class StreamScheduler:
                 lost += 1
                 if lost == _LOST_SPARKS:
                     raise
-            query = self._query(query_id)
+            query = self._catalog.streams.get(query_id)
         runner.release(self._catalog.streams.queries(), query.streams)
 
     def arrived(self, stream: str) -> None:
@@ -185,28 +185,25 @@ class StreamScheduler:
         """Let a query begin with the first items of its streams again; `emptied` makes the write that leaves its table
         without rows. BindError 55000 where items are gone.
         """
-        self._between(query_id, lambda runner, query: runner.restart(query, emptied))
+        with self._held(query_id) as scheduled:
+            scheduled.runner.restart(self._catalog.streams.get(query_id), emptied)
 
     def roll_back(self, query_id: str, to: KeptEpoch, written: Callable[[], StagedWrite]) -> None:
         """Let an epoch be the query's last one again; `written` makes the write that gives its table the rows of then.
         BindError 55000 where items that would be read again are gone.
         """
-        self._between(query_id, lambda runner, query: runner.roll_back(query, to, written()))
-
-    def _between(self, query_id: str, change: Callable[[EpochRunner, ContinuousQuery], None]) -> None:
-        """Change a query between two epochs of this process; others may write one until the change is committed."""
         with self._held(query_id) as scheduled:
-            change(scheduled.runner, self._query(query_id))
+            scheduled.runner.roll_back(self._catalog.streams.get(query_id), to, written)
 
     @contextmanager
     def _held(self, query_id: str) -> Iterator[ScheduledQuery]:
-        """A query as it is defined now, of which no epoch begins here in the body."""
+        """A query as it is defined now, of which no epoch begins here in the body; other processes may write one."""
         while True:
             scheduled = self._scheduled(query_id)
             with scheduled.between_epochs():
                 # Another thread may have ended it meanwhile.
                 if self._known.get(query_id) is scheduled:
-                    if scheduled.query.definition == self._query(query_id).definition:
+                    if scheduled.query.definition == self._catalog.streams.get(query_id).definition:
                         yield scheduled
                         return
                     self._end(query_id, scheduled)
@@ -419,9 +416,6 @@ class StreamScheduler:
         table = None if query is None else self._catalog.current_table(query.table_id)
         return query_id if table is None else f"the {table.streaming_kind} {table.qualified_name}"
 
-    def _query(self, query_id: str) -> ContinuousQuery:
-        return self._catalog.streams.get(query_id)
-
     def _note(self, query_id: str, state: QueryState, fault: str = "") -> None:
         """Note a state, unless somebody has given the query another one meanwhile."""
         with self._catalog.transaction():
@@ -445,7 +439,7 @@ class StreamScheduler:
             if self._is_stopped:
                 raise ExecutionError("the engine is stopped", sqlstate="08003")
             if query_id not in self._known:
-                query = self._query(query_id)
+                query = self._catalog.streams.get(query_id)
                 own = {POOL.key: STREAM_POOL, USER.key: query.user, QUERY_TIMEOUT.key: "0"}
                 session = self._new_session(dict(query.settings) | own)
                 figures = self._figures.setdefault(query_id, EpochFigures())

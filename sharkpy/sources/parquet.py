@@ -282,8 +282,12 @@ def _plain_file(file: pq.ParquetFile, schema: Schema, sizes: Sequence[tuple[list
     totals = np.sum([columns for columns, _ in sizes] or [[0] * len(names)], axis=0).tolist()
     plain = [
         (name, size)
-        for name, size, stored, column in zip(names, totals, file.schema_arrow, _leaves(file), strict=True)
-        if name in schema.names and _is_plain(stored.type, column.physical_type, schema[name].dtype)
+        for place, (name, size, stored, column) in enumerate(
+            zip(names, totals, file.schema_arrow, _leaves(file), strict=True)
+        )
+        if name in schema.names
+        and _is_plain(stored.type, column.physical_type, schema[name].dtype)
+        and not any(_is_misread(file.metadata.row_group(group).column(place)) for group in range(len(sizes)))
     ]
     return PlainFile(file.metadata.num_rows, tuple(plain))
 
@@ -297,6 +301,16 @@ def _is_plain(stored: pa.DataType, physical_type: str, dtype: DataType) -> bool:
     if isinstance(dtype, VarcharType | CharType) or _TEXTS.get(stored, stored) != to_arrow(dtype):
         return False
     return physical_type not in (("BYTE_ARRAY",) if isinstance(dtype, DecimalType) else ("INT96",))
+
+
+def _is_misread(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Whether DuckDB 2.0 takes NULLs for values: of strings without a dictionary whose statistics tell of one value."""
+    if chunk.physical_type != "BYTE_ARRAY" or chunk.has_dictionary_page:
+        return False
+    found = chunk.statistics
+    if found is None or not found.has_min_max or found.min != found.max:
+        return False
+    return found.null_count is None or found.null_count > 0
 
 
 def _column_bytes(metadata: pq.FileMetaData, group: int, names: set[str]) -> int:

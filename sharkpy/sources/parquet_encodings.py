@@ -29,14 +29,15 @@ class ParquetEncodings:
 def choose_encodings(table: pa.Table, *, has_deltas: bool) -> ParquetEncodings:
     """Encodings that suit the rows of `table`; numbers as differences only with `has_deltas`.
 
-    A dictionary is made of values that repeat: for others hashing them all would tell nothing.
+    A dictionary is made of values that repeat: for others hashing them all would tell nothing. Strings always have one:
+    without it DuckDB takes NULLs beside a single value for that value (see `_is_misread` of `parquet.py`).
     """
     sample = _sample(table)
     dictionaries: list[str] = []
     deltas: list[tuple[str, str]] = []
     for field, column in zip(table.schema, sample.columns, strict=True):
         check_cancelled()
-        if pa.types.is_nested(field.type):
+        if pa.types.is_nested(field.type) or _is_bytes(field.type):
             dictionaries += _leaves(field)
             continue
         values = column.drop_null()
@@ -49,6 +50,10 @@ def choose_encodings(table: pa.Table, *, has_deltas: bool) -> ParquetEncodings:
         elif bits < _WIDE_BITS:
             deltas.append((field.name, _DELTA))
     return ParquetEncodings(tuple(dictionaries), tuple(deltas))
+
+
+def _is_bytes(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string(dtype) or pa.types.is_binary(dtype))
 
 
 def _sample(table: pa.Table) -> pa.Table:

@@ -1,12 +1,25 @@
-"""What the tests of streams share: one Kafka broker for those that do not end it."""
+"""What the tests of streams share: a session, a folder of input, and one Kafka broker for those that do not end it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import sharkpy
 from tests.streaming.kafka_broker import KafkaBroker
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
+    with sharkpy.connect("local[2]", tmp_path / "w") as context:
+        yield context
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "in"
 
 
 @pytest.fixture(scope="session")

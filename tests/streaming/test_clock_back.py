@@ -39,11 +39,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "in"
-
-
 @pytest.mark.parametrize("clauses", KINDS)
 def test_epochs_of_a_folder(tmp_path: Path, folder: Path, clock: Clock, clauses: str) -> None:
     chance = random.Random(7)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,17 +22,6 @@ FORMS = {
     "parts": "PARTITIONED BY (s STRING) STORED AS PARQUET",
     "cached_parts": f"PARTITIONED BY (s STRING) STORED AS PARQUET {CACHED}",
 }
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "in"
 
 
 def make(context: sharkpy.SharkContext, name: str, form: str = "plain") -> None:

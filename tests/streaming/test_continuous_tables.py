@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,17 +29,6 @@ from tests.waiting import until
 
 NOW = "TRIGGER AVAILABLE NOW"
 MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "in"
 
 
 @pytest.mark.parametrize(
@@ -306,91 +293,6 @@ def test_users_do_not_write_its_rows(context: sharkpy.SharkContext, folder: Path
     assert numbers(context) == [1, 2]
 
 
-def test_it_can_be_renamed_and_described(context: sharkpy.SharkContext, folder: Path) -> None:
-    make_stream(context, folder)
-    put_numbers(folder, "a", [1])
-    context.sql("CREATE CONTINUOUS TABLE t AS SELECT n FROM numbers")
-    until_numbers(context, [1])
-    context.sql("ALTER TABLE t RENAME TO moved")
-    put_numbers(folder, "b", [2])
-    until_numbers(context, [1, 2], "moved")
-    assert rows(context, "SHOW STREAMS") == [("default", "numbers", "FOLDER", str(folder), None)]
-    assert [row[1] for row in rows(context, "SHOW CONTINUOUS TABLES LIKE 'mov*'")] == ["moved"]
-    assert json.loads(str(rows(context, "SHOW EPOCHS moved LIMIT 1")[0][5])) == {"default.numbers": [1, 2]}
-    assert ("n", "bigint", "") in rows(context, "DESCRIBE moved")
-    assert rows(context, "DESCRIBE FORMATTED numbers")
-
-
-def test_show_create_makes_it_again(context: sharkpy.SharkContext, folder: Path) -> None:
-    context.sql(
-        "CREATE STREAM numbers (n BIGINT COMMENT 'a number', s STRING) COMMENT 'some' STORED AS JSONFILE"
-        f" TBLPROPERTIES ('failOnDataLoss' = 'false') FROM FOLDER '{folder}' ('max.files.per.epoch' = '7')"
-    )
-    put_numbers(folder, "a", [1])
-    context.sql(
-        f"CREATE CONTINUOUS TABLE t PARTITIONED BY (s) COMMENT 'kept' STORED AS ORC {MEMORY} TRIGGER EVERY 2 SECONDS"
-        " AS SELECT * FROM numbers"
-    )
-    context.sql(f"CREATE CONTINUOUS TABLE u {NOW} AS SELECT n FROM numbers")
-    names = ("numbers", "t", "u")
-    made = {name: [str(row[0]) for row in rows(context, f"SHOW CREATE TABLE {name}")] for name in names}
-    assert "TRIGGER EVERY 2000 MILLISECONDS" in made["t"]
-    for name in ("t", "u"):
-        context.sql(f"DROP CONTINUOUS TABLE {name}")
-    context.sql("DROP STREAM numbers")
-    for name in names:
-        context.sql("\n".join(made[name]))
-        assert [str(row[0]) for row in rows(context, f"SHOW CREATE TABLE {name}")] == made[name]
-    until_numbers(context, [1])
-    assert numbers(context, "u") == [1]
-
-
-def test_describe_tells_how_far_it_is(context: sharkpy.SharkContext, folder: Path) -> None:
-    make_stream(context, folder)
-    put_numbers(folder, "a", [1])
-    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM numbers")
-    for style, mark in (("EXTENDED", ""), ("FORMATTED", ":")):
-        facts = {row[0]: row[1] for row in rows(context, f"DESCRIBE {style} t")}
-        assert facts[f"State{mark}"] == "FINISHED"
-        assert facts[f"Epoch{mark}"] == "1"
-        assert facts[f"Offset of default.numbers{mark}"] == "1 of 1"
-        assert facts[f"Continuous Query{mark}"] == "SELECT n FROM numbers"
-        facts = {row[0]: row[1] for row in rows(context, f"DESCRIBE {style} numbers")}
-        assert (facts[f"Source{mark}"], facts[f"Known Items{mark}"]) == ("FOLDER", "1")
-
-
-def test_drop_leaves_nothing_but_the_input(context: sharkpy.SharkContext, folder: Path, tmp_path: Path) -> None:
-    make_stream(context, folder)
-    put_numbers(folder, "a", [1])
-    context.sql(f"CREATE CONTINUOUS TABLE t {MEMORY} AS SELECT n FROM numbers")
-    until_numbers(context, [1])
-    place = Path(context.catalog.table("default", "t").location or "")
-    with pytest.raises(BindError, match=r"continuous table default\.t reads the stream"):
-        context.sql("DROP STREAM numbers")
-    context.sql("DROP CONTINUOUS TABLE t")
-    context.sql("DROP STREAM numbers")
-    context.sql("DROP CONTINUOUS TABLE IF EXISTS t")
-    context.sql("DROP STREAM IF EXISTS numbers")
-    assert not place.exists()
-    assert (folder / "a").is_file()
-    assert not list((tmp_path / "w" / ".sharkpy" / "streams").iterdir())
-    assert context.catalog.streams.queries() == []
-    make_stream(context, folder)
-    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM numbers")
-    assert numbers(context) == [1]
-
-
-def test_a_database_goes_with_its_continuous_tables(context: sharkpy.SharkContext, folder: Path) -> None:
-    context.sql("CREATE DATABASE d")
-    context.sql("USE d")
-    make_stream(context, folder)
-    put_numbers(folder, "a", [1])
-    context.sql("CREATE CONTINUOUS TABLE t AS SELECT n FROM numbers")
-    until_numbers(context, [1])
-    context.sql("DROP DATABASE d CASCADE")
-    assert context.catalog.streams.queries() == []
-
-
 def test_a_reader_keeps_the_epoch_it_began_with(context: sharkpy.SharkContext, folder: Path) -> None:
     make_stream(context, folder)
     put_numbers(folder, "a", range(10))
@@ -526,113 +428,3 @@ def test_nothing_but_rows_of_the_epoch_is_refused(context: sharkpy.SharkContext,
     with pytest.raises(BindError, match="reads no stream"):
         context.sql("CREATE CONTINUOUS TABLE t AS SELECT n FROM names")
     assert rows(context, "SHOW CONTINUOUS TABLES") == []
-
-
-def test_refresh_reads_everything_again(context: sharkpy.SharkContext, folder: Path) -> None:
-    context.sql("CREATE TABLE names (n BIGINT, name STRING) STORED AS PARQUET")
-    context.sql("INSERT INTO names VALUES (1, 'one')")
-    make_stream(context, folder)
-    for name in (1, 2):
-        put_numbers(folder, str(name), [name])
-    text = "SELECT x.n, y.name FROM numbers x LEFT JOIN names y ON x.n = y.n"
-    for name, clauses in (("t", ""), ("u", MEMORY), ("v", f"PARTITIONED BY (name) {MEMORY}")):
-        context.sql(f"CREATE CONTINUOUS TABLE {name} {clauses} AS {text}")
-        until_numbers(context, [1, 2], name)
-    context.sql("INSERT INTO names VALUES (2, 'two')")
-    for name in ("t", "u", "v"):
-        epochs = len(rows(context, f"SHOW EPOCHS {name}"))
-        context.sql(f"REFRESH CONTINUOUS TABLE {name}")
-        until_numbers(context, [1, 2], name)
-        assert sorted(rows(context, f"SELECT n, name FROM {name}")) == [(1, "one"), (2, "two")]
-        listed = rows(context, f"SHOW EPOCHS {name}")
-        assert [row[0] for row in reversed(listed)] == list(range(1, len(listed) + 1))
-        assert json.loads(str(listed[-1 - epochs][5])) == {"default.numbers": [0, 0]}
-    put_numbers(folder, "c", [3])
-    for name in ("t", "u", "v"):
-        until_numbers(context, [1, 2, 3], name)
-
-
-def test_refresh_mends_a_table_that_was_stopped_and_ends_with_its_trigger(
-    context: sharkpy.SharkContext, folder: Path
-) -> None:
-    make_stream(context, folder)
-    put_numbers(folder, "a", [1, 2])
-    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM numbers")
-    context.sql("REFRESH CONTINUOUS TABLE t")
-    assert (numbers(context), state_of(context)) == ([1, 2], ("FINISHED", None))
-    put_numbers(folder, "a", [1, 2, 3])
-    with pytest.raises(SourceError, match="was changed"):
-        context.sql("REFRESH CONTINUOUS TABLE t")
-
-
-def test_refresh_is_refused_where_the_beginning_is_gone(context: sharkpy.SharkContext) -> None:
-    context.sql("CREATE STREAM events (n BIGINT) FROM PROGRAM")
-    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM events")
-    context.sql("REFRESH CONTINUOUS TABLE t")
-    with context.push("events") as out:
-        out.write([(1,)])
-        out.write([(2,)])
-    context.sql("RESUME CONTINUOUS TABLE t")
-    with pytest.raises(BindError, match=r"the first 2 items of default\.events are gone"):
-        context.sql("REFRESH CONTINUOUS TABLE t")
-    assert numbers(context) == [1, 2]
-
-
-def test_another_query_holds_from_the_next_epoch_on(context: sharkpy.SharkContext, folder: Path) -> None:
-    make_stream(context, folder)
-    put_numbers(folder, "a", [1])
-    context.sql("CREATE CONTINUOUS TABLE t AS SELECT n, s FROM numbers")
-    until_numbers(context, [1])
-    context.sql("ALTER CONTINUOUS TABLE t AS SELECT s, n * 10 AS n FROM numbers WHERE n < 5")
-    put_numbers(folder, "b", [2, 7])
-    until_numbers(context, [1, 20])
-    assert rows(context, "SELECT s FROM t WHERE n = 20") == [("s2",)]
-    facts = {row[0]: row[1] for row in rows(context, "DESCRIBE EXTENDED t")}
-    assert facts["Continuous Query"] == "SELECT s, n * 10 AS n FROM numbers WHERE n < 5"
-    context.sql("ALTER CONTINUOUS TABLE t TRIGGER AVAILABLE NOW")
-    assert rows(context, "SHOW CONTINUOUS TABLES")[0][2:4] == ("FINISHED", "AVAILABLE NOW")
-    put_numbers(folder, "c", [3])
-    context.sql("ALTER CONTINUOUS TABLE t TRIGGER EVERY 10 MILLISECONDS")
-    until_numbers(context, [1, 20, 30])
-    for text, message in (
-        ("ALTER CONTINUOUS TABLE t AS SELECT n FROM numbers", "the query has the columns n, and default.t has n, s"),
-        ("ALTER CONTINUOUS TABLE t AS SELECT n, s, 1 AS x FROM numbers", "has the columns n, s, x"),
-        ("ALTER CONTINUOUS TABLE t AS SELECT count(*) AS n, s FROM numbers GROUP BY s", "aggregate"),
-        ("ALTER CONTINUOUS TABLE t", "TRIGGER, ON BAD ROW or AS query expected"),
-        ("ALTER CONTINUOUS TABLE numbers AS SELECT 1 AS n", "is no continuous table"),
-    ):
-        with pytest.raises(SharkError, match=message):
-            context.sql(text)
-
-
-def test_another_query_may_read_other_streams(context: sharkpy.SharkContext, folder: Path) -> None:
-    make_stream(context, folder / "one")
-    context.sql(f"CREATE STREAM others (n BIGINT) STORED AS JSONFILE FROM FOLDER '{folder / 'two'}'")
-    put_numbers(folder / "one", "a", [1])
-    put_numbers(folder / "two", "a", [100])
-    context.sql(f"CREATE CONTINUOUS TABLE t {NOW} AS SELECT n FROM numbers")
-    context.sql("ALTER CONTINUOUS TABLE t AS SELECT n FROM numbers UNION ALL SELECT n FROM others")
-    put_numbers(folder / "one", "b", [2])
-    context.sql("RESUME CONTINUOUS TABLE t")
-    assert numbers(context) == [1, 2, 100]
-
-
-def test_an_epoch_of_the_old_query_does_not_count(
-    context: sharkpy.SharkContext, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_stream(context, folder)
-    put_numbers(folder, "a", [1])
-    done: list[str] = []
-
-    def hook(step: str) -> None:
-        if step == steps.BEGUN and not done:
-            done.append(step)
-            with sharkpy.connect("local[2]", context.catalog.warehouse_dir) as other:
-                other.sql("PAUSE CONTINUOUS TABLE t")
-                other.sql("ALTER CONTINUOUS TABLE t AS SELECT n * 10 AS n FROM numbers")
-                other.sql("RESUME CONTINUOUS TABLE t")
-
-    monkeypatch.setattr(steps, "hook", hook)
-    context.sql("CREATE CONTINUOUS TABLE t AS SELECT n FROM numbers")
-    until_numbers(context, [10])
-    assert done

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -19,17 +18,6 @@ from tests.streaming.folder_input import make_stream, put_numbers, rows, state_o
 from tests.waiting import until
 
 NOW = "TRIGGER AVAILABLE NOW"
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "in"
 
 
 class Taker:

@@ -18,11 +18,6 @@ HISTORY = "START FROM TABLE history THEN STREAM numbers"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "in"
-
-
-@pytest.fixture
 def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         make_stream(context, folder)

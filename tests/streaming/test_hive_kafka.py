@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import fastavro
@@ -21,12 +20,6 @@ HANDLER = "org.apache.hadoop.hive.kafka.KafkaStorageHandler"
 SERDE = "org.apache.hadoop.hive.serde2"
 NOW = "TRIGGER AVAILABLE NOW"
 NOWHERE = {"kafka.topic": "t", "kafka.bootstrap.servers": "localhost:1"}
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
 
 
 def stored_by(properties: dict[str, str], columns: str = "(n BIGINT, s STRING)") -> str:

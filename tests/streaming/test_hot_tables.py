@@ -27,11 +27,6 @@ FOLDED = {"shark.compaction.min.blocks": 4, "shark.stream.kept.epochs": 1}
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "in"
-
-
-@pytest.fixture
 def context(tmp_path: Path, folder: Path, request: pytest.FixtureRequest) -> Iterator[sharkpy.SharkContext]:
     with sharkpy.connect("local[2]", tmp_path / "w", **getattr(request, "param", FOLDED)) as context:
         make_stream(context, folder)

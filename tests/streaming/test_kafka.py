@@ -8,7 +8,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import fastavro
@@ -26,12 +26,6 @@ from tests.waiting import until
 
 NOW = "TRIGGER AVAILABLE NOW"
 JSON = "(n BIGINT, s STRING) STORED AS JSONFILE"
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
 
 
 @pytest.fixture

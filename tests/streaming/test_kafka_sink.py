@@ -7,7 +7,7 @@ import io
 import json
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import fastavro
@@ -26,17 +26,6 @@ from tests.waiting import until
 
 NOW = "TRIGGER AVAILABLE NOW"
 LIVE = "TRIGGER EVERY 1 MILLISECONDS"
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "in"
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import fastavro
@@ -19,17 +19,6 @@ from tests.waiting import until
 
 NOW = "TRIGGER AVAILABLE NOW"
 KEY = "stream.new.columns"
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "in"
 
 
 def set_policy(context: sharkpy.SharkContext, policy: str, stream: str = "numbers") -> None:

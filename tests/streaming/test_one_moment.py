@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -48,12 +47,6 @@ with sharkpy.connect("local[2]", sys.argv[1]) as context:
     context.sql("ALTER CONTINUOUS INSERT c TRIGGER EVERY 1 MILLISECONDS")
     time.sleep(600)
 """
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
 
 
 def make(context: sharkpy.SharkContext, folder: Path, forms: tuple[str, str], trigger: str = "") -> None:

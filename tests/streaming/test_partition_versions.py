@@ -21,11 +21,6 @@ Rows = list[tuple[object, ...]]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "in"
-
-
-@pytest.fixture
 def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
     few = {"shark.stream.kept.epochs": KEPT, "shark.compaction.min.blocks": 4}
     with sharkpy.connect("local[2]", tmp_path / "w", **few) as context:

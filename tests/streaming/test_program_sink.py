@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,17 +34,6 @@ with sharkpy.connect("local[2]", warehouse) as context:
     print("taking", flush=True)
     time.sleep(600)
 """
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "in"
 
 
 class Taken:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,6 @@ from tests.waiting import until
 NOW = "TRIGGER AVAILABLE NOW"
 PAST = "'start.ms' = '1700000000000'"
 """2023-11-14 22:13:20 UTC: all rows that a test asks for have come."""
-
-
-@pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
 
 
 def test_rows_come_as_time_passes(context: sharkpy.SharkContext) -> None:

@@ -22,12 +22,6 @@ SECONDS = 20
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[sharkpy.SharkContext]:
-    with sharkpy.connect("local[2]", tmp_path / "w") as context:
-        yield context
-
-
-@pytest.fixture
 def listener() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(SECONDS)

@@ -17,11 +17,6 @@ NOW = "TRIGGER AVAILABLE NOW"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "in"
-
-
-@pytest.fixture
 def context(tmp_path: Path, folder: Path) -> Iterator[sharkpy.SharkContext]:
     with sharkpy.connect("local[2]", tmp_path / "w") as context:
         make_stream(context, folder)

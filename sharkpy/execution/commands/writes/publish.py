@@ -14,7 +14,8 @@ class StagedWrite(Protocol):
 
     1. `prepare` does the work that takes time or may fail for want of room. Nothing can be seen yet.
     2. `place`, inside a transaction of the catalog, which holds other writers off: renames and catalog rows.
-    3. `take_back`, if any target of the statement could not be placed or the transaction failed.
+    3. `take_back`, if any target of the statement could not be placed, still inside the transaction; or behind it, if
+       that could not be committed.
     4. `show`, after the transaction, publishes data that is in memory alone. It does not fail.
     5. `clean` deletes data that is hidden now, and loads blocks of new files.
     6. `discard` frees the staged rows, at any time, and repeatedly.
@@ -66,18 +67,34 @@ def publish(writes: Sequence[StagedWrite], catalog: Catalog) -> None:
     with discarding(writes):
         for write in writes:
             write.prepare()
+        is_placed = False
         try:
             with catalog.transaction():
-                for write in writes:
-                    write.place()
+                _place(writes)
+                is_placed = True
         except BaseException:
-            for write in reversed(writes):
-                write.take_back()
+            if is_placed:
+                _take_back(writes)
             raise
         for write in writes:
             write.show()
         for write in writes:
             write.clean()
+
+
+def _place(writes: Sequence[StagedWrite]) -> None:
+    """Place all or none, inside the transaction: no other writer has the place of what is taken back."""
+    try:
+        for write in writes:
+            write.place()
+    except BaseException:
+        _take_back(writes)
+        raise
+
+
+def _take_back(writes: Sequence[StagedWrite]) -> None:
+    for write in reversed(writes):
+        write.take_back()
 
 
 @contextlib.contextmanager

@@ -76,8 +76,8 @@ class Generation:
 def list_data_files(location: str, newest: Callable[[], int | None] | None = None) -> list[DataFile]:
     """The visible data files, oldest generation first, then by path. A location may also be one file.
 
-    `newest` gives the last generation that counts. It is asked after the folder was listed: what lies beyond it by then
-    was not published when that was done.
+    `newest` gives the last generation that counts. It is asked before and after the folder is listed: what lies beyond
+    it was not published by then, and what it hides is known.
 
     SourceError 58P01 where the location does not exist, 58030 where it cannot be read.
     """
@@ -94,14 +94,17 @@ def list_data_files(location: str, newest: Callable[[], int | None] | None = Non
 def _listed(path: str, newest: Callable[[], int | None] | None) -> list[DataFile]:
     tries = 0
     while True:
+        tries += 1
+        counted = None if newest is None else newest()
         names = _names(path)
-        visible = _visible_of(names, None if newest is None else newest())
+        if newest is not None and newest() != counted and tries < _LIST_TRIES:
+            # What has come to count meanwhile may not be among the names, and hide some of them.
+            continue
         try:
-            return [file for entry in visible for file in _files(str(Path(path, entry.name)))]
+            return [file for entry in _visible_of(names, counted) for file in _files(str(Path(path, entry.name)))]
         except FileNotFoundError:
-            # A write that failed took back what was listed, and another one has its number by now.
-            tries += 1
-            if tries == _LIST_TRIES:
+            # A write that failed took back what was listed, or a base or a fold has come in its place.
+            if tries >= _LIST_TRIES:
                 raise
 
 
@@ -109,10 +112,10 @@ def list_partition_files(location: str, newest: int | None, partition: str) -> l
     """Files of a Hive partition, up to the generation `newest`; none where it has no folder."""
     path = local_path(location)
     try:
-        found = [file for entry in _visible(path, newest) for file in _files(str(Path(path, entry.name)))]
-    except FileNotFoundError:
-        return []
+        found = _listed(path, lambda: newest)
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not os.path.lexists(path):
+            return []
         raise io_error(error, path) from None
     return [replace(file, partition=partition) for file in found]
 
@@ -504,8 +507,9 @@ def _is_abandoned(name: str) -> bool:
 
 
 def _remove(path: Path) -> None:
+    """Remove a file, or a folder at once: nobody finds a part of it under its name."""
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+        discard_staging(str(path))
     else:
         path.unlink(missing_ok=True)
 

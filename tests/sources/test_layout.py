@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,53 @@ def test_a_number_that_another_write_has_by_now(tmp_path: Path) -> None:
 
     found = [Path(file.path).parent.name for file in layout.list_data_files(str(tmp_path), newest)]
     assert found == ["delta_0000001", "delta_0000002"]
+
+
+def test_what_counts_from_the_moment_of_the_listing_on(tmp_path: Path) -> None:
+    """A rollback puts a base in place right after the folder was listed: it hides what the list has."""
+    for text in "abc":
+        add(tmp_path, text)
+    asked = 0
+
+    def newest() -> int:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            (tmp_path / "base_0000004").mkdir()
+            (tmp_path / "base_0000004" / "part-0").write_text("a")
+        return 3 if asked < 2 else 4
+
+    assert [Path(file.path).read_text() for file in layout.list_data_files(str(tmp_path), newest)] == ["a"]
+
+
+def test_generations_go_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a folder whose files go one by one, a reader by its name would find a part."""
+    add(tmp_path, "a")
+    (tmp_path / "delta_0000001" / "part-1").write_text("b")
+    add(tmp_path, "c", overwrite=False)
+    (tmp_path / "base_0000003").mkdir()
+    removed, remove = list[list[str]](), shutil.rmtree
+
+    def watched(path: Path, **options: Any) -> None:
+        removed.append(sorted(name for name in os.listdir(tmp_path) if not name.startswith(".")))
+        remove(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", watched)
+    layout.remove_hidden(str(tmp_path), 3)
+    assert removed == [["base_0000003", "delta_0000002"], ["base_0000003"]]
+    assert os.listdir(tmp_path) == ["base_0000003"]
+
+
+def test_a_partition_whose_files_are_gone_is_not_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert layout.list_partition_files(str(tmp_path / "none"), 1, "k=1") == []
+    add(tmp_path, "a")
+
+    def gone(path: str) -> Any:
+        raise FileNotFoundError(2, "No such file or directory", path)
+
+    monkeypatch.setattr(layout, "_files", gone)
+    with pytest.raises(SourceError, match=r"delta_0000001.*does not exist"):
+        layout.list_partition_files(str(tmp_path), 1, "k=1")
 
 
 def test_a_fold_comes_too_late(tmp_path: Path) -> None:

@@ -75,6 +75,39 @@ def test_files_have_numbers_in_the_order_of_their_times(tmp_path: Path, catalog:
     assert given(again, 0, 4) == ["c", "a", "b", "0"]
 
 
+def test_files_that_come_while_the_folder_is_listed(
+    tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system tells of the third file, and not of the second, which has its place among those that it has told."""
+    folder, scan, listings = tmp_path / "in", os.scandir, 0
+    put_numbers(folder, "1", [1])
+
+    class Scan:
+        def __init__(self, path: str) -> None:
+            nonlocal listings
+            listings += 1
+            new = {1: ("2", "3"), 2: ("4",)}.get(listings, ())
+            for place, name in enumerate(new):
+                os.utime(put_numbers(folder, name, [1]), ns=(0, time.time_ns() + listings * 1000 + place))
+            self._hidden = "2" if listings == 1 else ""
+            self._entries = scan(path)
+
+        def __enter__(self) -> list[os.DirEntry[str]]:
+            return [entry for entry in self._entries if entry.name != self._hidden]
+
+        def __exit__(self, *_: object) -> None:
+            self._entries.close()
+
+    reader = reader_of(catalog, folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", Scan)
+        assert reader.look() == (3,)
+        assert given(reader, 0, 3) == ["1", "2", "3"]
+        assert reader.look() == (4,)
+    assert listings == 3
+    assert given(reader, 3, 4) == ["4"]
+
+
 def test_a_folder_may_come_later(tmp_path: Path, catalog: Catalog) -> None:
     reader = reader_of(catalog, tmp_path / "in")
     assert reader.look() == (0,)

@@ -54,6 +54,16 @@ class Found:
         return self.settles <= 0
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Files of a folder, and the times of all folders in it from before their files were listed."""
+
+    files: list[Found]
+    folders: dict[str, int]
+    has_more: bool = False
+    """Some files were left for the next look."""
+
+
 class FolderReader:
     """Reader of the files at and below a folder.
 
@@ -167,22 +177,39 @@ class FolderReader:
         self._listed = now
         if is_compared := is_thorough or now - self._compared >= _FULL_SECONDS:
             self._compared = now
-        folders: dict[str, int] = {}
-        known_names = {} if is_compared else self._known
-        found = list(self._files(self._folder, "", folders, known_names))
-        new = [one for one in found if one.name not in self._known]
-        for one in found:
+        listing = self._list({} if is_compared else self._known)
+        new = [one for one in listing.files if one.name not in self._known]
+        for one in listing.files:
             known = self._known.get(one.name)
             if known is not None and (known.size_bytes, known.modified_ns) != (one.size_bytes, one.modified_ns):
                 self._refuse_change(one.name)
         self._unsettled = max((one.settles for one in new), default=0.0)
-        newest = max(folders.values(), default=0)
-        is_settled = bool(folders) and not self._unsettled and time.time_ns() - newest > _CLOCK_SECONDS * 1e9
+        newest = max(listing.folders.values(), default=0)
+        is_old = not listing.has_more and time.time_ns() - newest > _CLOCK_SECONDS * 1e9
+        is_settled = bool(listing.folders) and not self._unsettled and is_old
         whole = sorted((one for one in new if one.is_whole), key=self._place)
         self._seen = {one.name: self._seen[one.name] for one in new if not one.is_whole and one.name in self._seen}
         if whole:
             self._add([StreamFile(0, one.name, one.size_bytes, one.modified_ns) for one in whole])
-        self._folders = folders if is_settled else None
+        self._folders = listing.folders if is_settled else None
+
+    def _list(self, left_out: Container[str]) -> Listing:
+        """List the folder, but for files that are `left_out`.
+
+        A system lists a folder piece by piece: of files that come meanwhile a later one may be found, and an earlier
+        one not. Then it is listed once more, and what is newer than all that was found first is left for the next look.
+        """
+        first, known = self._list_once(left_out), self._known or {}
+        new = [one.modified_ns for one in first.files if one.name not in known]
+        if not new or self._is_unchanged(first.folders):
+            return first
+        second, latest = self._list_once(left_out), max(new)
+        files = [one for one in second.files if one.name in known or one.modified_ns <= latest]
+        return Listing(files, second.folders, has_more=len(files) < len(second.files))
+
+    def _list_once(self, left_out: Container[str]) -> Listing:
+        folders: dict[str, int] = {}
+        return Listing(list(self._files(self._folder, "", folders, left_out)), folders)
 
     def _place(self, file: Found) -> tuple[int, str]:
         """Place of a file among those that are found with it."""

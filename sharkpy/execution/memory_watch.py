@@ -26,6 +26,8 @@ _PATIENCE_SECONDS = 3.0
 _FAIR_SHARES = 2
 """A statement with less than an equal share of what is too much, divided by this, is not ended: that would not help."""
 _GIVE_BACK_SECONDS = 1.0
+_REST_SECONDS = 5.0
+"""Time without work after which a process is at rest."""
 _BESIDE_BYTES = 512 << 20
 _log = logging.getLogger(__name__)
 
@@ -37,7 +39,7 @@ class MemoryWatch:
     2. Beyond the limit the statement with most of it ends with ResourceError 53200; then the next one, unless what is
        ending gives enough back in time. Who has little of what is too much has not caused it, and goes on.
     3. A statement with a limit of its own ends when the process has grown by far more than that for it alone.
-    4. What ended statements leave unused goes back to the system.
+    4. What ended statements leave unused goes back to the system: much of it at once, the rest when nothing runs.
     """
 
     def __init__(self, limit: int, statements: Callable[[], list[Statement]]) -> None:
@@ -56,6 +58,10 @@ class MemoryWatch:
         self._ended: dict[int, float] = {}
         """When each statement was ended for its memory."""
         self._given_back = -math.inf
+        self._calm_since: float | None = None
+        """When the process was first seen to hold more than at its last rest, and to do nothing since."""
+        self._rested = self.held
+        """Bytes that the process held at its last rest."""
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sharkpy-memory", daemon=True)
 
@@ -83,7 +89,9 @@ class MemoryWatch:
         if not (is_noticed or self._known or held > self.limit or self._left >= _LEFT_BYTES):
             # Nothing to do, as nearly always: the sessions are not asked for their statements.
             self._ticks.clear()
+            self._rest()
             return
+        self._calm_since = None
         statements = self._statements()
         self._note_ended(statements)
         if is_noticed:
@@ -170,6 +178,20 @@ class MemoryWatch:
         _log.warning("statement %s is ended: %s", statement.query_id, fact)
         hint = "let it read or make less at once"
         statement.cancel(ResourceError(f"out of memory: {fact}", hint=hint, sqlstate="53200"))
+
+    def _rest(self) -> None:
+        """Give back what nobody uses, once nothing has run for a while: many small statements leave it behind."""
+        if self.held - self._rested < _LEFT_BYTES:
+            return
+        now = time.monotonic()
+        if self._calm_since is None:
+            self._calm_since = now
+        if now - self._calm_since < _REST_SECONDS:
+            return
+        self._calm_since = None
+        if not self._statements():
+            self._give_back()
+            self._rested = self.held
 
     @property
     def _may_give_back(self) -> bool:

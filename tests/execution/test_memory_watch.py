@@ -208,3 +208,33 @@ def test_a_control_group_limits_the_memory(tmp_path: Path) -> None:
     memberships.write_text("9:name=systemd:/\n4:memory,cpu:/x/y\n3:cpu:/x\n0::/a/b\n")
     assert sorted(host._control_group_limits(memberships, mount)) == [5000, 7000]
     assert list(host._control_group_limits(tmp_path / "missing", mount)) == []
+
+
+def test_a_process_at_rest_gives_back(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def give_back() -> None:
+        given.append(process.now)
+        process.held -= 50 * MB
+
+    monkeypatch.setattr(memory_watch, "give_back_memory", give_back)
+    for _ in range(20):
+        # Of statements that are too short to be seen.
+        process.look(7)
+    assert not given
+    running = process.begin()
+    for _ in range(100):
+        process.look(0)
+    assert not given
+    process.statements.remove(running)
+    for _ in range(100):
+        process.look(0)
+    assert len(given) == 1
+    assert process.watch.held == 190 * MB
+    for _ in range(100):
+        process.look(0)
+    assert len(given) == 1, "it holds what it held at its last rest"
+    process.look(70)
+    for _ in range(100):
+        process.look(0)
+    assert len(given) == 2

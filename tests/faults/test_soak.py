@@ -104,10 +104,10 @@ class Client:
         self.rows(f"DROP TABLE {name}")
 
     def models(self) -> None:
-        points = "(SELECT cast(n % 7 AS DOUBLE) AS x, cast(n % 11 AS DOUBLE) AS y FROM numbers WHERE n < 2000)"
+        points = "(SELECT cast(n % 7 AS DOUBLE) AS x, cast(n % 11 AS DOUBLE) AS y FROM numbers WHERE n < 900)"
         groups = self.rows(f"GENERATE KMeans({points}, 3)")
-        if {len(column) for column in groups} != {2000}:
-            raise WrongAnswerError(f"{[len(column) for column in groups]} of 2,000 points are in groups")
+        if {len(column) for column in groups} != {900}:
+            raise WrongAnswerError(f"{[len(column) for column in groups]} of 900 points are in groups")
 
     def join(self) -> None:
         self.expect("SELECT count(*), sum(b.n) FROM numbers a JOIN numbers b ON a.n = b.n", _all_numbers)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import linecache
 import pickle
+import re
 import site
 import sys
 import sysconfig
@@ -96,9 +98,20 @@ def place_of(value: Any) -> tuple[str, int]:
     if code is not None:
         return code.co_filename, code.co_firstlineno
     try:
-        return inspect.getsourcefile(value) or "?", inspect.getsourcelines(value)[1]
+        file = inspect.getsourcefile(value) or "?"
     except (OSError, TypeError):
         return getattr(sys.modules.get(getattr(value, "__module__", "")), "__file__", None) or "?", 1
+    return file, _line_of_class(getattr(value, "__name__", ""), file)
+
+
+def _line_of_class(name: str, file: str) -> int:
+    """First line of a class in a file; 1 where it is not found.
+
+    Python 3.11's inspect parses the file for that, and fails where two threads parse at once (CPython issue 106905).
+    """
+    begin = re.compile(rf"\s*class\s+{re.escape(name)}\b")
+    lines = enumerate(linecache.getlines(file), 1)
+    return next((number for number, line in lines if begin.match(line)), 1)
 
 
 def pickled(value: Any) -> bytes:

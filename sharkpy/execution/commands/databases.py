@@ -42,7 +42,7 @@ def drop_database(command: DropDatabase, session: EngineSession) -> CommandResul
     """Drop a database; a session whose current database it is goes on in the default one."""
     dropped = session.catalog.drop_database(command.name, if_exists=command.if_exists, cascade=command.cascade)
     for table in dropped:
-        session.table_cache.forget(table)
+        session.table_cache.drop(table)
     session.catalog.collect_garbage()
     if session.current_database == command.name.lower():
         session.current_database = DEFAULT_DATABASE

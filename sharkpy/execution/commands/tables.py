@@ -81,7 +81,7 @@ def _drop(table: Table, catalog: Catalog, cache: TableCache) -> None:
 
 def release_dropped(table: Table, catalog: Catalog, cache: TableCache) -> None:
     """Release the blocks and files of a table that the catalog no longer knows."""
-    cache.forget(table)
+    cache.drop(table)
     if table.owns_data:
         catalog.collect_garbage()
     elif table.kind is TableKind.TEMPORARY and table.location == temporary_folder(catalog, table.table_id):

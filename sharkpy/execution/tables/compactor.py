@@ -17,7 +17,7 @@ from sharkpy.columnar.version import TableVersion
 from sharkpy.execution.tables.block_lineage import BlockLineage
 from sharkpy.execution.tables.compaction import MergedBlock, merge_run, small_runs, with_merged
 from sharkpy.execution.tables.entry import Entry
-from sharkpy.execution.tables.file_folding import FileFolding
+from sharkpy.execution.tables.file_folding import FileFolding, may_fold
 from sharkpy.execution.tables.versions import TableVersions
 
 _FOLDS_AT_ONCE = 4
@@ -93,6 +93,8 @@ class Compactor:
         """Fold the files of a table that is not in memory, in the folders of Hive partitions that were written, each
         time that so many writes have left some there as make a fold.
         """
+        if not may_fold(table):
+            return
         conf, table_id = self._versions.parts.conf, table.table_id
         self._written.update((table_id, one) for one in partitions)
         due = [one for one in partitions if self._written[table_id, one] >= conf.value(COMPACTION_BLOCKS)]
@@ -104,6 +106,13 @@ class Compactor:
                 del self._written[table_id, one]
             if (begun := self._submit(partial(self._try_to_fold, table, due))) is not None:
                 self._folds[table_id] = begun
+
+    def forget(self, table: Table) -> None:
+        """Forget a table that was dropped."""
+        for key in [key for key in list(self._written) if key[0] == table.table_id]:
+            del self._written[key]
+        self._left.pop(table.table_id, None)
+        self._folds.pop(table.table_id, None)
 
     def _submit(self, work: Callable[[], None]) -> Future[None] | None:
         with self._lock:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from sharkpy.base.locations import path_below
+from sharkpy.catalog.local_path import local_path
 from sharkpy.sources.layout import DataFile
 
 _PRIME = (1 << 127) - 1
@@ -49,6 +51,14 @@ class FileContents:
             self._folds[folded] = whole
             for file in files:
                 self._folds.pop(file, None)
+
+
+    def forget(self, folder: str) -> None:
+        """Forget what is known of files in a folder that was dropped."""
+        path = local_path(folder)
+        with self._lock:
+            for file in [file for file in self._folds if path_below(file.path, path)]:
+                del self._folds[file]
 
 
 def _hash(file: DataFile) -> SequenceHash:

@@ -57,7 +57,7 @@ class FileFolding:
     def fold(self, entry: Entry, block: BlockHandle, origins: Origins) -> None:
         """Fold what a block of the entry's version was made from, if that is worth while."""
         table = entry.table
-        if not _may_fold(table) or any(origin.form for origin in origins):
+        if not may_fold(table) or any(origin.form for origin in origins):
             return
         catalog = self._versions.parts.catalog
         with catalog.readers.reading(table.location or ""):
@@ -75,8 +75,6 @@ class FileFolding:
 
     def fold_small(self, table: Table, partitions: Sequence[str]) -> None:
         """Fold the newest small generations of a table that is not in memory, those of some Hive partitions."""
-        if not _may_fold(table):
-            return
         catalog = self._versions.parts.catalog
         for partition in partitions:
             with catalog.readers.reading(table.location or ""):
@@ -101,16 +99,20 @@ class FileFolding:
         found = small_run(unkept, conf.value(COMPACTION_BLOCKS), conf.value(FOLD_BYTES))
         return FoldedRun(folder, partition, newest, found) if found else None
 
-    def _place_files(self, table: Table, run: FoldedRun, staging: str) -> str | None:
-        """Put the staged file in place, in a transaction; its folder, or None if the table has changed too much."""
+    def _place_files(self, table: Table, run: FoldedRun, staging: str) -> DataFile | None:
+        """Put the staged file in place, in a transaction; None if the table has changed too much."""
         self._versions.parts.catalog.require(table)
         if self._place_of(table, run.partition) != (run.folder, run.newest):
             return None
         kept = self._statistics(table)
         target = layout.place_fold(staging, run.folder, run.generations, run.newest)
-        if target is not None:
-            self._keep_statistics(table, kept)
-        return target
+        if target is None:
+            return None
+        (folded,) = (replace(file, partition=run.partition) for file in layout.files_below(target))
+        # A statement that has read the table does not take this for a write of somebody else.
+        self._versions.contents.note_fold(folded, run.files)
+        self._keep_statistics(table, kept)
+        return folded
 
     @contextmanager
     def _staging(self, folder: str) -> Iterator[str]:
@@ -160,11 +162,9 @@ class FileFolding:
             if version is None or place is None or known is None or not set(files) <= set(known):
                 return False
             with catalog.transaction():
-                target = self._place_files(table, run, staging)
-                if target is None:
-                    return False
-            (folded,) = (replace(file, partition=run.partition) for file in layout.files_below(target))
-            self._versions.contents.note_fold(folded, files)
+                folded = self._place_files(table, run, staging)
+            if folded is None:
+                return False
             splits = loading_splits([folded], table.schema, table.storage, self._versions.parts.conf)
             left = _with_fold_origins(version.origins[place], files, tuple(map(origin_of, splits)))
             self._versions.publish(entry, version.with_origins(place, left))
@@ -185,7 +185,8 @@ class FileFolding:
             self._versions.parts.catalog.put_statistics(table, {"": replace(kept, content=content)})
 
 
-def _may_fold(table: Table) -> bool:
+def may_fold(table: Table) -> bool:
+    """False for a table whose files are never folded."""
     is_own = table.kind is TableKind.MANAGED and not table.is_plain and table.location is not None
     return is_own and table.buckets is None and is_foldable(table.storage)
 

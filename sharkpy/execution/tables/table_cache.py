@@ -289,6 +289,13 @@ class TableCache:
         with entry.lock:
             self.versions.drop(entry, durable=True)
 
+    def drop(self, table: Table) -> None:
+        """Forget a table that the catalog no longer knows."""
+        self.forget(table)
+        self._compactor.forget(table)
+        if table.location is not None:
+            self.versions.contents.forget(table.location)
+
     def properties_changed(self, old: Table, new: Table) -> None:
         """Apply new properties after ALTER TABLE: blocks of another form are dropped, and another policy holds at
         once.

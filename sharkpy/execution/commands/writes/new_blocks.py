@@ -1,4 +1,4 @@
-"""Blocks of files that a statement has added to a table in memory, and folds of those of a table that is not."""
+"""Blocks of files that a statement has added to a table in memory; folds of the files of one that is not."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sharkpy.execution.engine_session import EngineSession
 
 def load_new_blocks(table: Table, session: EngineSession, written: Sequence[str] = ("",)) -> None:
     """Load the blocks of new files. The statement does not depend on it: blocks without room are loaded by the next
-    query. A continuous table is loaded before any query asks for it, and otherwise its files are folded by themselves,
-    in the folders of the Hive partitions that were `written`.
+    query. A continuous table is loaded before any query asks for it. The files of a table that is not kept in memory
+    are folded by themselves, in the folders of the Hive partitions that were `written`.
     """
     cache = session.table_cache
-    if table.continuous and not cache.is_cached(table):
+    if not cache.is_cached(table):
         cache.fold_later(table, written)
     if not will_load(table, session):
         return

@@ -61,19 +61,19 @@ def flatten_island(plan: LogicalPlan) -> tuple[list[LogicalPlan], list[Expr]]:
     """The relations and the terms of the conditions of an island; projections to columns are looked through."""
     relations: list[LogicalPlan] = []
     terms: list[Expr] = []
-
-    def visit(node: LogicalPlan) -> None:
-        if isinstance(node, Join) and is_island(node):
-            terms.extend(conjuncts(node.condition))
-            visit(node.left)
-            visit(node.right)
-        elif isinstance(node, Project) and is_island(node.child) and all(isinstance(i, ColumnRef) for i in node.items):
-            visit(node.child)
-        else:
-            relations.append(node)
-
-    visit(plan)
+    _flatten(plan, relations, terms)
     return relations, terms
+
+
+def _flatten(node: LogicalPlan, relations: list[LogicalPlan], terms: list[Expr]) -> None:
+    if isinstance(node, Join) and is_island(node):
+        terms.extend(conjuncts(node.condition))
+        _flatten(node.left, relations, terms)
+        _flatten(node.right, relations, terms)
+    elif isinstance(node, Project) and is_island(node.child) and all(isinstance(i, ColumnRef) for i in node.items):
+        _flatten(node.child, relations, terms)
+    else:
+        relations.append(node)
 
 
 def build_graph(relations: Sequence[LogicalPlan], terms: Sequence[Expr], context: Context) -> JoinGraph:

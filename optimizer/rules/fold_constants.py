@@ -35,20 +35,18 @@ def _map_expressions(plan: LogicalPlan, function: Callable[[Expr], Expr], contex
     def apply(expr: Expr) -> Expr:
         if isinstance(expr, (ColumnRef, Literal)) or id(expr) in context.folded:
             return expr
-        return _in_subqueries(function(expr))
+        return _in_subqueries(function(expr), function, context)
 
-    def _in_subqueries(expr: Expr) -> Expr:
-        if isinstance(expr, (ColumnRef, Literal)):
-            return expr
-        if isinstance(expr, SUBQUERIES):
-            inner = visit(expr.plan)
-            expr = expr if inner is expr.plan else expr.map_held(LogicalPlan, lambda _: inner)
-        return expr.map_children(_in_subqueries)
+    return plan.map_children(lambda child: _map_expressions(child, function, context)).map_expressions(apply)
 
-    def visit(node: LogicalPlan) -> LogicalPlan:
-        return node.map_children(visit).map_expressions(apply)
 
-    return visit(plan)
+def _in_subqueries(expr: Expr, function: Callable[[Expr], Expr], context: Context) -> Expr:
+    if isinstance(expr, (ColumnRef, Literal)):
+        return expr
+    if isinstance(expr, SUBQUERIES):
+        inner = _map_expressions(expr.plan, function, context)
+        expr = expr if inner is expr.plan else expr.map_held(LogicalPlan, lambda _: inner)
+    return expr.map_children(lambda child: _in_subqueries(child, function, context))
 
 
 def _fold_quickly(expr: Expr, context: Context, pending: list[Expr]) -> Expr:

@@ -16,17 +16,10 @@ def simplify_expressions(plan: LogicalPlan, context: Context) -> LogicalPlan:
 
     The condition of a null-aware anti join stays the equality that its meaning hangs on.
     """
-
-    def simplify(expr: Expr) -> Expr:
-        return simplify_expr(expr, context)
-
-    def visit(node: LogicalPlan) -> LogicalPlan:
-        node = node.map_children(visit)
-        if isinstance(node, Join) and node.kind is JoinKind.NULL_AWARE_ANTI:
-            return node
-        return node.map_expressions(simplify)
-
-    return visit(plan)
+    plan = plan.map_children(lambda child: simplify_expressions(child, context))
+    if isinstance(plan, Join) and plan.kind is JoinKind.NULL_AWARE_ANTI:
+        return plan
+    return plan.map_expressions(lambda expr: simplify_expr(expr, context))
 
 
 def simplify_expr(expr: Expr, context: Context) -> Expr:

@@ -74,21 +74,12 @@ class TreeNode(Generic[F]):
 
     def transform_up(self, function: Callable[[F], F]) -> F:
         """Apply `function` to every node, children first."""
-        family = self.family
-
-        def visit(node: Any) -> Any:
-            return function(node.map_held(family, visit))
-
-        return visit(self)  # type: ignore[no-any-return]
+        # A nested function that calls itself would hold itself, and all that `function` holds, until a collection.
+        return _up(self, self.family, function)  # type: ignore[return-value]
 
     def transform_down(self, function: Callable[[F], F]) -> F:
         """Apply `function` to every node, parents first; a replacement's children are visited too."""
-        family = self.family
-
-        def visit(node: Any) -> Any:
-            return function(node).map_held(family, visit)
-
-        return visit(self)  # type: ignore[no-any-return]
+        return _down(self, self.family, function)  # type: ignore[return-value]
 
     def walk(self) -> Iterator[F]:
         """This node and all below it, parents first."""
@@ -105,6 +96,14 @@ class TreeNode(Generic[F]):
             held = node.held(family)
             held.reverse()
             waiting += held
+
+
+def _up(node: TreeNode[Any], family: type[Any], function: Callable[[Any], Any]) -> TreeNode[Any]:
+    return function(node.map_held(family, lambda child: _up(child, family, function)))  # type: ignore[no-any-return]
+
+
+def _down(node: TreeNode[Any], family: type[Any], function: Callable[[Any], Any]) -> TreeNode[Any]:
+    return function(node).map_held(family, lambda child: _down(child, family, function))  # type: ignore[no-any-return]
 
 
 def _collect(values: tuple[Any, ...], family: type, found: list[Any]) -> None:

@@ -154,10 +154,10 @@ class Operation:
         with self._planning.active(), self._noted():
             prepared = prepare(self.query_id)
         with self._changed:
-            self._prepared = prepared
+            is_late = self.state in ENDED
+            self._prepared = None if is_late else prepared
             self.has_rows = prepared.yields_rows
             self.schema = prepared.schema if self.has_rows else NO_ROWS
-            is_late = self.state in ENDED
         if is_late:
             prepared.close()
 
@@ -205,7 +205,8 @@ class Operation:
     def reject(self, error: BaseException) -> None:
         """End it with `error` before it runs."""
         self._fail(error)
-        self._free(as_shark_error(error))
+        # A copy: its traceback would hold the frames that hold this operation.
+        self._free(copy.copy(as_shark_error(error)))
 
     def cancel(self, error: SharkError | None = None) -> bool:
         """End what runs, with `error`, and the rows that it had made. False where it was done already."""
@@ -219,6 +220,10 @@ class Operation:
     def close(self) -> None:
         self._end(State.CLOSED_STATE)
         self._free(StatementClosedError("the operation was closed"))
+        # What was prepared tells this operation of its progress: together they would wait for the collector of garbage,
+        # with the plan and the names of all files that it read.
+        with self._changed:
+            self._rows = self._prepared = None
 
     def _free(self, cause: SharkError) -> None:
         """Free all that it holds: nothing of it runs any more, once the threads that work for it have seen this."""

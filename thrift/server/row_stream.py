@@ -99,7 +99,10 @@ class RowStream:
                     break
         except BaseException as caught:  # noqa: BLE001 - it is the reader's
             error, is_over = caught, True
-        if not self._is_wanted_after(error, is_over):
+        is_wanted = self._is_wanted_after(error, is_over)
+        # Its traceback holds this frame: together they would wait for the collector of garbage.
+        del error
+        if not is_wanted:
             self._free()
 
     def take(self, most: int, *, from_start: bool = False) -> tuple[int, list[pa.RecordBatch]]:
@@ -132,6 +135,7 @@ class RowStream:
             self._ready.clear()
             self._num_ready = self._bytes_ready = 0
             self._taken, self._bytes_taken = None, 0
+            self._error = None
             self._count_held()
             is_filling = self._is_filling
             self._changed.notify_all()
@@ -143,7 +147,7 @@ class RowStream:
         with self._changed:
             self._is_filling = False
             self._is_over = is_over
-            self._error = error
+            self._error = None if self._is_closed else error
             self._changed.notify_all()
             return not self._is_closed
 

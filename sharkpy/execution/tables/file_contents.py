@@ -52,7 +52,6 @@ class FileContents:
             for file in files:
                 self._folds.pop(file, None)
 
-
     def forget(self, folder: str) -> None:
         """Forget what is known of files in a folder that was dropped."""
         path = local_path(folder)

@@ -82,8 +82,14 @@ class QuerySnapshot:
         when_unused(self, self._let_go)
 
     def release(self) -> None:
-        """End the snapshot, after its rows have been read."""
+        """End the snapshot, after its rows have been read. It forgets what it has seen, which is much of many files,
+        since planners that hold it may go later.
+        """
         self._let_go()
+        for seen in (self._versions, self._splits, self._tables, self._partitioned, self._files, self._statistics):
+            seen.clear()
+        self._published.clear()
+        self._together.clear()
 
     def give(self, stream: Table, files: Sequence[DataFile]) -> None:
         """Let the rows of a stream be those of some of its files."""
@@ -111,10 +117,6 @@ class QuerySnapshot:
         if self._is_pinned:
             raise TableChangedError("the blocks of a table were replaced while it was read")
         self.release()
-        for seen in (self._versions, self._splits, self._tables, self._partitioned, self._files, self._statistics):
-            seen.clear()
-        self._published.clear()
-        self._together.clear()
 
     def see(self, tables: Iterable[Table]) -> None:
         """Look at some tables, all that a statement reads, at one moment.

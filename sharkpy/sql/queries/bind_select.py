@@ -254,16 +254,16 @@ def _aggregate(
 def _windows(context: Context, plan: LogicalPlan, exprs: Sequence[Expr]) -> tuple[LogicalPlan, list[Expr]]:
     """Put a Window with the window functions of `exprs` over `plan`, and rewrite `exprs` over its columns."""
     found: dict[Expr, Alias] = {}
-
-    def rewrite(expr: Expr) -> Expr:
-        if isinstance(expr, WindowCall):
-            if expr not in found:
-                found[expr] = Alias(expr, next(context.ids), shown_name(expr.function))
-            return found[expr].ref
-        return expr.map_children(rewrite)
-
-    rewritten = [rewrite(expr) for expr in exprs]
+    rewritten = [_over_windows(expr, found, context) for expr in exprs]
     return (Window(plan, tuple(found.values())), rewritten) if found else (plan, list(exprs))
+
+
+def _over_windows(expr: Expr, found: dict[Expr, Alias], context: Context) -> Expr:
+    if isinstance(expr, WindowCall):
+        if expr not in found:
+            found[expr] = Alias(expr, next(context.ids), shown_name(expr.function))
+        return found[expr].ref
+    return expr.map_children(lambda child: _over_windows(child, found, context))
 
 
 def _finish(

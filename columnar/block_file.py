@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pyarrow as pa
 import xxhash
 
@@ -128,7 +129,8 @@ def _struct(column: EncodedColumn, sink: _Pieces) -> pa.StructArray:
     fields, lists = [], []
     for name, stored in column.flat_parts():
         part = sink.stand_in(stored) if isinstance(stored, pa.ChunkedArray) else stored
-        lists.append(pa.LargeListArray.from_arrays(pa.array([0, len(part)], pa.int64()), part))
+        ends: Any = parts.part(np.array([0, len(part)], np.int64))
+        lists.append(pa.LargeListArray.from_arrays(ends, part))
         fields.append(pa.field(name, lists[-1].type))
     array = pa.StructArray.from_buffers(pa.struct(fields), 1, [None], children=lists)
     assert isinstance(array, pa.StructArray)

@@ -144,7 +144,7 @@ class ColumnProfile:
         if self.dtype == t.FLOAT:
             return self.filled.view(pa.int32())
         if self.integers is not None and isinstance(self.dtype, t.DecimalType):
-            return pa.array(self.integers.values)
+            return parts.part(self.integers.values)
         return self.filled
 
     @cached_property
@@ -248,10 +248,10 @@ def sorted_dictionary(encoded: pa.DictionaryArray[Any, Any]) -> tuple[Array, pa.
     distinct = encoded.dictionary.dictionary_encode()
     indices = parts.view(encoded.indices, f"i{encoded.indices.type.bit_width // 8}")
     used = np.unique(parts.view(distinct.indices, "i4")[np.flatnonzero(np.bincount(indices))])
-    values = distinct.dictionary.take(pa.array(used))
+    values = distinct.dictionary.take(parts.part(used))
     order = pc.array_sort_indices(values)
     rank = np.empty(len(order), parts.code_width(len(order)))
-    rank[order.to_numpy()] = np.arange(len(order), dtype=rank.dtype)
+    rank[parts.view(order, "u8")] = np.arange(len(order), dtype=rank.dtype)
     places = np.zeros(len(distinct.dictionary), rank.dtype)
     places[used] = rank
     return places[parts.view(distinct.indices, "i4")][indices], values.take(order)
@@ -260,8 +260,7 @@ def sorted_dictionary(encoded: pa.DictionaryArray[Any, Any]) -> tuple[Array, pa.
 def _lengths(values: pa.Array[Any]) -> Array:
     """Bytes of each string."""
     strings: Any = values
-    lengths: Array = pc.binary_length(strings).to_numpy()
-    return lengths
+    return parts.view(pc.binary_length(strings), "i4")
 
 
 def _string_parts(values: pa.Array[Any]) -> tuple[Array, Array]:

@@ -25,8 +25,10 @@ def encode_array(array: pa.Array[Any], dtype: t.DataType) -> EncodedColumn:
         offsets, data = split_bytes(array)
         content |= {"offsets": parts.part(offsets), "data": parts.bytes_part(data)}
     elif dtype == t.BOOLEAN:
-        bits = np.packbits(array.fill_null(False).to_numpy(zero_copy_only=False), bitorder="little")
-        content["values"] = parts.part(bits)
+        flags = parts.view(array.cast(pa.uint8()), "u1")
+        if array.null_count:
+            flags = flags & parts.view(array.is_valid().cast(pa.uint8()), "u1")
+        content["values"] = parts.part(np.packbits(flags, bitorder="little"))
     else:
         width = array.type.bit_width // 8
         start = array.offset * width

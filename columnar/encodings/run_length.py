@@ -48,7 +48,7 @@ def _encode(profile: ColumnProfile) -> EncodedColumn | None:
         return None
     starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(keys[1:] != keys[:-1]) + 1])
     lengths = np.diff(np.append(starts, profile.num_rows)).astype(np.uint32)
-    values = plain.encode_array(profile.filled.take(pa.array(starts)), profile.dtype)
+    values = plain.encode_array(profile.filled.take(parts.part(starts)), profile.dtype)
     return EncodedColumn(
         _NAME,
         profile.dtype,

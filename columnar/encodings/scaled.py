@@ -34,7 +34,7 @@ def _scale(profile: ColumnProfile) -> tuple[int, ColumnProfile] | None:
             continue
         whole = np.empty(len(floats), np.int64)
         if kernels.scale_floats(floats, 10.0**digits, whole):
-            return digits, ColumnProfile(pa.array(whole), t.BIGINT)
+            return digits, ColumnProfile(parts.part(whole), t.BIGINT)
     return None
 
 

@@ -93,6 +93,21 @@ def test_changes_of_rows(context: sharkpy.SharkContext) -> None:
     assert rows(context, "SELECT * FROM changed ORDER BY a") == [(1, "w", None), (2, "y, z", None)]
 
 
+@pytest.mark.parametrize(
+    "clause", ["USING csv LOCATION '{}'", "USING csv OPTIONS (path '{}')", "ROW FORMAT DELIMITED LOCATION '{}'"]
+)
+def test_a_location_may_be_one_file(context: sharkpy.SharkContext, tmp_path: Path, clause: str) -> None:
+    (tmp_path / "x.csv").write_text("1\n2\n")
+    (tmp_path / "other.csv").write_text("3\n")
+    context.sql("DROP TABLE IF EXISTS one_file")
+    context.sql(f"CREATE TABLE one_file (n INT) {clause.format(tmp_path / 'x.csv')}")
+    assert rows(context, "SELECT sum(n), count(*) FROM one_file") == [(3, 2)]
+    with pytest.raises(SharkError, match="is the file"):
+        context.sql("INSERT INTO one_file VALUES (4)")
+    context.sql("DROP TABLE one_file")
+    assert (tmp_path / "x.csv").read_text() == "1\n2\n"
+
+
 def test_the_place_of_a_row_is_not_known(context: sharkpy.SharkContext) -> None:
     context.sql("CREATE TABLE placed (a INT) USING csv; INSERT INTO placed VALUES (1)")
     with pytest.raises(SharkError, match="BLOCK__OFFSET__INSIDE__FILE"):

@@ -183,10 +183,12 @@ def _rows(query: LogicalPlan, table: Table) -> LogicalPlan:
 
 
 def make_folder(table: Table, command: CreateTable) -> None:
-    """Make the folder of a table. CREATE EXTERNAL TABLE describes others' data: a missing folder is an error of its
-    queries.
+    """Make the folder of a table, unless its location is one file. CREATE EXTERNAL TABLE describes others' data: a
+    missing folder is an error of its queries.
     """
     if table.location is None or (table.kind is TableKind.EXTERNAL and not command.keeps_location):
+        return
+    if Path(table.location).is_file():
         return
     try:
         Path(table.location).mkdir(parents=True, exist_ok=True)

@@ -33,8 +33,13 @@ def bind_describe(binder: CommandBinder) -> Command:
         # pandas asks whether its query is a table's name, and takes any answer for a yes.
         raise reader.unsupported("DESCRIBE of a query without the word QUERY")
     style = (reader.match_any("FORMATTED", "EXTENDED") or "").lower()
-    reader.match("TABLE")
+    kind = _streaming_kind(binder)
+    if not kind:
+        reader.match("TABLE")
+    token = reader.current
     table, path = _table_and_column(binder)
+    if kind and table.streaming_kind != kind:
+        raise binder.error(f"{table.qualified_name} is no {kind}", token, sqlstate="42809")
     partition = values_spec(binder, table) if reader.peek("PARTITION") and table.is_partitioned else None
     token = reader.current
     if not path and token is not None:
@@ -42,6 +47,20 @@ def bind_describe(binder: CommandBinder) -> Command:
     if path:
         _check_path(binder, table, path, token)
     return DescribeTable(table, style, path, partition)
+
+
+def _streaming_kind(binder: CommandBinder) -> str:
+    """Read STREAM, or CONTINUOUS and TABLE, INSERT or SINK, before a name; empty where that is the name of a table."""
+    reader = binder.reader
+    words = [token.text.upper() for token in reader.rest[:3]]
+    number = 2 if words[:1] == ["CONTINUOUS"] and words[1:2] in (["TABLE"], ["INSERT"], ["SINK"]) else 1
+    is_kind = number == 2 or words[:1] == ["STREAM"]
+    if not is_kind or words[number : number + 1] in ([], ["."]):
+        return ""
+    if binder.context.catalog.find_table(binder.context.database, words[0].lower()) is not None:
+        return ""
+    reader.position += number
+    return " ".join(words[:number]).lower()
 
 
 def _table_and_column(binder: CommandBinder) -> tuple[Table, tuple[str, ...]]:

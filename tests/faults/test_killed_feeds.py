@@ -28,7 +28,15 @@ def make_chain(root: Path, kind: str) -> None:
 def check_spool(context: sharkpy.SharkContext) -> None:
     """Nothing is left of what all have read."""
     folder = Path(context.catalog.table("default", "added").location or "")
-    until(lambda: not [path for path in folder.rglob("*") if path.is_file()])
+
+    def is_empty() -> bool:
+        try:
+            return not [path for path in folder.rglob("*") if path.is_file()]
+        except FileNotFoundError:
+            # A folder went while it was looked at.
+            return False
+
+    until(is_empty)
 
 
 @pytest.mark.parametrize("kind", KINDS)

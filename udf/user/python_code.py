@@ -19,6 +19,7 @@ from typing import Any
 
 from sharkpy.base.errors import BindError, ExecutionError
 
+_CLASS = re.compile(r"\s*class\s+(\w+)")
 RAISED = "38000"
 """SQLSTATE: the exception of an external routine."""
 _loaded: dict[bytes, Any] = {}
@@ -109,9 +110,11 @@ def _line_of_class(name: str, file: str) -> int:
 
     Python 3.11's inspect parses the file for that, and fails where two threads parse at once (CPython issue 106905).
     """
-    begin = re.compile(rf"\s*class\s+{re.escape(name)}\b")
-    lines = enumerate(linecache.getlines(file), 1)
-    return next((number for number, line in lines if begin.match(line)), 1)
+    for number, line in enumerate(linecache.getlines(file), 1):
+        found = _CLASS.match(line)
+        if found is not None and found[1] == name:
+            return number
+    return 1
 
 
 def pickled(value: Any) -> bytes:

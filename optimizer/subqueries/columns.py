@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from sharkpy.optimizer.context import Context
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan, Project
+from sharkpy.plan.references import renumbered
 from sharkpy.plan.subquery import SUBQUERIES
 
 
@@ -45,16 +46,4 @@ def produced_ids(plan: LogicalPlan) -> set[int]:
 def fresh_copy(plan: LogicalPlan, context: Context) -> tuple[LogicalPlan, dict[int, int]]:
     """`plan`, free of subqueries, with a new id for every column that it introduces; and old id -> new id."""
     mapping = {column_id: context.fresh_id() for column_id in sorted(produced_ids(plan))}
-
-    def rename(expr: Expr) -> Expr:
-        match expr:
-            case ColumnRef(column_id, name, dtype) if column_id in mapping:
-                return ColumnRef(mapping[column_id], name, dtype)
-            case Alias(inner, column_id, name):
-                return Alias(rename(inner), mapping[column_id], name)
-        return expr.map_children(rename)
-
-    def visit(node: LogicalPlan) -> LogicalPlan:
-        return node.map_children(visit).map_held(Expr, rename)
-
-    return visit(plan), mapping
+    return renumbered(plan, lambda column_id: mapping.get(column_id, column_id)), mapping

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 from sharkpy.plan.expr import Alias, ColumnRef, Expr
 from sharkpy.plan.logical import LogicalPlan, Project
@@ -67,3 +68,14 @@ def substitute_plan(plan: LogicalPlan, replacements: dict[int, Expr]) -> Logical
         return node.map_expressions(lambda expr: substitute(expr, replacements))
 
     return plan.transform_up(visit)
+
+
+def renumbered(plan: LogicalPlan, new_id: Callable[[int], int]) -> LogicalPlan:
+    """`plan`, free of subqueries, with the ids of its columns replaced by what `new_id` gives for each."""
+
+    def renamed(expr: Expr) -> Expr:
+        if not isinstance(expr, (ColumnRef, Alias)) or (column_id := new_id(expr.column_id)) == expr.column_id:
+            return expr
+        return dataclasses.replace(expr, column_id=column_id)
+
+    return plan.transform_up(lambda node: node.map_held(Expr, lambda expr: expr.transform_up(renamed)))

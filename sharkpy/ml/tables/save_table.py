@@ -20,9 +20,10 @@ from sharkpy.execution.tables.snapshot import reading
 from sharkpy.ml.tables.declared_columns import DeclaredColumns, declared_columns, make_schema, renamed
 from sharkpy.ml.tables.given_data import given_rows
 from sharkpy.plan.commands import CreateTable, Insert
-from sharkpy.plan.expr import Alias, ColumnRef, Expr
+from sharkpy.plan.expr import Alias
 from sharkpy.plan.given_rows import GivenRows
 from sharkpy.plan.logical import Given, LogicalPlan, Project, Scan
+from sharkpy.plan.references import renumbered
 from sharkpy.sql.binder import bind
 from sharkpy.values.types import DataType, Field, Schema
 
@@ -175,7 +176,9 @@ def _bound(text: str, source: _Source, session: EngineSession) -> CreateTable | 
         raise InternalError(f"{text} is no statement that writes a table")
     query = command.query
     if isinstance(source.rows, LogicalPlan):
-        query = _renumbered(query, max(used_ids(source.rows), default=0))
+        # A plan put into it shares no column's id with it.
+        behind = max(used_ids(source.rows), default=0)
+        query = renumbered(query, lambda column_id: column_id + behind)
 
     def with_rows(node: LogicalPlan) -> LogicalPlan:
         return _rows(source, node) if isinstance(node, Scan) and node.table is source.table else node
@@ -194,17 +197,3 @@ def _rows(source: _Source, scan: Scan) -> LogicalPlan:
         for name, column in zip(scan.names, scan.columns, strict=True)
     )
     return Project(rows, tuple(items))
-
-
-def _renumbered(query: LogicalPlan, by: int) -> LogicalPlan:
-    """`query` with its column ids raised by `by`, so that a plan put into it shares none of them."""
-
-    def renamed_expr(expr: Expr) -> Expr:
-        match expr:
-            case ColumnRef(column_id, name, dtype):
-                return ColumnRef(column_id + by, name, dtype)
-            case Alias(inner, column_id, name):
-                return Alias(renamed_expr(inner), column_id + by, name)
-        return expr.map_children(renamed_expr)
-
-    return query.transform_up(lambda node: node.map_held(Expr, renamed_expr))

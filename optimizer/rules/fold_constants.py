@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sharkpy.optimizer.context import Context
 from sharkpy.optimizer.evaluate import evaluate, evaluate_quickly
@@ -19,14 +19,15 @@ def fold_constants(plan: LogicalPlan, context: Context) -> LogicalPlan:
     if not pending:
         return plan
     values = {id(expr): (expr, value) for expr, value in zip(pending, evaluate(pending), strict=True)}
+    return _map_expressions(plan, lambda expr: _filled(expr, values), context)
 
-    def fold(expr: Expr) -> Expr:
-        entry = values.get(id(expr))
-        if entry is not None:
-            return entry[1] or expr
-        return expr.map_children(fold)
 
-    return _map_expressions(plan, fold, context)
+def _filled(expr: Expr, values: Mapping[int, tuple[Expr, Literal | None]]) -> Expr:
+    """`expr` with the parts that were evaluated, by their identity, replaced by their values."""
+    entry = values.get(id(expr))
+    if entry is not None:
+        return entry[1] or expr
+    return expr.map_children(lambda child: _filled(child, values))
 
 
 def _map_expressions(plan: LogicalPlan, function: Callable[[Expr], Expr], context: Context) -> LogicalPlan:

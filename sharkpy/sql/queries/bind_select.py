@@ -303,17 +303,17 @@ def _finish(
 
 def _keys_over(select: exp.Expr, context: Context, ordering: Ordering, refs: Mapping[Expr, ColumnRef]) -> list[Expr]:
     """Sort keys computed from the select list alone: DISTINCT leaves nothing else."""
-
-    def rewrite(expr: Expr) -> Expr:
-        return refs[expr] if expr in refs else expr.map_children(rewrite)
-
-    keys = [rewrite(expr) for expr in ordering.exprs]
+    keys = [_over_outputs(expr, refs) for expr in ordering.exprs]
     known = {ref.column_id for ref in refs.values()}
     for key in keys:
         if column_ids(key) - known or any(isinstance(node, (AggregateCall, WindowCall)) for node in key.walk()):
             message = "with SELECT DISTINCT, what is sorted by must be in the select list"
             raise context.error(message, select.args.get("order"))
     return keys
+
+
+def _over_outputs(expr: Expr, refs: Mapping[Expr, ColumnRef]) -> Expr:
+    return refs[expr] if expr in refs else expr.map_children(lambda child: _over_outputs(child, refs))
 
 
 def _outputs(

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import sharkpy
+from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
 from tests.waiting import until
 
-NOW = "TRIGGER AVAILABLE NOW"
 HOUR = 3600.0
 KINDS = ["", "PARTITIONED BY (s)", "TBLPROPERTIES ('shark.cache' = 'MEMORY')"]
 

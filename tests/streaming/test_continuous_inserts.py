@@ -10,10 +10,10 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import SharkError
 from sharkpy.sources import layout
+from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, state_of, until_numbers
 from tests.waiting import until
 
-NOW = "TRIGGER AVAILABLE NOW"
 CACHED = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
 FORMS = {
     "plain": "STORED AS PARQUET",

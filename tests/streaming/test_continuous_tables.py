@@ -16,6 +16,7 @@ import sharkpy
 from sharkpy.base.errors import BindError, SharkError, SourceError, TableExistsError, UnsupportedError
 from sharkpy.streaming import steps
 from tests.examples import examples
+from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import (
     make_stream,
     numbers,
@@ -26,9 +27,6 @@ from tests.streaming.folder_input import (
     until_numbers,
 )
 from tests.waiting import until
-
-NOW = "TRIGGER AVAILABLE NOW"
-MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
 
 
 @pytest.mark.parametrize(

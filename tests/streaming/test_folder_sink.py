@@ -14,10 +14,9 @@ from sharkpy.base.errors import BindError, ResourceError, SharkError, SourceErro
 from sharkpy.catalog.model import Table
 from sharkpy.streaming import steps
 from sharkpy.streaming.sinks import folder_sink
+from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, put_numbers, rows, state_of
 from tests.waiting import until
-
-NOW = "TRIGGER AVAILABLE NOW"
 
 
 class Taker:

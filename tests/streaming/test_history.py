@@ -10,10 +10,10 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ColumnNotFoundError, SharkError, UnsupportedError
+from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, state_of, until_numbers
 from tests.waiting import until
 
-NOW = "TRIGGER AVAILABLE NOW"
 HISTORY = "START FROM TABLE history THEN STREAM numbers"
 
 

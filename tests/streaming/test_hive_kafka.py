@@ -12,13 +12,13 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, ConfigurationError, NotAllowedError, SharkError, UnsupportedError
 from sharkpy.execution.restrictions import Restrictions
+from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import rows
 from tests.streaming.kafka_broker import KafkaBroker
 from tests.streaming.kafka_topic import KafkaTopic
 
 HANDLER = "org.apache.hadoop.hive.kafka.KafkaStorageHandler"
 SERDE = "org.apache.hadoop.hive.serde2"
-NOW = "TRIGGER AVAILABLE NOW"
 NOWHERE = {"kafka.topic": "t", "kafka.bootstrap.servers": "localhost:1"}
 
 

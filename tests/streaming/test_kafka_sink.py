@@ -19,12 +19,12 @@ from sharkpy.base.errors import ConfigurationError, NotAllowedError, ResourceErr
 from sharkpy.execution.restrictions import Restrictions
 from sharkpy.streaming import steps
 from sharkpy.streaming.sinks import kafka_sink
+from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, put, put_numbers, rows, state_of
 from tests.streaming.kafka_broker import KafkaBroker
 from tests.streaming.kafka_topic import QUIET, KafkaTopic
 from tests.waiting import until
 
-NOW = "TRIGGER AVAILABLE NOW"
 LIVE = "TRIGGER EVERY 1 MILLISECONDS"
 
 

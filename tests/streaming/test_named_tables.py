@@ -9,6 +9,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError
+from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import (
     make_stream,
     numbers,
@@ -16,9 +17,6 @@ from tests.streaming.folder_input import (
     rows,
     until_numbers,
 )
-
-NOW = "TRIGGER AVAILABLE NOW"
-MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
 
 
 def test_it_can_be_renamed_and_described(context: sharkpy.SharkContext, folder: Path) -> None:

@@ -14,10 +14,10 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ConfigurationError, SharkError, UnsupportedError
+from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, numbers, put, put_numbers, rows, state_of, until_numbers
 from tests.waiting import until
 
-NOW = "TRIGGER AVAILABLE NOW"
 KEY = "stream.new.columns"
 
 

@@ -11,10 +11,10 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError
 from sharkpy.physical.hive_partitions import HivePartitions
+from tests.streaming.clauses import MEMORY
 from tests.streaming.folder_input import make_stream, put, rows
 from tests.waiting import until
 
-MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
 CREATE = "CREATE CONTINUOUS TABLE t PARTITIONED BY (s) {} TRIGGER AVAILABLE NOW AS SELECT n, s FROM numbers"
 KEPT = 5
 Rows = list[tuple[object, ...]]

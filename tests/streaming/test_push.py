@@ -17,10 +17,9 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, DataError, ResourceError, TableNotFoundError
 from sharkpy.streaming.push import StreamWriter
+from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import numbers, rows, until_numbers
 from tests.waiting import until, when
-
-NOW = "TRIGGER AVAILABLE NOW"
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ParseError, UnsupportedError
+from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import rows
 from tests.waiting import until
 
-NOW = "TRIGGER AVAILABLE NOW"
 PAST = "'start.ms' = '1700000000000'"
 """2023-11-14 22:13:20 UTC: all rows that a test asks for have come."""
 

@@ -10,6 +10,7 @@ import pytest
 import sharkpy
 from sharkpy.base.errors import BindError, SharkError, SourceError
 from sharkpy.streaming import steps
+from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import (
     make_stream,
     numbers,
@@ -18,9 +19,6 @@ from tests.streaming.folder_input import (
     state_of,
     until_numbers,
 )
-
-NOW = "TRIGGER AVAILABLE NOW"
-MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
 
 
 def test_refresh_reads_everything_again(context: sharkpy.SharkContext, folder: Path) -> None:

@@ -10,10 +10,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, UnsupportedError
+from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, until_numbers
-
-MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
-NOW = "TRIGGER AVAILABLE NOW"
 
 
 @pytest.fixture

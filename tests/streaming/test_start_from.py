@@ -11,9 +11,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ParseError, SharkError, UnsupportedError
+from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows
-
-NOW = "TRIGGER AVAILABLE NOW"
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import SharkError, TableNotFoundError
+from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, put_numbers, rows
-
-NOW = "TRIGGER AVAILABLE NOW"
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ParseError, SharkError, TableNotFoundError, UnsupportedError
+from tests.streaming.clauses import NOW
 from tests.streaming.folder_input import make_stream, numbers, put_numbers, rows, state_of, until_numbers
 from tests.waiting import until
 
-NOW = "TRIGGER AVAILABLE NOW"
 KINDS = {
     "parquet": "(n BIGINT, s STRING) STORED AS PARQUET",
     "text": "(n BIGINT, s STRING) STORED AS TEXTFILE",

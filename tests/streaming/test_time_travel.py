@@ -10,10 +10,8 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ParseError, UnsupportedError
+from tests.streaming.clauses import MEMORY, NOW
 from tests.streaming.folder_input import make_stream, put_numbers, rows
-
-NOW = "TRIGGER AVAILABLE NOW"
-MEMORY = "TBLPROPERTIES ('shark.cache' = 'MEMORY')"
 
 
 @pytest.fixture

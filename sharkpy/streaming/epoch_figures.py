@@ -23,6 +23,8 @@ class EpochFigures:
     """End, rows and seconds of the last epochs."""
     fault: str = ""
     """Error that the catalog has no room for."""
+    running: int = 0
+    """Number of the epoch that runs, until its figures are here too; 0 for none."""
 
     def add(self, rows: int, seconds: float, bad_rows: int) -> None:
         self.rows += rows

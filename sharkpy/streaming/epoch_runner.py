@@ -131,6 +131,13 @@ class EpochRunner:
 
     def run(self, query: ContinuousQuery, ranges: Ranges) -> None:
         """Run the epoch after `query.epoch`, over `ranges`, to its end."""
+        self.figures.running = query.epoch + 1
+        try:
+            self._run(query, ranges)
+        finally:
+            self.figures.running = 0
+
+    def _run(self, query: ContinuousQuery, ranges: Ranges) -> None:
         number, began = query.epoch + 1, time.monotonic()
         sink = self._outside(query)
         known = None if sink is None else self._written(query, sink)

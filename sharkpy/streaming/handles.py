@@ -105,6 +105,10 @@ class ContinuousTable:
                 )
             check_cancelled()
             time.sleep(_CHECK_SECONDS)
+        # An epoch that runs here has its figures right after it counts.
+        while (figures := self._session.streams.figures(query.query_id)) and 0 < figures.running <= number:
+            check_cancelled()
+            time.sleep(_CHECK_SECONDS)
         return self.status()
 
     def foreach_batch(self, function: BatchFunction, *, as_reader: bool = False) -> ContinuousTable:

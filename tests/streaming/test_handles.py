@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 import sharkpy
 from sharkpy.base.errors import BindError, ExecutionError, StatementTimeoutError
+from sharkpy.streaming.epoch_figures import EpochFigures
 from sharkpy.streaming.handles import ContinuousTable, Stream
 from tests.streaming.folder_input import numbers
 
@@ -44,6 +46,18 @@ def test_status_tells_how_far_a_table_is(context: sharkpy.SharkContext) -> None:
     assert (status.rows, status.epochs, status.failures) == (3, 1, 0)
     assert status.seconds
     assert status.rows_per_second
+
+
+def test_an_epoch_has_come_with_its_figures(context: sharkpy.SharkContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    add = EpochFigures.add
+
+    def add_late(figures: EpochFigures, rows: int, seconds: float, bad_rows: int) -> None:
+        time.sleep(0.3)
+        add(figures, rows, seconds, bad_rows)
+
+    monkeypatch.setattr(EpochFigures, "add", add_late)
+    stream(context).push().write([(1,), (2,), (3,)])
+    assert table(context).await_epoch(1, timeout=60).rows == 3
 
 
 def test_lag_grows_while_a_table_is_paused(context: sharkpy.SharkContext) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sharkpy.base.errors import InternalError, UnsupportedError
 from sharkpy.physical.fresh_ids import FreshIds
 from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef
 from sharkpy.udf import registry
+from sharkpy.udf.aggregate_forms import FormKind, form_row
 from sharkpy.udf.function import AggregateFunction
 from sharkpy.values.types import DataType
 
@@ -19,10 +21,19 @@ def aggregate_call(item: Alias) -> AggregateCall:
 
 
 def aggregate_row(call: AggregateCall) -> AggregateFunction:
-    row = registry.aggregate_of(call.function, [arg.dtype for arg in call.args])
+    form = call.form
+    row = registry.aggregate_of(call.base, [arg.dtype for arg in call.args] if form is None else form.types)
     if row is None:
-        raise UnsupportedError(f"aggregate function {call.function} cannot be computed")
-    return row
+        raise UnsupportedError(f"aggregate function {call.base} cannot be computed")
+    return row if form is None else form_row(row, form)
+
+
+def without_state_form(call: AggregateCall) -> AggregateCall:
+    """The call whose states are those that `call` makes."""
+    form = call.form
+    if form is None or form.kind is not FormKind.STATE:
+        return call
+    return replace(call, function=form.function, dtype=form.result, form=None)
 
 
 def is_distinct(call: AggregateCall) -> bool:

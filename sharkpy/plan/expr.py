@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from sharkpy.base.tree import TreeNode
 from sharkpy.plan.constant_set import ConstantSet
+from sharkpy.udf.aggregate_forms import AggregateForm
 from sharkpy.udf.user.function import shown_call, shown_name
 from sharkpy.values.types import BOOLEAN, INTERVAL_YEAR_MONTH, DataType, StringType
 
@@ -192,13 +193,22 @@ class Lambda(Expr):
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall(Expr):
-    """An aggregate function over the rows of a group; `count()` without arguments counts rows."""
+    """An aggregate function over the rows of a group; `count()` without arguments counts rows.
+
+    With a `form`, the call makes or reads states of the form's function; `function` is then the form's name.
+    """
 
     function: str
     args: tuple[Expr, ...]
     dtype: DataType
     distinct: bool = False
     filter: Expr | None = None
+    form: AggregateForm | None = None
+
+    @property
+    def base(self) -> str:
+        """Key in the registry of the function that is computed, in whatever form."""
+        return self.function if self.form is None else self.form.function
 
     def __str__(self) -> str:
         distinct = "DISTINCT " if self.distinct else ""

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sharkpy.physical.aggregates import aggregate_call, aggregate_row, has_states, is_distinct, state_types
+from sharkpy.physical.aggregates import (
+    aggregate_call,
+    aggregate_row,
+    has_states,
+    is_distinct,
+    state_types,
+    without_state_form,
+)
 from sharkpy.physical.lowering.integer_aggregates import integer_complete, integer_partials
 from sharkpy.physical.lowering.lower_expr import lower, lower_logical
 from sharkpy.physical.lowering.packed_keys import pack_keys
@@ -22,6 +29,7 @@ from sharkpy.physical.operators import (
 from sharkpy.physical.plan import PhysicalPlan
 from sharkpy.plan.expr import AggregateCall, Alias, ColumnRef
 from sharkpy.plan.logical import LEFT_ONLY_JOINS
+from sharkpy.udf.aggregate_forms import FormKind
 from sharkpy.udf.lower import lower_complete, lower_finish, lower_merges, lower_partials
 from sharkpy.values.types import DOUBLE, FLOAT, INTEGER_TYPES
 
@@ -93,6 +101,9 @@ class _Lowering:
                 self._finish(call, self._merged(call, states), item.column_id)
 
     def _complete(self, call: AggregateCall, column_id: int) -> None:
+        if call.form is not None and call.form.kind is FormKind.STATE:
+            self.values[column_id] = self._states(call)[call.form.part]
+            return
         args = [lower(arg, self._scope) for arg in call.args]
         if not is_distinct(call):
             value = integer_complete(call, args, self._over(call), self._num_rows)
@@ -113,6 +124,7 @@ class _Lowering:
         self.values[column_id] = Value(sql, call.dtype)
 
     def _states(self, call: AggregateCall) -> list[Value]:
+        call = without_state_form(call)
         args = [lower(arg, self._scope) for arg in call.args]
         over, distinct = self._over(call), is_distinct(call)
         if not distinct and (values := integer_partials(call, args, over, self._num_rows)) is not None:

@@ -18,6 +18,8 @@ def functions_used(fragment: PhysicalPlan) -> tuple[FunctionUse, ...]:
 
 def function_use(function: UserFunction, call: Call | AggregateCall | WindowCall) -> FunctionUse:
     texts = [lower_literal(arg.value, arg.dtype) if isinstance(arg, Literal) else "" for arg in call.args]
+    if isinstance(call, AggregateCall) and call.form is not None:
+        return FunctionUse(function, call.form.types, call.form.result)
     return FunctionUse(function, tuple(arg.dtype for arg in call.args), call.dtype, constant_values(texts))
 
 
@@ -31,7 +33,10 @@ def _uses(plan: PhysicalPlan) -> Iterator[FunctionUse]:
 
 
 def _use(expr: Expr) -> Iterator[FunctionUse]:
-    if isinstance(expr, (Call, AggregateCall, WindowCall)) and MARK in expr.function:
-        function = find(expr.function)
+    if not isinstance(expr, (Call, AggregateCall, WindowCall)):
+        return
+    key = expr.base if isinstance(expr, AggregateCall) else expr.function
+    if MARK in key:
+        function = find(key)
         if function is not None:
             yield function_use(function, expr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _UNION = "there is no union type"
 _PLANNER = "Hive's planner alone writes calls of it"
-_WINDOWS = "windows of time are not supported yet; GROUP BY date_trunc('MINUTE', ts) groups the rows of a table by time"
+_WINDOWS = "GROUP BY window(time, size[, slide]) or session_window(time, gap) groups rows by windows of time"
 _TABLES = "it is a table function over a partitioned table, of Hive's tests alone"
 
 REFUSED = {
@@ -30,7 +30,7 @@ REFUSED = {
 
 OF_OTHERS = {
     **dict.fromkeys(("tumble", "tumble_start", "tumble_end", "hop", "hop_start", "hop_end", "cumulate"), _WINDOWS),
-    **dict.fromkeys(("session_start", "session_end", "session_window", "window", "window_time"), _WINDOWS),
+    **dict.fromkeys(("session_start", "session_end"), _WINDOWS),
     "stream": "a stream is read by its name: FROM name",
 }
 """Functions of streams in other systems -> why they are not there; no list shows them."""

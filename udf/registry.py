@@ -49,6 +49,7 @@ from sharkpy.udf.string_search_functions import STRING_SEARCH_FUNCTIONS
 from sharkpy.udf.struct_functions import STRUCT_FUNCTIONS
 from sharkpy.udf.table_functions import TABLE_FUNCTIONS
 from sharkpy.udf.time_units import TIME_UNIT_FUNCTIONS
+from sharkpy.udf.time_window_functions import TIME_WINDOW_FUNCTIONS, TIME_WINDOW_TABLES
 from sharkpy.udf.to_json import TO_JSON_FUNCTIONS
 from sharkpy.udf.url_functions import URL_FUNCTIONS
 from sharkpy.udf.user.function import find as find_user_function
@@ -92,6 +93,7 @@ _SCALARS: dict[str, ScalarFunction] = {
         SPARK_TIME_FUNCTIONS,
         SPARK_COLLECTION_FUNCTIONS,
         TIME_UNIT_FUNCTIONS,
+        TIME_WINDOW_FUNCTIONS,
         HIGHER_ORDER_FUNCTIONS,
         RANDOM_FUNCTIONS,
         DISTINCT_SKETCH_FUNCTIONS,
@@ -100,7 +102,7 @@ _SCALARS: dict[str, ScalarFunction] = {
 }
 _AGGREGATES: dict[str, AggregateFunction] = {row.name: row for row in AGGREGATES}
 _WINDOWS: dict[str, WindowFunction] = {row.name: row for row in WINDOW_FUNCTIONS}
-_TABLES: dict[str, TableFunction] = {row.name: row for row in TABLE_FUNCTIONS}
+_TABLES: dict[str, TableFunction] = {row.name: row for row in (*TABLE_FUNCTIONS, *TIME_WINDOW_TABLES)}
 _RELATIONS: dict[str, RelationFunction] = {row.name: row for row in RELATION_FUNCTIONS}
 _FORMS: dict[str, SpecialForm] = {row.name: row for row in SPECIAL_FORMS}
 

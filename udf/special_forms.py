@@ -54,6 +54,23 @@ CAST_FORMS = (
     _cast("udftostring", STRING, answer="1"),
 )
 
+_TIME_WINDOWS = (
+    SpecialForm(
+        "window",
+        usage="window(time, size[, slide[, offset]])",
+        doc="the window of time that a row is in, with its start and end; with a slide the row is there once for each",
+        example="window('2024-05-01 10:00:07', '10 seconds')",
+        answer='{"start":"2024-05-01 10:00:00","end":"2024-05-01 10:00:10"}',
+    ),
+    SpecialForm(
+        "session_window",
+        usage="session_window(time, gap)",
+        doc="in GROUP BY, the rows with no more than the gap between them, from the first to the gap behind the last",
+        example="session_window FROM (SELECT '2024-05-01 10:00:07' AS t) x GROUP BY session_window(t, '10 seconds')",
+        answer='{"start":"2024-05-01 10:00:07","end":"2024-05-01 10:00:17"}',
+    ),
+)
+
 JAVA_FORMS = (
     _java(
         "reflect",
@@ -86,6 +103,7 @@ JAVA_CLASSES = {form.name: form.class_name for form in JAVA_FORMS}
 SPECIAL_FORMS: tuple[SpecialForm, ...] = (
     *CAST_FORMS,
     *JAVA_FORMS,
+    *_TIME_WINDOWS,
     SpecialForm(
         "cast",
         usage="cast(x AS type)",

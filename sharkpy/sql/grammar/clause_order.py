@@ -7,9 +7,12 @@ from typing import Any
 
 from sqlglot.tokenizer_core import TokenType
 
+from sharkpy.sql.grammar.windowing_parser import WINDOWING
+
 _ORDER = (
     (TokenType.WHERE,),
     (TokenType.GROUP_BY,),
+    (WINDOWING,),
     (TokenType.HAVING,),
     (TokenType.WINDOW, TokenType.QUALIFY),
     (TokenType.ORDER_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SORT_BY),

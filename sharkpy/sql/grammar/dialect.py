@@ -22,10 +22,11 @@ from sharkpy.sql.grammar.script_parser import ScriptParser, with_script_words
 from sharkpy.sql.grammar.strict_parser import SyntaxProblem
 from sharkpy.sql.grammar.syntax_hints import misspelt
 from sharkpy.sql.grammar.window_parser import WindowParser
+from sharkpy.sql.grammar.windowing_parser import WINDOWING, WindowingParser, with_windowing_words
 
 __all__ = ["DIALECT", "HiveQL", "HiveQLParser", "SyntaxProblem", "tokenize"]
 
-_FOREIGN_MODIFIERS = (
+_FOREIGN = (
     TokenType.MATCH_RECOGNIZE,
     TokenType.PREWHERE,
     TokenType.FETCH,
@@ -52,13 +53,16 @@ _RESERVED_ALIASES = {
 }
 
 
-class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser):
+class HiveQLParser(RelationParser, ScriptParser, ExpressionParser, WindowParser, WindowingParser):
     """Parser of HiveQL, stricter than sqlglot's Hive parser: nothing may be missing after a comma, AND, THEN or a
     keyword.
     """
 
     QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Any]] = in_order(
-        {token: parse for token, parse in HiveParser.QUERY_MODIFIER_PARSERS.items() if token not in _FOREIGN_MODIFIERS}
+        {
+            **{token: parse for token, parse in HiveParser.QUERY_MODIFIER_PARSERS.items() if token not in _FOREIGN},
+            WINDOWING: lambda parser: ("windowing", parser._parse_windowing()),
+        }
     )
     QUERY_MODIFIER_TOKENS: ClassVar[set[TokenType]] = set(QUERY_MODIFIER_PARSERS)
     # A keyword that ends a clause is no alias: `from a left join b`, `select a from t full join …`.
@@ -216,4 +220,4 @@ def tokenize(text: str) -> list[Token]:
     end.
     """
     tokens = DIALECT.tokenize(text) if len(text) < LONG_TEXT else tokenize_long(text, DIALECT.tokenize)
-    return with_script_words(tokens)
+    return with_windowing_words(with_script_words(tokens))

@@ -23,6 +23,9 @@ _ENDS_OF_JOINS = (
     *(TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SORT_BY, TokenType.LIMIT, TokenType.COMMA),
     *(TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT, TokenType.LATERAL, TokenType.INSERT),
 )
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+STATE = "state"
+"""Part of the tree of a table whose state is read."""
 _BYTES = re.compile(r"(\d{1,38})([bkmg])", re.ASCII | re.IGNORECASE)
 _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -116,7 +119,20 @@ class RelationParser(StrictParser):
         if self._curr.text.upper() == "UNIQUEJOIN":
             self._advance()
             self.refuse("UNIQUEJOIN")
-        return super()._parse_table(*args, **kwargs)
+        if not self._is_state():
+            return super()._parse_table(*args, **kwargs)
+        self._advance(2)
+        table = self.required(lambda: self._parse_table(*args, **kwargs), "a continuous table after STATE OF")
+        if not isinstance(table, exp.Table):
+            self.missing("a continuous table after STATE OF")
+        table.set(STATE, exp.true())
+        return table
+
+    def _is_state(self) -> bool:
+        """True before STATE OF name; a table called `state` has no name behind its alias `of`."""
+        words = [token.text.upper() for token in self._tokens[self._index : self._index + 2]]
+        behind = self._tokens[self._index + 2 : self._index + 3]
+        return words == ["STATE", "OF"] and any(one.token_type in _NAMES for one in behind)
 
     def _parse_derived_table_values(self, *args: Any, **kwargs: Any) -> Any:
         """Parse VALUES rows; not if `values` is a column, nor `(VALUES …)`, which is a query in parentheses."""

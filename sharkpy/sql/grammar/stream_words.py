@@ -7,14 +7,10 @@ from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-_WINDOWS = (
-    "windows over streams are not supported yet; over a table, such as a continuous one, GROUP BY date_trunc('MINUTE',"
-    " ts) groups by time"
-)
+_WINDOWS = "GROUP BY window(time, size[, slide]) or session_window(time, gap) groups rows by windows of time"
 _EMIT = "CREATE CONTINUOUS TABLE name AS query keeps the answer up to date; a query ends with what is there"
 _TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 _KSQL_WINDOWS = ("TUMBLING", "HOPPING", "SESSION")
-_BETWEEN_ROWS = ("SESSION", "SINCE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +28,18 @@ def stream_words(tokens: Sequence[Token]) -> StreamWords | None:
         if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
             continue
         words = [one.text.upper() for one in tokens[place : place + 3]]
-        if (construct := _window(words, tokens[place + 1 : place + 2])) is not None:
+        if (construct := _window(words)) is not None:
             return StreamWords(construct, token, _WINDOWS)
         if words[0] == "EMIT" and words[1:2] in (["CHANGES"], ["FINAL"]):
             return StreamWords(f"EMIT {words[1]}", token, _EMIT)
     return None
 
 
-def _window(words: Sequence[str], following: Sequence[Token]) -> str | None:
+def _window(words: Sequence[str]) -> str | None:
     """The construct that some words begin, if it is one of windows."""
     match words:
         case [name, "(", "TABLE"] if name in _TABLE_FUNCTIONS:
             return f"{name}(TABLE …)"
-        case [("GROUP BY" | "BY"), "WINDOW", "("]:
-            return "GROUP BY window(…)"
         case ["WINDOW", kind, "("] if kind in _KSQL_WINDOWS:
             return f"WINDOW {kind}"
-        case ["WINDOWING", second, *_]:
-            is_size = following[0].token_type == TokenType.NUMBER or second in _BETWEEN_ROWS
-            return "WINDOWING" if is_size else None
     return None

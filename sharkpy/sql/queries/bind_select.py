@@ -24,13 +24,15 @@ from sharkpy.sql.queries.bind_limit import bind_limit
 from sharkpy.sql.queries.bind_star import expand_columns
 from sharkpy.sql.queries.generators import generated
 from sharkpy.sql.queries.ordering import Ordering, bind_ordering, order
+from sharkpy.sql.queries.time_windows import grouped_windows, with_sessions, with_windows
+from sharkpy.sql.queries.windowing import with_windowing
 from sharkpy.sql.scope import Scope
 from sharkpy.udf import registry
 from sharkpy.udf.user.function import shown_name
 
 _CLAUSES = (
     *("hint", "distinct", "expressions", "from_", "joins", "laterals"),
-    *("where", "group", "having", "windows", "qualify"),
+    *("where", "group", "windowing", "having", "windows", "qualify"),
 )
 _ORDERING = ("order", "sort", "distribute", "cluster", "limit", "offset")
 _MOST_COLUMNS = 50_000
@@ -49,12 +51,14 @@ class Item:
 def bind_select(select: exp.Expr, context: Context, parent: Scope | None) -> LogicalPlan:
     context.only(select, *_CLAUSES, *_ORDERING, "with_")
     plan, scope = _bind_from(select, context, parent)
+    select = with_windowing(select, context, plan, scope)
     windows = {window.this.name.lower(): window for window in select.args.get("windows") or []}
     binder = ExprBinder(context, scope, expr_binder.SELECT, windows=windows)
     if select.args.get("where"):
         plan = Filter(plan, replace(binder, clause=expr_binder.WHERE).predicate(select.args["where"].this))
-    items, generators = _bind_items(select, binder)
-    aliases = _aliases(items)
+    grouped = grouped_windows(select, replace(binder, clause=expr_binder.GROUP_BY))
+    items, generators = _bind_items(select, binder, grouped)
+    aliases = {**grouped, **_aliases(items)}
     having = _bind_condition(select, "having", replace(binder, clause=expr_binder.HAVING, aliases=aliases))
     qualify = _bind_condition(select, "qualify", replace(binder, clause=expr_binder.QUALIFY, aliases=aliases))
     if qualify is not None and not any(isinstance(node, WindowCall) for node in qualify.walk()):
@@ -68,6 +72,8 @@ def bind_select(select: exp.Expr, context: Context, parent: Scope | None) -> Log
         plan, exprs = _aggregate(
             select, replace(binder, clause=expr_binder.GROUP_BY, aliases=aliases), plan, items, exprs
         )
+    else:
+        plan, exprs = with_windows(context, plan, exprs, select)
     if having is not None:
         plan = Filter(plan, exprs.pop())
     plan, exprs = _windows(context, plan, exprs)
@@ -110,11 +116,15 @@ class _Generator:
     node: exp.Expr
 
 
-def _bind_items(select: exp.Expr, binder: ExprBinder) -> tuple[list[Item], list[_Generator]]:
-    """Bind the select list with stars expanded; a table function in it becomes the columns that it yields."""
+def _bind_items(
+    select: exp.Expr, binder: ExprBinder, grouped: Mapping[str, Expr | None]
+) -> tuple[list[Item], list[_Generator]]:
+    """Bind the select list with stars expanded; a table function in it becomes the columns that it yields. `grouped`
+    are names that GROUP BY gives.
+    """
     items: list[Item] = []
     generators: list[_Generator] = []
-    earlier = _EarlierItems()
+    earlier = _EarlierItems(dict(grouped))
     given = {_given_name(node) for node in select.expressions}
     for node in select.expressions:
         if (columns := expand_columns(binder, node)) is not None:
@@ -143,8 +153,8 @@ class _EarlierItems:
     are computed are left out.
     """
 
-    def __init__(self) -> None:
-        self.repeatable: dict[str, Expr | None] = {}
+    def __init__(self, known: dict[str, Expr | None]) -> None:
+        self.repeatable = known
         self.aliases: dict[str, Expr | None] = {}
         self.num_items = 0
 
@@ -234,6 +244,11 @@ def _aggregate(
     """Put an Aggregate over `plan`, and rewrite `exprs` over its columns."""
     context = binder.context
     groups, sets = bind_groups(select.args.get("group"), binder, [(item.name, item.expr) for item in items])
+    if sets is None:
+        plan, groups, exprs = with_sessions(context, plan, groups, exprs, select)
+    plan, made = with_windows(context, plan, [*(expr for _, expr in groups), *exprs], select)
+    groups = [(name, expr) for (name, _), expr in zip(groups, made, strict=False)]
+    exprs = made[len(groups) :]
 
     def not_grouped(name: str) -> Exception:
         message = f'the column "{name}" is neither grouped nor inside an aggregate'

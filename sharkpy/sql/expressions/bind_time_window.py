@@ -1,0 +1,104 @@
+"""window(time, size[, slide[, offset]]) and session_window(time, gap): windows of time, as Spark has them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sqlglot import exp
+
+from sharkpy.base.errors import BindError, SharkError, TypeMismatchError
+from sharkpy.plan.expr import Call, Expr, Literal
+from sharkpy.sql.context import Context
+from sharkpy.sql.expressions import literals
+from sharkpy.sql.expressions.coercion import cast
+from sharkpy.udf.time_window_functions import WINDOW, WINDOW_TYPE
+from sharkpy.values.types import BIGINT, DATE, INTERVAL_DAY_TIME, TIMESTAMP, StringType
+
+SLIDING_WINDOW = "window"
+SESSION_WINDOW = "session_window"
+"""Calls that no plan has: a Generate, or sessions below GROUP BY, take their place."""
+_MOST_WINDOWS = 10_000
+"""Windows that a row may be in: each of them becomes a row."""
+_CLAUSES = ("SELECT", "GROUP BY", "HAVING", "QUALIFY", "ORDER BY")
+
+
+class _Clause(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class _Binder(Protocol):
+    """Binder of expressions, as far as windows need it: so that they are no part of its circle."""
+
+    @property
+    def context(self) -> Context: ...
+
+    @property
+    def clause(self) -> _Clause: ...
+
+    def bind(self, node: exp.Expr) -> Expr: ...
+
+
+def bind_window(binder: _Binder, node: exp.Expr) -> Expr:
+    """Bind window(…)."""
+    if not 2 <= len(node.expressions) <= 4:
+        raise _wrong(binder, node, "window takes a time, a size, and perhaps a slide and an offset")
+    time = _time(binder, node)
+    size, *others = (_microseconds(binder, one) for one in node.expressions[1:])
+    slide, offset = (*others, *(size, 0)[len(others) :])
+    if size <= 0 or slide <= 0:
+        raise _wrong(binder, node, "the size and the slide of a window are longer than nothing")
+    if slide > size:
+        raise _wrong(binder, node, "the slide of a window is at most its size: some rows would be in none")
+    if abs(offset) >= slide:
+        raise _wrong(binder, node, "the offset of a window is shorter than its slide")
+    if slide == size:
+        return Call(WINDOW, (time, Literal(size, BIGINT), Literal(offset, BIGINT)), WINDOW_TYPE)
+    if -(-size // slide) > _MOST_WINDOWS:
+        message = f"a row would be in {-(-size // slide):,} windows, and {_MOST_WINDOWS:,} are the most"
+        raise binder.context.error(message, node, hint="a longer slide", sqlstate="54000")
+    if binder.clause.name not in _CLAUSES:
+        raise binder.context.unsupported(f"a window with a slide in {binder.clause.name}", node)
+    lengths = (Literal(number, BIGINT) for number in (size, slide, offset))
+    return Call(SLIDING_WINDOW, (time, *lengths), WINDOW_TYPE)
+
+
+def bind_session_window(binder: _Binder, node: exp.Expr) -> Expr:
+    """Bind session_window(…), which GROUP BY replaces."""
+    if len(node.expressions) != 2:
+        raise _wrong(binder, node, "session_window takes a time and a gap")
+    if binder.clause.name not in _CLAUSES:
+        raise binder.context.unsupported(f"session_window in {binder.clause.name}", node)
+    time, gap = _time(binder, node), _microseconds(binder, node.expressions[1])
+    if gap <= 0:
+        raise _wrong(binder, node, "the gap of a session is longer than nothing")
+    return Call(SESSION_WINDOW, (time, Literal(gap, BIGINT)), WINDOW_TYPE)
+
+
+def _time(binder: _Binder, node: exp.Expr) -> Expr:
+    time = binder.bind(node.expressions[0])
+    if time.dtype not in (TIMESTAMP, DATE) and not isinstance(time.dtype, StringType):
+        message = f"a window is one of times, and {time} is {time.dtype}"
+        raise binder.context.error(message, node.expressions[0], TypeMismatchError)
+    return cast(time, TIMESTAMP)
+
+
+def _microseconds(binder: _Binder, node: exp.Expr) -> int:
+    """Length of an interval of days and times, or of its text."""
+    length = binder.bind(node)
+    match length:
+        case Literal(str() as text):
+            words = text.strip()
+            words = words[len("interval") :] if words.lower().startswith("interval ") else words
+            try:
+                length = literals.interval_literal(words, "")
+            except BindError as error:
+                raise binder.context.error(error.message, node, hint=error.hint, sqlstate=error.sqlstate) from None
+    if not isinstance(length, Literal) or length.dtype != INTERVAL_DAY_TIME or not isinstance(length.value, int):
+        message = f"{length} is no constant length of days and times"
+        raise binder.context.error(message, node, TypeMismatchError, "write '10 minutes'")
+    return length.value
+
+
+def _wrong(binder: _Binder, node: exp.Expr, message: str) -> SharkError:
+    return binder.context.error(message, node, TypeMismatchError)

@@ -1,0 +1,81 @@
+"""WINDOWING, the clause behind GROUP BY, and the function `window`, whose name is the word of another clause."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sharkpy.sql.grammar.strict_parser import StrictParser
+
+WINDOWING = TokenType.MATCH_RECOGNIZE
+"""Type of the word: HiveQL has no clause that the parser knows it for."""
+_UNITS = {
+    **dict.fromkeys(("MS", "MILLISECOND", "MILLISECONDS"), "milliseconds"),
+    **dict.fromkeys(("S", "SEC", "SECOND", "SECONDS"), "seconds"),
+    **dict.fromkeys(("M", "MIN", "MINUTE", "MINUTES"), "minutes"),
+    **dict.fromkeys(("H", "HOUR", "HOURS"), "hours"),
+    **dict.fromkeys(("D", "DAY", "DAYS"), "days"),
+}
+
+
+class Windowing(exp.Expression):
+    """WINDOWING: `this` is a call of `window` or `session_window` without its time, or `since` the moment after which
+    rows count; `on` is the time.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "since": False, "on": False}
+
+
+def with_windowing_words(tokens: list[Token]) -> list[Token]:
+    """Let WINDOWING begin a clause where a length follows, and WINDOW be a name where a parenthesis does."""
+    found = [place for place, token in enumerate(tokens[:-1]) if _begins(token, tokens[place + 1])]
+    if not found:
+        return tokens
+    changed = list(tokens)
+    for place in found:
+        token = tokens[place]
+        kind = WINDOWING if token.token_type == TokenType.VAR else TokenType.VAR
+        changed[place] = Token(kind, token.text, token.line, token.col, token.start, token.end, token.comments)
+    return changed
+
+
+def _begins(token: Token, following: Token) -> bool:
+    if token.token_type == TokenType.WINDOW:
+        return following.token_type == TokenType.L_PAREN
+    if token.token_type != TokenType.VAR or token.text.upper() != "WINDOWING":
+        return False
+    is_word = following.token_type != TokenType.STRING and following.text.upper() in ("SESSION", "SINCE")
+    return following.token_type == TokenType.NUMBER or is_word
+
+
+class WindowingParser(StrictParser):
+    def _parse_windowing(self) -> Any:
+        """Parse WINDOWING length [EVERY length] | SESSION length | SINCE moment, each with [ON time]."""
+        self._advance()
+        clause = self.expression(Windowing(), self._prev)
+        if self._match_text_seq("SINCE"):
+            clause.set("since", self.required(self._parse_bitwise, "a moment after SINCE"))
+        elif self._match_text_seq("SESSION"):
+            clause.set("this", exp.Anonymous(this="session_window", expressions=[self._length()]))
+        else:
+            lengths = [self._length()]
+            if self._match_text_seq("EVERY"):
+                lengths.append(self._length())
+            clause.set("this", exp.Anonymous(this="window", expressions=lengths))
+        if self._match(TokenType.ON):
+            clause.set("on", self.required(self._parse_bitwise, "a time after ON"))
+        return clause
+
+    def _length(self) -> Any:
+        """Parse a length of time, such as 60 s, as its text."""
+        if not self._match(TokenType.NUMBER):
+            self.missing("a number")
+        number, unit = self._prev.text, self._curr.text.upper() if self._curr else ""
+        if unit == "ROWS":
+            self.refuse("WINDOWING by a number of rows")
+        if unit not in _UNITS:
+            self.missing("MS, S, MINUTES, HOURS or DAYS after the number")
+        self._advance()
+        return exp.Literal.string(f"{number} {_UNITS[unit]}")

@@ -1,0 +1,129 @@
+"""Windows of time in a query: rows for each window that they are in, and sessions of rows that follow each other."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+
+from sharkpy.base.errors import SharkError
+from sharkpy.plan.expr import AggregateCall, Alias, Call, ColumnRef, Expr, Literal, SortKey, WindowCall, string_literal
+from sharkpy.plan.logical import Filter, Generate, LogicalPlan, Project, Window
+from sharkpy.sql.context import Context
+from sharkpy.sql.expressions.bind_time_window import SESSION_WINDOW, SLIDING_WINDOW
+from sharkpy.sql.expressions.expr_binder import ExprBinder
+from sharkpy.sql.expressions.function_names import function_name
+from sharkpy.udf.time_window_functions import WINDOW, WINDOW_TYPE, WINDOWS_OF
+from sharkpy.values.types import BIGINT, BOOLEAN, INT, INTERVAL_DAY_TIME, TIMESTAMP
+
+_NAMES = ("window", "session_window")
+Groups = list[tuple[str, Expr]]
+
+
+def grouped_windows(select: exp.Expr, binder: ExprBinder) -> dict[str, Expr | None]:
+    """Windows of GROUP BY by the names that other clauses have for them: `window` and `session_window`."""
+    group = select.args.get("group")
+    if group is None:
+        return {}
+    found: dict[str, Expr | None] = {}
+    for node in group.find_all(exp.Anonymous):
+        if (name := function_name(node)) in _NAMES and node.find_ancestor(exp.Select) is select:
+            # One over names of select items is bound when these are known.
+            with contextlib.suppress(SharkError):
+                found[name] = None if name in found else binder.bind(node)
+    return found
+
+
+def with_windows(
+    context: Context, plan: LogicalPlan, exprs: Sequence[Expr], node: exp.Expr
+) -> tuple[LogicalPlan, list[Expr]]:
+    """Leave out rows without a time, and give each row once for each of its windows, where `exprs` have any."""
+    found = dict.fromkeys(_calls(exprs, (WINDOW, SLIDING_WINDOW)))
+    if not found:
+        return plan, list(exprs)
+    for time in dict.fromkeys(call.args[0] for call in found):
+        plan = Filter(plan, Call("is_not_null", (time,), BOOLEAN))
+    sliding = [call for call in found if call.function == SLIDING_WINDOW]
+    if not sliding:
+        return plan, list(exprs)
+    if len(found) > 1:
+        raise context.unsupported("several windows of time in one query, with a slide", node)
+    column = context.column("window", WINDOW_TYPE)
+    plan = Generate(plan, Call(WINDOWS_OF, sliding[0].args, WINDOW_TYPE), (column,), False)
+    return plan, [_replaced(expr, {sliding[0]: column}) for expr in exprs]
+
+
+def with_sessions(
+    context: Context, plan: LogicalPlan, groups: Groups, exprs: Sequence[Expr], node: exp.Expr
+) -> tuple[LogicalPlan, Groups, list[Expr]]:
+    """Number the sessions of each group, group by the number in the place of a session_window, and take its start and
+    end from its rows. Rows belong to one session where no more than the gap is between them.
+    """
+    found = dict.fromkeys(_calls([*(expr for _, expr in groups), *exprs], (SESSION_WINDOW,)))
+    if not found:
+        return plan, groups, list(exprs)
+    (session, *more) = found
+    if more or session not in [expr for _, expr in groups]:
+        raise context.unsupported("session_window anywhere but once, and alone, in GROUP BY", node)
+    time, gap = session.args
+    others = [(name, expr) for name, expr in groups if expr != session]
+    plan, keys = _with_columns(context, Filter(plan, Call("is_not_null", (time,), BOOLEAN)), [time, *_exprs(others)])
+    moment, partition = keys[0], tuple(keys[1:])
+    order = (SortKey(moment),)
+    before = context.column("before", TIMESTAMP)
+    lag = WindowCall("lag", (moment,), partition, order, None, TIMESTAMP)
+    plan = Window(plan, (Alias(lag, before.column_id, before.name),))
+    is_first = Call("or", (Call("is_null", (before,), BOOLEAN), _is_late(before, moment, gap)), BOOLEAN)
+    begins = context.column("begins", INT)
+    counted = Call("case_when", (is_first, Literal(1, INT), Literal(0, INT)), INT)
+    plan = Project(plan, (*plan.output, Alias(counted, begins.column_id, begins.name)))
+    number = context.column("session", BIGINT)
+    total = WindowCall("sum", (begins,), partition, order, None, BIGINT)
+    plan = Window(plan, (Alias(total, number.column_id, number.name),))
+    replaced = dict(zip(_exprs(others), keys[1:], strict=True))
+    new_groups: Groups = [(name, replaced.get(expr, number)) for name, expr in groups]
+    bounds = _bounds(moment, gap)
+    return plan, new_groups, [_replaced(expr, {**replaced, session: bounds}) for expr in exprs]
+
+
+def _is_late(before: Expr, time: Expr, gap: Expr) -> Expr:
+    return Call("gt", (time, _behind(before, gap)), BOOLEAN)
+
+
+def _behind(time: Expr, gap: Expr) -> Expr:
+    assert isinstance(gap, Literal)  # as it was bound
+    return Call("add", (time, Literal(gap.value, INTERVAL_DAY_TIME)), TIMESTAMP)
+
+
+def _bounds(time: Expr, gap: Expr) -> Expr:
+    first, last = (AggregateCall(name, (time,), TIMESTAMP) for name in ("min", "max"))
+    start, end = map(string_literal, WINDOW_TYPE.names)
+    return Call("named_struct", (start, first, end, _behind(last, gap)), WINDOW_TYPE)
+
+
+def _with_columns(context: Context, plan: LogicalPlan, exprs: Sequence[Expr]) -> tuple[LogicalPlan, list[ColumnRef]]:
+    """The plan with a column for each expression."""
+    columns = [
+        expr if isinstance(expr, ColumnRef) and expr.column_id in plan.output_ids else context.column("key", expr.dtype)
+        for expr in exprs
+    ]
+    pairs = zip(columns, exprs, strict=True)
+    made = [Alias(expr, column.column_id, column.name) for column, expr in pairs if column is not expr]
+    return (Project(plan, (*plan.output, *made)) if made else plan), columns
+
+
+def _exprs(groups: Groups) -> list[Expr]:
+    return [expr for _, expr in groups]
+
+
+def _calls(exprs: Sequence[Expr], names: Sequence[str]) -> Iterator[Call]:
+    for expr in exprs:
+        for part in expr.walk():
+            if isinstance(part, Call) and part.function in names:
+                yield part
+
+
+def _replaced(expr: Expr, replacements: dict[Expr, Expr]) -> Expr:
+    known = replacements.get(expr)
+    return expr.map_children(lambda child: _replaced(child, replacements)) if known is None else known

@@ -1,0 +1,56 @@
+"""WINDOWING: windows of time as a clause, over the times of a stream."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sharkpy.plan.expr import ColumnRef
+from sharkpy.plan.logical import LogicalPlan, Scan
+from sharkpy.sql.context import Context
+from sharkpy.sql.scope import Scope
+
+
+def with_windowing(select: exp.Expr, context: Context, plan: LogicalPlan, scope: Scope) -> exp.Expr:
+    """The query with the clause as a group: `window`, or `session_window`, which is a column of the result too, unless
+    it is used there. With SINCE, as a condition. `plan` and `scope` are those of FROM.
+    """
+    clause = select.args.get("windowing")
+    if clause is None:
+        return select
+    # A query that is named several times is bound as often.
+    select = select.copy()
+    clause = select.args["windowing"]
+    select.set("windowing", None)
+    time = clause.args.get("on") or _time(clause, context, plan, scope)
+    if (since := clause.args.get("since")) is not None:
+        where = select.args.get("where")
+        condition = exp.GTE(this=time, expression=since)
+        both = condition if where is None else exp.And(this=exp.Paren(this=where.this), expression=condition)
+        select.set("where", exp.Where(this=both))
+        return select
+    call = clause.this
+    call.set("expressions", [time, *call.expressions])
+    group = select.args.get("group") or exp.Group()
+    group.set("expressions", [*group.expressions, call])
+    select.set("group", group)
+    if not any(column.parts[0].name.lower() == call.name for column in _columns_of(select)):
+        select.append("expressions", exp.column(call.name))
+    return select
+
+
+def _columns_of(select: exp.Expr) -> list[exp.Column]:
+    return [column for item in select.expressions for column in item.find_all(exp.Column)]
+
+
+def _time(clause: exp.Expr, context: Context, plan: LogicalPlan, scope: Scope) -> exp.Expr:
+    """Column with the times of the streams that are read."""
+    times = set[int]()
+    for node in plan.walk():
+        if isinstance(node, Scan) and node.table.watermark is not None:
+            times.add(node.columns[node.names.index(node.table.watermark.column)].column_id)
+    found = [one for one in scope.columns if isinstance(one.expr, ColumnRef) and one.expr.column_id in times]
+    if not found:
+        message = "WINDOWING needs a time"
+        hint = "WINDOWING … ON column, or WATERMARK FOR column among those of the stream"
+        raise context.error(message, clause, hint=hint, sqlstate="42601")
+    return exp.column(found[0].name, table=found[0].relation)

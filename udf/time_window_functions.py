@@ -1,0 +1,76 @@
+"""Windows of time: the one that a time is in, all that it is in, and the time of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sharkpy.udf.function import ScalarFunction, TableFunction
+from sharkpy.udf.signatures import Types, returns, takes
+from sharkpy.values.types import BIGINT, TIMESTAMP, DataType, StructType
+
+WINDOW = "time_window"
+"""The window that a time is in."""
+WINDOWS_OF = "windows_of"
+"""The windows that a time is in, where they overlap."""
+WINDOW_TYPE = StructType(("start", "end"), (TIMESTAMP, TIMESTAMP))
+
+
+def _begin(time: str, slide: str, offset: str) -> str:
+    """Microseconds of the last multiple of `slide` behind `offset` that is not after the time."""
+    behind = f"((epoch_us({time}) - {offset}) % {slide} + {slide}) % {slide}"
+    return f"(epoch_us({time}) - {behind})"
+
+
+def _window(args: Sequence[str], _types: Types, _result: DataType) -> str:
+    time, size, offset = args
+    begin = _begin(time, size, offset)
+    made = f'struct_pack(start := make_timestamp({begin}), "end" := make_timestamp({begin} + {size}))'
+    return f"CASE WHEN {time} IS NOT NULL THEN {made} END"
+
+
+def _windows_of(args: Sequence[str], _types: Types) -> Sequence[str]:
+    time, size, slide, offset = args
+    last = _begin(time, slide, offset)
+    number = f"({last} - epoch_us({time}) + {size} - 1) // {slide} + 1"
+    begin = f"{last} - number * {slide}"
+    made = f'struct_pack(start := make_timestamp({begin}), "end" := make_timestamp({begin} + {size}))'
+    return (f"list_transform(range({number}), lambda number: {made})",)
+
+
+TIME_WINDOW_FUNCTIONS = (
+    ScalarFunction(
+        WINDOW,
+        takes(TIMESTAMP, BIGINT, BIGINT),
+        returns(WINDOW_TYPE),
+        _window,
+        usage="time_window(time, size, offset)",
+        doc="the window of time that a time is in; lengths are in microseconds",
+        example="time_window('2024-05-01 10:00:07', 10000000, 0)",
+        answer='{"start":"2024-05-01 10:00:00","end":"2024-05-01 10:00:10"}',
+        is_listed=False,
+    ),
+    ScalarFunction(
+        "window_time",
+        takes(WINDOW_TYPE),
+        returns(TIMESTAMP),
+        "make_timestamp(epoch_us(struct_extract({0}, 'end')) - 1)",
+        usage="window_time(window)",
+        doc="the last moment of a window of time",
+        example="window_time(time_window('2024-05-01 10:00:07', 10000000, 0))",
+        answer="2024-05-01 10:00:09.999999",
+    ),
+)
+TIME_WINDOW_TABLES = (
+    TableFunction(
+        WINDOWS_OF,
+        takes(TIMESTAMP, BIGINT, BIGINT, BIGINT),
+        lambda _types: (("window", WINDOW_TYPE),),
+        _windows_of,
+        usage="windows_of(time, size, slide, offset)",
+        doc="the windows of time that a time is in; sizes are in microseconds",
+        example="windows_of('2024-05-01 10:00:07', 10000000, 5000000, 0)",
+        answer='{"start":"2024-05-01 10:00:05","end":"2024-05-01 10:00:15"}\n'
+        '{"start":"2024-05-01 10:00:00","end":"2024-05-01 10:00:10"}',
+        is_listed=False,
+    ),
+)
